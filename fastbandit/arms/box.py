@@ -1,0 +1,112 @@
+"""A continuous region: every point of a box is an arm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from torch import Generator, Tensor
+
+from fastbandit.errors import SettingError
+from fastbandit.interfaces import Candidates
+
+_EDGE = math.sqrt(3.0)  # points spread evenly over [-edge, edge] have standard deviation 1
+
+
+@dataclass(frozen=True)
+class Box:
+    """All vectors between two corners; `cover` is how finely an exhaustive search looks.
+
+    Searches move in points, from -√3 to √3 along each axis; `values` are in the user's units.
+    """
+
+    lowest: tuple[float, ...]
+    highest: tuple[float, ...]
+    cover: int = 10_000
+    encode: Callable[[Tensor], Tensor] | None = None
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        pairs = list(zip(self.lowest, self.highest, strict=False))
+        sound = all(math.isfinite(a) and math.isfinite(b) and a < b for a, b in pairs)
+        if not pairs or len(self.lowest) != len(self.highest) or not sound:
+            raise SettingError(
+                f"A box needs as many finite lowest as highest values, each lower than its "
+                f"partner: got {self.lowest} and {self.highest}. Write Box.between([0, 0], [1, 2])."
+            )
+
+    @staticmethod
+    def between(lowest: Sequence[float], highest: Sequence[float], *, cover: int = 10_000) -> Box:
+        """Give the box between two corners."""
+        return Box(tuple(map(float, lowest)), tuple(map(float, highest)), cover)
+
+    @property
+    def dim(self) -> int:
+        return len(self.lowest)
+
+    @cached_property
+    def low(self) -> Float[Tensor, " D"]:
+        return torch.full((self.dim,), -_EDGE, device=self.device)
+
+    @cached_property
+    def high(self) -> Float[Tensor, " D"]:
+        return -self.low
+
+    def embedded_by(self, encode: Callable[[Tensor], Tensor], *, device: str) -> Box:
+        """Give the same box as a model that encodes values sees it."""
+        return replace(self, encode=encode, device=device)
+
+    @property
+    def place(self) -> Callable[[Tensor], Tensor]:
+        encode = self.encode
+        assert encode is not None, "a box is placed by the model that encodes it"
+        return lambda points: encode(self.values(points))
+
+    def values(self, points: Float[Tensor, "*s D"]) -> Float[Tensor, "*s D"]:
+        """Turn points into the user's units."""
+        low, high = self._corners(points)
+        share = (points / _EDGE + 1) / 2
+        return torch.clamp(low + (high - low) * share, low, high)
+
+    def points(self, values: NDArray[np.float32]) -> Float[Tensor, "*s D"]:
+        """Turn the user's units into points."""
+        given = torch.as_tensor(values, dtype=torch.float32, device=self.device)
+        low, high = self._corners(given)
+        return (2 * (given - low) / (high - low) - 1) * _EDGE
+
+    def _corners(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        return like.new_tensor(self.lowest), like.new_tensor(self.highest)
+
+    def nearest(
+        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "B N"] | None
+    ) -> Candidates:
+        """Give the points themselves: each is an arm."""
+        rows = torch.arange(points.shape[1], device=points.device).expand(points.shape[:2])
+        return Candidates(rows, torch.clamp(points, self.low, self.high))
+
+    def neighbours(self, rows: Int[Tensor, "B K"]) -> None:
+        return None
+
+    def few(self, allowed: Bool[Tensor, "B N"] | None, limit: int) -> None:
+        return None
+
+    def sample(self, count: int, *, rng: Generator) -> Candidates:
+        numbers = torch.rand(count, self.dim, generator=rng).to(self.device)
+        return self._as_candidates(self.low + (self.high - self.low) * numbers)
+
+    def all(self) -> Candidates:
+        """Give a fine cover: a grid in one dimension, Sobol's points in more."""
+        if self.dim == 1:
+            share = torch.linspace(0, 1, self.cover)[:, None]
+        else:
+            share = torch.quasirandom.SobolEngine(self.dim).draw(self.cover)
+        return self._as_candidates(self.low + (self.high - self.low) * share.to(self.device))
+
+    def _as_candidates(self, points: Float[Tensor, "K D"]) -> Candidates:
+        return Candidates(torch.arange(len(points), device=points.device)[None], points[None])

@@ -1,0 +1,170 @@
+"""A finite set of arms: ids, features, coordinates, and an index to find them by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from torch import Generator, Tensor
+
+from fastbandit.arms.frame import Frame, aligned, frame_of
+from fastbandit.arms.ids import IdTable
+from fastbandit.arms.index import build_index, neighbour_graph
+from fastbandit.errors import EligibilityError, InputError
+from fastbandit.interfaces import Affine, Candidates, Index
+from fastbandit.types import Inputs
+
+_NEIGHBOURS = 16
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Arms that may be chosen. Rows never move: a removed arm keeps its row, unused.
+
+    A catalogue is never changed, only replaced: `add`, `remove` and `embedded_by` give a new
+    one. Before a model has embedded it, it holds ids and features alone.
+    """
+
+    table: IdTable
+    features: Inputs
+    alive: NDArray[np.bool_]
+    frame: Frame | None = None
+    vectors: Float[Tensor, "N D"] | None = None
+    indexed: NDArray[np.int64] | None = None
+    index: Index | None = None
+    graph: Int[Tensor, "N L"] | None = None
+
+    @staticmethod
+    def of(table: IdTable, features: Inputs) -> Catalogue:
+        """Give a catalogue of arms that nobody has embedded yet."""
+        if len(table) == 0:
+            raise InputError("A catalogue needs at least one arm: got none. Give ids or features.")
+        return Catalogue(table, features, np.ones(len(table), dtype=bool))
+
+    def __len__(self) -> int:
+        return int(self.alive.sum())
+
+    # -- a new catalogue from this one
+
+    def add(self, ids: Sequence[Hashable] | None, features: Inputs) -> Catalogue:
+        """Give a catalogue with more arms; it must be embedded again."""
+        table = self.table.append(ids if ids is not None else range(len(self.table), len(self.table) + len(features)))
+        alive = np.concatenate([self.alive, np.ones(len(features), dtype=bool)])
+        return Catalogue(table, Inputs.stack([self.features, features]), alive, frame=self.frame, vectors=self.vectors)
+
+    def remove(self, ids: Sequence[Hashable]) -> Catalogue:
+        """Give a catalogue in which these arms can no longer be chosen."""
+        alive = self.alive.copy()
+        alive[self.table.rows(ids)] = False
+        if not alive.any():
+            raise EligibilityError(
+                f"A catalogue needs at least one arm: removing {len(ids)} arms would leave none. "
+                f"Add others first."
+            )
+        return replace(self, alive=alive)
+
+    def embedded_by(
+        self, embed: Callable[[Inputs], Tensor], *, indexed: NDArray[np.int64] | None = None
+    ) -> Catalogue:
+        """Embed all arms, and index those that are alive (or `indexed`, to repeat a build)."""
+        embeddings = embed(self.features)
+        indexed = np.flatnonzero(self.alive) if indexed is None else indexed
+        frame = frame_of(embeddings[torch.from_numpy(indexed)])
+        if self.vectors is not None:
+            frame = aligned(frame, embeddings[: len(self.vectors)], self.vectors)
+        return self._indexed(frame, frame.coordinates(embeddings).contiguous(), indexed)
+
+    def restored(
+        self, frame: Frame, vectors: Float[Tensor, "N D"], indexed: NDArray[np.int64]
+    ) -> Catalogue:
+        """Index coordinates that were worked out before."""
+        return self._indexed(frame, vectors, indexed)
+
+    def _indexed(self, frame: Frame, vectors: Tensor, indexed: NDArray[np.int64]) -> Catalogue:
+        host = vectors.cpu().numpy()[indexed]
+        index = build_index(host)
+        near = neighbour_graph(index, host, _NEIGHBOURS)
+        graph = torch.full((len(vectors), near.shape[1]), -1, dtype=torch.int32)
+        graph[torch.from_numpy(indexed)] = torch.from_numpy(
+            np.where(near >= 0, indexed[near], -1).astype(np.int32)
+        )
+        return replace(
+            self, frame=frame, vectors=vectors, indexed=indexed, index=index, graph=graph.to(vectors.device)
+        )
+
+    # -- the role of an arm space
+
+    @property
+    def dim(self) -> int:
+        return int(self._vectors.shape[1])
+
+    @cached_property
+    def low(self) -> Float[Tensor, " D"]:
+        return self._vectors.amin(0)
+
+    @cached_property
+    def high(self) -> Float[Tensor, " D"]:
+        return self._vectors.amax(0)
+
+    @property
+    def place(self) -> Affine:
+        assert self.frame is not None, "a catalogue is placed by the model that embedded it"
+        return self.frame.place
+
+    def nearest(
+        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "B N"] | None
+    ) -> Candidates:
+        assert self.index is not None and self.indexed is not None
+        batch, starts, dim = points.shape
+        host = points.detach().cpu().numpy()
+        if allowed is None or len(allowed) == 1:
+            masks = [None if allowed is None else allowed[0].cpu().numpy()[self.indexed]]
+            found = [self.index.search(host.reshape(-1, dim), count, allowed=masks[0])]
+        else:
+            closed = allowed.cpu().numpy()[:, self.indexed]
+            found = [self.index.search(h, count, allowed=a) for h, a in zip(host, closed, strict=True)]
+        positions = np.concatenate(found).reshape(batch, starts * count)
+        rows = torch.from_numpy(np.where(positions >= 0, self.indexed[positions], -1))
+        rows = rows.to(points.device)
+        return Candidates(rows, self.at(rows))
+
+    def at(self, rows: Int[Tensor, "B K"]) -> Float[Tensor, "B K D"]:
+        """Give the coordinates of rows (of row 0 where a place is empty)."""
+        return self._vectors[rows.clamp_min(0)]
+
+    def neighbours(self, rows: Int[Tensor, "B K"]) -> Candidates:
+        assert self.graph is not None
+        near = self.graph[rows.clamp_min(0)].long()  # (B, K, L)
+        near = torch.where(rows[..., None] >= 0, near, -1).flatten(1)
+        return Candidates(near, self.at(near))
+
+    def few(self, allowed: Bool[Tensor, "B N"] | None, limit: int) -> Candidates | None:
+        if allowed is None:
+            return None
+        counts = allowed.sum(1)
+        counts = torch.where(counts <= limit, counts, 0)
+        width = int(counts.max())
+        if width == 0:
+            return None
+        order = torch.argsort(allowed.to(torch.uint8), dim=1, descending=True, stable=True)[:, :width]
+        rows = torch.where(torch.arange(width, device=order.device) < counts[:, None], order, -1)
+        return Candidates(rows, self.at(rows))
+
+    def sample(self, count: int, *, rng: Generator) -> Candidates:
+        rows = torch.from_numpy(np.flatnonzero(self.alive))
+        picked = rows[torch.randint(len(rows), (count,), generator=rng)][None].to(self._vectors.device)
+        return Candidates(picked, self.at(picked))
+
+    def all(self) -> Candidates:
+        rows = torch.arange(len(self._vectors), device=self._vectors.device)[None]
+        return Candidates(rows, self._vectors[None])
+
+    @property
+    def _vectors(self) -> Float[Tensor, "N D"]:
+        assert self.vectors is not None, "a catalogue is searched after a model embedded it"
+        return self.vectors

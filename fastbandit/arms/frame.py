@@ -1,0 +1,71 @@
+"""Coordinates in which the arms fill a box.
+
+Embeddings of 8 columns may hold arms on a sheet of 4 dimensions, and a unit may mean much
+in one direction and nothing in another. A frame measures along the principal axes of the
+arms, in units of their spread, and drops axes along which they do not differ: a search that
+moves in these coordinates never leaves the sheet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fastbandit.interfaces import Affine
+
+_FLAT = 1e-5
+_AT_MOST = 20_000
+
+
+@dataclass(frozen=True)
+class Frame:
+    """An affine map from coordinates to embeddings, and the way back."""
+
+    place: Affine
+    inverse: Float[Tensor, "E D"]
+
+    def coordinates(self, embeddings: Float[Tensor, "*s E"]) -> Float[Tensor, "*s D"]:
+        """Turn embeddings into coordinates; what lies off the sheet is projected onto it."""
+        return (embeddings - self.place.centre) @ self.inverse
+
+
+def frame_of(embeddings: Float[Tensor, "N E"]) -> Frame:
+    """Fit a frame to arms: principal axes, each scaled by its standard deviation."""
+    step = max(1, len(embeddings) // _AT_MOST)
+    sample = embeddings[::step].double()
+    centre = sample.mean(0)
+    covariance = (sample - centre).T @ (sample - centre) / max(1, len(sample) - 1)
+    variances, axes = torch.linalg.eigh(covariance)
+    kept = variances > _FLAT**2 * variances.max().clamp_min(1e-30)
+    kept[-1] = True  # one axis remains even if all arms are alike
+    deviations = variances[kept].clamp_min(1e-20).sqrt()
+    axes = _with_fixed_signs(axes[:, kept])
+    return Frame(
+        place=Affine(centre.to(embeddings), (deviations[:, None] * axes.T).to(embeddings)),
+        inverse=(axes / deviations).to(embeddings),
+    )
+
+
+def _with_fixed_signs(axes: Float[Tensor, "E D"]) -> Float[Tensor, "E D"]:
+    """Make the largest entry of each axis positive, so that a frame does not depend on luck."""
+    largest = axes.abs().argmax(0, keepdim=True)
+    return axes * axes.gather(0, largest).sign()
+
+
+def aligned(
+    frame: Frame, embeddings: Float[Tensor, "N E"], points: Float[Tensor, "N D"]
+) -> Frame:
+    """Turn a frame so that arms stay where they were, as far as they can (Procrustes).
+
+    What a generator learned about the old coordinates then still holds in the new ones.
+    """
+    if len(frame.place.axes) != points.shape[1]:
+        return frame
+    step = max(1, len(embeddings) // _AT_MOST)
+    new = frame.coordinates(embeddings[::step]).double()
+    left, _, right = torch.linalg.svd(new.T @ points[::step].double())
+    turn = (left @ right).to(frame.inverse)
+    return Frame(Affine(frame.place.centre, turn.T @ frame.place.axes), frame.inverse @ turn)

@@ -1,0 +1,134 @@
+"""The ids of the arms: names outside, rows inside."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.errors import DuplicateArmError, InputError, ShapeError, UnknownArmError
+
+
+class IdTable:
+    """One id for each row, never changed: `append` gives a new table.
+
+    Without ids the rows are their own names, kept as a range. NumPy's scalars are the same
+    ids as the Python values they hold.
+    """
+
+    __slots__ = ("_ids", "_rows")
+
+    def __init__(self, ids: Iterable[Any] | None = None, *, count: int | None = None) -> None:
+        listed = None if ids is None else list_ids(ids)
+        size = (count or 0) if listed is None else len(listed)
+        if size < 1:
+            raise InputError("A bandit needs at least one arm: got none. Give arms or ids.")
+        if count is not None and size != count:
+            raise ShapeError(
+                f"Each arm needs one id: got {size} ids and {count} rows of features. Drop "
+                f"the arms that have only one of the two."
+            )
+        self._ids: Sequence[Hashable] = range(size) if listed is None else listed
+        self._rows = None if listed is None else _number(listed)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._ids)
+
+    def __contains__(self, id: Any) -> bool:
+        return self._row(id) is not None
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether the ids are the rows themselves, as when none were given."""
+        return self._rows is None
+
+    def rows(self, ids: Iterable[Any]) -> NDArray[np.int64]:
+        """Find the row of each id."""
+        listed = list_ids(ids)
+        found = self._find(listed)
+        if isinstance(found, list) and None in found:
+            raise UnknownArmError(
+                f"An id needs to be one of the {len(self)} arms, {self._sample()}: got "
+                f"{listed[found.index(None)]!r}. Add that arm first, or correct its id."
+            )
+        return np.asarray(found, dtype=np.int64)
+
+    def ids(self, rows: Iterable[int] | NDArray[np.int64]) -> list[Hashable]:
+        """Give the id of each row, counted from 0."""
+        return [self._ids[int(row)] for row in rows]
+
+    def append(self, ids: Iterable[Any]) -> IdTable:
+        """Give a table with more rows at its end."""
+        fresh = list_ids(ids)
+        known = next((id for id in fresh if id in self), None)
+        if known is not None:
+            raise DuplicateArmError(
+                f"A new arm needs an id of its own: got {known!r}, which is row "
+                f"{self._row(known)} already. Leave it out, or give it another id."
+            )
+        size = len(self) + len(fresh)
+        if self.is_numbered and fresh == list(range(len(self), size)):
+            return IdTable(count=size)
+        return IdTable([*self._ids, *fresh])
+
+    def _row(self, id: Any) -> int | None:
+        id = id.item() if isinstance(id, np.generic) else id
+        if self._rows is None:
+            is_row = isinstance(id, int | float) and 0 <= id < len(self) and id == int(id)
+            return int(id) if is_row else None
+        try:
+            return self._rows.get(id)
+        except TypeError:  # a list, say: it cannot be an id
+            return None
+
+    def _find(self, ids: list[Any]) -> list[int | None] | NDArray[np.int64]:
+        """Find all rows at once where that can be done, else one by one."""
+        try:
+            if self._rows is not None:
+                return list(map(self._rows.get, ids))
+            numbers = np.asarray(ids)
+            is_whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
+            if is_whole and ((numbers >= 0) & (numbers < len(self))).all():
+                return numbers.astype(np.int64)
+        except (TypeError, ValueError, OverflowError):
+            pass  # not all of them can be ids: the slow way tells which
+        return [self._row(id) for id in ids]
+
+    def _sample(self) -> str:
+        if len(self) == 1:
+            return repr(self._ids[0])
+        return f"{self._ids[0]!r} to {self._ids[-1]!r}"
+
+
+def list_ids(ids: Iterable[Any]) -> list[Any]:
+    """Read ids from a list, set, array, series or tensor as Python values."""
+    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+        raise InputError(
+            f"Ids need to come in a list: got {ids!r}. Put a single one into a list of one."
+        )
+    if hasattr(ids, "tolist"):
+        listed = ids.tolist()
+        return listed if isinstance(listed, list) else [listed]
+    return [id.item() if isinstance(id, np.generic) else id for id in ids]
+
+
+def _number(ids: list[Any]) -> dict[Hashable, int]:
+    """Map each id to its row, or name the first that comes twice or cannot be an id."""
+    rows: dict[Hashable, int] = {}
+    for row, id in enumerate(ids):
+        if not isinstance(id, Hashable):
+            raise InputError(
+                f"An id needs to be hashable: got {id!r} for row {row}. Use a string, a "
+                f"number or a tuple."
+            )
+        if rows.setdefault(id, row) != row:
+            raise DuplicateArmError(
+                f"Each arm needs an id of its own: got {id!r} for rows {rows[id]} and {row}. "
+                f"Drop or rename one of the two."
+            )
+    return rows

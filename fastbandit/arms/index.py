@@ -1,0 +1,116 @@
+"""Nearest vectors to a point: exact for a few thousand, faiss inverted lists beyond."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_EXACT_BELOW = 4096
+_CHUNK = 4_000_000
+
+
+class ExactIndex:
+    """Measures the distance to every vector: right for a few thousand of them."""
+
+    def __init__(self, vectors: NDArray[np.float32]) -> None:
+        self._vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        self._squares = np.square(self._vectors).sum(1)
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+    def search(
+        self, points: NDArray[np.float32], count: int, *, allowed: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int64]:
+        """Give the `count` nearest positions to each point; `allowed` is shared by all."""
+        positions = np.arange(len(self)) if allowed is None else np.flatnonzero(allowed)
+        vectors, squares = self._vectors[positions], self._squares[positions]
+        found = np.full((len(points), count), -1, dtype=np.int64)
+        kept = min(count, len(positions))
+        step = max(1, _CHUNK // max(1, len(positions)))
+        for first in range(0, len(points) if kept else 0, step):
+            distances = squares - 2 * points[first : first + step] @ vectors.T
+            found[first : first + step, :kept] = positions[_smallest(distances, kept)]
+        return found
+
+
+class FaissIndex:
+    """Inverted lists: looks into the few cells nearest to a point.
+
+    Cells grow with the square root of the number of vectors, probes with their logarithm
+    and with the dimension. `probes` fixes them.
+    """
+
+    def __init__(self, vectors: NDArray[np.float32], *, probes: int | None = None) -> None:
+        import faiss
+
+        vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        count, dim = vectors.shape
+        cells = max(1, int(2 * math.sqrt(count)))
+        self._count = count
+        self._cells = cells
+        self._probes = min(cells, probes or default_probes(count, dim))
+        index = faiss.IndexIVFFlat(faiss.IndexFlatL2(dim), dim, cells)
+        index.cp.niter, index.cp.seed, index.cp.max_points_per_centroid = 8, 1234, 64
+        index.cp.min_points_per_centroid = 1  # a small catalogue is no reason to warn
+        index.train(vectors)
+        index.add(vectors)
+        index.nprobe = self._probes
+        self._index = index
+
+    def __len__(self) -> int:
+        return self._count
+
+    def search(
+        self, points: NDArray[np.float32], count: int, *, allowed: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int64]:
+        """Give the nearest positions; where arms are closed, look into more cells for them."""
+        points = np.ascontiguousarray(points, dtype=np.float32)
+        if allowed is None:
+            return np.asarray(self._index.search(points, count)[1], dtype=np.int64)
+        share = max(allowed.mean(), 1 / max(1, len(allowed)))
+        probes = self._probes
+        while True:
+            probes = min(self._cells, int(probes / share) + 1)
+            found = self._index.search(points, count, params=self._selecting(allowed, probes))[1]
+            wanted = min(count, int(allowed.sum()))
+            if probes == self._cells or (found[:, :wanted] >= 0).all():
+                return np.asarray(found, dtype=np.int64)
+
+    def _selecting(self, allowed: NDArray[np.bool_], probes: int) -> Any:
+        import faiss
+
+        bits = np.packbits(allowed, bitorder="little")
+        return faiss.SearchParametersIVF(sel=faiss.IDSelectorBitmap(bits), nprobe=probes)
+
+
+def default_probes(count: int, dim: int) -> int:
+    """Give how many cells to look into: enough for about .99 of the true neighbours."""
+    return int(8 + 2 * math.log2(max(count, 2)) * max(1.0, dim / 8))
+
+
+def build_index(vectors: NDArray[np.float32]) -> ExactIndex | FaissIndex:
+    """Make the index that suits this many vectors."""
+    return ExactIndex(vectors) if len(vectors) < _EXACT_BELOW else FaissIndex(vectors)
+
+
+def neighbour_graph(index: ExactIndex | FaissIndex, vectors: NDArray[np.float32], count: int) -> NDArray[np.int32]:
+    """Give the `count` nearest other vectors of each vector; -1 where there are too few."""
+    found = index.search(vectors, count + 1)
+    is_other = found != np.arange(len(vectors))[:, None]
+    is_other &= ~(np.cumsum(is_other, axis=1) > count)
+    order = np.argsort(~is_other, axis=1, kind="stable")[:, :count]
+    rows = np.take_along_axis(np.where(is_other, found, -1), order, axis=1)
+    return rows.astype(np.int32)
+
+
+def _smallest(distances: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    if count < distances.shape[1]:
+        part = np.argpartition(distances, count - 1, axis=1)[:, :count]
+    else:
+        part = np.broadcast_to(np.arange(distances.shape[1]), distances.shape)
+    order = np.argsort(np.take_along_axis(distances, part, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(part, order, axis=1)

@@ -1,0 +1,1 @@
+"""A policy against data: environments, runs and their results."""

@@ -1,0 +1,60 @@
+"""From a model to a score: greedy, upper confidence, Thompson sampling."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fastbandit.errors import SettingError
+from fastbandit.interfaces import RewardModel, Score, Seeds
+from fastbandit.noise import Stream, uniforms
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Score an arm by its expected reward: no exploration at all."""
+
+    def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
+        return model.mean(contexts)
+
+
+@dataclass(frozen=True)
+class UpperConfidence:
+    """Score an arm by `mean + width * std`: optimism in the face of doubt."""
+
+    width: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_strength("width", self.width)
+
+    def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
+        return model.upper(contexts, width=self.width)
+
+
+@dataclass(frozen=True)
+class ThompsonSampling:
+    """Score an arm by its reward under one posterior draw, shared by all arms of a request.
+
+    `scale` widens (> 1) or narrows (< 1) the draw about the mean; 0 is greedy.
+    """
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_strength("scale", self.scale)
+
+    def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
+        numbers = torch.from_numpy(uniforms(seeds, model.noise_size, Stream.POSTERIOR))
+        return model.draw(contexts, numbers.to(contexts.device), scale=self.scale)
+
+
+def _check_strength(name: str, number: float) -> None:
+    if not math.isfinite(number) or number < 0:
+        raise SettingError(
+            f"The {name} of an exploration must be a finite number of at least 0: got "
+            f"{number!r}. Use 0 for no exploration, 1 for the usual amount."
+        )

@@ -1,0 +1,216 @@
+"""The roles: what a reward model, an exploration, a search, an arm space and an index must do.
+
+    contexts ──> Exploration( RewardModel ) ──> Score ──> Search( ArmSpace ) ──> Choice
+
+The score is the hinge. It is a function of arms with the contexts and this decision's noise
+already fixed inside: exploration makes it, search climbs it, neither sees the other.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from torch import Generator, Tensor, nn
+
+from fastbandit.types import Inputs, Interactions
+
+Seeds = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Affine:
+    """A map from points to arm embeddings: centre + points @ axes."""
+
+    centre: Float[Tensor, " E"]
+    axes: Float[Tensor, "D E"]
+
+    def __call__(self, points: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
+        return self.centre + points @ self.axes
+
+
+@runtime_checkable
+class Folding(Protocol):
+    """A function of arm embeddings that can take an affine map into itself, to cost less."""
+
+    def __call__(self, arms: Tensor) -> Tensor: ...
+
+    def through(self, affine: Affine) -> Callable[[Tensor], Tensor]: ...
+
+
+@dataclass(frozen=True)
+class Score:
+    """How much we want each arm now: a function of arms, and what it was fixed to.
+
+    Called with points (B, K, D), or (1, K, D) where all contexts share the arms. `contexts`
+    are embedded; `noise` is this decision's draw (no columns where nothing was drawn), told
+    to a generator that must answer "the best arm under this draw".
+    """
+
+    function: Callable[[Tensor], Tensor]
+    contexts: Float[Tensor, "B E"]
+    noise: Float[Tensor, "B Z"]
+
+    def __call__(self, points: Float[Tensor, "b K D"]) -> Float[Tensor, "B K"]:
+        return self.function(points)
+
+    def through(self, place: Callable[[Tensor], Tensor]) -> Score:
+        """Give the same score as a function of the points that `place` turns into arms."""
+        function = self.function
+        if isinstance(place, Affine) and isinstance(function, Folding):
+            return replace(self, function=function.through(place))
+        return replace(self, function=lambda points: function(place(points)))
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Arms put forward for each context; a row of -1 marks an empty place."""
+
+    rows: Int[Tensor, "B K"]
+    points: Float[Tensor, "B K D"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The arms taken for each context, best first, and what finding them cost.
+
+    A row of -1 (score -inf) marks a place that no allowed arm could fill.
+    """
+
+    rows: Int[Tensor, "B K"]
+    points: Float[Tensor, "B K D"]
+    scores: Float[Tensor, "B K"]
+    evaluations: Int[Tensor, " B"]
+    lookups: Int[Tensor, " B"]
+
+
+class RewardModel(nn.Module, ABC):
+    """Predicts rewards from embedded contexts and arms, and knows how unsure it is."""
+
+    noise_size: int
+    """How many uniform numbers one posterior draw takes."""
+
+    @abstractmethod
+    def embed_contexts(self, contexts: Inputs) -> Float[Tensor, "B E"]: ...
+
+    @abstractmethod
+    def embed_arms(self, arms: Inputs) -> Float[Tensor, "N E"]: ...
+
+    @abstractmethod
+    def encode_arms(self, values: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
+        """Embed dense arms that are tensors already, so that slopes can pass through."""
+
+    @abstractmethod
+    def mean(self, contexts: Float[Tensor, "B E"]) -> Score:
+        """Fix the contexts: the expected reward of arm embeddings."""
+
+    @abstractmethod
+    def draw(
+        self, contexts: Float[Tensor, "B E"], uniforms: Float[Tensor, "B Z"], *, scale: float
+    ) -> Score:
+        """Fix the contexts and one posterior draw, `scale` times as wide as the posterior."""
+
+    @abstractmethod
+    def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
+        """Fix the contexts: mean + width x standard deviation of arm embeddings."""
+
+    @abstractmethod
+    def loss(
+        self, contexts: Inputs, arms: Inputs, rewards: Float[Tensor, " B"], *, total: int, rng: Generator
+    ) -> Float[Tensor, ""]:
+        """Give the loss of a minibatch out of `total` observations, penalties included."""
+
+    @abstractmethod
+    def start(self, history: Interactions, *, fresh: int) -> None:
+        """Get ready to learn a history, of which the last `fresh` interactions are new."""
+
+    @abstractmethod
+    def settle(self, history: Interactions) -> None:
+        """Work out the doubt that training leaves."""
+
+    @abstractmethod
+    def in_rewards(self, scores: Tensor) -> Tensor:
+        """Turn scores into units of reward."""
+
+
+@runtime_checkable
+class Exploration(Protocol):
+    """Decides what to want: turns a model into a score."""
+
+    def score(
+        self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds
+    ) -> Score: ...
+
+
+@runtime_checkable
+class ArmSpace(Protocol):
+    """What may be chosen: points of some dimension, and the real arms among them."""
+
+    @property
+    def dim(self) -> int: ...
+
+    @property
+    def low(self) -> Float[Tensor, " D"]: ...
+
+    @property
+    def high(self) -> Float[Tensor, " D"]: ...
+
+    @property
+    def place(self) -> Callable[[Tensor], Tensor]:
+        """The map from points to the arm embeddings a model understands."""
+        ...
+
+    def nearest(
+        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "B N"] | None
+    ) -> Candidates:
+        """Give up to `count` allowed arms near each point."""
+        ...
+
+    def neighbours(self, rows: Int[Tensor, "B K"]) -> Candidates | None:
+        """Give the arms beside each arm, or None where arms have no neighbours."""
+        ...
+
+    def few(self, allowed: Bool[Tensor, "B N"] | None, limit: int) -> Candidates | None:
+        """Give all arms of the contexts that are allowed at most `limit`; None if no such."""
+        ...
+
+    def sample(self, count: int, *, rng: Generator) -> Candidates:
+        """Give `count` arms at random, the same for all contexts (a batch of one)."""
+        ...
+
+    def all(self) -> Candidates:
+        """Give every arm (of a continuum: a fine, even cover), as a batch of one."""
+        ...
+
+
+@runtime_checkable
+class Search(Protocol):
+    """Finds the arms with the highest score for each context."""
+
+    def best(
+        self,
+        score: Score,
+        arms: ArmSpace,
+        *,
+        count: int,
+        seeds: Seeds,
+        allowed: Bool[Tensor, "B N"] | None = None,
+    ) -> Choice: ...
+
+
+@runtime_checkable
+class Index(Protocol):
+    """Finds the vectors nearest to a point."""
+
+    def search(
+        self, points: NDArray[np.float32], count: int, *, allowed: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int64]:
+        """Give positions, nearest first, (points, count); -1 where there are no more."""
+        ...
+
+    def __len__(self) -> int: ...

@@ -1,0 +1,55 @@
+"""DropoutReward: doubt from dropout masks that are held still while arms are searched."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from fastbandit.features import Features
+from fastbandit.interfaces import Score
+from fastbandit.noise import Stream, decision_seeds, uniforms
+from fastbandit.reward.model import NetworkSettings, NeuralReward, no_noise
+from fastbandit.types import Interactions
+
+_BELIEF_DRAWS = 16
+
+
+class DropoutReward(NeuralReward):
+    """Rewards with Concrete Dropout before each layer; a set of masks is a posterior draw."""
+
+    def __init__(
+        self,
+        context: Features,
+        arm: Features,
+        *,
+        settings: NetworkSettings,
+        reward: str,
+        rng: Generator,
+    ) -> None:
+        super().__init__(context, arm, settings=settings, reward=reward, dropout=True, rng=rng)
+        self.noise_size = sum(self.network.input_sizes)
+
+    def draw(
+        self, contexts: Float[Tensor, "B E"], uniforms: Float[Tensor, "B Z"], *, scale: float
+    ) -> Score:
+        masks = self.network.masks(uniforms, scale)
+        return Score(self.network.fold(contexts, masks), contexts, torch.cat(masks, dim=1) - 1)
+
+    def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
+        """Fix mean + width x std over a few draws that are the same for every decision."""
+        numbers = uniforms(decision_seeds(0, 0, _BELIEF_DRAWS), self.noise_size, Stream.POSTERIOR)
+        count = len(contexts)
+        draws = torch.from_numpy(numbers).to(contexts.device).repeat_interleave(count, dim=0)
+        folded = self.network.fold(contexts.repeat(_BELIEF_DRAWS, 1), self.network.masks(draws))
+
+        def bound(arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K"]:
+            if len(arms) > 1:
+                arms = arms.repeat(_BELIEF_DRAWS, 1, 1)
+            rewards = folded(arms).unflatten(0, (_BELIEF_DRAWS, count))  # (S, B, K)
+            return rewards.mean(0) + width * (rewards.var(0) + 1e-12).sqrt()
+
+        return Score(bound, contexts, no_noise(contexts))
+
+    def settle(self, history: Interactions) -> None:
+        """Need nothing more: the masks' rates were learned with the weights."""

@@ -1,0 +1,195 @@
+"""Dense, sparse, image and id inputs to embeddings, all initialised from an rng."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from fastbandit.errors import SettingError
+from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.reward.network import linear
+from fastbandit.types import Inputs
+
+
+class Encoder(nn.Module):
+    """Turns inputs into embeddings. Abstract: one final class for each kind of features."""
+
+    def fit(self, inputs: Inputs) -> None:
+        """Learn the scale of the raw numbers (and room for new ids), before any training."""
+        raise NotImplementedError(f"{type(self).__name__} must say how it fits.")
+
+    def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
+        raise NotImplementedError(f"{type(self).__name__} must say how it encodes.")
+
+
+class Standardise(nn.Module):
+    """Shifts and scales numbers to mean 0 and deviation 1, as first seen."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.shift: Tensor
+        self.scale: Tensor
+        self.is_fitted: Tensor
+        self.register_buffer("shift", torch.zeros(shape))
+        self.register_buffer("scale", torch.ones(shape))
+        self.register_buffer("is_fitted", torch.tensor(False))
+
+    def fit(self, numbers: Any) -> None:
+        """Take mean and deviation once; later data is measured by the same rule."""
+        if self.is_fitted:
+            return
+        over = tuple(range(numbers.ndim - self.shift.ndim))
+        mean = numbers.mean(axis=over, dtype=np.float64)
+        std = numbers.std(axis=over, dtype=np.float64)
+        std = np.where(std > 1e-6 * (1 + np.abs(mean)), std, 1.0)  # constants stay as they are
+        self.shift.copy_(torch.as_tensor(mean))
+        self.scale.copy_(torch.as_tensor(std))
+        self.is_fitted.fill_(True)
+
+    def forward(self, numbers: Tensor) -> Tensor:
+        return (numbers - self.shift) / self.scale
+
+
+class DenseEncoder(Encoder):
+    """A linear map of standardised numbers."""
+
+    def __init__(self, features: Dense, embedding: int, *, rng: Generator) -> None:
+        super().__init__()
+        self.standardise = Standardise((features.dim,))
+        self.linear = linear(features.dim, embedding, rng=rng)
+
+    def fit(self, inputs: Inputs) -> None:
+        self.standardise.fit(inputs.dense)
+
+    def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
+        assert inputs.dense is not None
+        return self.encode(torch.from_numpy(inputs.dense).to(self.linear.weight.device))
+
+    def encode(self, numbers: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
+        """Encode numbers that are tensors already (the points of a box, while climbing)."""
+        return self.linear(self.standardise(numbers))
+
+
+class SparseEncoder(Encoder):
+    """A sum of word vectors, weighted by each row's numbers scaled to length 1."""
+
+    def __init__(self, features: Sparse, embedding: int, *, rng: Generator) -> None:
+        super().__init__()
+        self.weight = _normal_table(features.dim, embedding, rng=rng)
+
+    def fit(self, inputs: Inputs) -> None:
+        """Need nothing: rows are scaled one by one."""
+
+    def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
+        matrix = inputs.sparse
+        assert matrix is not None
+        device = self.weight.device
+        counts = np.diff(matrix.indptr)
+        squares = np.add.reduceat(np.append(matrix.data**2, 0), matrix.indptr[:-1]) * (counts > 0)
+        scale = 1 / np.sqrt(np.where(squares > 0, squares, 1))
+        weights = matrix.data * np.repeat(scale, counts)
+        return F.embedding_bag(
+            torch.as_tensor(matrix.indices, dtype=torch.int64, device=device),
+            self.weight,
+            torch.as_tensor(matrix.indptr[:-1], dtype=torch.int64, device=device),
+            per_sample_weights=torch.as_tensor(weights, dtype=torch.float32, device=device),
+            mode="sum",
+        )
+
+
+class ImageEncoder(Encoder):
+    """Two convolutions, each followed by max-pooling, then a linear map."""
+
+    def __init__(self, features: Image, embedding: int, *, rng: Generator) -> None:
+        super().__init__()
+        self.standardise = Standardise(())
+        self.first = _convolution(1, 8, rng=rng)
+        self.second = _convolution(8, 16, rng=rng)
+        pixels = (features.height // 2 // 2) * (features.width // 2 // 2)
+        self.linear = linear(16 * pixels, embedding, rng=rng)
+
+    def fit(self, inputs: Inputs) -> None:
+        self.standardise.fit(inputs.dense)
+
+    def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
+        assert inputs.dense is not None
+        images = torch.from_numpy(inputs.dense).to(self.linear.weight.device)
+        planes = self.standardise(images)[:, None]  # (B, 1, height, width)
+        for convolution in (self.first, self.second):
+            planes = F.max_pool2d(F.leaky_relu(convolution(planes), 0.1), 2)
+        return self.linear(planes.flatten(1))
+
+
+class IdEncoder(Encoder):
+    """One vector for each id; ids that came after the last `fit` share a vector of zeros."""
+
+    def __init__(self, features: Ids, embedding: int, *, rng: Generator) -> None:
+        super().__init__()
+        self.weight = _normal_table(features.count, embedding, rng=rng)
+
+    def fit(self, inputs: Inputs) -> None:
+        assert inputs.ids is not None
+        missing = int(inputs.ids.max(initial=-1)) + 1 - len(self.weight)
+        if missing > 0:
+            rng = torch.Generator().manual_seed(len(self.weight))
+            more = _normal_table(missing, self.weight.shape[1], rng=rng).to(self.weight.device)
+            self.weight = nn.Parameter(torch.cat([self.weight.detach(), more.detach()]))
+
+    def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
+        assert inputs.ids is not None
+        ids = torch.from_numpy(inputs.ids).to(self.weight.device)
+        is_known = ids < len(self.weight)
+        return self.weight[torch.where(is_known, ids, 0)] * is_known[:, None]
+
+
+class FeaturesAndIdsEncoder(Encoder):
+    """The sum of what the features say and what the id says."""
+
+    def __init__(self, features: FeaturesAndIds, embedding: int, *, rng: Generator) -> None:
+        super().__init__()
+        self.features = encoder_for(features.features, embedding, rng=rng)
+        self.ids = IdEncoder(features.ids, embedding, rng=rng)
+
+    def fit(self, inputs: Inputs) -> None:
+        self.features.fit(inputs)
+        self.ids.fit(inputs)
+
+    def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
+        return self.features(inputs) + self.ids(inputs)
+
+
+def encoder_for(features: Features, embedding: int, *, rng: Generator) -> Encoder:
+    """Make the encoder that reads this kind of features."""
+    match features:
+        case Dense():
+            return DenseEncoder(features, embedding, rng=rng)
+        case Sparse():
+            return SparseEncoder(features, embedding, rng=rng)
+        case Image():
+            return ImageEncoder(features, embedding, rng=rng)
+        case Ids():
+            return IdEncoder(features, embedding, rng=rng)
+        case FeaturesAndIds():
+            return FeaturesAndIdsEncoder(features, embedding, rng=rng)
+    raise SettingError(
+        f"No encoder reads {features!r}. Known kinds: Dense, Sparse, Image, Ids, FeaturesAndIds."
+    )
+
+
+def _normal_table(rows: int, columns: int, *, rng: Generator) -> nn.Parameter:
+    return nn.Parameter(0.5 * torch.randn(rows, columns, generator=rng))
+
+
+def _convolution(inputs: int, outputs: int, *, rng: Generator) -> nn.Conv2d:
+    layer = nn.utils.skip_init(nn.Conv2d, inputs, outputs, 3, padding=1)
+    bound = 1 / math.sqrt(9 * inputs)
+    with torch.no_grad():
+        layer.weight.uniform_(-bound, bound, generator=rng)
+        layer.bias.zero_()
+    return layer

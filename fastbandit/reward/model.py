@@ -1,0 +1,157 @@
+"""What the three reward models share: encoders, a network over them, and a likelihood."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from fastbandit.features import Features
+from fastbandit.interfaces import RewardModel, Score
+from fastbandit.reward.encoders import DenseEncoder, encoder_for
+from fastbandit.reward.network import RewardNetwork
+from fastbandit.types import Inputs, Interactions
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """The shape of a reward network and the strength of its penalties.
+
+    `penalties="per observation"` divides both penalties by the number of observations, as
+    Concrete Dropout defines them; "constant" does not, which is the other reading of the
+    paper's "dropout regularization = 1e-1".
+    """
+
+    embedding: int
+    hidden: tuple[int, ...]
+    weight_penalty: float
+    dropout_penalty: float
+    product: bool = True
+    wide: bool = True
+    leak: float = 0.1
+    penalties: str = "per observation"
+
+
+class NeuralReward(RewardModel):
+    """A neural reward model, abstract in its doubt."""
+
+    def __init__(
+        self,
+        context: Features,
+        arm: Features,
+        *,
+        settings: NetworkSettings,
+        reward: str,
+        dropout: bool,
+        rng: Generator,
+    ) -> None:
+        super().__init__()
+        self.settings, self.reward = settings, reward
+        self.context_encoder = encoder_for(context, settings.embedding, rng=rng)
+        self.arm_encoder = encoder_for(arm, settings.embedding, rng=rng)
+        self.network = RewardNetwork(
+            settings.embedding,
+            settings.hidden,
+            product=settings.product,
+            wide=settings.wide,
+            dropout=dropout,
+            leak=settings.leak,
+            rng=rng,
+        )
+        self.log_noise = nn.Parameter(torch.zeros(()))
+        self.reward_shift: Tensor
+        self.reward_scale: Tensor
+        self.register_buffer("reward_shift", torch.zeros(()))
+        self.register_buffer("reward_scale", torch.ones(()))
+
+    def embed_contexts(self, contexts: Inputs) -> Float[Tensor, "B E"]:
+        return self.context_encoder(contexts)
+
+    def embed_arms(self, arms: Inputs) -> Float[Tensor, "N E"]:
+        return self.arm_encoder(arms)
+
+    def encode_arms(self, values: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
+        assert isinstance(self.arm_encoder, DenseEncoder), "only dense arms form a continuum"
+        return self.arm_encoder.encode(values)
+
+    @property
+    def device(self) -> str:
+        return str(self.log_noise.device)
+
+    def start(self, history: Interactions, *, fresh: int) -> None:
+        self.context_encoder.fit(history.contexts)
+        self.arm_encoder.fit(history.arms)
+        if self.reward == "real":
+            self.reward_shift.fill_(float(history.rewards.mean(dtype="float64")))
+            std = float(history.rewards.std(dtype="float64"))
+            self.reward_scale.fill_(std if std > 1e-9 else 1.0)
+
+    def mean(self, contexts: Float[Tensor, "B E"]) -> Score:
+        return Score(self.network.fold(contexts), contexts, no_noise(contexts))
+
+    def in_rewards(self, scores: Tensor) -> Tensor:
+        if self.reward == "binary":
+            return torch.sigmoid(scores)
+        return scores * self.reward_scale + self.reward_shift
+
+    def standardised(self, rewards: Float[Tensor, " B"]) -> Float[Tensor, " B"]:
+        """Give rewards in the units the network learns."""
+        return (rewards - self.reward_shift) / self.reward_scale
+
+    def loss(
+        self,
+        contexts: Inputs,
+        arms: Inputs,
+        rewards: Float[Tensor, " B"],
+        *,
+        total: int,
+        rng: Generator,
+    ) -> Float[Tensor, ""]:
+        embedded = self.embed_contexts(contexts), self.embed_arms(arms)
+        predicted = self.network(*embedded, self.training_masks(len(rewards), rng=rng))
+        if self.reward == "binary":
+            misfit = F.binary_cross_entropy_with_logits(predicted, rewards)
+        else:
+            squares = (predicted - self.standardised(rewards)).square().mean()
+            misfit = 0.5 * squares * torch.exp(-2 * self.log_noise) + self.log_noise
+        return misfit + self.penalty(total)
+
+    def training_masks(self, count: int, *, rng: Generator) -> list[Tensor] | None:
+        """Draw a mask for each pair of a minibatch, where the network has dropout."""
+        if not self.network.dropouts:
+            return None
+        device = self.log_noise.device
+        numbers = torch.rand(count, sum(self.network.input_sizes), generator=rng, device=rng.device)
+        return self.network.masks(numbers.to(device).clamp(1e-6, 1 - 1e-6))
+
+    def penalty(self, total: int) -> Float[Tensor, ""]:
+        settings = self.settings
+        penalty = settings.weight_penalty * self.network.weight_penalty()
+        if self.network.dropouts:
+            penalty = penalty + settings.dropout_penalty * self.network.entropy_penalty()
+        return penalty / total if settings.penalties == "per observation" else penalty
+
+
+def no_noise(contexts: Float[Tensor, "B E"]) -> Float[Tensor, "B 0"]:
+    """Give a draw of nothing, for scores that are not random."""
+    return contexts.new_zeros(len(contexts), 0)
+
+
+def box_muller(uniforms: Float[Tensor, "B Z"], count: int) -> Float[Tensor, "B Y"]:
+    """Turn uniform numbers into `count` standard normal ones (see `fastbandit.noise`)."""
+    pairs = -(-count // 2)
+    radius = torch.sqrt(-2 * torch.log(uniforms[:, :pairs]))
+    angle = 2 * math.pi * uniforms[:, pairs : 2 * pairs]
+    both = torch.cat([radius * torch.cos(angle), radius * torch.sin(angle)], dim=1)
+    return both[:, :count]
+
+
+def normals_need(count: int) -> int:
+    """Tell how many uniform numbers `box_muller` takes for `count` normal ones."""
+    return 2 * -(-count // 2)
+
+

@@ -1,0 +1,171 @@
+"""The layers over an embedded context and an embedded arm.
+
+Inputs of the first layer are both embeddings and their element-wise product; a wide linear
+path leads from the same inputs straight to the output. For one request nearly everything is
+fixed, so the network folds: first layer, masks and wide path become a few small matrices
+that act on the arm alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from fastbandit.interfaces import Affine
+from fastbandit.reward.concrete_dropout import ConcreteDropout
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A reward network for fixed contexts and masks: a small network of the arm alone."""
+
+    first: Float[Tensor, "B H E"]
+    first_bias: Float[Tensor, "B H"]
+    deeper: tuple[Tensor, ...]
+    deeper_biases: tuple[Tensor, ...]
+    last: Float[Tensor, "B H"]
+    wide: Float[Tensor, "B E"]
+    constant: Float[Tensor, " B"]
+    leak: float
+
+    def before(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K H"]:
+        """Give the first layer's sums for each arm."""
+        if len(arms) == 1:  # the same arms for all contexts: one matrix product
+            return torch.einsum("ke,bhe->bkh", arms[0], self.first) + self.first_bias[:, None]
+        return torch.baddbmm(self.first_bias[:, None], arms, self.first.transpose(1, 2))
+
+    def hidden(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K H"]:
+        """Give the last hidden layer for each arm."""
+        hidden = F.leaky_relu(self.before(arms), self.leak)
+        for weight, bias in zip(self.deeper, self.deeper_biases, strict=True):
+            hidden = F.leaky_relu(torch.matmul(hidden, weight.transpose(-1, -2)) + bias, self.leak)
+        return hidden
+
+    def through(self, affine: Affine) -> Folded:
+        """Take the map from points to arms into the first layer and the wide path."""
+        return replace(
+            self,
+            first=self.first @ affine.axes.T,
+            first_bias=self.first_bias + self.first @ affine.centre,
+            wide=self.wide @ affine.axes.T,
+            constant=self.constant + self.wide @ affine.centre,
+        )
+
+    def __call__(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K"]:
+        deep = torch.matmul(self.hidden(arms), self.last[..., None]).squeeze(-1)
+        wide = torch.matmul(arms, self.wide[..., None]).squeeze(-1)
+        return deep + wide + self.constant[:, None]
+
+
+class RewardNetwork(nn.Module):
+    """Rewards from embedded contexts and arms, of `dim` columns each."""
+
+    def __init__(
+        self,
+        dim: int,
+        hidden: Sequence[int],
+        *,
+        product: bool = True,
+        wide: bool = True,
+        dropout: bool = True,
+        leak: float = 0.1,
+        rng: Generator,
+    ) -> None:
+        super().__init__()
+        self.dim, self.product, self.leak = dim, product, leak
+        inputs = 3 * dim if product else 2 * dim
+        sizes = [inputs, *hidden]
+        self.layers = nn.ModuleList(
+            linear(size, after, rng=rng) for size, after in zip(sizes, sizes[1:] + [1], strict=True)
+        )
+        self.wide = linear(inputs, 1, rng=rng) if wide else None
+        self.dropouts = nn.ModuleList(ConcreteDropout(size) for size in sizes if dropout)
+        self.input_sizes = sizes
+        self.first_width = sizes[1]
+
+    def masks(self, uniforms: Float[Tensor, "B Z"], scale: float = 1.0) -> list[Tensor]:
+        """Turn uniform numbers into one mask per layer, moved towards 1 by a small scale."""
+        parts = uniforms.split(self.input_sizes, dim=-1)
+        masks = [drop.mask(part) for drop, part in zip(self.dropouts, parts, strict=True)]
+        return masks if scale == 1.0 else [1 + scale * (mask - 1) for mask in masks]
+
+    def features(self, contexts: Tensor, arms: Tensor) -> Tensor:
+        """Join two embeddings (and their product): the inputs of the first layer."""
+        parts = [contexts, arms, contexts * arms] if self.product else [contexts, arms]
+        return torch.cat(parts, dim=-1)
+
+    def forward(
+        self,
+        contexts: Float[Tensor, "B E"],
+        arms: Float[Tensor, "B E"],
+        masks: list[Tensor] | None = None,
+    ) -> Float[Tensor, " B"]:
+        """Give the reward of each pair of a context and an arm."""
+        inputs = self.features(contexts, arms)  # (B, 3E)
+        hidden = inputs
+        for number, layer in enumerate(self.layers):
+            if number:
+                hidden = F.leaky_relu(hidden, self.leak)
+            hidden = layer(hidden if masks is None else hidden * masks[number])
+        rewards = hidden.squeeze(-1)  # (B,)
+        return rewards if self.wide is None else rewards + self.wide(inputs).squeeze(-1)
+
+    def fold(self, contexts: Float[Tensor, "B E"], masks: list[Tensor] | None = None) -> Folded:
+        """Fix contexts and masks: what remains is a small network of the arm."""
+        first, *deeper, last = self.layers
+        masks = masks or [contexts.new_ones(1, size) for size in self.input_sizes]
+        weight, constant = self.act_on_arm(first.weight[None] * masks[0][:, None], contexts)
+        wide = contexts.new_zeros(len(contexts), self.dim)
+        wide_constant = contexts.new_zeros(len(contexts))
+        if self.wide is not None:
+            wide, wide_constant = self.act_on_arm(self.wide.weight[None], contexts)
+            wide, wide_constant = wide[:, 0], wide_constant[:, 0] + self.wide.bias
+        return Folded(
+            first=weight,
+            first_bias=constant + first.bias,
+            deeper=tuple(
+                layer.weight[None] * mask[:, None]
+                for layer, mask in zip(deeper, masks[1:-1], strict=True)
+            ),
+            deeper_biases=tuple(layer.bias for layer in deeper),
+            last=(last.weight * masks[-1]).expand(len(contexts), -1),
+            wide=wide,
+            constant=wide_constant + last.bias,
+            leak=self.leak,
+        )
+
+    def act_on_arm(
+        self, weight: Float[Tensor, "b H F"], contexts: Float[Tensor, "B E"]
+    ) -> tuple[Float[Tensor, "B H E"], Float[Tensor, "B H"]]:
+        """Split a linear layer over the features into its action on the arm and a constant."""
+        by_context, by_arm, *by_product = weight.split(self.dim, dim=-1)
+        if by_product:
+            by_arm = by_arm + by_product[0] * contexts[:, None]
+        constant = torch.matmul(by_context, contexts[..., None]).squeeze(-1)
+        return by_arm.expand(len(contexts), -1, -1), constant
+
+    def weight_penalty(self) -> Float[Tensor, ""]:
+        """Give the squared weights, each layer's divided by the share that dropout keeps."""
+        squares = torch.stack([layer.weight.square().sum() for layer in self.layers])
+        if self.dropouts:
+            squares = squares / (1 - torch.stack([drop.rate for drop in self.dropouts]))
+        return squares.sum()
+
+    def entropy_penalty(self) -> Float[Tensor, ""]:
+        return torch.stack([drop.entropy_penalty() for drop in self.dropouts]).sum()
+
+
+def linear(inputs: int, outputs: int, *, rng: Generator) -> nn.Linear:
+    """Make a linear layer initialised from `rng` alone, never from torch's global state."""
+    layer = nn.utils.skip_init(nn.Linear, inputs, outputs)
+    bound = 1 / math.sqrt(inputs)
+    with torch.no_grad():
+        layer.weight.uniform_(-bound, bound, generator=rng)
+        layer.bias.zero_()
+    return layer

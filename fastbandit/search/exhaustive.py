@@ -1,0 +1,46 @@
+"""Score every arm, in chunks: slow, exact, the yardstick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
+from fastbandit.search.ranking import NOTHING, Ranked, Tally
+
+
+@dataclass(frozen=True)
+class Exhaustive:
+    """Scores every arm (of a box: a fine cover), `chunk` arms at a time."""
+
+    chunk: int = 2048
+
+    @torch.no_grad()
+    def best(
+        self,
+        score: Score,
+        arms: ArmSpace,
+        *,
+        count: int,
+        seeds: Seeds,
+        allowed: Bool[Tensor, "B N"] | None = None,
+    ) -> Choice:
+        everything = arms.all()
+        total = everything.rows.shape[1]
+        tally = Tally(len(score.contexts))
+        scores: Float[Tensor, "B K"] = score.contexts.new_empty(tally.contexts, 0)
+        rows: Int[Tensor, "B K"] = everything.rows.new_empty(tally.contexts, 0)
+        for first in range(0, total, self.chunk):
+            part = slice(first, first + self.chunk)
+            fresh = score(everything.points[:, part])
+            tally.evaluations += fresh.shape[1]
+            if allowed is not None:
+                fresh = fresh.masked_fill(~allowed[:, part], NOTHING)
+            scores = torch.cat([scores, fresh], dim=1)
+            rows = torch.cat([rows, everything.rows[:, part].expand(tally.contexts, -1)], dim=1)
+            scores, order = scores.topk(min(count, scores.shape[1]), dim=1)
+            rows = rows.gather(1, order)
+        return Ranked(rows, everything.points[0][rows], scores).as_choice(count, tally)

@@ -1,0 +1,131 @@
+"""ArmGenerator proposes the best arm in one pass; GeneratorSearch asks it and lands.
+
+GANBandit of the paper, beside the reward network as discriminator. What differs from the
+printed recipe, and why, is measured in docs/generator.md: the generator is told the posterior
+draw itself and the slope of the score in the middle of the arms, it has several outputs
+("heads") of which training moves the nearest to a target, and its outputs live in the arms'
+own box. `preset="paper"` is the printed recipe.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Generator, Tensor, nn
+
+from fastbandit.errors import SettingError
+from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
+from fastbandit.noise import Stream, normals
+from fastbandit.reward.network import linear
+from fastbandit.search.gradient_ascent import best_points, climb, slope_of
+from fastbandit.search.neighbours import hop
+from fastbandit.search.ranking import Tally, fill, land
+
+
+class ArmGenerator(nn.Module):
+    """A network from (context, draw) to `heads` points in the arms' coordinates."""
+
+    def __init__(
+        self,
+        inputs: int,
+        dim: int,
+        *,
+        heads: int,
+        hidden: int,
+        bounded: bool,
+        rng: Generator,
+    ) -> None:
+        super().__init__()
+        self.inputs, self.dim, self.heads, self.hidden, self.bounded = inputs, dim, heads, hidden, bounded
+        self.layers = nn.ModuleList(
+            [
+                linear(inputs, hidden, rng=rng),
+                linear(hidden, hidden, rng=rng),
+                linear(hidden, heads * dim, rng=rng),
+            ]
+        )
+
+    def forward(self, told: Float[Tensor, "B I"], arms: ArmSpace) -> Float[Tensor, "B M D"]:
+        first, second, last = self.layers
+        hidden = F.leaky_relu(second(F.leaky_relu(first(told), 0.1)), 0.1)
+        points = last(hidden).unflatten(-1, (self.heads, self.dim))  # (B, M, D)
+        if not self.bounded:
+            return points
+        middle, half = (arms.high + arms.low) / 2, (arms.high - arms.low) / 2
+        return middle + half * torch.tanh(points)
+
+
+@dataclass(frozen=True)
+class GeneratorSearch:
+    """GANBandit: ask the generator, rank its heads by score, climb a little, look up, hop.
+
+    `told` is what the generator sees beside the context: "draw" (this decision's noise and
+    the slope at the centre) or "gaussian" (an unrelated z of 8 numbers, as printed).
+    """
+
+    generator: ArmGenerator | None = None
+    heads: int = 16
+    hidden: int = 128
+    lookups: int = 2
+    neighbours: int = 16
+    steps: int = 4
+    step_size: float = 0.3
+    hops: int = 1
+    beam: int = 2
+    told: str = "draw"
+    bounded: bool = True
+
+    def __post_init__(self) -> None:
+        if self.told not in ("draw", "gaussian"):
+            raise SettingError(
+                f"A generator is told the 'draw' or a 'gaussian': got {self.told!r}."
+            )
+
+    @torch.no_grad()
+    def best(
+        self,
+        score: Score,
+        arms: ArmSpace,
+        *,
+        count: int,
+        seeds: Seeds,
+        allowed: Bool[Tensor, "B N"] | None = None,
+    ) -> Choice:
+        if self.generator is None:
+            raise SettingError(
+                "A generator search needs a trained generator: got none. Update the bandit "
+                "first; training makes one."
+            )
+        tally = Tally(len(seeds))
+        points = self.generator(self.tell(score, arms, tally, seeds=seeds), arms)
+        if self.lookups < self.heads:
+            points = best_points(score, points, self.lookups, tally)
+        points = climb(score, points, arms, tally, steps=self.steps, step_size=self.step_size)
+        near = max(self.neighbours, count)
+        ranked = land(score, arms, points, tally, neighbours=near, allowed=allowed)
+        ranked = hop(score, arms, ranked, tally, hops=self.hops, beam=self.beam, allowed=allowed)
+        ranked = fill(score, arms, ranked, tally, count=count, allowed=allowed)
+        return ranked.as_choice(count, tally)
+
+    def tell(
+        self, score: Score, arms: ArmSpace, tally: Tally, *, seeds: Seeds
+    ) -> Float[Tensor, "B I"]:
+        """Put together what the generator sees."""
+        if self.told == "gaussian":
+            z = torch.from_numpy(normals(seeds, _GAUSSIANS, Stream.STARTS))
+            return torch.cat([score.contexts, z.to(score.contexts.device)], dim=1)
+        middle = ((arms.high + arms.low) / 2).expand(len(seeds), 1, -1)
+        _, slopes = slope_of(score, middle, tally)
+        return torch.cat([score.contexts, score.noise, F.normalize(slopes[:, 0], dim=-1)], dim=1)
+
+    def inputs(self, context_dim: int, noise_dim: int, arm_dim: int) -> int:
+        """Tell how many numbers `tell` puts together."""
+        if self.told == "gaussian":
+            return context_dim + _GAUSSIANS
+        return context_dim + noise_dim + arm_dim
+
+
+_GAUSSIANS = 8

@@ -1,0 +1,129 @@
+"""Climb the score from many starts, then land on real arms: algorithm 1 of the paper.
+
+All starts climb in one batched pass. The printed rule follows the raw slope with step
+s / (s + i); the default here follows its direction in the arms' own coordinates, so that a
+step means the same everywhere, and never leaves their box.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from fastbandit.errors import SettingError
+from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
+from fastbandit.noise import Stream, uniforms
+from fastbandit.search.neighbours import hop
+from fastbandit.search.ranking import Tally, fill, land
+
+
+@dataclass(frozen=True)
+class GradientAscent:
+    """FastBandit: `starts` (R) climbs of `steps` (I), then `neighbours` (K) arms of each.
+
+    With `rule="direction"` step i is `step_size` long at first and shrinks to nothing;
+    "printed" moves by slope x s / (s + i) with s = `step_size`. A climb that has reached a
+    score above `enough` (τ, in the model's own units) stands still. Of the end points the `lookups` best by score are looked
+    up (all of them when None); `hops` x `beam` then walk the neighbour graph.
+    """
+
+    starts: int = 10
+    steps: int = 30
+    step_size: float = 0.5
+    enough: float = float("inf")
+    neighbours: int = 8
+    lookups: int | None = None
+    hops: int = 2
+    beam: int = 4
+    rule: str = "direction"
+
+    def __post_init__(self) -> None:
+        if self.rule not in ("direction", "printed"):
+            raise SettingError(
+                f"A climb needs the rule 'direction' or 'printed': got {self.rule!r}."
+            )
+
+    def best(
+        self,
+        score: Score,
+        arms: ArmSpace,
+        *,
+        count: int,
+        seeds: Seeds,
+        allowed: Bool[Tensor, "B N"] | None = None,
+    ) -> Choice:
+        tally = Tally(len(seeds))
+        points = self._climb(score, start_points(arms, self.starts, seeds), arms, tally)
+        with torch.no_grad():
+            if self.lookups is not None and self.lookups < self.starts:
+                points = best_points(score, points, self.lookups, tally)
+            near = max(self.neighbours, count)
+            ranked = land(score, arms, points, tally, neighbours=near, allowed=allowed)
+            ranked = hop(
+                score, arms, ranked, tally, hops=self.hops, beam=self.beam, allowed=allowed
+            )
+            ranked = fill(score, arms, ranked, tally, count=count, allowed=allowed)
+            return ranked.as_choice(count, tally)
+
+    def _climb(
+        self, score: Score, points: Float[Tensor, "B M D"], arms: ArmSpace, tally: Tally
+    ) -> Float[Tensor, "B M D"]:
+        for number in range(1, self.steps + 1):
+            scores, slopes = slope_of(score, points, tally)
+            if self.rule == "printed":
+                step = slopes * self.step_size / (self.step_size + number)
+            else:
+                left = 1 - (number - 1) / self.steps
+                step = self.step_size * left * normalize(slopes, dim=-1)
+            step = torch.where((scores > self.enough)[..., None], 0.0, step)
+            points = torch.clamp(points + step, arms.low, arms.high)
+        return points
+
+
+def climb(
+    score: Score,
+    points: Float[Tensor, "B M D"],
+    arms: ArmSpace,
+    tally: Tally,
+    *,
+    steps: int,
+    step_size: float,
+) -> Float[Tensor, "B M D"]:
+    """Follow the score's direction uphill with shrinking steps, never leaving the arms' box."""
+    for number in range(steps):
+        _, slopes = slope_of(score, points, tally)
+        step = step_size * (1 - number / steps) * normalize(slopes, dim=-1)
+        points = torch.clamp(points + step, arms.low, arms.high)
+    return points
+
+
+def slope_of(
+    score: Score, points: Float[Tensor, "B M D"], tally: Tally
+) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B M D"]]:
+    """Give scores and their slopes at points; a slope costs as much as a second evaluation."""
+    tally.evaluations += 2 * points.shape[1]
+    with torch.enable_grad():
+        points = points.detach().requires_grad_()
+        scores = score(points)
+        (slopes,) = torch.autograd.grad(scores.sum(), points)
+    return scores.detach(), slopes
+
+
+def start_points(arms: ArmSpace, count: int, seeds: Seeds) -> Float[Tensor, "B M D"]:
+    """Draw points evenly from the arms' box, from each decision's seed."""
+    numbers = torch.from_numpy(uniforms(seeds, count * arms.dim, Stream.STARTS))
+    numbers = numbers.to(arms.low.device).view(len(seeds), count, arms.dim)
+    return arms.low + (arms.high - arms.low) * numbers
+
+
+def best_points(
+    score: Score, points: Float[Tensor, "B M D"], count: int, tally: Tally
+) -> Float[Tensor, "B m D"]:
+    """Keep the `count` points with the highest score."""
+    tally.evaluations += points.shape[1]
+    order = score(points).topk(count, dim=1).indices
+    return points.gather(1, order[..., None].expand(-1, -1, points.shape[-1]))

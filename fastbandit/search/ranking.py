@@ -1,0 +1,132 @@
+"""The last steps that all searches share: score the candidates, keep the best allowed ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from fastbandit.interfaces import ArmSpace, Candidates, Choice, Score
+
+NOTHING = float("-inf")
+FEW = 1024
+"""So few allowed arms are all scored, whatever the search."""
+
+
+@dataclass
+class Tally:
+    """Counts what one search costs each context."""
+
+    contexts: int
+    evaluations: Tensor = field(init=False)
+    lookups: Tensor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.evaluations = torch.zeros(self.contexts, dtype=torch.int64)
+        self.lookups = torch.zeros(self.contexts, dtype=torch.int64)
+
+    def evaluated(self, rows: Int[Tensor, "B K"]) -> None:
+        self.evaluations += (rows >= 0).sum(1).cpu()
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Candidates with their scores: -inf where a place is empty, closed or a repetition."""
+
+    rows: Int[Tensor, "B K"]
+    points: Float[Tensor, "B K D"]
+    scores: Float[Tensor, "B K"]
+
+    def best(self, count: int) -> Ranked:
+        """Keep the `count` best of each context, best first (fewer if there are fewer)."""
+        scores, order = self.scores.topk(min(count, self.scores.shape[1]), dim=1)
+        points = self.points.gather(1, order[..., None].expand(-1, -1, self.points.shape[-1]))
+        return Ranked(self.rows.gather(1, order), points, scores)
+
+    def joined(self, other: Ranked) -> Ranked:
+        """Put two rankings together; an arm that stands in both counts once."""
+        rows = torch.cat([self.rows, other.rows], dim=1)
+        scores = torch.cat([self.scores, other.scores], dim=1)
+        scores = scores.masked_fill(is_repeated(rows), NOTHING)
+        return Ranked(rows, torch.cat([self.points, other.points], dim=1), scores)
+
+    def as_choice(self, count: int, tally: Tally) -> Choice:
+        best = self.best(count)
+        missing = count - best.rows.shape[1]
+        rows = torch.where(best.scores > NOTHING, best.rows, -1)
+        return Choice(
+            rows=torch.nn.functional.pad(rows, (0, missing), value=-1),
+            points=torch.nn.functional.pad(best.points, (0, 0, 0, missing)),
+            scores=torch.nn.functional.pad(best.scores, (0, missing), value=NOTHING),
+            evaluations=tally.evaluations,
+            lookups=tally.lookups,
+        )
+
+
+def rank(
+    score: Score, candidates: Candidates, tally: Tally, *, allowed: Bool[Tensor, "B N"] | None
+) -> Ranked:
+    """Score candidates once; what may not be chosen gets no score."""
+    rows = candidates.rows
+    tally.evaluated(rows)
+    scores = score(candidates.points)
+    is_closed = rows < 0
+    if allowed is not None:
+        masks = allowed.expand(len(rows), -1)
+        is_closed = is_closed | ~masks.gather(1, rows.clamp_min(0))
+    closed = is_closed | is_repeated(rows)
+    return Ranked(rows, candidates.points, scores.masked_fill(closed, NOTHING))
+
+
+def land(
+    score: Score,
+    arms: ArmSpace,
+    points: Float[Tensor, "B M D"],
+    tally: Tally,
+    *,
+    neighbours: int,
+    allowed: Bool[Tensor, "B N"] | None,
+) -> Ranked:
+    """Look up the real arms near some points and score them.
+
+    Contexts that are allowed only a few arms have all of those scored as well.
+    """
+    candidates = arms.nearest(points, neighbours, allowed=allowed)
+    tally.lookups += points.shape[1]
+    few = arms.few(allowed, FEW)
+    if few is not None:
+        candidates = Candidates(
+            torch.cat([candidates.rows, few.rows.expand(len(points), -1)], dim=1),
+            torch.cat([candidates.points, few.points.expand(len(points), -1, -1)], dim=1),
+        )
+    return rank(score, candidates, tally, allowed=allowed)
+
+
+def fill(
+    score: Score,
+    arms: ArmSpace,
+    ranked: Ranked,
+    tally: Tally,
+    *,
+    count: int,
+    allowed: Bool[Tensor, "B N"] | None,
+) -> Ranked:
+    """Make sure of `count` arms for each context, or all that it is allowed."""
+    found = (ranked.scores > NOTHING).sum(1)
+    if int(found.min()) >= count:
+        return ranked
+    middle = ranked.best(1).points
+    more = arms.nearest(middle, count, allowed=allowed)
+    tally.lookups += 1
+    return ranked.joined(rank(score, more, tally, allowed=allowed))
+
+
+def is_repeated(rows: Int[Tensor, "B K"]) -> Bool[Tensor, "B K"]:
+    """Mark arms that stand further left already."""
+    order = torch.argsort(rows, dim=1, stable=True)
+    ordered = rows.gather(1, order)
+    is_same = torch.zeros_like(ordered, dtype=torch.bool)
+    is_same[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
+    return torch.zeros_like(is_same).scatter(1, order, is_same)

@@ -1,0 +1,59 @@
+"""A new policy from a policy and what happened; the old one is never touched."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Generator
+
+from fastbandit.arms.box import Box
+from fastbandit.interfaces import RewardModel
+from fastbandit.policy import Arms, Policy
+from fastbandit.search.generator import GeneratorSearch
+from fastbandit.training.fit_generator import GeneratorFit, fit_generator
+from fastbandit.training.fit_reward import RewardFit, fit_reward
+from fastbandit.types import Interactions
+
+
+@dataclass(frozen=True)
+class Training:
+    """How an update trains the reward model and the generator."""
+
+    reward: RewardFit = RewardFit()
+    generator: GeneratorFit = GeneratorFit()
+
+
+def update(
+    policy: Policy, history: Interactions, *, fresh: int, training: Training, rng: Generator
+) -> Policy:
+    """Learn the whole history, of which the last `fresh` interactions are new."""
+    model = copy.deepcopy(policy.model).requires_grad_(True)
+    model.start(history, fresh=fresh)
+    fit_reward(model, history, training.reward, rng=rng)
+    model.settle(history)
+    model.requires_grad_(False)
+    arms = embed(policy.arms, model)
+    search = policy.search
+    if isinstance(search, GeneratorSearch):
+        search = fit_generator(
+            search,
+            model,
+            policy.exploration,
+            arms,
+            history.contexts,
+            training.generator,
+            rng=rng,
+        )
+        assert search.generator is not None
+        search.generator.requires_grad_(False)
+    return replace(policy, model=model, arms=arms, search=search)
+
+
+def embed(arms: Arms, model: RewardModel) -> Arms:
+    """Give the arms as this model sees them."""
+    if isinstance(arms, Box):
+        return arms.embedded_by(model.encode_arms, device=model.device)
+    with torch.no_grad():
+        return arms.embedded_by(model.embed_arms)

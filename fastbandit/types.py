@@ -1,0 +1,96 @@
+"""Values that travel between parts and to the user; none of them needs torch."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Rows of raw features, dense, sparse or ids, as an encoder reads them."""
+
+    dense: NDArray[np.float32] | None = None
+    sparse: csr_matrix | None = None
+    ids: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        part = next(p for p in (self.dense, self.sparse, self.ids) if p is not None)
+        return int(part.shape[0])
+
+    def take(self, rows: Any) -> Inputs:
+        """Give the rows named by a slice or an array of positions."""
+        return Inputs(*(None if p is None else p[rows] for p in (self.dense, self.sparse, self.ids)))
+
+    @staticmethod
+    def stack(parts: Sequence[Inputs]) -> Inputs:
+        """Join rows that one encoder read."""
+        first = parts[0]
+        sparse = None
+        if first.sparse is not None:
+            from scipy.sparse import vstack
+
+            sparse = vstack([part.sparse for part in parts], format="csr")
+        return Inputs(
+            dense=None if first.dense is None else np.concatenate([p.dense for p in parts]),
+            sparse=sparse,
+            ids=None if first.ids is None else np.concatenate([p.ids for p in parts]),
+        )
+
+
+@dataclass(frozen=True)
+class Interactions:
+    """Decisions whose rewards are known: contexts, catalogue rows (or points) and rewards."""
+
+    contexts: Inputs
+    arms: Inputs
+    rewards: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What `select` answers, one row for each context.
+
+    `arms` are ids (or points of a box), best first; `rows` their positions in the catalogue
+    (-1 where fewer arms were allowed than asked for); `scores` how much each was wanted, in
+    units of reward (a probability for binary rewards); `seeds` replay the draw; `version`
+    counts the updates behind it; `uniform` says that nothing was learned yet and every
+    allowed arm was equally likely.
+    """
+
+    arms: list[Hashable] | list[list[Hashable]] | NDArray[np.float32]
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float32]
+    seeds: NDArray[np.uint64]
+    version: int
+    uniform: bool
+    evaluations: NDArray[np.int64]
+    lookups: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """How close a search came to the exhaustive choice under the same draws.
+
+    `quality` is the mean of (chosen - mean) / (best - mean) over the contexts: 1 is the
+    exhaustive choice, 0 a random arm. `evaluations` and `lookups` are means per decision.
+    """
+
+    quality: float
+    qualities: NDArray[np.float32]
+    evaluations: float
+    lookups: float
+    contexts: int

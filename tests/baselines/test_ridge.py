@@ -1,0 +1,89 @@
+"""Ridge regressions agree with the plain formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from fastbandit.baselines import ridge
+from fastbandit.baselines.ridge import DisjointRidge, Ridge, SharedRidge
+from fastbandit.noise import decision_seeds
+
+Floats = NDArray[np.float64]
+Lessons = tuple[Floats, NDArray[np.int64], Floats]
+
+
+def blank(kind: str) -> Ridge:
+    if kind == "disjoint":
+        return DisjointRidge.blank(8, context_dim=3, ridge=1.0)
+    arms = np.random.default_rng(4).normal(size=(8, 4))
+    return SharedRidge.blank(arms, context_dim=3, ridge=1.0)
+
+
+def naive_shared(lessons: Lessons, arms: Floats) -> tuple[Floats, Floats]:
+    contexts, rows, rewards = lessons
+    features = np.stack([np.kron(x, arms[row]) for x, row in zip(contexts, rows, strict=True)])
+    covariance = np.linalg.inv(2.0 * np.eye(features.shape[1]) + features.T @ features)
+    return covariance @ features.T @ rewards, covariance
+
+
+@pytest.fixture
+def lessons() -> Lessons:
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(25, 3)), rng.integers(0, 8, 25), rng.normal(size=25)
+
+
+@pytest.mark.parametrize("block", [1, 50, 2**22])
+def test_the_shared_bonus_by_structure_equals_the_plain_formula(
+    block: int, lessons: Lessons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ridge, "_BLOCK", block)
+    arms = np.random.default_rng(4).normal(size=(8, 4))
+    model = SharedRidge.blank(arms, context_dim=3, ridge=2.0).learn(*lessons)
+    weights, covariance = naive_shared(lessons, arms)
+    contexts = np.random.default_rng(5).normal(size=(5, 3))
+
+    features = np.einsum("bc,nd->bncd", contexts, arms).reshape(5, 8, 12)
+
+    assert np.allclose(model.means(contexts), features @ weights)
+    variances = np.einsum("bnp,pq,bnq->bn", features, covariance, features)
+    assert np.allclose(model.stds(contexts), np.sqrt(variances))
+
+
+def test_the_disjoint_model_is_one_ridge_regression_for_each_arm(lessons: Lessons) -> None:
+    contexts, rows, rewards = lessons
+    model = DisjointRidge.blank(9, context_dim=3, ridge=2.0).learn(*lessons)
+    fresh = np.random.default_rng(5).normal(size=(5, 3))
+
+    for arm in range(9):  # nobody tried the last one
+        x, r = contexts[rows == arm], rewards[rows == arm]
+        covariance = np.linalg.inv(2.0 * np.eye(3) + x.T @ x)
+        assert np.allclose(model.means(fresh)[:, arm], fresh @ covariance @ x.T @ r)
+        variances = np.einsum("bc,cd,bd->b", fresh, covariance, fresh)
+        assert np.allclose(model.stds(fresh)[:, arm], np.sqrt(variances))
+
+
+@pytest.mark.parametrize("kind", ["shared", "disjoint"])
+def test_learning_in_parts_is_learning_at_once(kind: str, lessons: Lessons) -> None:
+    model = blank(kind)
+    contexts = np.eye(3)
+
+    x, rows, rewards = lessons
+    parts = model.learn(x[:10], rows[:10], rewards[:10]).learn(x[10:], rows[10:], rewards[10:])
+    whole = model.learn(*lessons)
+
+    assert np.allclose(parts.means(contexts), whole.means(contexts))
+    assert np.allclose(parts.stds(contexts), whole.stds(contexts))
+
+
+@pytest.mark.parametrize("kind", ["shared", "disjoint"])
+def test_draws_are_spread_as_the_posterior_is(kind: str, lessons: Lessons) -> None:
+    model = blank(kind).learn(*lessons)
+    context = np.array([[0.5, -1.0, 0.3]])
+
+    draws = model.draws(np.repeat(context, 4_000, 0), decision_seeds(0, 0, 4_000), scale=2.0)
+
+    stds = 2.0 * model.stds(context)[0]
+    assert np.allclose(draws.mean(axis=0), model.means(context)[0], atol=4 * stds.max() / 63)
+    assert np.allclose(draws.std(axis=0), stds, rtol=0.06)

@@ -1,1 +1,79 @@
-"""TODO"""
+"""Choose among very many arms, for each context, through a neural network, and learn.
+
+Names are imported when they are first used: those that train need the extra
+`fastbandit[train]`, the others run without torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fastbandit.arms.box import Box as Box
+    from fastbandit.bandit import Bandit as Bandit
+    from fastbandit.baselines import BestArmBandit as BestArmBandit
+    from fastbandit.baselines import LinearTS as LinearTS
+    from fastbandit.baselines import LinUCB as LinUCB
+    from fastbandit.baselines import RandomBandit as RandomBandit
+    from fastbandit.errors import FastbanditError as FastbanditError
+    from fastbandit.exploration import Greedy as Greedy
+    from fastbandit.exploration import ThompsonSampling as ThompsonSampling
+    from fastbandit.exploration import UpperConfidence as UpperConfidence
+    from fastbandit.features import Dense as Dense
+    from fastbandit.features import FeaturesAndIds as FeaturesAndIds
+    from fastbandit.features import Ids as Ids
+    from fastbandit.features import Image as Image
+    from fastbandit.features import Sparse as Sparse
+    from fastbandit.search.exhaustive import Exhaustive as Exhaustive
+    from fastbandit.search.generator import GeneratorSearch as GeneratorSearch
+    from fastbandit.search.gradient_ascent import GradientAscent as GradientAscent
+    from fastbandit.types import Audit as Audit
+    from fastbandit.types import Decision as Decision
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Audit": "fastbandit.types",
+    "Bandit": "fastbandit.bandit",
+    "BestArmBandit": "fastbandit.baselines",
+    "Box": "fastbandit.arms.box",
+    "Decision": "fastbandit.types",
+    "Dense": "fastbandit.features",
+    "Exhaustive": "fastbandit.search.exhaustive",
+    "FastbanditError": "fastbandit.errors",
+    "FeaturesAndIds": "fastbandit.features",
+    "GeneratorSearch": "fastbandit.search.generator",
+    "GradientAscent": "fastbandit.search.gradient_ascent",
+    "Greedy": "fastbandit.exploration",
+    "Ids": "fastbandit.features",
+    "Image": "fastbandit.features",
+    "LinUCB": "fastbandit.baselines",
+    "LinearTS": "fastbandit.baselines",
+    "RandomBandit": "fastbandit.baselines",
+    "Sparse": "fastbandit.features",
+    "ThompsonSampling": "fastbandit.exploration",
+    "UpperConfidence": "fastbandit.exploration",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fastbandit' has no attribute {name!r}")
+    try:
+        return getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name not in {"torch", "jaxtyping", "scipy"}:
+            raise
+        from fastbandit.errors import MissingExtraError
+
+        raise MissingExtraError(
+            f"{name} needs {error.name}, which is not installed. Run: "
+            f"pip install 'fastbandit[train]'"
+        ) from error
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

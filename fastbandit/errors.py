@@ -1,16 +1,16 @@
 """Every error fastbandit raises on purpose.
 
-    FastbanditError
-    ├── InputError (ValueError)         what was handed in cannot be used
-    │   ├── ShapeError                  the wrong number of rows, columns or values
-    │   ├── NotFiniteError              NaN or infinite numbers
-    │   ├── RewardError                 rewards that the likelihood cannot explain
-    │   └── EligibilityError            no arm may be chosen
-    ├── UnknownArmError (KeyError)      an id that the catalogue does not hold
-    ├── DuplicateArmError (ValueError)  an id that the catalogue holds already
-    ├── SettingError (ValueError)       a name or number that no part understands
-    ├── SnapshotError (OSError)         a saved bandit that cannot be trusted
-    └── MissingExtraError (ImportError) a part whose optional dependency is not installed
+FastbanditError
+├── InputError (ValueError)         what was handed in cannot be used
+│   ├── ShapeError                  the wrong number of rows, columns or values
+│   ├── NotFiniteError              NaN or infinite numbers
+│   ├── RewardError                 rewards that the likelihood cannot explain
+│   └── EligibilityError            no arm may be chosen
+├── UnknownArmError (KeyError)      an id that the catalogue does not hold
+├── DuplicateArmError (ValueError)  an id that the catalogue holds already
+├── SettingError (ValueError)       a name or number that no part understands
+├── SnapshotError (OSError)         a saved bandit that cannot be trusted
+└── MissingExtraError (ImportError) a part whose optional dependency is not installed
 """
 
 from __future__ import annotations

@@ -21,6 +21,9 @@ class Greedy:
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         return model.mean(contexts)
 
+    def quiet(self) -> Greedy:
+        return self
+
 
 @dataclass(frozen=True)
 class UpperConfidence:
@@ -33,6 +36,9 @@ class UpperConfidence:
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         return model.upper(contexts, width=self.width)
+
+    def quiet(self) -> UpperConfidence:
+        return UpperConfidence(width=0.0)
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,9 @@ class ThompsonSampling:
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         numbers = torch.from_numpy(uniforms(seeds, model.noise_size, Stream.POSTERIOR))
         return model.draw(contexts, numbers.to(contexts.device), scale=self.scale)
+
+    def quiet(self) -> ThompsonSampling:
+        return ThompsonSampling(scale=0.0)
 
 
 def _check_strength(name: str, number: float) -> None:

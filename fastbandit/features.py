@@ -192,7 +192,11 @@ def to_floats(raw: Any, *, what: str) -> NDArray[np.float32]:
 
 def check_finite(array: NDArray[np.float32], *, what: str) -> None:
     """Raise where a number is NaN, infinite or too large for 32 bits."""
-    bad = np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1)) if array.size else []
+    bad = (
+        np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))
+        if array.size
+        else []
+    )
     if len(bad):
         row = np.atleast_1d(array[bad[0]]).reshape(-1)
         raise NotFiniteError(

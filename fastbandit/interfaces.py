@@ -121,9 +121,19 @@ class RewardModel(nn.Module, ABC):
 
     @abstractmethod
     def loss(
-        self, contexts: Inputs, arms: Inputs, rewards: Float[Tensor, " B"], *, total: int, rng: Generator
+        self,
+        contexts: Inputs,
+        arms: Inputs,
+        rewards: Float[Tensor, " B"],
+        *,
+        total: int,
+        rng: Generator,
     ) -> Float[Tensor, ""]:
         """Give the loss of a minibatch out of `total` observations, penalties included."""
+
+    @abstractmethod
+    def meet(self, arms: Inputs) -> None:
+        """Learn the scale of the arms' features, and make room for new ids."""
 
     @abstractmethod
     def start(self, history: Interactions, *, fresh: int) -> None:
@@ -145,6 +155,10 @@ class Exploration(Protocol):
     def score(
         self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds
     ) -> Score: ...
+
+    def quiet(self) -> Exploration:
+        """Give the same exploration without its exploring: expected rewards alone."""
+        ...
 
 
 @runtime_checkable

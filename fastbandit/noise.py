@@ -29,7 +29,9 @@ class Stream(IntEnum):
     TRAINING = 4
 
 
-def philox(seeds: NDArray[np.uint64], blocks: NDArray[np.uint64], stream: int) -> NDArray[np.uint32]:
+def philox(
+    seeds: NDArray[np.uint64], blocks: NDArray[np.uint64], stream: int
+) -> NDArray[np.uint32]:
     """Give four 32-bit words for each seed and block number: shape (seeds, blocks, 4)."""
     seeds = seeds[:, None]
     shape = np.broadcast_shapes(seeds.shape, blocks[None].shape)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import TypeAlias
 
 import torch
@@ -15,6 +16,8 @@ from fastbandit.interfaces import Choice, Exploration, RewardModel, Score, Searc
 from fastbandit.types import Inputs
 
 Arms: TypeAlias = Catalogue | Box
+
+_CHUNK = 128  # contexts at a time: bounds memory, and keeps most of a batch's speed
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,23 @@ class Policy:
         allowed: Bool[Tensor, "B N"] | None = None,
     ) -> Choice:
         """Choose `count` arms for each context; the seeds fix all that is random."""
-        score = self.score(contexts, seeds=seeds)
-        return self.search.best(score, self.arms, count=count, seeds=seeds, allowed=allowed)
+        choices = []
+        for first in range(0, len(seeds), _CHUNK):
+            part = slice(first, first + _CHUNK)
+            masks = allowed if allowed is None or len(allowed) == 1 else allowed[part]
+            score = self.score(contexts.take(part), seeds=seeds[part])
+            choices.append(
+                self.search.best(score, self.arms, count=count, seeds=seeds[part], allowed=masks)
+            )
+        return joined(choices)
 
     def score(self, contexts: Inputs, *, seeds: Seeds) -> Score:
         """Give this decision's score as a function of points of the arm space."""
         embedded = self.model.embed_contexts(contexts)
         score = self.exploration.score(self.model, embedded, seeds=seeds)
         return score.through(self.arms.place)
+
+
+def joined(choices: Sequence[Choice]) -> Choice:
+    """Put the choices of several batches of contexts together."""
+    return Choice(*(torch.cat([getattr(c, f.name) for c in choices]) for f in fields(Choice)))

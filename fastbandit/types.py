@@ -27,7 +27,9 @@ class Inputs:
 
     def take(self, rows: Any) -> Inputs:
         """Give the rows named by a slice or an array of positions."""
-        return Inputs(*(None if p is None else p[rows] for p in (self.dense, self.sparse, self.ids)))
+        return Inputs(
+            *(None if p is None else p[rows] for p in (self.dense, self.sparse, self.ids))
+        )
 
     @staticmethod
     def stack(parts: Sequence[Inputs]) -> Inputs:

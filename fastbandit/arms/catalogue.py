@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 from fastbandit.arms.frame import Frame, aligned, frame_of
 from fastbandit.arms.ids import IdTable
 from fastbandit.arms.index import build_index, neighbour_graph
-from fastbandit.errors import EligibilityError, InputError
+from fastbandit.errors import EligibilityError, InputError, ShapeError
 from fastbandit.interfaces import Affine, Candidates, Index
 from fastbandit.types import Inputs
 
@@ -49,43 +49,63 @@ class Catalogue:
     def __len__(self) -> int:
         return int(self.alive.sum())
 
+    def is_alive(self, id: Hashable) -> bool:
+        """Tell whether an arm can be chosen."""
+        return id in self.table and bool(self.alive[self.table.rows([id])[0]])
+
     # -- a new catalogue from this one
 
-    def add(self, ids: Sequence[Hashable] | None, features: Inputs) -> Catalogue:
-        """Give a catalogue with more arms; it must be embedded again."""
-        table = self.table.append(ids if ids is not None else range(len(self.table), len(self.table) + len(features)))
-        alive = np.concatenate([self.alive, np.ones(len(features), dtype=bool)])
-        return Catalogue(table, Inputs.stack([self.features, features]), alive, frame=self.frame, vectors=self.vectors)
+    def add(
+        self,
+        ids: Iterable[Hashable] | None,
+        features: Inputs,
+        *,
+        embed: Callable[[Inputs], Tensor] | None,
+    ) -> Catalogue:
+        """Give a catalogue with more arms, where `embed` is the model's way to see them.
 
-    def remove(self, ids: Sequence[Hashable]) -> Catalogue:
+        Arms known before stay where they are in the coordinates; the index is built anew.
+        """
+        first = len(self.table)
+        ids = range(first, first + len(features)) if ids is None else ids
+        table = self.table.append(ids, alive=self.alive)
+        if len(table) != first + len(features):
+            raise ShapeError(
+                f"Each new arm needs one id and one row of features: got {len(table) - first} "
+                f"ids and {len(features)} rows. Drop those that have only one of the two."
+            )
+        alive = np.concatenate([self.alive, np.ones(len(features), dtype=bool)])
+        grown = Catalogue(table, Inputs.stack([self.features, features]), alive)
+        if self.frame is None or embed is None:
+            return grown
+        points = self.frame.coordinates(embed(features))
+        return grown.restored(self.frame, torch.cat([self._vectors, points]), np.flatnonzero(alive))
+
+    def remove(self, ids: Iterable[Hashable]) -> Catalogue:
         """Give a catalogue in which these arms can no longer be chosen."""
+        rows = self.table.rows(ids)
         alive = self.alive.copy()
-        alive[self.table.rows(ids)] = False
+        alive[rows] = False
         if not alive.any():
             raise EligibilityError(
-                f"A catalogue needs at least one arm: removing {len(ids)} arms would leave none. "
+                f"A catalogue needs at least one arm: removing {len(rows)} arms would leave none. "
                 f"Add others first."
             )
         return replace(self, alive=alive)
 
-    def embedded_by(
-        self, embed: Callable[[Inputs], Tensor], *, indexed: NDArray[np.int64] | None = None
-    ) -> Catalogue:
-        """Embed all arms, and index those that are alive (or `indexed`, to repeat a build)."""
+    def embedded_by(self, embed: Callable[[Inputs], Tensor]) -> Catalogue:
+        """Embed all arms anew, and index those that are alive."""
         embeddings = embed(self.features)
-        indexed = np.flatnonzero(self.alive) if indexed is None else indexed
+        indexed = np.flatnonzero(self.alive)
         frame = frame_of(embeddings[torch.from_numpy(indexed)])
         if self.vectors is not None:
             frame = aligned(frame, embeddings[: len(self.vectors)], self.vectors)
-        return self._indexed(frame, frame.coordinates(embeddings).contiguous(), indexed)
+        return self.restored(frame, frame.coordinates(embeddings).contiguous(), indexed)
 
     def restored(
         self, frame: Frame, vectors: Float[Tensor, "N D"], indexed: NDArray[np.int64]
     ) -> Catalogue:
-        """Index coordinates that were worked out before."""
-        return self._indexed(frame, vectors, indexed)
-
-    def _indexed(self, frame: Frame, vectors: Tensor, indexed: NDArray[np.int64]) -> Catalogue:
+        """Index the rows `indexed` by coordinates that were worked out before."""
         host = vectors.cpu().numpy()[indexed]
         index = build_index(host)
         near = neighbour_graph(index, host, _NEIGHBOURS)
@@ -94,7 +114,12 @@ class Catalogue:
             np.where(near >= 0, indexed[near], -1).astype(np.int32)
         )
         return replace(
-            self, frame=frame, vectors=vectors, indexed=indexed, index=index, graph=graph.to(vectors.device)
+            self,
+            frame=frame,
+            vectors=vectors,
+            indexed=indexed,
+            index=index,
+            graph=graph.to(vectors.device),
         )
 
     # -- the role of an arm space
@@ -127,7 +152,9 @@ class Catalogue:
             found = [self.index.search(host.reshape(-1, dim), count, allowed=masks[0])]
         else:
             closed = allowed.cpu().numpy()[:, self.indexed]
-            found = [self.index.search(h, count, allowed=a) for h, a in zip(host, closed, strict=True)]
+            found = [
+                self.index.search(h, count, allowed=a) for h, a in zip(host, closed, strict=True)
+            ]
         positions = np.concatenate(found).reshape(batch, starts * count)
         rows = torch.from_numpy(np.where(positions >= 0, self.indexed[positions], -1))
         rows = rows.to(points.device)
@@ -151,13 +178,17 @@ class Catalogue:
         width = int(counts.max())
         if width == 0:
             return None
-        order = torch.argsort(allowed.to(torch.uint8), dim=1, descending=True, stable=True)[:, :width]
+        order = torch.argsort(allowed.to(torch.uint8), dim=1, descending=True, stable=True)[
+            :, :width
+        ]
         rows = torch.where(torch.arange(width, device=order.device) < counts[:, None], order, -1)
         return Candidates(rows, self.at(rows))
 
     def sample(self, count: int, *, rng: Generator) -> Candidates:
         rows = torch.from_numpy(np.flatnonzero(self.alive))
-        picked = rows[torch.randint(len(rows), (count,), generator=rng)][None].to(self._vectors.device)
+        picked = rows[torch.randint(len(rows), (count,), generator=rng)][None].to(
+            self._vectors.device
+        )
         return Candidates(picked, self.at(picked))
 
     def all(self) -> Candidates:

@@ -55,9 +55,7 @@ def _with_fixed_signs(axes: Float[Tensor, "E D"]) -> Float[Tensor, "E D"]:
     return axes * axes.gather(0, largest).sign()
 
 
-def aligned(
-    frame: Frame, embeddings: Float[Tensor, "N E"], points: Float[Tensor, "N D"]
-) -> Frame:
+def aligned(frame: Frame, embeddings: Float[Tensor, "N E"], points: Float[Tensor, "N D"]) -> Frame:
     """Turn a frame so that arms stay where they were, as far as they can (Procrustes).
 
     What a generator learned about the old coordinates then still holds in the new ones.

@@ -62,19 +62,29 @@ class IdTable:
         """Give the id of each row, counted from 0."""
         return [self._ids[int(row)] for row in rows]
 
-    def append(self, ids: Iterable[Any]) -> IdTable:
-        """Give a table with more rows at its end."""
+    @staticmethod
+    def restored(ids: list[Any]) -> IdTable:
+        """Give the table that listed these ids: the last of equal ones is the one in use."""
+        table = IdTable.__new__(IdTable)
+        table._ids = range(len(ids)) if ids == list(range(len(ids))) else ids
+        table._rows = None if isinstance(table._ids, range) else {id: r for r, id in enumerate(ids)}
+        return table
+
+    def append(self, ids: Iterable[Any], *, alive: NDArray[np.bool_] | None = None) -> IdTable:
+        """Give a table with more rows at its end; the id of a row not `alive` is free again."""
         fresh = list_ids(ids)
-        known = next((id for id in fresh if id in self), None)
+        _number(fresh)
+        known = next((id for id in fresh if self._is_taken(id, alive)), None)
         if known is not None:
             raise DuplicateArmError(
                 f"A new arm needs an id of its own: got {known!r}, which is row "
                 f"{self._row(known)} already. Leave it out, or give it another id."
             )
-        size = len(self) + len(fresh)
-        if self.is_numbered and fresh == list(range(len(self), size)):
-            return IdTable(count=size)
-        return IdTable([*self._ids, *fresh])
+        return IdTable.restored([*self._ids, *fresh])
+
+    def _is_taken(self, id: Any, alive: NDArray[np.bool_] | None) -> bool:
+        row = self._row(id)
+        return row is not None and (alive is None or bool(alive[row]))
 
     def _row(self, id: Any) -> int | None:
         id = id.item() if isinstance(id, np.generic) else id

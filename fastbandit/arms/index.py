@@ -97,7 +97,9 @@ def build_index(vectors: NDArray[np.float32]) -> ExactIndex | FaissIndex:
     return ExactIndex(vectors) if len(vectors) < _EXACT_BELOW else FaissIndex(vectors)
 
 
-def neighbour_graph(index: ExactIndex | FaissIndex, vectors: NDArray[np.float32], count: int) -> NDArray[np.int32]:
+def neighbour_graph(
+    index: ExactIndex | FaissIndex, vectors: NDArray[np.float32], count: int
+) -> NDArray[np.int32]:
     """Give the `count` nearest other vectors of each vector; -1 where there are too few."""
     found = index.search(vectors, count + 1)
     is_other = found != np.arange(len(vectors))[:, None]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.arm_table import ArmTable, Request, read_arms, read_context
 from fastbandit.arms.eligibility import draw_allowed
-from fastbandit.baselines.arm_table import ArmTable, Request, read_arms, read_context
 from fastbandit.errors import SettingError
 from fastbandit.features import Features
 from fastbandit.rewards import RewardKind

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fastbandit.baselines.arm_table import ArmTable, Request, read_arms, read_context, take_best
+from fastbandit.arm_table import ArmTable, Request, read_arms, read_context, take_best
 from fastbandit.baselines.ridge import DisjointRidge, Floats, Ridge, Seeds, SharedRidge
 from fastbandit.errors import SettingError
 from fastbandit.features import Dense, Features, Image, Sparse

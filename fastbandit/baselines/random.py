@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fastbandit.baselines.arm_table import ArmTable, read_arms, read_context
+from fastbandit.arm_table import ArmTable, read_arms, read_context
 from fastbandit.features import Features
 from fastbandit.rewards import RewardKind
 from fastbandit.types import Decision

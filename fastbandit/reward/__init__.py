@@ -1,1 +1,1 @@
-"""TODO"""
+"""Predicts rewards, and knows how unsure it is."""

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
 from fastbandit.errors import SettingError
@@ -69,7 +70,7 @@ class DenseEncoder(Encoder):
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
         assert inputs.dense is not None
-        return self.encode(torch.from_numpy(inputs.dense).to(self.linear.weight.device))
+        return self.encode(_tensor(inputs.dense, self.linear.weight))
 
     def encode(self, numbers: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
         """Encode numbers that are tensors already (the points of a box, while climbing)."""
@@ -119,7 +120,7 @@ class ImageEncoder(Encoder):
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
         assert inputs.dense is not None
-        images = torch.from_numpy(inputs.dense).to(self.linear.weight.device)
+        images = _tensor(inputs.dense, self.linear.weight)
         planes = self.standardise(images)[:, None]  # (B, 1, height, width)
         for convolution in (self.first, self.second):
             planes = F.max_pool2d(F.leaky_relu(convolution(planes), 0.1), 2)
@@ -143,7 +144,7 @@ class IdEncoder(Encoder):
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
         assert inputs.ids is not None
-        ids = torch.from_numpy(inputs.ids).to(self.weight.device)
+        ids = _tensor(inputs.ids, self.weight)
         is_known = ids < len(self.weight)
         return self.weight[torch.where(is_known, ids, 0)] * is_known[:, None]
 
@@ -180,6 +181,11 @@ def encoder_for(features: Features, embedding: int, *, rng: Generator) -> Encode
     raise SettingError(
         f"No encoder reads {features!r}. Known kinds: Dense, Sparse, Image, Ids, FeaturesAndIds."
     )
+
+
+def _tensor(array: NDArray[Any], like: Tensor) -> Tensor:
+    """Bring an array to the device of the weights (a copy: the array may be read-only)."""
+    return torch.tensor(array, device=like.device)
 
 
 def _normal_table(rows: int, columns: int, *, rng: Generator) -> nn.Parameter:

@@ -82,6 +82,9 @@ class NeuralReward(RewardModel):
     def device(self) -> str:
         return str(self.log_noise.device)
 
+    def meet(self, arms: Inputs) -> None:
+        self.arm_encoder.fit(arms)
+
     def start(self, history: Interactions, *, fresh: int) -> None:
         self.context_encoder.fit(history.contexts)
         self.arm_encoder.fit(history.arms)
@@ -153,5 +156,3 @@ def box_muller(uniforms: Float[Tensor, "B Z"], count: int) -> Float[Tensor, "B Y
 def normals_need(count: int) -> int:
     """Tell how many uniform numbers `box_muller` takes for `count` normal ones."""
     return 2 * -(-count // 2)
-
-

@@ -147,7 +147,10 @@ class RewardNetwork(nn.Module):
         by_context, by_arm, *by_product = weight.split(self.dim, dim=-1)
         if by_product:
             by_arm = by_arm + by_product[0] * contexts[:, None]
-        constant = torch.matmul(by_context, contexts[..., None]).squeeze(-1)
+        if len(weight) == 1:  # the same weights for all contexts: one matrix product
+            constant = contexts @ by_context[0].T
+        else:
+            constant = torch.bmm(by_context, contexts[..., None]).squeeze(-1)
         return by_arm.expand(len(contexts), -1, -1), constant
 
     def weight_penalty(self) -> Float[Tensor, ""]:

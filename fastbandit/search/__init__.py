@@ -1,1 +1,1 @@
-"""TODO"""
+"""Finds the arm with the highest score."""

@@ -39,7 +39,13 @@ class ArmGenerator(nn.Module):
         rng: Generator,
     ) -> None:
         super().__init__()
-        self.inputs, self.dim, self.heads, self.hidden, self.bounded = inputs, dim, heads, hidden, bounded
+        self.inputs, self.dim, self.heads, self.hidden, self.bounded = (
+            inputs,
+            dim,
+            heads,
+            hidden,
+            bounded,
+        )
         self.layers = nn.ModuleList(
             [
                 linear(inputs, hidden, rng=rng),
@@ -71,8 +77,8 @@ class GeneratorSearch:
     hidden: int = 128
     lookups: int = 2
     neighbours: int = 16
-    steps: int = 4
-    step_size: float = 0.3
+    steps: int = 8
+    step_size: float = 0.15
     hops: int = 1
     beam: int = 2
     told: str = "draw"

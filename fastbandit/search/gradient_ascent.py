@@ -7,6 +7,7 @@ step means the same everywhere, and never leaves their box.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -25,16 +26,17 @@ from fastbandit.search.ranking import Tally, fill, land
 class GradientAscent:
     """FastBandit: `starts` (R) climbs of `steps` (I), then `neighbours` (K) arms of each.
 
-    With `rule="direction"` step i is `step_size` long at first and shrinks to nothing;
+    With `rule="direction"` steps shrink from `step_size` (see `climb`) to nothing;
     "printed" moves by slope x s / (s + i) with s = `step_size`. A climb that has reached a
-    score above `enough` (τ, in the model's own units) stands still. Of the end points the `lookups` best by score are looked
-    up (all of them when None); `hops` x `beam` then walk the neighbour graph.
+    score above `enough` (τ, in the model's own units) stands still. Of the end points the
+    `lookups` best by score are looked up (all of them when None); `hops` x `beam` then walk
+    the neighbour graph.
     """
 
     starts: int = 10
     steps: int = 30
-    step_size: float = 0.5
-    enough: float = float("inf")
+    step_size: float = 0.25
+    enough: float | None = None
     neighbours: int = 8
     lookups: int | None = None
     hops: int = 2
@@ -72,15 +74,20 @@ class GradientAscent:
     def _climb(
         self, score: Score, points: Float[Tensor, "B M D"], arms: ArmSpace, tally: Tally
     ) -> Float[Tensor, "B M D"]:
+        if self.rule == "direction":
+            return climb(
+                score,
+                points,
+                arms,
+                tally,
+                steps=self.steps,
+                step_size=self.step_size,
+                enough=self.enough,
+            )
         for number in range(1, self.steps + 1):
             scores, slopes = slope_of(score, points, tally)
-            if self.rule == "printed":
-                step = slopes * self.step_size / (self.step_size + number)
-            else:
-                left = 1 - (number - 1) / self.steps
-                step = self.step_size * left * normalize(slopes, dim=-1)
-            step = torch.where((scores > self.enough)[..., None], 0.0, step)
-            points = torch.clamp(points + step, arms.low, arms.high)
+            step = slopes * self.step_size / (self.step_size + number)
+            points = moved(points, step, arms, still=is_enough(scores, self.enough))
         return points
 
 
@@ -92,13 +99,36 @@ def climb(
     *,
     steps: int,
     step_size: float,
+    enough: float | None = None,
 ) -> Float[Tensor, "B M D"]:
-    """Follow the score's direction uphill with shrinking steps, never leaving the arms' box."""
+    """Follow the score's direction uphill with shrinking steps, never leaving the arms' box.
+
+    The first step is `step_size` long, in units of the arms' spread: √D in D coordinates of
+    deviation 1.
+    """
+    length = step_size * math.sqrt(points.shape[-1])
     for number in range(steps):
-        _, slopes = slope_of(score, points, tally)
-        step = step_size * (1 - number / steps) * normalize(slopes, dim=-1)
-        points = torch.clamp(points + step, arms.low, arms.high)
+        scores, slopes = slope_of(score, points, tally)
+        step = length * (1 - number / steps) * normalize(slopes, dim=-1)
+        points = moved(points, step, arms, still=is_enough(scores, enough))
     return points
+
+
+def moved(
+    points: Float[Tensor, "B M D"],
+    step: Float[Tensor, "B M D"],
+    arms: ArmSpace,
+    *,
+    still: Bool[Tensor, "B M"] | None,
+) -> Float[Tensor, "B M D"]:
+    """Take a step inside the arms' box, except where a climb stands still."""
+    if still is not None:
+        step = torch.where(still[..., None], 0.0, step)
+    return torch.clamp(points + step, arms.low, arms.high)
+
+
+def is_enough(scores: Float[Tensor, "B M"], enough: float | None) -> Bool[Tensor, "B M"] | None:
+    return None if enough is None else scores > enough
 
 
 def slope_of(

@@ -1,1 +1,1 @@
-"""TODO"""
+"""What outlives the process."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Makes a better policy from a policy and what happened."""

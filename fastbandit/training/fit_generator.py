@@ -17,7 +17,6 @@ from fastbandit.search.ranking import Tally, rank
 from fastbandit.training.fit_reward import cooled, set_rate
 from fastbandit.types import Inputs
 
-
 _LESSON = 64  # so few pairs at a time keep their scores in the processor's cache
 
 
@@ -64,7 +63,9 @@ def fit_generator(
             rows = torch.randint(len(told), (settings.batch,), generator=rng).to(told.device)
             loss = winner_takes_all(generator(told[rows], arms), targets[rows], settings.pull)
         else:
-            loss = _ascent_loss(search, generator, model, exploration, arms, embedded, settings, rng=rng)
+            loss = _ascent_loss(
+                search, generator, model, exploration, arms, embedded, settings, rng=rng
+            )
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

@@ -9,6 +9,7 @@ import torch
 from torch import Generator
 
 from fastbandit.arms.box import Box
+from fastbandit.arms.catalogue import Catalogue
 from fastbandit.interfaces import RewardModel
 from fastbandit.policy import Arms, Policy
 from fastbandit.search.generator import GeneratorSearch
@@ -30,6 +31,8 @@ def update(
 ) -> Policy:
     """Learn the whole history, of which the last `fresh` interactions are new."""
     model = copy.deepcopy(policy.model).requires_grad_(True)
+    if isinstance(policy.arms, Catalogue):
+        model.meet(policy.arms.features)
     model.start(history, fresh=fresh)
     fit_reward(model, history, training.reward, rng=rng)
     model.settle(history)

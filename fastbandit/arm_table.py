@@ -1,4 +1,4 @@
-"""What every baseline reads and answers: requests in, feedback in, decisions out."""
+"""What every bandit and baseline reads and answers: requests, feedback, decisions."""
 
 from __future__ import annotations
 
@@ -54,14 +54,22 @@ class ArmTable:
                 f"example."
             )
 
-    def read_request(self, contexts: Any, *, k: int, eligible: Any, first: int) -> Request:
+    def read_request(
+        self,
+        contexts: Any,
+        *,
+        k: int,
+        eligible: Any,
+        first: int,
+        alive: NDArray[np.bool_] | None = None,
+    ) -> Request:
         """Check a request whose first decision is number `first` of the bandit's life."""
         if not isinstance(k, int | np.integer) or k < 1:
             raise SettingError(
                 f"The number of arms k needs to be at least 1: got {k!r}. Ask for one or more."
             )
         inputs = self._read_contexts(contexts)
-        allowed = read_eligible(eligible, self.ids, contexts=len(inputs))
+        allowed = read_eligible(eligible, self.ids, contexts=len(inputs), alive=alive)
         return Request(inputs, decision_seeds(self.seed, first, len(inputs)), allowed, int(k))
 
     def read_feedback(self, *, contexts: Any, arms: Iterable[Any], rewards: Any) -> Feedback:

@@ -1,0 +1,54 @@
+"""How far a policy's choices are from the exhaustive ones, and at what cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from fastbandit.interfaces import Score, Seeds
+from fastbandit.policy import Policy
+from fastbandit.search.exhaustive import Exhaustive
+from fastbandit.types import Audit, Inputs
+
+_CHUNK = 32
+_ARMS = 4096
+
+
+@torch.no_grad()
+def audit(policy: Policy, contexts: Inputs, *, seeds: Seeds) -> Audit:
+    """Compare with the best of all arms under the same draws: see `Audit` for the measure."""
+    exact = replace(policy, search=Exhaustive())
+    qualities, evaluations, lookups = [], [], []
+    for first in range(0, len(seeds), _CHUNK):
+        part = slice(first, first + _CHUNK)
+        rows, numbers = contexts.take(part), seeds[part]
+        found = policy.select(rows, seeds=numbers)
+        best = exact.select(rows, seeds=numbers)
+        average = _average(policy.score(rows, seeds=numbers), policy)
+        above, room = found.scores[:, 0] - average, best.scores[:, 0] - average
+        # Where all arms score the same, any choice is the best one.
+        quality = torch.where(room > 1e-9, above / room.clamp_min(1e-9), torch.ones_like(room))
+        qualities.append(quality.cpu().numpy())
+        evaluations.append(found.evaluations.numpy())
+        lookups.append(found.lookups.numpy())
+    each = np.concatenate(qualities)
+    return Audit(
+        quality=float(each.mean()),
+        qualities=each,
+        evaluations=float(np.concatenate(evaluations).mean()),
+        lookups=float(np.concatenate(lookups).mean()),
+        contexts=len(each),
+    )
+
+
+def _average(score: Score, policy: Policy) -> torch.Tensor:
+    """Give the mean score over the arms that can be chosen."""
+    points = policy.arms.all().points
+    alive = getattr(policy.arms, "alive", None)
+    if alive is not None and not alive.all():
+        points = points[:, torch.from_numpy(np.flatnonzero(alive))]
+    count = points.shape[1]
+    sums = [score(points[:, i : i + _ARMS]).sum(1) for i in range(0, count, _ARMS)]
+    return torch.stack(sums).sum(0) / count

@@ -1,0 +1,371 @@
+"""Bandit: the front door. A policy, its history and its seeds: select, update, save."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fastbandit.arm_table import ArmTable, Request
+from fastbandit.arms.box import Box
+from fastbandit.arms.catalogue import Catalogue
+from fastbandit.arms.ids import IdTable
+from fastbandit.audit import audit
+from fastbandit.blueprint import Blueprint, Doubt
+from fastbandit.errors import InputError, SettingError, ShapeError
+from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, kind_of
+from fastbandit.interfaces import Choice, Exploration, Search
+from fastbandit.noise import Stream, philox, uniforms
+from fastbandit.policy import Policy
+from fastbandit.presets import blueprint
+from fastbandit.rewards import RewardKind, check_reward_kind, read_rewards
+from fastbandit.storage.snapshots import Saved, load_snapshot, save_snapshot
+from fastbandit.training.update import update
+from fastbandit.types import Audit, Decision, Inputs, Interactions
+
+
+@dataclass(frozen=True)
+class State:
+    """All that changes over a bandit's life, replaced as one."""
+
+    policy: Policy
+    history: Interactions | None = None
+    version: int = 0
+    decisions: int = 0
+
+
+class Bandit:
+    """Chooses arms for contexts through a neural network, and learns from the rewards.
+
+    `arms` are features (NumPy, pandas, polars, SciPy, images), a `Box` for a continuum, or
+    None where `ids` alone are known and each arm learns an embedding of its own; with
+    `embed_ids` arms have both. `context` is the number of features of a context, or a kind
+    of features. `explore`, `search` and `doubt` are names or objects.
+    """
+
+    def __init__(
+        self,
+        *,
+        arms: Any = None,
+        ids: Iterable[Any] | None = None,
+        context: int | Features,
+        reward: RewardKind = "binary",
+        explore: str | Exploration = "ts",
+        search: str | Search = "generator",
+        preset: str = "default",
+        doubt: str | Doubt = "auto",
+        embed_ids: bool = False,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        check_reward_kind(reward)
+        kind = context if isinstance(context, Features) else Dense(context)
+        space, arm_kind = _read_space(arms, ids, embed_ids=embed_ids)
+        self._device = _check_device(device)
+        self._blueprint = blueprint(
+            context=kind,
+            arm=arm_kind,
+            reward=reward,
+            explore=explore,
+            search=search,
+            preset=preset,
+            doubt=doubt,
+            seed=int(seed),
+        )
+        self._state = State(_first_policy(self._blueprint, space, device=self._device))
+
+    # -- deciding
+
+    def select(
+        self,
+        contexts: Any,
+        *,
+        k: int = 1,
+        eligible: Any = None,
+        explore: bool = True,
+        seeds: NDArray[np.uint64] | None = None,
+    ) -> Decision:
+        """Choose `k` arms for each context, or all that are `eligible` where those are fewer.
+
+        `eligible` is a list of ids, one list for each context, or a mask. `explore=False`
+        chooses by expected reward. `seeds` of an earlier decision repeat its draw. Before
+        the first update every arm is equally likely (`Decision.uniform`).
+        """
+        state = self._state
+        request = self._read_request(contexts, k=k, eligible=eligible)
+        if seeds is not None:
+            request = replace(request, seeds=_read_seeds(seeds, len(request.seeds)))
+        if state.version == 0:
+            decision = self._decide_uniformly(request)
+        else:
+            policy = state.policy
+            if not explore:
+                policy = replace(policy, exploration=policy.exploration.quiet())
+            choice = self._choose(policy, request)
+            decision = self._decide(choice, request, version=state.version)
+        if seeds is None:
+            self._state = replace(state, decisions=state.decisions + len(request.seeds))
+        return decision
+
+    def update(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
+        """Learn what came of choosing `arms` for `contexts`, with all that came before.
+
+        Whatever stops an update half-way leaves the bandit as it was.
+        """
+        state = self._state
+        fresh = self._read_interactions(contexts, arms, rewards)
+        if len(fresh) == 0:
+            return
+        history = fresh if state.history is None else _stacked(state.history, fresh)
+        version = state.version + 1
+        policy = update(
+            state.policy,
+            history,
+            fresh=len(fresh),
+            training=self._blueprint.training,
+            rng=_training_rng(self._blueprint.seed, version),
+        )
+        self._state = replace(self._state, policy=policy, history=history, version=version)
+
+    def audit(self, contexts: Any) -> Audit:
+        """Compare the search with an exhaustive one, under the draws of the next decisions."""
+        state = self._state
+        request = self._read_request(contexts, k=1, eligible=None)
+        if state.version == 0:
+            raise SettingError(
+                "An audit needs a bandit that has learned something: got one without any "
+                "update. Call update() first."
+            )
+        return audit(state.policy, request.contexts, seeds=request.seeds)
+
+    # -- the arms
+
+    def add_arms(self, arms: Any = None, *, ids: Iterable[Any] | None = None) -> None:
+        """Let more arms be chosen from now on; they are indexed anew, so add them in bulk."""
+        catalogue = self._catalogue("add arms to")
+        listed = None if ids is None else list(ids)
+        features = self._read_arms(arms, listed, first=len(catalogue.table))
+        state = self._state
+        embed = state.policy.model.embed_arms if state.version else None
+        with torch.no_grad():
+            grown = catalogue.add(listed, features, embed=embed)
+        self._state = replace(state, policy=replace(state.policy, arms=grown))
+
+    def remove_arms(self, ids: Iterable[Any]) -> None:
+        """Never choose these arms again; what was learned from them stays."""
+        catalogue = self._catalogue("remove arms from")
+        listed = list(ids)
+        gone = [id for id in listed if not catalogue.is_alive(id)]
+        if gone:
+            catalogue.table.rows(gone)  # an id that was never known is another error
+            raise InputError(
+                f"Only arms that can be chosen can be removed: got {gone[0]!r}, which was "
+                f"removed before. Leave it out."
+            )
+        policy = self._state.policy
+        self._state = replace(self._state, policy=replace(policy, arms=catalogue.remove(listed)))
+
+    # -- what it is now
+
+    @property
+    def version(self) -> int:
+        """The number of updates so far."""
+        return self._state.version
+
+    @property
+    def policy(self) -> Policy:
+        """The current policy; it never changes, an update makes another."""
+        return self._state.policy
+
+    @property
+    def blueprint(self) -> Blueprint:
+        """The parts and settings this bandit was built from."""
+        return self._blueprint
+
+    def __len__(self) -> int:
+        """The number of arms that can be chosen."""
+        arms = self._state.policy.arms
+        if isinstance(arms, Box):
+            raise SettingError("A box has no number of arms. Use Box.cover for its fine cover.")
+        return len(arms)
+
+    # -- what outlives the process
+
+    def save(self, path: str | Path) -> None:
+        """Write everything into the folder `path`, whole or not at all."""
+        state = self._state
+        saved = Saved(self._blueprint, state.policy, state.history, state.version, state.decisions)
+        save_snapshot(saved, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path, *, device: str = "cpu") -> Bandit:
+        """Read a saved bandit; it goes on exactly where it stopped."""
+        bandit = cls.__new__(cls)
+        bandit._device = _check_device(device)
+        saved = load_snapshot(Path(path), device=bandit._device)
+        bandit._blueprint = saved.blueprint
+        bandit._state = State(saved.policy, saved.history, saved.version, saved.decisions)
+        return bandit
+
+    # -- reading requests and wording decisions
+
+    def _table(self) -> ArmTable:
+        arms = self._state.policy.arms
+        ids = IdTable(count=1) if isinstance(arms, Box) else arms.table
+        return ArmTable(ids, self._blueprint.context, self._blueprint.reward, self._blueprint.seed)
+
+    def _read_request(self, contexts: Any, *, k: int, eligible: Any) -> Request:
+        arms = self._state.policy.arms
+        if isinstance(arms, Box) and eligible is not None:
+            raise SettingError(
+                "Eligible arms need a catalogue: got a box, in which every point is an arm. "
+                "Make the box smaller instead."
+            )
+        alive = None if isinstance(arms, Box) else arms.alive
+        first = self._state.decisions
+        return self._table().read_request(
+            contexts, k=k, eligible=eligible, first=first, alive=alive
+        )
+
+    def _choose(self, policy: Policy, request: Request) -> Choice:
+        allowed = None
+        if request.allowed is not None:
+            allowed = torch.from_numpy(request.allowed).to(self._device)
+        return policy.select(
+            request.contexts, seeds=request.seeds, count=request.k, allowed=allowed
+        )
+
+    def _decide(self, choice: Choice, request: Request, *, version: int) -> Decision:
+        policy = self._state.policy
+        scores = policy.model.in_rewards(choice.scores)
+        scores = torch.where(choice.rows >= 0, scores, float("-inf")).cpu().numpy()
+        decision = self._table().decide(
+            request,
+            np.where(isinstance(policy.arms, Box), 0, choice.rows.cpu().numpy()),
+            scores,
+            version=version,
+        )
+        counts = {
+            "evaluations": choice.evaluations.numpy(),
+            "lookups": choice.lookups.numpy(),
+        }
+        if isinstance(policy.arms, Box):
+            values = policy.arms.values(choice.points).cpu().numpy()
+            return replace(decision, arms=values[:, 0] if request.k == 1 else values, **counts)
+        return replace(decision, **counts)
+
+    def _decide_uniformly(self, request: Request) -> Decision:
+        decision = self._table().decide_uniformly(request, version=0)
+        arms = self._state.policy.arms
+        if not isinstance(arms, Box):
+            return decision
+        numbers = uniforms(request.seeds, request.k * arms.dim, Stream.UNIFORM_CHOICE)
+        low, high = np.asarray(arms.lowest), np.asarray(arms.highest)
+        values = low + (high - low) * numbers.reshape(-1, request.k, arms.dim)
+        values = values.astype(np.float32)
+        zeros = np.zeros((len(request.seeds), request.k))
+        return replace(
+            decision,
+            arms=values[:, 0] if request.k == 1 else values,
+            rows=zeros.astype(np.int64),
+            scores=zeros.astype(np.float32),
+        )
+
+    def _read_interactions(self, contexts: Any, arms: Any, rewards: Any) -> Interactions:
+        space = self._state.policy.arms
+        if isinstance(space, Box):
+            inputs = self._blueprint.context.read(contexts, what="contexts")
+            values = self._blueprint.arm.read(arms, what="arms")
+            if len(values) != len(inputs):
+                raise ShapeError(
+                    f"Each context needs one arm: got {len(inputs)} contexts and "
+                    f"{len(values)} arms. Give a context once for each of its arms."
+                )
+            numbers = read_rewards(rewards, kind=self._blueprint.reward, count=len(inputs))
+            return Interactions(inputs, values, numbers)
+        told = self._table().read_feedback(contexts=contexts, arms=arms, rewards=rewards)
+        return Interactions(told.contexts, space.features.take(told.rows), told.rewards)
+
+    def _catalogue(self, doing: str) -> Catalogue:
+        arms = self._state.policy.arms
+        if isinstance(arms, Box):
+            raise SettingError(f"One cannot {doing} a box: every point of it is an arm.")
+        return arms
+
+    def _read_arms(self, arms: Any, ids: list[Any] | None, *, first: int) -> Inputs:
+        kind = self._blueprint.arm
+        if arms is None and ids is None:
+            raise InputError("New arms need features, ids or both: got neither.")
+        if isinstance(kind, Ids):
+            return Inputs(ids=np.arange(first, first + len(ids or ())))
+        if isinstance(kind, FeaturesAndIds):
+            features = kind.features.read(arms, what="arms")
+            return replace(features, ids=np.arange(first, first + len(features)))
+        return kind.read(arms, what="arms")
+
+
+def _read_space(
+    arms: Any, ids: Iterable[Any] | None, *, embed_ids: bool
+) -> tuple[Catalogue | Box, Features]:
+    """Turn what the caller calls arms into an arm space and the kind of its features."""
+    if isinstance(arms, Box):
+        return arms, Dense(arms.dim)
+    if arms is None:
+        table = IdTable(ids)
+        return Catalogue.of(table, Inputs(ids=np.arange(len(table)))), Ids(len(table))
+    kind = kind_of(arms, what="arms")
+    features = kind.read(arms, what="arms")
+    table = IdTable(ids, count=len(features))
+    if not embed_ids:
+        return Catalogue.of(table, features), kind
+    features = replace(features, ids=np.arange(len(table)))
+    return Catalogue.of(table, features), FeaturesAndIds(kind, Ids(len(table)))
+
+
+def _first_policy(plan: Blueprint, space: Catalogue | Box, *, device: str) -> Policy:
+    model = plan.model(device=device)
+    if isinstance(space, Catalogue):
+        model.meet(space.features)
+    return Policy(model, plan.exploration, plan.search, space)
+
+
+def _training_rng(seed: int, version: int) -> torch.Generator:
+    """Give the random source of one update: a function of the seed and the version alone."""
+    root = np.array([seed % 2**64], dtype=np.uint64)
+    words = philox(root, np.array([version], dtype=np.uint64), int(Stream.TRAINING))[0, 0]
+    return torch.Generator().manual_seed(int(words[0]))
+
+
+def _stacked(history: Interactions, fresh: Interactions) -> Interactions:
+    return Interactions(
+        Inputs.stack([history.contexts, fresh.contexts]),
+        Inputs.stack([history.arms, fresh.arms]),
+        np.concatenate([history.rewards, fresh.rewards]),
+    )
+
+
+def _read_seeds(seeds: Any, count: int) -> NDArray[np.uint64]:
+    array = np.asarray(seeds)
+    if array.shape != (count,) or array.dtype.kind not in "iu":
+        raise ShapeError(
+            f"Seeds need to be {count} whole numbers, one for each context: got shape "
+            f"{array.shape} of {array.dtype}. Take them from Decision.seeds."
+        )
+    return array.astype(np.uint64)
+
+
+def _check_device(device: str) -> str:
+    try:
+        chosen = torch.device(device)
+    except RuntimeError as error:
+        raise SettingError(f"The device needs to be one torch knows: got {device!r}.") from error
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise SettingError(
+            f"The device {device!r} needs a GPU that torch can see: found none. Use 'cpu'."
+        )
+    return str(chosen)

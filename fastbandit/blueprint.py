@@ -1,0 +1,147 @@
+"""Everything a bandit is made of, as values that can be written down and read back.
+
+The only place where a name in a file becomes a class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import torch
+
+from fastbandit.arms.box import Box
+from fastbandit.errors import SettingError, SnapshotError
+from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
+from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.interfaces import Exploration, RewardModel, Search
+from fastbandit.reward.dropout_model import DropoutReward
+from fastbandit.reward.gradient_model import GradientReward
+from fastbandit.reward.last_layer_model import LastLayerReward
+from fastbandit.reward.model import NetworkSettings
+from fastbandit.rewards import RewardKind
+from fastbandit.search.exhaustive import Exhaustive
+from fastbandit.search.generator import GeneratorSearch
+from fastbandit.search.gradient_ascent import GradientAscent
+from fastbandit.training.fit_generator import GeneratorFit
+from fastbandit.training.fit_reward import RewardFit
+from fastbandit.training.update import Training
+
+
+@dataclass(frozen=True)
+class DropoutDoubt:
+    """Doubt from dropout masks: what `DropoutReward` needs beside its network."""
+
+
+@dataclass(frozen=True)
+class GradientDoubt:
+    """Doubt from gradients: what `GradientReward` needs beside its network."""
+
+    ridge: float = 1.0
+    full_below: int = 2048
+    gradients: str = "current"
+
+
+@dataclass(frozen=True)
+class LastLayerDoubt:
+    """Doubt from a Bayesian last layer: what `LastLayerReward` needs beside its network."""
+
+    prior_precision: float = 1.0
+
+
+Doubt = DropoutDoubt | GradientDoubt | LastLayerDoubt
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """How to build a bandit's parts anew."""
+
+    context: Features
+    arm: Features
+    reward: RewardKind
+    network: NetworkSettings
+    doubt: Doubt
+    exploration: Exploration
+    search: Search
+    training: Training
+    seed: int
+
+    def model(self, *, device: str) -> RewardModel:
+        """Make the untrained reward model, always the same from the same seed."""
+        rng = torch.Generator().manual_seed(self.seed % 2**63)
+        make = {
+            DropoutDoubt: DropoutReward,
+            GradientDoubt: GradientReward,
+            LastLayerDoubt: LastLayerReward,
+        }[type(self.doubt)]
+        settings = {f.name: getattr(self.doubt, f.name) for f in fields(self.doubt)}
+        model = make(
+            self.context, self.arm, settings=self.network, reward=self.reward, rng=rng, **settings
+        )
+        return model.requires_grad_(False).to(device)
+
+
+_PARTS = {
+    part.__name__: part
+    for part in (
+        Blueprint,
+        Box,
+        Dense,
+        DropoutDoubt,
+        Exhaustive,
+        FeaturesAndIds,
+        GeneratorFit,
+        GeneratorSearch,
+        GradientAscent,
+        GradientDoubt,
+        Greedy,
+        Ids,
+        Image,
+        LastLayerDoubt,
+        NetworkSettings,
+        RewardFit,
+        Sparse,
+        ThompsonSampling,
+        Training,
+        UpperConfidence,
+    )
+}
+_NOT_WRITTEN = {"generator", "encode", "device"}  # weights and run-time matters
+
+
+def write(part: Any) -> Any:
+    """Turn a part into JSON values: its name and its settings."""
+    if isinstance(part, bool | int | float | str) or part is None:
+        return part
+    if isinstance(part, tuple | list):
+        return [write(item) for item in part]
+    name = type(part).__name__
+    if not is_dataclass(part) or _PARTS.get(name) is not type(part):
+        raise SettingError(
+            f"Only fastbandit's own parts can be saved: got a {name}. Save its settings "
+            f"yourself, and load with one of {', '.join(sorted(_PARTS))} in its place."
+        )
+    kept = [f.name for f in fields(part) if not _is_left_out(part, f.name)]
+    return {"part": name, **{key: write(getattr(part, key)) for key in kept}}
+
+
+def read(written: Any) -> Any:
+    """Turn JSON values back into a part."""
+    if isinstance(written, list):
+        return tuple(read(item) for item in written)
+    if not isinstance(written, dict):
+        return written
+    settings = {key: read(item) for key, item in written.items() if key != "part"}
+    name = written.get("part")
+    try:
+        return _PARTS[str(name)](**settings)
+    except (KeyError, TypeError, SettingError) as error:
+        raise SnapshotError(
+            f"The snapshot names a part that this version cannot build: {name!r} with "
+            f"{sorted(settings)} ({error}). Load it with the version that saved it."
+        ) from error
+
+
+def _is_left_out(part: Any, name: str) -> bool:
+    """Tell whether a field is no setting (a box's device, a search's generator network)."""
+    return name in _NOT_WRITTEN and isinstance(part, Box | GeneratorSearch)

@@ -1,0 +1,144 @@
+"""Settings by name: "default" is what was measured to work, "paper" what was printed."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, Literal, get_args
+
+from fastbandit.blueprint import Blueprint, Doubt, DropoutDoubt, GradientDoubt, LastLayerDoubt
+from fastbandit.errors import SettingError
+from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
+from fastbandit.features import Dense, Features
+from fastbandit.interfaces import Exploration, Search
+from fastbandit.reward.model import NetworkSettings
+from fastbandit.rewards import RewardKind
+from fastbandit.search.exhaustive import Exhaustive
+from fastbandit.search.generator import GeneratorSearch
+from fastbandit.search.gradient_ascent import GradientAscent
+from fastbandit.training.fit_generator import GeneratorFit
+from fastbandit.training.fit_reward import RewardFit
+from fastbandit.training.update import Training
+
+PresetName = Literal["default", "paper", "paper-scaled"]
+_EXPLORATIONS = ("ts", "ucb", "greedy")
+_SEARCHES = ("generator", "ascent", "exhaustive")
+_DOUBTS = ("auto", "dropout", "gradient", "last-layer")
+
+
+def blueprint(
+    *,
+    context: Features,
+    arm: Features,
+    reward: RewardKind,
+    explore: str | Exploration,
+    search: str | Search,
+    preset: str,
+    doubt: str | Doubt,
+    seed: int,
+) -> Blueprint:
+    """Put the parts together that these names stand for; objects are taken as they are."""
+    known_name("preset", preset, get_args(PresetName))
+    is_paper = preset != "default"
+    exploration = explore if not isinstance(explore, str) else _exploration(explore, is_paper)
+    doubt = doubt if not isinstance(doubt, str) else _doubt(doubt, exploration, is_paper)
+    network = _paper_network(preset) if is_paper else _default_network(context, arm, doubt)
+    return Blueprint(
+        context=context,
+        arm=arm,
+        reward=reward,
+        network=network,
+        doubt=doubt,
+        exploration=exploration,
+        search=search if not isinstance(search, str) else _search(search, is_paper),
+        training=_paper_training(doubt) if is_paper else _default_training(doubt),
+        seed=seed,
+    )
+
+
+def known_name(what: str, name: Any, known: tuple[str, ...]) -> None:
+    """Raise unless `name` is one of the known ones, and suggest the nearest."""
+    if name not in known:
+        near = difflib.get_close_matches(str(name), known, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else "Use one of them, or give an object."
+        raise SettingError(
+            f"The {what} needs to be one of {', '.join(known)}: got {name!r}. {hint}"
+        )
+
+
+def _exploration(name: str, is_paper: bool) -> Exploration:
+    known_name("exploration", name, _EXPLORATIONS)
+    if name == "ts":
+        return ThompsonSampling(scale=1.0 if is_paper else 0.7)
+    return UpperConfidence(width=1.0) if name == "ucb" else Greedy()
+
+
+def _search(name: str, is_paper: bool) -> Search:
+    known_name("search", name, _SEARCHES)
+    if name == "exhaustive":
+        return Exhaustive()
+    if name == "ascent":
+        return _PAPER_ASCENT if is_paper else GradientAscent()
+    return _PAPER_GENERATOR if is_paper else GeneratorSearch()
+
+
+def _doubt(name: str, exploration: Exploration, is_paper: bool) -> Doubt:
+    known_name("doubt", name, _DOUBTS)
+    if name == "last-layer":
+        return LastLayerDoubt()
+    is_bound = isinstance(exploration, UpperConfidence)
+    if name == "gradient" or (name == "auto" and is_bound):
+        return GradientDoubt(gradients="when chosen") if is_paper else GradientDoubt()
+    return DropoutDoubt()
+
+
+def _default_network(context: Features, arm: Features, doubt: Doubt) -> NetworkSettings:
+    """Choose 8 columns for up to 8 features, 16 beyond; penalties grow with the columns."""
+    embedding = 8 if max(_columns(context), _columns(arm)) <= 8 else 16
+    return NetworkSettings(
+        embedding=embedding,
+        hidden=(16,) if isinstance(doubt, GradientDoubt) else (32,),
+        weight_penalty=(embedding / 8) ** 2,
+        dropout_penalty=5 * embedding / 8,
+    )
+
+
+def _columns(features: Features) -> int:
+    return features.dim if isinstance(features, Dense) else 16
+
+
+def _paper_network(preset: str) -> NetworkSettings:
+    return NetworkSettings(
+        embedding=8,
+        hidden=(8, 8),
+        weight_penalty=0.0,
+        dropout_penalty=0.1,
+        product=False,
+        wide=False,
+        leak=0.01,
+        penalties="constant" if preset == "paper" else "per observation",
+    )
+
+
+def _default_training(doubt: Doubt) -> Training:
+    if isinstance(doubt, GradientDoubt):  # its bound costs more: fewer, smaller lessons
+        return Training(generator=GeneratorFit(pairs=2048, sample=256))
+    return Training()
+
+
+def _paper_training(doubt: Doubt) -> Training:
+    """Give the printed settings; the minibatch of the generator is not printed."""
+    batch = 32 if isinstance(doubt, GradientDoubt) else 256
+    return Training(
+        reward=RewardFit(rate=1e-3, weight_decay=1e-5, is_cooling=False),
+        generator=GeneratorFit(
+            iterations=3000, batch=batch, rate=1e-3, jitter=0.0, target="ascent"
+        ),
+    )
+
+
+_PAPER_ASCENT = GradientAscent(
+    starts=10, steps=30, step_size=1.0, neighbours=1, hops=0, rule="printed"
+)
+_PAPER_GENERATOR = GeneratorSearch(
+    heads=1, hidden=64, lookups=1, neighbours=3, steps=0, hops=0, told="gaussian", bounded=False
+)

@@ -180,7 +180,7 @@ class ArmSpace(Protocol):
         ...
 
     def nearest(
-        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "B N"] | None
+        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
     ) -> Candidates:
         """Give up to `count` allowed arms near each point."""
         ...
@@ -189,7 +189,7 @@ class ArmSpace(Protocol):
         """Give the arms beside each arm, or None where arms have no neighbours."""
         ...
 
-    def few(self, allowed: Bool[Tensor, "B N"] | None, limit: int) -> Candidates | None:
+    def few(self, allowed: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
         """Give all arms of the contexts that are allowed at most `limit`; None if no such."""
         ...
 
@@ -213,7 +213,7 @@ class Search(Protocol):
         *,
         count: int,
         seeds: Seeds,
-        allowed: Bool[Tensor, "B N"] | None = None,
+        allowed: Bool[Tensor, "b N"] | None = None,
     ) -> Choice: ...
 
 

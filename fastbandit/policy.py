@@ -36,7 +36,7 @@ class Policy:
         *,
         seeds: Seeds,
         count: int = 1,
-        allowed: Bool[Tensor, "B N"] | None = None,
+        allowed: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
         """Choose `count` arms for each context; the seeds fix all that is random."""
         choices = []

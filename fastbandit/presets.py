@@ -69,7 +69,9 @@ def _exploration(name: str, is_paper: bool) -> Exploration:
     known_name("exploration", name, _EXPLORATIONS)
     if name == "ts":
         return ThompsonSampling(scale=1.0 if is_paper else 0.7)
-    return UpperConfidence(width=1.0) if name == "ucb" else Greedy()
+    if name == "ucb":
+        return UpperConfidence(width=1.0 if is_paper else 0.3)
+    return Greedy()
 
 
 def _search(name: str, is_paper: bool) -> Search:
@@ -121,7 +123,7 @@ def _paper_network(preset: str) -> NetworkSettings:
 
 def _default_training(doubt: Doubt) -> Training:
     if isinstance(doubt, GradientDoubt):  # its bound costs more: fewer, smaller lessons
-        return Training(generator=GeneratorFit(pairs=2048, sample=256))
+        return Training(generator=GeneratorFit(batch=128, pairs=2048, sample=256))
     return Training()
 
 

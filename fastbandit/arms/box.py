@@ -84,7 +84,7 @@ class Box:
         return like.new_tensor(self.lowest), like.new_tensor(self.highest)
 
     def nearest(
-        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "B N"] | None
+        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
     ) -> Candidates:
         """Give the points themselves: each is an arm."""
         rows = torch.arange(points.shape[1], device=points.device).expand(points.shape[:2])
@@ -93,7 +93,7 @@ class Box:
     def neighbours(self, rows: Int[Tensor, "B K"]) -> None:
         return None
 
-    def few(self, allowed: Bool[Tensor, "B N"] | None, limit: int) -> None:
+    def few(self, allowed: Bool[Tensor, "b N"] | None, limit: int) -> None:
         return None
 
     def sample(self, count: int, *, rng: Generator) -> Candidates:

@@ -142,7 +142,7 @@ class Catalogue:
         return self.frame.place
 
     def nearest(
-        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "B N"] | None
+        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
     ) -> Candidates:
         assert self.index is not None and self.indexed is not None
         batch, starts, dim = points.shape
@@ -170,7 +170,7 @@ class Catalogue:
         near = torch.where(rows[..., None] >= 0, near, -1).flatten(1)
         return Candidates(near, self.at(near))
 
-    def few(self, allowed: Bool[Tensor, "B N"] | None, limit: int) -> Candidates | None:
+    def few(self, allowed: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
         if allowed is None:
             return None
         counts = allowed.sum(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -93,8 +94,10 @@ def default_probes(count: int, dim: int) -> int:
 
 
 def build_index(vectors: NDArray[np.float32]) -> ExactIndex | FaissIndex:
-    """Make the index that suits this many vectors."""
-    return ExactIndex(vectors) if len(vectors) < _EXACT_BELOW else FaissIndex(vectors)
+    """Make the index that suits this many vectors (an exact one where faiss is missing)."""
+    if len(vectors) < _EXACT_BELOW or find_spec("faiss") is None:
+        return ExactIndex(vectors)
+    return FaissIndex(vectors)
 
 
 def neighbour_graph(

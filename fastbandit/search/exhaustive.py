@@ -26,7 +26,7 @@ class Exhaustive:
         *,
         count: int,
         seeds: Seeds,
-        allowed: Bool[Tensor, "B N"] | None = None,
+        allowed: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
         everything = arms.all()
         total = everything.rows.shape[1]

@@ -98,7 +98,7 @@ class GeneratorSearch:
         *,
         count: int,
         seeds: Seeds,
-        allowed: Bool[Tensor, "B N"] | None = None,
+        allowed: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
         if self.generator is None:
             raise SettingError(

@@ -56,7 +56,7 @@ class GradientAscent:
         *,
         count: int,
         seeds: Seeds,
-        allowed: Bool[Tensor, "B N"] | None = None,
+        allowed: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
         tally = Tally(len(seeds))
         points = self._climb(score, start_points(arms, self.starts, seeds), arms, tally)

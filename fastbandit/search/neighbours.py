@@ -17,7 +17,7 @@ def hop(
     *,
     hops: int,
     beam: int,
-    allowed: Bool[Tensor, "B N"] | None,
+    allowed: Bool[Tensor, "b N"] | None,
 ) -> Ranked:
     """Score the neighbours of the `beam` best arms, `hops` times over."""
     for _ in range(hops):

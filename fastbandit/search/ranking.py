@@ -66,7 +66,7 @@ class Ranked:
 
 
 def rank(
-    score: Score, candidates: Candidates, tally: Tally, *, allowed: Bool[Tensor, "B N"] | None
+    score: Score, candidates: Candidates, tally: Tally, *, allowed: Bool[Tensor, "b N"] | None
 ) -> Ranked:
     """Score candidates once; what may not be chosen gets no score."""
     rows = candidates.rows
@@ -87,7 +87,7 @@ def land(
     tally: Tally,
     *,
     neighbours: int,
-    allowed: Bool[Tensor, "B N"] | None,
+    allowed: Bool[Tensor, "b N"] | None,
 ) -> Ranked:
     """Look up the real arms near some points and score them.
 
@@ -111,7 +111,7 @@ def fill(
     tally: Tally,
     *,
     count: int,
-    allowed: Bool[Tensor, "B N"] | None,
+    allowed: Bool[Tensor, "b N"] | None,
 ) -> Ranked:
     """Make sure of `count` arms for each context, or all that it is allowed."""
     found = (ranked.scores > NOTHING).sum(1)

@@ -30,10 +30,10 @@ class GeneratorFit:
     """
 
     iterations: int = 1000
-    batch: int = 256
+    batch: int = 192
     rate: float = 2e-3
     pairs: int = 4096
-    sample: int = 1024
+    sample: int = 512
     hops: int = 2
     beam: int = 2
     jitter: float = 0.5

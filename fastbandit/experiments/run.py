@@ -1,0 +1,85 @@
+"""The loop, read top to bottom: one environment, one policy, one seed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.experiments.environment import Synthetic
+from fastbandit.types import Audit, Decision
+
+
+class Player(Protocol):
+    """Anything that selects and learns: a bandit or a baseline."""
+
+    def select(self, contexts: Any, /) -> Decision: ...
+
+    def update(self, *, contexts: Any, arms: Any, rewards: Any) -> None: ...
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one policy did in one environment; rewards are the environment's, never claimed."""
+
+    rewards: NDArray[np.float64]
+    best: NDArray[np.float64]
+    quality: float | None
+    evaluations: float
+    lookups: float
+    select_ms: float
+    update_seconds: float
+
+    @property
+    def share(self) -> float:
+        """The share of the best possible reward that was kept."""
+        return float(self.rewards.sum() / self.best.sum())
+
+
+def run(
+    environment: Synthetic,
+    player: Player,
+    *,
+    rounds: int,
+    batch: int,
+    audits: int = 50,
+    after_batch: Callable[[int], None] = lambda rounds: None,
+) -> Run:
+    """Play `rounds` decisions in batches; audit `audits` contexts of each batch beforehand."""
+    rewards, best, decisions, reports = [], [], [], []
+    select_seconds, update_seconds = [], []
+    for first in range(0, rounds, batch):
+        count = min(batch, rounds - first)
+        contexts = environment.contexts(first, count)
+        if first and audits and hasattr(player, "audit"):
+            report: Audit = player.audit(contexts[:audits])
+            reports.append(report)
+
+        started = time.perf_counter()
+        decision = player.select(contexts)
+        select_seconds.append((time.perf_counter() - started) / count)
+
+        rows = decision.rows[:, 0]
+        rewards.append(environment.means(contexts, rows))
+        best.append(environment.best(contexts)[1])
+        decisions.append(decision)
+        if first + count < rounds:
+            observed = environment.rewards(first, contexts, rows)
+            started = time.perf_counter()
+            player.update(contexts=contexts, arms=decision.arms, rewards=observed)
+            update_seconds.append(time.perf_counter() - started)
+        after_batch(first + count)
+    learned = decisions[1:] or decisions
+    return Run(
+        rewards=np.concatenate(rewards),
+        best=np.concatenate(best),
+        quality=float(np.mean([report.quality for report in reports])) if reports else None,
+        evaluations=float(np.mean([d.evaluations.mean() for d in learned])),
+        lookups=float(np.mean([d.lookups.mean() for d in learned])),
+        select_ms=float(1e3 * np.median(select_seconds[1:] or select_seconds)),
+        update_seconds=float(np.median(update_seconds)) if update_seconds else 0.0,
+    )

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from fastbandit.arms.catalogue import Catalogue
 from fastbandit.interfaces import Score, Seeds
 from fastbandit.policy import Policy
 from fastbandit.search.exhaustive import Exhaustive
@@ -18,15 +20,17 @@ _ARMS = 4096
 
 @torch.no_grad()
 def audit(policy: Policy, contexts: Inputs, *, seeds: Seeds) -> Audit:
-    """Compare with the best of all arms under the same draws: see `Audit` for the measure."""
+    """Compare with the best arm that can be chosen, under the same draws: see `Audit`."""
+    alive = policy.arms.alive if isinstance(policy.arms, Catalogue) else None
+    allowed = None if alive is None or alive.all() else torch.from_numpy(alive)[None]
     exact = replace(policy, search=Exhaustive())
     qualities, evaluations, lookups = [], [], []
     for first in range(0, len(seeds), _CHUNK):
         part = slice(first, first + _CHUNK)
         rows, numbers = contexts.take(part), seeds[part]
-        found = policy.select(rows, seeds=numbers)
-        best = exact.select(rows, seeds=numbers)
-        average = _average(policy.score(rows, seeds=numbers), policy)
+        found = policy.select(rows, seeds=numbers, allowed=allowed)
+        best = exact.select(rows, seeds=numbers, allowed=allowed)
+        average = _average(policy.score(rows, seeds=numbers), policy, allowed)
         above, room = found.scores[:, 0] - average, best.scores[:, 0] - average
         # Where all arms score the same, any choice is the best one.
         quality = torch.where(room > 1e-9, above / room.clamp_min(1e-9), torch.ones_like(room))
@@ -43,12 +47,11 @@ def audit(policy: Policy, contexts: Inputs, *, seeds: Seeds) -> Audit:
     )
 
 
-def _average(score: Score, policy: Policy) -> torch.Tensor:
+def _average(score: Score, policy: Policy, allowed: Tensor | None) -> Tensor:
     """Give the mean score over the arms that can be chosen."""
     points = policy.arms.all().points
-    alive = getattr(policy.arms, "alive", None)
-    if alive is not None and not alive.all():
-        points = points[:, torch.from_numpy(np.flatnonzero(alive))]
+    if allowed is not None:
+        points = points[:, allowed[0]]
     count = points.shape[1]
     sums = [score(points[:, i : i + _ARMS]).sum(1) for i in range(0, count, _ARMS)]
     return torch.stack(sums).sum(0) / count

@@ -75,7 +75,7 @@ class Bandit:
             search=search,
             preset=preset,
             doubt=doubt,
-            seed=int(seed),
+            seed=_check_seed(seed),
         )
         self._state = State(_first_policy(self._blueprint, space, device=self._device))
 
@@ -241,23 +241,22 @@ class Bandit:
         )
 
     def _decide(self, choice: Choice, request: Request, *, version: int) -> Decision:
-        policy = self._state.policy
-        scores = policy.model.in_rewards(choice.scores)
-        scores = torch.where(choice.rows >= 0, scores, float("-inf")).cpu().numpy()
+        arms, model = self._state.policy.arms, self._state.policy.model
+        scores = model.in_rewards(choice.scores).masked_fill(choice.rows < 0, float("-inf"))
+        rows = choice.rows.cpu().numpy()
+        is_box = isinstance(arms, Box)
         decision = self._table().decide(
-            request,
-            np.where(isinstance(policy.arms, Box), 0, choice.rows.cpu().numpy()),
-            scores,
-            version=version,
+            request, np.zeros_like(rows) if is_box else rows, scores.cpu().numpy(), version=version
         )
-        counts = {
-            "evaluations": choice.evaluations.numpy(),
-            "lookups": choice.lookups.numpy(),
-        }
-        if isinstance(policy.arms, Box):
-            values = policy.arms.values(choice.points).cpu().numpy()
-            return replace(decision, arms=values[:, 0] if request.k == 1 else values, **counts)
-        return replace(decision, **counts)
+        decision = replace(
+            decision,
+            evaluations=choice.evaluations.numpy(),
+            lookups=choice.lookups.numpy(),
+        )
+        if isinstance(arms, Box):
+            values = arms.values(choice.points).cpu().numpy()
+            return replace(decision, arms=values[:, 0] if request.k == 1 else values)
+        return decision
 
     def _decide_uniformly(self, request: Request) -> Decision:
         decision = self._table().decide_uniformly(request, version=0)
@@ -286,6 +285,7 @@ class Bandit:
                     f"Each context needs one arm: got {len(inputs)} contexts and "
                     f"{len(values)} arms. Give a context once for each of its arms."
                 )
+            space.check(values)
             numbers = read_rewards(rewards, kind=self._blueprint.reward, count=len(inputs))
             return Interactions(inputs, values, numbers)
         told = self._table().read_feedback(contexts=contexts, arms=arms, rewards=rewards)
@@ -301,6 +301,11 @@ class Bandit:
         kind = self._blueprint.arm
         if arms is None and ids is None:
             raise InputError("New arms need features, ids or both: got neither.")
+        if isinstance(kind, Ids) and arms is not None:
+            raise InputError(
+                f"This bandit knows its arms by their ids alone: got features of type "
+                f"{type(arms).__name__}. Give ids=, or build a bandit from features."
+            )
         if isinstance(kind, Ids):
             return Inputs(ids=np.arange(first, first + len(ids or ())))
         if isinstance(kind, FeaturesAndIds):
@@ -357,6 +362,14 @@ def _read_seeds(seeds: Any, count: int) -> NDArray[np.uint64]:
             f"{array.shape} of {array.dtype}. Take them from Decision.seeds."
         )
     return array.astype(np.uint64)
+
+
+def _check_seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise SettingError(
+            f"A seed needs to be a whole number: got {seed!r}. Any one will do, 0 for example."
+        )
+    return int(seed)
 
 
 def _check_device(device: str) -> str:

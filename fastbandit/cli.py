@@ -79,7 +79,7 @@ def experiment() -> None:
 
 
 @cli.command()
-@click.option("--rounds", default=4_000, show_default=True, help="Decisions of each policy.")
+@click.option("--rounds", default=3_000, show_default=True, help="Decisions of each policy.")
 @click.option("--arms", default=10_000, show_default=True, help="Arms to choose from.")
 @click.option("--batch", default=500, show_default=True, help="Decisions between two updates.")
 @click.option(

@@ -63,9 +63,10 @@ class Sparse:
                 f"The {what} need shape (n, {self.dim}): got {raw.shape}. Give a SciPy sparse "
                 f"matrix with {self.dim} columns."
             )
-        matrix = csr_matrix(raw, dtype=np.float32)
+        matrix = csr_matrix(raw, dtype=np.float32, copy=True)
         matrix.sum_duplicates()
-        check_finite(matrix.data, what=what)
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        check_finite(matrix.data, what=what, rows=rows)
         return Inputs(sparse=matrix)
 
 
@@ -160,6 +161,8 @@ def kind_of(raw: Any, *, what: str) -> Dense | Sparse | Image:
 
 def to_array(raw: Any, *, what: str) -> NDArray[Any]:
     """Turn a frame, tensor, array or list into a NumPy array."""
+    if raw is None:
+        raise ShapeError(f"The {what} are needed: got None. Give one row for each.")
     if hasattr(raw, "detach"):
         raw = raw.detach().cpu().numpy()
     elif hasattr(raw, "to_numpy"):
@@ -185,24 +188,24 @@ def to_floats(raw: Any, *, what: str) -> NDArray[np.float32]:
                 f"and categories as numbers first."
             ) from error
     with np.errstate(over="ignore"):
-        floats = np.ascontiguousarray(array, dtype=np.float32)
+        floats = np.array(array, dtype=np.float32, order="C")  # a copy: the caller may go on
     check_finite(floats, what=what)
     return floats
 
 
-def check_finite(array: NDArray[np.float32], *, what: str) -> None:
-    """Raise where a number is NaN, infinite or too large for 32 bits."""
-    bad = (
-        np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))
-        if array.size
-        else []
+def check_finite(
+    array: NDArray[np.float32], *, what: str, rows: NDArray[np.int64] | None = None
+) -> None:
+    """Raise where a number is NaN, infinite or too large for 32 bits; `rows` names places."""
+    is_bad = ~np.isfinite(array)
+    if not is_bad.any():
+        return
+    places = np.flatnonzero(is_bad.reshape(len(array), -1).any(axis=1))
+    named = places if rows is None else np.unique(rows[places])
+    raise NotFiniteError(
+        f"The {what} need finite numbers: got {array[is_bad][0]} in row {named[0]} "
+        f"({len(named)} such rows). Fill or drop those rows."
     )
-    if len(bad):
-        row = np.atleast_1d(array[bad[0]]).reshape(-1)
-        raise NotFiniteError(
-            f"The {what} need finite numbers: got {row[~np.isfinite(row)][0]} in row {bad[0]} "
-            f"({len(bad)} such rows). Fill or drop those rows."
-        )
 
 
 def _check_size(name: str, number: int) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
@@ -43,6 +44,13 @@ class Folding(Protocol):
     def through(self, affine: Affine) -> Callable[[Tensor], Tensor]: ...
 
 
+@runtime_checkable
+class Sloped(Protocol):
+    """A function of arms that knows its own slope, without automatic differentiation."""
+
+    def slope(self, arms: Tensor) -> tuple[Tensor, Tensor]: ...
+
+
 @dataclass(frozen=True)
 class Score:
     """How much we want each arm now: a function of arms, and what it was fixed to.
@@ -58,6 +66,18 @@ class Score:
 
     def __call__(self, points: Float[Tensor, "b K D"]) -> Float[Tensor, "B K"]:
         return self.function(points)
+
+    def slope(
+        self, points: Float[Tensor, "B K D"]
+    ) -> tuple[Float[Tensor, "B K"], Float[Tensor, "B K D"]]:
+        """Give the scores of points, and the direction in which each grows fastest."""
+        if isinstance(self.function, Sloped):
+            return self.function.slope(points)
+        with torch.enable_grad():
+            points = points.detach().requires_grad_()
+            scores = self.function(points)
+            (slopes,) = torch.autograd.grad(scores.sum(), points)
+        return scores.detach(), slopes
 
     def through(self, place: Callable[[Tensor], Tensor]) -> Score:
         """Give the same score as a function of the points that `place` turns into arms."""
@@ -94,6 +114,11 @@ class RewardModel(nn.Module, ABC):
 
     noise_size: int
     """How many uniform numbers one posterior draw takes."""
+
+    @property
+    @abstractmethod
+    def device(self) -> str:
+        """Where the weights are."""
 
     @abstractmethod
     def embed_contexts(self, contexts: Inputs) -> Float[Tensor, "B E"]: ...

@@ -39,6 +39,8 @@ class Policy:
         allowed: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
         """Choose `count` arms for each context; the seeds fix all that is random."""
+        if not len(seeds):
+            return no_choice(count, self.arms)
         choices = []
         for first in range(0, len(seeds), _CHUNK):
             part = slice(first, first + _CHUNK)
@@ -54,6 +56,19 @@ class Policy:
         embedded = self.model.embed_contexts(contexts)
         score = self.exploration.score(self.model, embedded, seeds=seeds)
         return score.through(self.arms.place)
+
+
+def no_choice(count: int, arms: Arms) -> Choice:
+    """Give the answer to no contexts at all."""
+    dim = arms.dim
+    nothing = torch.zeros(0, dtype=torch.int64)
+    return Choice(
+        nothing.view(0, 1).expand(0, count),
+        torch.zeros(0, count, dim),
+        torch.zeros(0, count),
+        nothing,
+        nothing,
+    )
 
 
 def joined(choices: Sequence[Choice]) -> Choice:

@@ -37,6 +37,10 @@ class BowlReward(RewardModel):
         super().__init__()
         self.noise_size, self.doubt = dim, doubt
 
+    @property
+    def device(self) -> str:
+        return "cpu"
+
     def embed_contexts(self, contexts: Inputs) -> Tensor:
         return torch.as_tensor(contexts.dense)
 

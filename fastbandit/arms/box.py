@@ -13,9 +13,11 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 
-from fastbandit.errors import SettingError
+from fastbandit.errors import InputError, SettingError
 from fastbandit.interfaces import Candidates
+from fastbandit.types import Inputs
 
+_NEAR = 0.05
 _EDGE = math.sqrt(3.0)  # points spread evenly over [-edge, edge] have standard deviation 1
 
 
@@ -80,15 +82,37 @@ class Box:
         low, high = self._corners(given)
         return (2 * (given - low) / (high - low) - 1) * _EDGE
 
+    def check(self, inputs: Inputs) -> None:
+        """Raise where values lie outside the box (by more than rounding)."""
+        assert inputs.dense is not None
+        low, high = np.asarray(self.lowest), np.asarray(self.highest)
+        slack = 1e-5 * (high - low)
+        outside = (inputs.dense < low - slack) | (inputs.dense > high + slack)
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            raise InputError(
+                f"The arms need values between {self.lowest} and {self.highest}: got "
+                f"{inputs.dense[row, column]} in row {row}. Enlarge the box, or drop those rows."
+            )
+
     def _corners(self, like: Tensor) -> tuple[Tensor, Tensor]:
         return like.new_tensor(self.lowest), like.new_tensor(self.highest)
 
     def nearest(
         self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
     ) -> Candidates:
-        """Give the points themselves: each is an arm."""
-        rows = torch.arange(points.shape[1], device=points.device).expand(points.shape[:2])
-        return Candidates(rows, torch.clamp(points, self.low, self.high))
+        """Give the points themselves, for each is an arm, and others close around them."""
+        batch, starts, dim = points.shape
+        around = torch.clamp(points, self.low, self.high)[:, :, None] + self._offsets(count)
+        around = torch.where(around > self.high, 2 * self.high - around, around)
+        around = torch.where(around < self.low, 2 * self.low - around, around)
+        rows = torch.arange(starts * count, device=points.device).expand(batch, -1)
+        return Candidates(rows, around.reshape(batch, starts * count, dim))
+
+    def _offsets(self, count: int) -> Float[Tensor, "K D"]:
+        """Give `count` small steps, spread evenly around the first, which is none at all."""
+        even = torch.quasirandom.SobolEngine(self.dim).draw(count)
+        return (_NEAR * (2 * even - 1) * (even != 0).any(1, keepdim=True)).to(self.device)
 
     def neighbours(self, rows: Int[Tensor, "B K"]) -> None:
         return None

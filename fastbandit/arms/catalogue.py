@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -49,7 +50,7 @@ class Catalogue:
     def __len__(self) -> int:
         return int(self.alive.sum())
 
-    def is_alive(self, id: Hashable) -> bool:
+    def is_alive(self, id: Any) -> bool:
         """Tell whether an arm can be chosen."""
         return id in self.table and bool(self.alive[self.table.rows([id])[0]])
 
@@ -57,7 +58,7 @@ class Catalogue:
 
     def add(
         self,
-        ids: Iterable[Hashable] | None,
+        ids: Iterable[Any] | None,
         features: Inputs,
         *,
         embed: Callable[[Inputs], Tensor] | None,
@@ -81,7 +82,7 @@ class Catalogue:
         points = self.frame.coordinates(embed(features))
         return grown.restored(self.frame, torch.cat([self._vectors, points]), np.flatnonzero(alive))
 
-    def remove(self, ids: Iterable[Hashable]) -> Catalogue:
+    def remove(self, ids: Iterable[Any]) -> Catalogue:
         """Give a catalogue in which these arms can no longer be chosen."""
         rows = self.table.rows(ids)
         alive = self.alive.copy()
@@ -144,7 +145,8 @@ class Catalogue:
     def nearest(
         self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
     ) -> Candidates:
-        assert self.index is not None and self.indexed is not None
+        assert self.index is not None
+        assert self.indexed is not None
         batch, starts, dim = points.shape
         host = points.detach().cpu().numpy()
         if allowed is None or len(allowed) == 1:

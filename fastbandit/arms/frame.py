@@ -43,9 +43,11 @@ def frame_of(embeddings: Float[Tensor, "N E"]) -> Frame:
     kept[-1] = True  # one axis remains even if all arms are alike
     deviations = variances[kept].clamp_min(1e-20).sqrt()
     axes = _with_fixed_signs(axes[:, kept])
+    # Laid out row by row, as a snapshot gives them back: another layout rounds otherwise.
+    rows = (deviations[:, None] * axes.T).contiguous()
     return Frame(
-        place=Affine(centre.to(embeddings), (deviations[:, None] * axes.T).to(embeddings)),
-        inverse=(axes / deviations).to(embeddings),
+        place=Affine(centre.to(embeddings), rows.to(embeddings)),
+        inverse=(axes / deviations).contiguous().to(embeddings),
     )
 
 

@@ -50,7 +50,7 @@ class FaissIndex:
 
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         count, dim = vectors.shape
-        cells = max(1, int(2 * math.sqrt(count)))
+        cells = min(count, int(2 * math.sqrt(count)))
         self._count = count
         self._cells = cells
         self._probes = min(cells, probes or default_probes(count, dim))
@@ -68,22 +68,23 @@ class FaissIndex:
     def search(
         self, points: NDArray[np.float32], count: int, *, allowed: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Give the nearest positions; where arms are closed, look into more cells for them."""
+        """Give the nearest positions; look into more cells until there are enough of them."""
         points = np.ascontiguousarray(points, dtype=np.float32)
-        if allowed is None:
-            return np.asarray(self._index.search(points, count)[1], dtype=np.int64)
-        share = max(allowed.mean(), 1 / max(1, len(allowed)))
-        probes = self._probes
+        open_count = len(self) if allowed is None else int(allowed.sum())
+        wanted = min(count, open_count)
+        probes = min(self._cells, self._probes * len(self) // max(1, open_count))
         while True:
-            probes = min(self._cells, int(probes / share) + 1)
-            found = self._index.search(points, count, params=self._selecting(allowed, probes))[1]
-            wanted = min(count, int(allowed.sum()))
+            settings = self._settings(allowed, probes)
+            found = np.asarray(self._index.search(points, count, params=settings)[1], np.int64)
             if probes == self._cells or (found[:, :wanted] >= 0).all():
-                return np.asarray(found, dtype=np.int64)
+                return found
+            probes = min(self._cells, 4 * probes)
 
-    def _selecting(self, allowed: NDArray[np.bool_], probes: int) -> Any:
+    def _settings(self, allowed: NDArray[np.bool_] | None, probes: int) -> Any:
         import faiss
 
+        if allowed is None:
+            return faiss.SearchParametersIVF(nprobe=probes)
         bits = np.packbits(allowed, bitorder="little")
         return faiss.SearchParametersIVF(sel=faiss.IDSelectorBitmap(bits), nprobe=probes)
 

@@ -124,7 +124,7 @@ def line_up(world: Synthetic) -> dict[str, Player]:
 def run_demo(
     *,
     arms: int = 10_000,
-    rounds: int = 4_000,
+    rounds: int = 3_000,
     batch: int = 500,
     function: str = "h2",
     dim: int = 4,

@@ -23,8 +23,8 @@ HEADINGS = (
     "q",
     "ms per decision",
     "Speed-up",
-    "ms, one request",
-    "Speed-up, one request",
+    "ms alone",
+    "Speed-up alone",
 )
 PNG, SVG, PAGE = "cumulative-reward.png", "cumulative-reward.svg", "index.html"
 
@@ -99,10 +99,10 @@ def footnotes(result: DemoResult) -> tuple[str, ...]:
     return (
         "Share of best reward: expected reward earned ÷ that of the best arm each time; the "
         "first batch, chosen at random, counts too.",
-        "q: how close a choice comes to the arm that an exhaustive search would take (1) from a "
-        "random one (0), under the same draw.",
-        f"Times are medians for one decision, in batches of {result.batch:,} and for a single "
-        f"context. Speed-ups are over Exhaust TS in the same run, those of UCB too.",
+        "q: 1 where the search finds the arm that an exhaustive one would take under the same "
+        "draw, 0 where it does no better than a random arm.",
+        f"Times are medians for one decision, in batches of {result.batch:,}; alone: in requests "
+        f"with a single context. Speed-ups are over Exhaust TS in the same run, those of UCB too.",
     )
 
 
@@ -194,8 +194,10 @@ def _figure(result: DemoResult) -> Any:
         width = 4.0 if name == "Exhaust TS" else 1.8
         axes.plot(points, heights, color=colour, linestyle=dashes, linewidth=width)
     axes.set_xlim(0, result.rounds)
+    axes.set_ylim(bottom=min(0.0, *(float(curve.min()) for curve in curves.values())))
     axes.set_xlabel("Rounds", color=_INK)
     axes.set_ylabel("Cumulative expected reward", color=_INK)
+    axes.locator_params(nbins=6)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
@@ -208,31 +210,22 @@ def _figure(result: DemoResult) -> Any:
 
 
 def _label_ends(axes: Any, ends: dict[str, float], rounds: int) -> None:
-    """Name each curve at its end, apart from its neighbours, with a line to where it ends."""
+    """Name each curve beside its end, apart from its neighbours, with a line to where it ends."""
     low, high = axes.get_ylim()
     names = sorted(ends, key=lambda name: ends[name], reverse=True)
     heights = _spread([ends[name] for name in names], gap=0.072 * (high - low))
     for name, height in zip(names, heights, strict=True):
-        colour, dashes = _STYLES[name]
+        colour = _STYLES[name][0]
         share = "" if name == _BEST else f"  {ends[name] / ends[_BEST]:.1%}"
-        text = axes.annotate(
-            f"{name}{share}",
-            xy=(rounds, ends[name]),
-            xytext=(1.11 * rounds, height),
-            color=_INK,
-            fontsize=9.5,
-            verticalalignment="center",
-            annotation_clip=False,
-        )
-        text.set_in_layout(True)
-        leader = [1.005 * rounds, 1.03 * rounds, 1.045 * rounds, 1.1 * rounds]
-        path = [ends[name], height, height, height]
-        thin = {"color": colour, "clip_on": False, "solid_capstyle": "butt"}
-        axes.plot(leader[:2], path[:2], linewidth=0.8, alpha=0.7, **thin)
-        width = 4.0 if name == "Exhaust TS" else 1.8
-        axes.plot(leader[1:], path[1:], linewidth=width, linestyle=dashes, **thin)
-    axes.set_ylim(min(low, 0.0), high)
+        label = axes.text(1.09 * rounds, height, f"{name}{share}", color=_INK, fontsize=9.5)
+        label.set_verticalalignment("center")
+        leader = np.array([1.005, 1.035, 1.08]) * rounds
+        path = [ends[name], height, height]
+        axes.plot(leader[:2], path[:2], color=colour, linewidth=0.8, clip_on=False)
+        swatch = ":" if name == _BEST else "-"
+        axes.plot(leader[1:], path[1:], swatch, color=colour, linewidth=3.0, clip_on=False)
     axes.set_xlim(0, rounds)
+    axes.set_ylim(low, high)
 
 
 def _spread(heights: list[float], *, gap: float) -> list[float]:

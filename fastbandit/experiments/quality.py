@@ -57,10 +57,15 @@ def run_job(job: Job, folder: Path) -> dict[str, Any]:
     found = _training_ratios(job) if job.policy == _TRAINING else _play(job)
     result = {**asdict(job), **found, "seconds": time.perf_counter() - started}
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(f".{os.getpid()}.part")
-    beside.write_text(json.dumps(result, indent=1, allow_nan=False))
-    os.replace(beside, path)
+    write_beside(path, json.dumps(result, indent=1, allow_nan=False))
     return result
+
+
+def write_beside(path: Path, text: str) -> None:
+    """Write a file beside its place, then rename it."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, path)
 
 
 def _play(job: Job) -> dict[str, Any]:
@@ -86,7 +91,7 @@ def _play(job: Job) -> dict[str, Any]:
 def _training_ratios(job: Job) -> dict[str, Any]:
     """Time the updates of GANBandit and Exhaust on the same data, by turns."""
     environment = Synthetic(job.function, dim=job.dim, arms=job.arms, seed=job.seed)
-    ratios = {}
+    ratios: dict[str, Any] = {}
     for explore in ("TS", "UCB"):
         names = (f"GANBandit {explore}", f"Exhaust {explore}")
         pair = [player_for(n, environment, preset=job.preset, seed=job.seed) for n in names]
@@ -114,8 +119,9 @@ def jobs_of(
     arms: int,
     rounds: int,
     batch: int,
+    times: bool = True,
 ) -> list[Job]:
-    """List the runs: all that was asked for, and the training times once a preset and function."""
+    """List the runs; with `times`, also the training times of each preset and function."""
     jobs = [
         Job(function, dim, arms, rounds, batch, policy, preset, seed)
         for seed in range(seeds)
@@ -127,7 +133,9 @@ def jobs_of(
     ]
     timed = {(j.function, j.dim, j.preset): j for j in jobs if j.policy.startswith("GANBandit")}
     training = [
-        Job(j.function, j.dim, arms, rounds, batch, _TRAINING, j.preset, 0) for j in timed.values()
+        Job(j.function, j.dim, arms, rounds, batch, _TRAINING, j.preset, 0)
+        for j in timed.values()
+        if times
     ]
     order = {name: place for place, name in enumerate(_SLOW_FIRST)}
     return training + sorted(jobs, key=lambda job: order.get(job.policy, len(order)))
@@ -214,7 +222,13 @@ def _names(what: str, text: str | None, known: tuple[str, ...]) -> tuple[str, ..
 @click.option("--rounds", default=5_000, show_default=True, type=click.IntRange(2))
 @click.option("--batch", default=500, show_default=True, type=click.IntRange(1))
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1))
-@click.option("--out", default="results/quality", show_default=True, type=click.Path(path_type=Path))
+@click.option(
+    "--out", default="results/quality", show_default=True, type=click.Path(path_type=Path)
+)
+@click.option("--times/--no-times", default=True, help="Time GANBandit's updates by Exhaust's.")
+@click.option(
+    "--doc", type=click.Path(path_type=Path), help="Write all results in --out as Markdown."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def quality_command(
     functions: str,
@@ -227,6 +241,8 @@ def quality_command(
     batch: int,
     jobs: int,
     out: Path,
+    times: bool,
+    doc: Path | None,
     as_json: bool,
 ) -> None:
     """Measure q, reward and training time of each policy on h1, h2 and h3."""
@@ -244,6 +260,7 @@ def quality_command(
         arms=arms,
         rounds=rounds,
         batch=batch,
+        times=times,
     )
     console = Console(stderr=True)
     results = list(
@@ -257,14 +274,32 @@ def quality_command(
     )
     found = {"summary": summary(results), "training": training_times(results)}
     click.echo(json.dumps(found, indent=1) if as_json else table(found))
+    if doc is not None:
+        stored = [json.loads(path.read_text()) for path in sorted(out.glob("*/*/*.json"))]
+        write_beside(doc, page(stored))
+
+
+_HEAD = (
+    "preset",
+    "d",
+    "function",
+    "policy",
+    "seeds",
+    "share of best",
+    "÷ Exhaust",
+    "q",
+    "lowest q",
+    "evaluations",
+    "look-ups",
+    "ms",
+)
 
 
 def table(found: dict[str, list[dict[str, Any]]]) -> str:
-    """Word the results as a Markdown table."""
-    head = ("preset", "d", "function", "policy", "seeds", "share of best", "÷ Exhaust", "q")
-    lines = [" | ".join((*head, "lowest q", "evaluations", "look-ups", "ms"))]
-    lines.append(" | ".join(["---"] * 4 + ["--:"] * 8))
+    """Word the results as a Markdown table, and the training times below it."""
+    lines = [_line(_HEAD), _line(["---"] * 4 + ["--:"] * 8)]
     for row in found["summary"]:
+        names = [row["preset"], str(row["dim"]), row["function"], row["policy"], str(row["seeds"])]
         numbers = [
             f"{row['share']:.3f} ± {row['share_std']:.3f}",
             _word(row["of_exhaust"], ".3f"),
@@ -274,14 +309,48 @@ def table(found: dict[str, list[dict[str, Any]]]) -> str:
             _word(row["lookups"], ".1f"),
             _word(row["select_ms"], ".3f"),
         ]
-        names = [row["preset"], str(row["dim"]), row["function"], row["policy"], str(row["seeds"])]
-        lines.append(" | ".join(names + numbers))
+        lines.append(_line(names + numbers))
+    if found["training"]:
+        lines += ["", "Update of GANBandit ÷ update of Exhaust, same data, by turns:", ""]
+        lines += [_line(("preset", "d", "function", "TS", "UCB")), _line(["---"] * 3 + ["--:"] * 2)]
     for row in found["training"]:
-        lines.append(
-            f"\nUpdate of GANBandit ÷ update of Exhaust, {row['preset']}, {row['function']}, "
-            f"d = {row['dim']}: TS {row['TS']:.2f}, UCB {row['UCB']:.2f}."
-        )
+        names = [row["preset"], str(row["dim"]), row["function"]]
+        lines.append(_line([*names, f"{row['TS']:.2f}", f"{row['UCB']:.2f}"]))
     return "\n".join(lines)
+
+
+def page(results: list[dict[str, Any]]) -> str:
+    """Word all stored results as docs/results.md."""
+    parts = [_INTRODUCTION]
+    for arms, rounds, batch in sorted({(r["arms"], r["rounds"], r["batch"]) for r in results}):
+        mine = [r for r in results if (r["arms"], r["rounds"], r["batch"]) == (arms, rounds, batch)]
+        found = {"summary": summary(mine), "training": training_times(mine)}
+        exact = sorted({r["policy"] for r in mine if r.get("index") == "ExactIndex"})
+        parts.append(f"## {arms:,} arms, {rounds:,} rounds in batches of {batch:,}\n")
+        parts.append(table(found) + "\n")
+        if exact:
+            parts.append(
+                f"Some runs of {', '.join(exact)} were made where faiss was not installed, with "
+                f"the exact index in its place.\n"
+            )
+    return "\n".join(parts)
+
+
+_INTRODUCTION = """# Results
+
+Written by `fastbandit experiment quality --doc docs/results.md` from its result files; not
+typed.
+
+*Share of best*: expected reward kept, of the best possible, mean and deviation over seeds;
+the first batch is random for all. *÷ Exhaust*: that share over the one of the exhaustive
+search with the same exploration. *q*: (score of the chosen arm - mean score) / (best score -
+mean score) under the same draw, audited on 50 contexts of each batch after the first.
+*ms*: milliseconds per decision in a batch, one thread; read ratios, not seconds.
+"""
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _word(number: float | None, form: str) -> str:

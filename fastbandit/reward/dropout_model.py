@@ -37,17 +37,17 @@ class DropoutReward(NeuralReward):
         return Score(self.network.fold(contexts, masks), contexts, torch.cat(masks, dim=1) - 1)
 
     def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
-        """Fix mean + width x std over a few draws that are the same for every decision."""
+        """Fix mean + width x std, the latter over a few draws that never change."""
         numbers = uniforms(decision_seeds(0, 0, _BELIEF_DRAWS), self.noise_size, Stream.POSTERIOR)
         count = len(contexts)
         draws = torch.from_numpy(numbers).to(contexts.device).repeat_interleave(count, dim=0)
         folded = self.network.fold(contexts.repeat(_BELIEF_DRAWS, 1), self.network.masks(draws))
+        middle = self.network.fold(contexts)
 
         def bound(arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K"]:
-            if len(arms) > 1:
-                arms = arms.repeat(_BELIEF_DRAWS, 1, 1)
-            rewards = folded(arms).unflatten(0, (_BELIEF_DRAWS, count))  # (S, B, K)
-            return rewards.mean(0) + width * (rewards.var(0) + 1e-12).sqrt()
+            repeated = arms.repeat(_BELIEF_DRAWS, 1, 1) if len(arms) == count else arms
+            rewards = folded(repeated).unflatten(0, (_BELIEF_DRAWS, count))  # (S, B, K)
+            return middle(arms) + width * (rewards.var(0) + 1e-12).sqrt()
 
         return Score(bound, contexts, no_noise(contexts))
 

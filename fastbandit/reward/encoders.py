@@ -32,11 +32,12 @@ class Encoder(nn.Module):
 class Standardise(nn.Module):
     """Shifts and scales numbers to mean 0 and deviation 1, as first seen."""
 
+    shift: Tensor
+    scale: Tensor
+    is_fitted: Tensor
+
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
-        self.shift: Tensor
-        self.scale: Tensor
-        self.is_fitted: Tensor
         self.register_buffer("shift", torch.zeros(shape))
         self.register_buffer("scale", torch.ones(shape))
         self.register_buffer("is_fitted", torch.tensor(False))
@@ -48,7 +49,7 @@ class Standardise(nn.Module):
         over = tuple(range(numbers.ndim - self.shift.ndim))
         mean = numbers.mean(axis=over, dtype=np.float64)
         std = numbers.std(axis=over, dtype=np.float64)
-        std = np.where(std > 1e-6 * (1 + np.abs(mean)), std, 1.0)  # constants stay as they are
+        std = np.where(std > 1e-6 * np.abs(mean), std, 1.0)  # constants stay as they are
         self.shift.copy_(torch.as_tensor(mean))
         self.scale.copy_(torch.as_tensor(std))
         self.is_fitted.fill_(True)
@@ -141,6 +142,13 @@ class IdEncoder(Encoder):
             rng = torch.Generator().manual_seed(len(self.weight))
             more = _normal_table(missing, self.weight.shape[1], rng=rng).to(self.weight.device)
             self.weight = nn.Parameter(torch.cat([self.weight.detach(), more.detach()]))
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Take over the saved number of ids, whatever the number so far."""
+        saved = state.get(f"{prefix}weight")
+        if saved is not None:
+            self.weight = nn.Parameter(saved.to(self.weight), requires_grad=False)
+        super()._load_from_state_dict(state, prefix, *rest)
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
         assert inputs.ids is not None

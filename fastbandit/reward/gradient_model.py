@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from fastbandit.features import Features
 from fastbandit.interfaces import Affine, Score
@@ -237,7 +237,7 @@ class Trace:
 
 def trace_of(folded: Folded, network: RewardNetwork, arms: Float[Tensor, "b K E"]) -> Trace:
     """Run the folded network forward and backward."""
-    layers: list[nn.Linear] = list(network.layers)  # type: ignore[arg-type]
+    layers = network.layers
     before = folded.before(arms)
     hidden = [F.leaky_relu(before, folded.leak)]
     signs = [torch.where(before > 0, 1.0, folded.leak)]
@@ -263,7 +263,7 @@ def _outer(slopes: Tensor, inputs: Tensor) -> Tensor:
 
 def _part_sizes(network: RewardNetwork) -> list[int]:
     """Give the number of parameters of each layer, weights and bias, wide path last."""
-    layers = [layer.weight.numel() + layer.bias.numel() for layer in network.layers]  # type: ignore
+    layers = [layer.weight.numel() + layer.bias.numel() for layer in network.layers]
     return layers if network.wide is None else [*layers, network.wide.weight.numel()]
 
 

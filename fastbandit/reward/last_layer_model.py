@@ -34,6 +34,9 @@ class LastLayerReward(NeuralReward):
     For binary rewards the posterior is Laplace's approximation around the trained weights.
     """
 
+    centre: Tensor
+    spread: Tensor
+
     def __init__(
         self,
         context: Features,
@@ -50,8 +53,6 @@ class LastLayerReward(NeuralReward):
         self.parts = [width, self.network.input_sizes[0] if settings.wide else 0, 1]
         size = sum(self.parts)
         self.noise_size = normals_need(size)
-        self.centre: Tensor
-        self.spread: Tensor
         self.register_buffer("centre", torch.zeros(size))
         self.register_buffer("spread", torch.eye(size) / prior_precision**0.5)
 
@@ -114,7 +115,7 @@ class LastLayerReward(NeuralReward):
 
     def _features(self, contexts: Tensor, arms: Tensor) -> Tensor:
         hidden = self.network.features(contexts, arms)
-        for layer in list(self.network.layers)[:-1]:
+        for layer in self.network.layers[:-1]:
             hidden = F.leaky_relu(layer(hidden), self.settings.leak)
         return self._join(hidden, contexts, arms)
 

@@ -39,6 +39,9 @@ class NetworkSettings:
 class NeuralReward(RewardModel):
     """A neural reward model, abstract in its doubt."""
 
+    reward_shift: Tensor
+    reward_scale: Tensor
+
     def __init__(
         self,
         context: Features,
@@ -63,8 +66,6 @@ class NeuralReward(RewardModel):
             rng=rng,
         )
         self.log_noise = nn.Parameter(torch.zeros(()))
-        self.reward_shift: Tensor
-        self.reward_scale: Tensor
         self.register_buffer("reward_shift", torch.zeros(()))
         self.register_buffer("reward_scale", torch.ones(()))
 

@@ -29,18 +29,18 @@ class Folded:
     first_bias: Float[Tensor, "B H"]
     deeper: tuple[Tensor, ...]
     deeper_biases: tuple[Tensor, ...]
-    last: Float[Tensor, "B H"]
+    last: Float[Tensor, "B L"]
     wide: Float[Tensor, "B E"]
     constant: Float[Tensor, " B"]
     leak: float
 
     def before(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K H"]:
         """Give the first layer's sums for each arm."""
-        if len(arms) == 1:  # the same arms for all contexts: one matrix product
+        if len(arms) < len(self.first):  # the same arms for all contexts: one matrix product
             return torch.einsum("ke,bhe->bkh", arms[0], self.first) + self.first_bias[:, None]
         return torch.baddbmm(self.first_bias[:, None], arms, self.first.transpose(1, 2))
 
-    def hidden(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K H"]:
+    def hidden(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K L"]:
         """Give the last hidden layer for each arm."""
         hidden = F.leaky_relu(self.before(arms), self.leak)
         for weight, bias in zip(self.deeper, self.deeper_biases, strict=True):
@@ -56,6 +56,22 @@ class Folded:
             wide=self.wide @ affine.axes.T,
             constant=self.constant + self.wide @ affine.centre,
         )
+
+    def slope(
+        self, arms: Float[Tensor, "B K E"]
+    ) -> tuple[Float[Tensor, "B K"], Float[Tensor, "B K E"]]:
+        """Give the rewards of arms and their slopes: one pass forward, one back."""
+        before = [self.before(arms)]
+        for weight, bias in zip(self.deeper, self.deeper_biases, strict=True):
+            hidden = F.leaky_relu(before[-1], self.leak)
+            before.append(torch.matmul(hidden, weight.transpose(-1, -2)) + bias)
+        back = self.last[:, None] * torch.where(before[-1] > 0, 1.0, self.leak)  # (B, K, H)
+        rewards = (back * before[-1]).sum(-1)  # slope x sum is what a leaky unit gives
+        for weight, below in zip(reversed(self.deeper), reversed(before[:-1]), strict=True):
+            back = torch.matmul(back, weight) * torch.where(below > 0, 1.0, self.leak)
+        wide = torch.matmul(arms, self.wide[..., None]).squeeze(-1)
+        rewards = rewards + wide + self.constant[:, None]
+        return rewards, torch.bmm(back, self.first) + self.wide[:, None]
 
     def __call__(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K"]:
         deep = torch.matmul(self.hidden(arms), self.last[..., None]).squeeze(-1)
@@ -81,13 +97,22 @@ class RewardNetwork(nn.Module):
         self.dim, self.product, self.leak = dim, product, leak
         inputs = 3 * dim if product else 2 * dim
         sizes = [inputs, *hidden]
-        self.layers = nn.ModuleList(
-            linear(size, after, rng=rng) for size, after in zip(sizes, sizes[1:] + [1], strict=True)
-        )
+        pairs = zip(sizes, [*sizes[1:], 1], strict=True)
+        self.stack = nn.ModuleList(linear(size, after, rng=rng) for size, after in pairs)
         self.wide = linear(inputs, 1, rng=rng) if wide else None
-        self.dropouts = nn.ModuleList(ConcreteDropout(size) for size in sizes if dropout)
+        self.drops = nn.ModuleList(ConcreteDropout(size) for size in sizes if dropout)
         self.input_sizes = sizes
         self.first_width = sizes[1]
+
+    @property
+    def layers(self) -> list[nn.Linear]:
+        """The layers from the joined embeddings to the reward."""
+        return list(self.stack)  # type: ignore[arg-type]
+
+    @property
+    def dropouts(self) -> list[ConcreteDropout]:
+        """The dropout before each layer; none where the network has no dropout."""
+        return list(self.drops)  # type: ignore[arg-type]
 
     def masks(self, uniforms: Float[Tensor, "B Z"], scale: float = 1.0) -> list[Tensor]:
         """Turn uniform numbers into one mask per layer, moved towards 1 by a small scale."""
@@ -108,7 +133,7 @@ class RewardNetwork(nn.Module):
     ) -> Float[Tensor, " B"]:
         """Give the reward of each pair of a context and an arm."""
         inputs = self.features(contexts, arms)  # (B, 3E)
-        hidden = inputs
+        hidden: Tensor = inputs
         for number, layer in enumerate(self.layers):
             if number:
                 hidden = F.leaky_relu(hidden, self.leak)

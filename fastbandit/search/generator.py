@@ -1,8 +1,8 @@
 """ArmGenerator proposes the best arm in one pass; GeneratorSearch asks it and lands.
 
 GANBandit of the paper, beside the reward network as discriminator. What differs from the
-printed recipe, and why, is measured in docs/generator.md: the generator is told the posterior
-draw itself and the slope of the score in the middle of the arms, it has several outputs
+printed recipe (docs/concepts.md; measured in docs/results.md): the generator is told the draw
+itself and the slope of the score in the middle of the arms, it has several outputs
 ("heads") of which training moves the nearest to a target, and its outputs live in the arms'
 own box. `preset="paper"` is the printed recipe.
 """

@@ -73,6 +73,7 @@ def save_snapshot(saved: Saved, folder: Path) -> None:
         },
         **notes,
     }
+    manifest["sha256"] = _seal(manifest)
     text = json.dumps(manifest, indent=1, allow_nan=False)
     folder.mkdir(parents=True, exist_ok=True)
     _write_file(folder / manifest["arrays"]["file"], payload)
@@ -136,7 +137,17 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             f"This version reads snapshots of format {FORMAT}: {path} has format {found!r}. "
             f"Install the version of fastbandit that saved it, or a newer one."
         )
+    if manifest.pop("sha256", None) != _seal(manifest):
+        raise SnapshotError(
+            f"The manifest {path} is not the one that was saved: its SHA-256 differs. Load an "
+            f"older copy."
+        )
     return dict(manifest)
+
+
+def _seal(manifest: dict[str, Any]) -> str:
+    """Give the hash of all that a manifest says."""
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def _read_arrays(folder: Path, manifest: dict[str, Any]) -> _Arrays:
@@ -193,8 +204,6 @@ def _read_policy(
 ) -> Policy:
     model = plan.model(device=device)
     arms = _read_box_or_catalogue(manifest, arrays, device=device)
-    if isinstance(arms, Catalogue):
-        model.meet(arms.features)  # makes room for ids that came later
     model.load_state_dict(_read_tensors("model", arrays))
     if isinstance(arms, Box) and is_trained:
         arms = embed(arms, model)
@@ -309,4 +318,5 @@ def _write_id(id: Hashable) -> Any:
 def _read_id(written: Any) -> Hashable:
     if isinstance(written, dict):
         return tuple(_read_id(item) for item in written["tuple"])
-    return written  # type: ignore[no-any-return]
+    key: Hashable = written
+    return key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Generator
@@ -22,8 +22,8 @@ from fastbandit.types import Interactions
 class Training:
     """How an update trains the reward model and the generator."""
 
-    reward: RewardFit = RewardFit()
-    generator: GeneratorFit = GeneratorFit()
+    reward: RewardFit = field(default_factory=RewardFit)
+    generator: GeneratorFit = field(default_factory=GeneratorFit)
 
 
 def update(

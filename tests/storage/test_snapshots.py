@@ -116,7 +116,14 @@ def test_a_bandit_that_has_learned_nothing_can_be_saved(case: str, tmp_path: Pat
     assert same_decision(decision, bandit.select(contexts))
 
 
-@pytest.mark.parametrize("case", ["ts", "ids", "features and ids"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "ts",
+        "ids",
+        "features and ids",
+    ],
+)
 def test_arms_that_came_and_went_are_saved(case: str, tmp_path: Path) -> None:
     settings, contexts = CASES[case]
     bandit = made(settings)

@@ -1,0 +1,112 @@
+"""Nearest vectors, against brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fakes import vectors_of
+
+from fastbandit.arms.index import (
+    ExactIndex,
+    FaissIndex,
+    build_index,
+    default_probes,
+    neighbour_graph,
+)
+
+
+def brute_force(
+    vectors: np.ndarray, points: np.ndarray, count: int, allowed: np.ndarray | None = None
+) -> np.ndarray:
+    distances = np.square(points[:, None].astype(np.float64) - vectors[None]).sum(-1)
+    if allowed is not None:
+        distances[:, ~allowed] = np.inf
+    return np.argsort(distances, axis=1, kind="stable")[:, :count]
+
+
+def recall(found: np.ndarray, wanted: np.ndarray) -> float:
+    return float(np.mean([np.isin(w, f).mean() for f, w in zip(found, wanted, strict=True)]))
+
+
+@pytest.mark.parametrize("share", [None, 0.5, 0.02])
+def test_the_exact_index_is_exact(share: float | None) -> None:
+    vectors, points = vectors_of(500, 4), vectors_of(20, 4, seed=1)
+    allowed = None if share is None else np.random.default_rng(0).random(500) < share
+
+    found = ExactIndex(vectors).search(points, 7, allowed=allowed)
+
+    assert (found == brute_force(vectors, points, 7, allowed)).all()
+
+
+@pytest.mark.parametrize(("dim", "least"), [(4, 0.98), (8, 0.95), (16, 0.9)])
+def test_inverted_lists_find_nearly_all_true_neighbours(dim: int, least: float) -> None:
+    vectors, points = vectors_of(10_000, dim), vectors_of(100, dim, seed=1)
+
+    found = FaissIndex(vectors).search(points, 10)
+
+    assert recall(found, brute_force(vectors, points, 10)) > least
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.01, 0.0005])
+def test_inverted_lists_find_the_allowed_ones_at_any_selectivity(share: float) -> None:
+    vectors, points = vectors_of(10_000, 4), vectors_of(50, 4, seed=1)
+    allowed = np.random.default_rng(0).random(10_000) < share
+    allowed[3] = True
+
+    found = FaissIndex(vectors).search(points, 10, allowed=allowed)
+
+    assert allowed[found[found >= 0]].all()
+    assert recall(found, brute_force(vectors, points, min(10, allowed.sum()), allowed)) > 0.9
+
+
+def test_the_same_vectors_make_the_same_index() -> None:
+    vectors, points = vectors_of(5_000, 4), vectors_of(50, 4, seed=1)
+
+    one, two = (FaissIndex(vectors).search(points, 10) for _ in range(2))
+
+    assert (one == two).all()
+
+
+def test_probes_grow_with_the_logarithm_of_the_vectors() -> None:
+    steps = np.diff([default_probes(2**power, 4) for power in range(10, 21)])
+
+    assert (steps == 2).all()
+
+
+def test_few_vectors_are_measured_exactly_and_many_are_not() -> None:
+    assert isinstance(build_index(vectors_of(100, 3)), ExactIndex)
+    assert isinstance(build_index(vectors_of(5_000, 3)), FaissIndex)
+
+
+def test_the_neighbour_graph_is_that_of_brute_force() -> None:
+    vectors = vectors_of(300, 3)
+
+    graph = neighbour_graph(ExactIndex(vectors), vectors, 5)
+
+    assert (graph == brute_force(vectors, vectors, 6)[:, 1:]).all()
+
+
+def test_the_neighbour_graph_of_a_large_catalogue_is_nearly_that_of_brute_force() -> None:
+    vectors = vectors_of(5_000, 4)
+
+    graph = neighbour_graph(FaissIndex(vectors), vectors, 8)[:200]
+
+    assert recall(graph, brute_force(vectors, vectors[:200], 9)[:, 1:]) > 0.98
+
+
+def test_no_vector_is_its_own_neighbour_even_among_equals() -> None:
+    vectors = np.repeat(vectors_of(3, 2), 10, axis=0)
+
+    graph = neighbour_graph(ExactIndex(vectors), vectors, 5)
+
+    assert (graph != np.arange(30)[:, None]).all()
+    assert all(len(set(row)) == 5 for row in graph.tolist())
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_too_few_vectors_leave_empty_places_in_the_graph(count: int) -> None:
+    vectors = vectors_of(count, 2)
+
+    graph = neighbour_graph(ExactIndex(vectors), vectors, 5)
+
+    assert ((graph >= 0).sum(1) == count - 1).all()

@@ -1,0 +1,149 @@
+"""Inputs of every kind become embeddings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from fakes import vectors_of
+from torch import Generator
+
+from fastbandit.features import Dense, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.reward.encoders import encoder_for
+from fastbandit.types import Inputs
+
+BAGS = scipy.sparse.random(9, 40, density=0.1, format="csr", dtype=np.float32, random_state=4)
+CASES: dict[str, tuple[Any, Any]] = {
+    "dense": (Dense(3), vectors_of(9, 3)),
+    "sparse": (Sparse(40), BAGS),
+    "image": (Image(9, 12), vectors_of(9, 9 * 12).reshape(9, 9, 12)),
+    "ids": (Ids(5), np.arange(9) % 5),
+    "dense and ids": (FeaturesAndIds(Dense(3), Ids(9)), (vectors_of(9, 3), np.arange(9))),
+    "sparse and ids": (FeaturesAndIds(Sparse(40), Ids(9)), (BAGS, np.arange(9))),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_row_is_embedded_by_itself(case: str, rng: Generator) -> None:
+    kind, raw = CASES[case]
+    inputs = kind.read(raw, what="contexts")
+    encoder = encoder_for(kind, 6, rng=rng)
+    encoder.fit(inputs)
+
+    whole = encoder(inputs)
+
+    assert whole.shape == (9, 6)
+    assert whole.isfinite().all()
+    alone = torch.cat([encoder(inputs.take(np.array([row]))) for row in range(9)])
+    assert torch.allclose(alone, whole, atol=1e-5)
+    stacked = encoder(Inputs.stack([inputs.take(slice(0, 4)), inputs.take(slice(4, 9))]))
+    assert torch.allclose(stacked, whole, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_weight_of_an_encoder_learns(case: str, rng: Generator) -> None:
+    kind, raw = CASES[case]
+    inputs = kind.read(raw, what="contexts")
+    encoder = encoder_for(kind, 6, rng=rng)
+    encoder.fit(inputs)
+
+    encoder(inputs).square().sum().backward()
+
+    for name, parameter in encoder.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.any(), name
+
+
+def test_sparse_rows_are_never_made_dense(rng: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **settings: Any) -> None:
+        raise AssertionError("a sparse matrix was made dense")
+
+    for make in (scipy.sparse.csr_matrix, scipy.sparse.csc_matrix, scipy.sparse.coo_matrix):
+        for method in ("toarray", "todense"):
+            monkeypatch.setattr(make, method, refuse)
+    columns = np.arange(100) * 19_999
+    wide = scipy.sparse.csr_matrix(
+        (np.ones(100), columns, np.arange(0, 101, 2)), shape=(50, 2_000_000)
+    )
+    kind = Sparse(2_000_000)
+    encoder = encoder_for(kind, 2, rng=rng)
+
+    assert encoder(kind.read(wide, what="contexts")).shape == (50, 2)
+
+
+def test_a_sparse_row_is_the_sum_of_its_words_at_length_1(rng: Generator) -> None:
+    kind = Sparse(3)
+    encoder = encoder_for(kind, 4, rng=rng)
+    bags = scipy.sparse.csr_matrix(np.array([[3.0, 0, 4.0], [0, 0, 0], [0, -7.0, 0]]))
+
+    embedded = encoder(kind.read(bags, what="contexts"))
+
+    words: Any = encoder.weight
+    assert torch.allclose(embedded[0], 0.6 * words[0] + 0.8 * words[2], atol=1e-6)
+    assert not embedded[1].any()
+    assert torch.allclose(embedded[2], -words[1], atol=1e-6)
+
+
+def test_the_order_and_doubling_of_a_bags_words_do_not_matter(rng: Generator) -> None:
+    kind = Sparse(4)
+    encoder = encoder_for(kind, 4, rng=rng)
+    doubled = scipy.sparse.csr_matrix(
+        (np.array([1.0, 2, 1], dtype=np.float32), np.array([2, 0, 2]), np.array([0, 3])),
+        shape=(1, 4),
+    )
+    plain = scipy.sparse.csr_matrix(np.array([[2.0, 0, 2.0, 0]]))
+
+    one, two = (encoder(kind.read(bag, what="contexts")) for bag in (doubled, plain))
+
+    assert torch.allclose(one, two, atol=1e-6)
+
+
+def test_wildly_scaled_columns_are_standardised(rng: Generator) -> None:
+    kind = Dense(4)
+    encoder = encoder_for(kind, 6, rng=rng)
+    plain = vectors_of(200, 4)
+    wild = plain.astype(np.float64) * [1e-25, 1.0, 1e9, 1e25] + [0, 0, 3e9, 0]
+    inputs = kind.read(wild, what="contexts")
+    encoder.fit(inputs)
+
+    standard: Any = encoder.standardise
+    numbers = standard(torch.from_numpy(inputs.dense))
+
+    assert torch.allclose(numbers.mean(0), torch.zeros(4), atol=1e-2)
+    assert torch.allclose(numbers.std(0), torch.ones(4), atol=1e-2)
+
+
+def test_a_constant_column_stays_finite(rng: Generator) -> None:
+    kind = Dense(2)
+    encoder = encoder_for(kind, 3, rng=rng)
+    inputs = kind.read(np.array([[1.0, 5e8], [2.0, 5e8]]), what="contexts")
+    encoder.fit(inputs)
+
+    assert encoder(inputs).isfinite().all()
+
+
+def test_the_scale_is_learned_once_and_kept(rng: Generator) -> None:
+    kind = Dense(2)
+    encoder = encoder_for(kind, 3, rng=rng)
+    first = kind.read(vectors_of(20, 2), what="contexts")
+    encoder.fit(first)
+    before = encoder(first)
+
+    encoder.fit(kind.read(vectors_of(20, 2) * 100, what="contexts"))
+
+    assert torch.equal(encoder(first), before)
+
+
+def test_ids_that_came_later_are_zeros_until_the_next_fit(rng: Generator) -> None:
+    encoder = encoder_for(Ids(3), 4, rng=rng)
+    later = Inputs(ids=np.array([1, 5]))
+    known = encoder(later)[0].clone()
+
+    assert not encoder(later)[1].any()
+    encoder.fit(later)
+
+    assert encoder(later)[1].any()
+    assert torch.equal(encoder(later)[0], known)

@@ -1,0 +1,192 @@
+"""Searches against the exact answer, judged by their gap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from fakes import BowlReward, catalogue_of, seeds_of, vectors_of
+
+from fastbandit import Box, Exhaustive, GeneratorSearch, GradientAscent, Greedy, ThompsonSampling
+from fastbandit.errors import SettingError
+from fastbandit.interfaces import ArmSpace, Exploration, Score
+from fastbandit.search.gradient_ascent import climb, slope_of, start_points
+from fastbandit.search.ranking import Ranked, Tally, is_repeated
+from fastbandit.training.fit_generator import GeneratorFit, fit_generator
+from fastbandit.types import Inputs
+
+DIM = 3
+CONTEXTS = torch.from_numpy(vectors_of(32, DIM, seed=4))
+
+
+def score_of(arms: ArmSpace, exploration: Exploration) -> Score:
+    score = exploration.score(BowlReward(DIM), CONTEXTS, seeds=seeds_of(32))
+    return score.through(arms.place)
+
+
+def box() -> Box:
+    space = Box.between([-3.0] * DIM, [3.0] * DIM, cover=2_000)
+    return space.embedded_by(lambda values: values, device="cpu")
+
+
+def taught(arms: ArmSpace, exploration: Exploration) -> GeneratorSearch:
+    some = GeneratorFit(iterations=250, batch=128, pairs=1024, sample=256)
+    contexts = Inputs(dense=vectors_of(200, DIM, seed=5))
+    rng = torch.Generator().manual_seed(1)
+    search = fit_generator(
+        GeneratorSearch(), BowlReward(DIM), exploration, arms, contexts, some, rng=rng
+    )
+    assert search.generator is not None
+    search.generator.requires_grad_(False)
+    return search
+
+
+@pytest.mark.parametrize("exploration", [Greedy(), ThompsonSampling()])
+@pytest.mark.parametrize("count", [1_000, 6_000])
+@pytest.mark.parametrize("name", ["ascent", "generator"])
+def test_search_comes_close_to_the_best_arm(
+    name: str, count: int, exploration: Exploration
+) -> None:
+    arms = catalogue_of(vectors_of(count, DIM))
+    score = score_of(arms, exploration)
+    search = GradientAscent() if name == "ascent" else taught(arms, exploration)
+
+    found = search.best(score, arms, count=1, seeds=seeds_of(32))
+    exact = Exhaustive().best(score, arms, count=1, seeds=seeds_of(32))
+
+    gap = exact.scores - found.scores
+    assert gap.min() >= -1e-5
+    assert gap.mean() < 0.02
+
+
+@pytest.mark.parametrize("name", ["ascent", "generator"])
+def test_search_in_a_box_comes_close_to_the_best_point(name: str) -> None:
+    arms = box()
+    score = score_of(arms, Greedy())
+    search = GradientAscent() if name == "ascent" else taught(arms, Greedy())
+
+    found = search.best(score, arms, count=1, seeds=seeds_of(32))
+
+    assert found.scores.max() <= 1e-6  # the best point scores 0
+    assert found.scores.mean() > -0.05
+
+
+def test_exhaustive_finds_the_known_best_arms_in_order() -> None:
+    arms = catalogue_of(vectors_of(300, DIM))
+    score = score_of(arms, Greedy())
+
+    choice = Exhaustive(chunk=37).best(score, arms, count=5, seeds=seeds_of(32))
+
+    distances = torch.cdist(CONTEXTS, torch.from_numpy(vectors_of(300, DIM)))
+    assert torch.equal(choice.rows, distances.argsort(dim=1)[:, :5])
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 300, 10_000])
+def test_the_size_of_a_chunk_does_not_matter(chunk: int) -> None:
+    arms = catalogue_of(vectors_of(300, DIM))
+    score = score_of(arms, ThompsonSampling())
+
+    found = Exhaustive(chunk=chunk).best(score, arms, count=4, seeds=seeds_of(32))
+    wanted = Exhaustive().best(score, arms, count=4, seeds=seeds_of(32))
+
+    assert torch.equal(found.rows, wanted.rows)
+
+
+def test_exhaustive_never_scores_more_than_a_chunk_at_once() -> None:
+    arms = catalogue_of(vectors_of(300, DIM))
+    score, sizes = score_of(arms, Greedy()), []
+
+    def watched(points: torch.Tensor) -> torch.Tensor:
+        sizes.append(points.shape[1])
+        return score(points)
+
+    Exhaustive(chunk=64).best(replace(score, function=watched), arms, count=1, seeds=seeds_of(32))
+
+    assert max(sizes) <= 64
+
+
+def test_a_climb_never_goes_far_and_ends_higher() -> None:
+    arms = box()
+    score = score_of(arms, Greedy())
+    starts = start_points(arms, 4, seeds_of(32))
+
+    ends = climb(score, starts, arms, Tally(32), steps=30, step_size=0.25)
+
+    assert (score(ends) >= score(starts) - 1e-3).all()
+    assert (ends >= arms.low).all()
+    assert (ends <= arms.high).all()
+
+
+def test_a_climb_that_is_high_enough_stands_still() -> None:
+    arms = box()
+    score = score_of(arms, Greedy())
+    starts = start_points(arms, 4, seeds_of(32))
+
+    ends = climb(score, starts, arms, Tally(32), steps=5, step_size=0.5, enough=-1e9)
+
+    assert torch.equal(ends, starts)
+
+
+def test_slopes_are_those_of_the_bowl_and_cost_two() -> None:
+    arms = catalogue_of(vectors_of(50, DIM))
+    score = score_of(arms, Greedy())
+    points, tally = torch.from_numpy(vectors_of(32 * 2, DIM)).view(32, 2, DIM), Tally(32)
+
+    scores, slopes = slope_of(score, points, tally)
+
+    toward = CONTEXTS[:, None] - arms.place(points)
+    assert torch.allclose(scores, -toward.square().sum(-1), atol=1e-4)
+    assert torch.allclose(slopes, 2 * toward @ arms.place.axes.T, atol=1e-3)
+    assert tally.evaluations.tolist() == [4] * 32
+
+
+def test_starts_come_from_each_decisions_own_seed() -> None:
+    arms = box()
+
+    whole = start_points(arms, 3, seeds_of(8))
+
+    assert torch.equal(start_points(arms, 3, seeds_of(8)[5:6]), whole[5:6])
+
+
+def test_the_printed_rule_moves_by_slope_over_a_growing_number() -> None:
+    arms = box()
+    score = score_of(arms, Greedy())
+    search = GradientAscent(starts=2, steps=2, step_size=0.05, rule="printed")
+    point = start_points(arms, 2, seeds_of(32))
+    ends = search._climb(score, point, arms, Tally(32))
+
+    for number in (1, 2):
+        _, slopes = slope_of(score, point, Tally(32))
+        point = torch.clamp(point + slopes * 0.05 / (0.05 + number), arms.low, arms.high)
+
+    assert torch.allclose(ends, point, atol=1e-5)
+
+
+def test_a_generator_search_without_a_generator_says_what_to_do() -> None:
+    arms = catalogue_of(vectors_of(50, DIM))
+
+    with pytest.raises(SettingError, match="trained generator"):
+        GeneratorSearch().best(score_of(arms, Greedy()), arms, count=1, seeds=seeds_of(32))
+
+
+def test_unknown_rules_are_refused() -> None:
+    with pytest.raises(SettingError, match="got 'newton'"):
+        GradientAscent(rule="newton")
+    with pytest.raises(SettingError, match="got 'secrets'"):
+        GeneratorSearch(told="secrets")
+
+
+def test_repeated_rows_are_marked_but_for_the_first() -> None:
+    rows = torch.tensor([[5, 2, 5, 5, 2], [1, 2, 3, 4, 5]])
+
+    assert is_repeated(rows).tolist() == [[False, False, True, True, True], [False] * 5]
+
+
+def test_joined_rankings_count_an_arm_once() -> None:
+    one = Ranked(torch.tensor([[3, 1]]), torch.zeros(1, 2, 1), torch.tensor([[2.0, 1.0]]))
+    two = Ranked(torch.tensor([[1, 4]]), torch.zeros(1, 2, 1), torch.tensor([[1.0, 5.0]]))
+
+    choice = one.joined(two).as_choice(5, Tally(1))
+
+    assert choice.rows.tolist() == [[4, 3, 1, -1, -1]]

@@ -1,0 +1,141 @@
+"""Imports point downwards, and the base install needs no torch."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fastbandit
+
+PACKAGE = Path(fastbandit.__file__).parent
+
+LAYERS = [
+    ["types", "errors", "noise"],
+    ["features"],
+    ["rewards", "interfaces"],
+    ["arms", "exploration", "reward", "search"],
+    ["arm_table", "policy"],
+    ["audit", "baselines", "checks", "training"],
+    ["blueprint"],
+    ["presets", "storage"],
+    ["bandit"],
+    ["experiments", "runtime", "serving"],
+    ["config"],
+    ["cli"],
+]
+"""Lowest first: a module imports only from lines above its own in this list."""
+
+EXCEPTIONS: set[tuple[str, str]] = {
+    # The initialiser of linear layers, which both kinds of networks need.
+    ("fastbandit.search.generator", "fastbandit.reward.network"),
+}
+
+WITHOUT_TORCH = ["fastbandit", "fastbandit.baselines", "fastbandit.noise", "fastbandit.features"]
+
+
+def level_of(module: str) -> int:
+    part = module.split(".")[1]
+    return next(level for level, parts in enumerate(LAYERS) if part in parts)
+
+
+def imports_of(path: Path) -> set[str]:
+    """List the modules of the package that a file imports, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "fastbandit":
+            names = [alias.name for alias in node.names if alias.name != "__version__"]
+            found |= {fastbandit._HOMES.get(name, f"fastbandit.{name}") for name in names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return {name for name in found if name.startswith("fastbandit.")}
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def upward_imports() -> set[tuple[str, str]]:
+    """List pairs of a module and what it imports from its own line or from a higher one."""
+    pairs = {
+        (module_of(path), name)
+        for path in PACKAGE.rglob("*.py")
+        for name in imports_of(path)
+        if module_of(path) != "fastbandit"
+    }
+    return {
+        (module, name)
+        for module, name in pairs
+        if module.split(".")[1] != name.split(".")[1] and level_of(name) >= level_of(module)
+    }
+
+
+def test_every_module_has_its_place() -> None:
+    parts = {path.stem for path in PACKAGE.iterdir()}
+    known = {part for line in LAYERS for part in line}
+
+    assert parts - {"__init__", "__main__", "__pycache__", "py"} <= known
+
+
+def test_imports_point_downwards() -> None:
+    assert upward_imports() == EXCEPTIONS
+
+
+@pytest.mark.parametrize("module", WITHOUT_TORCH)
+def test_the_base_install_needs_no_torch(module: str) -> None:
+    code = (
+        "import sys\n"
+        "for name in ('torch', 'jaxtyping', 'scipy', 'pandas'): sys.modules[name] = None\n"
+        f"import {module}\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PACKAGE.parent, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_baseline_decides_and_learns_without_torch() -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import numpy as np\n"
+        "from fastbandit import LinearTS\n"
+        "bandit = LinearTS(arms=np.eye(3), context=2)\n"
+        "rows = bandit.select(np.ones((4, 2))).arms\n"
+        "bandit.update(contexts=np.ones((4, 2)), arms=rows, rewards=[0, 1, 0, 1])\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PACKAGE.parent, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_name_that_needs_torch_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import fastbandit\n"
+        "try: fastbandit.Bandit\n"
+        "except fastbandit.FastbanditError as error: print(error)\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PACKAGE.parent, capture_output=True, text=True
+    )
+
+    assert "pip install 'fastbandit[train]'" in done.stdout, done.stderr
+
+
+def test_nothing_uses_the_global_random_state() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        for word in ("torch.manual_seed(", "np.random.seed(", "import random\n", "F.dropout("):
+            assert word not in text, f"{path} uses {word}"

@@ -1,0 +1,129 @@
+"""Names stand for parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fastbandit import Exhaustive, GeneratorSearch, GradientAscent, Greedy
+from fastbandit.blueprint import (
+    Blueprint,
+    DropoutDoubt,
+    GradientDoubt,
+    LastLayerDoubt,
+    read,
+    write,
+)
+from fastbandit.errors import SettingError, SnapshotError
+from fastbandit.exploration import ThompsonSampling, UpperConfidence
+from fastbandit.features import Dense, Ids
+from fastbandit.presets import blueprint
+
+
+def planned(**changes: Any) -> Blueprint:
+    settings: dict[str, Any] = {
+        "context": Dense(4),
+        "arm": Dense(3),
+        "reward": "real",
+        "explore": "ts",
+        "search": "generator",
+        "preset": "default",
+        "doubt": "auto",
+        "seed": 0,
+    }
+    return blueprint(**{**settings, **changes})
+
+
+@pytest.mark.parametrize(
+    ("explore", "exploration", "doubt"),
+    [
+        ("ts", ThompsonSampling, DropoutDoubt),
+        ("ucb", UpperConfidence, GradientDoubt),
+        ("greedy", Greedy, DropoutDoubt),
+    ],
+)
+@pytest.mark.parametrize("preset", ["default", "paper", "paper-scaled"])
+def test_each_exploration_has_its_own_kind_of_doubt(
+    explore: str, exploration: type, doubt: type, preset: str
+) -> None:
+    plan = planned(explore=explore, preset=preset)
+
+    assert isinstance(plan.exploration, exploration)
+    assert isinstance(plan.doubt, doubt)
+
+
+def test_doubt_may_be_named() -> None:
+    assert planned(doubt="last-layer").doubt == LastLayerDoubt()
+    assert planned(doubt="gradient").doubt == GradientDoubt()
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("generator", GeneratorSearch), ("ascent", GradientAscent), ("exhaustive", Exhaustive)],
+)
+def test_searches_are_known_by_name(name: str, kind: type, preset: str) -> None:
+    assert isinstance(planned(search=name, preset=preset).search, kind)
+
+
+def test_the_papers_generator_is_the_printed_recipe() -> None:
+    search = planned(preset="paper").search
+    training = planned(preset="paper").training
+
+    assert isinstance(search, GeneratorSearch)
+    assert (search.heads, search.lookups, search.neighbours) == (1, 1, 3)
+    assert (search.told, search.steps, search.hops, search.bounded) == ("gaussian", 0, 0, False)
+    assert training.generator.target == "ascent"
+
+
+def test_the_papers_two_readings_differ_in_their_penalties() -> None:
+    assert planned(preset="paper").network.penalties == "constant"
+    assert planned(preset="paper-scaled").network.penalties == "per observation"
+
+
+@pytest.mark.parametrize("dim", [2, 8, 9, 100])
+def test_the_default_embedding_grows_once_with_the_features(dim: int) -> None:
+    assert planned(arm=Dense(dim)).network.embedding == (8 if dim <= 8 else 16)
+
+
+def test_objects_are_taken_as_they_are() -> None:
+    search, explore = GradientAscent(starts=3), UpperConfidence(0.25)
+
+    plan = planned(search=search, explore=explore, doubt=LastLayerDoubt(3.0))
+
+    assert plan.search is search
+    assert plan.exploration is explore
+    assert plan.doubt == LastLayerDoubt(3.0)
+
+
+@pytest.mark.parametrize("preset", ["default", "paper", "paper-scaled"])
+@pytest.mark.parametrize("explore", ["ts", "ucb", "greedy"])
+def test_a_blueprint_can_be_written_down_and_read_back(preset: str, explore: str) -> None:
+    plan = planned(preset=preset, explore=explore, arm=Ids(7))
+
+    assert read(write(plan)) == plan
+
+
+def test_only_known_parts_can_be_written_and_read() -> None:
+    with pytest.raises(SettingError, match="got a object"):
+        write(object())
+    with pytest.raises(SnapshotError, match="'Exhaustive' with"):
+        read({"part": "Exhaustive", "speed": 3})
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
+@pytest.mark.parametrize("explore", ["ts", "ucb"])
+def test_the_default_recipe_keeps_within_128_scores_and_2_look_ups(
+    preset: str, explore: str
+) -> None:
+    search = planned(preset=preset, explore=explore).search
+    assert isinstance(search, GeneratorSearch)
+
+    slope = 2 if search.told == "draw" else 0
+    heads = search.heads if search.lookups < search.heads else 0
+    most = slope + heads + search.lookups * (2 * search.steps + search.neighbours)
+    most += search.hops * search.beam * 16
+
+    assert most <= 128
+    assert search.lookups <= 2

@@ -106,13 +106,21 @@ class Box:
         around = torch.clamp(points, self.low, self.high)[:, :, None] + self._offsets(count)
         around = torch.where(around > self.high, 2 * self.high - around, around)
         around = torch.where(around < self.low, 2 * self.low - around, around)
-        rows = torch.arange(starts * count, device=points.device).expand(batch, -1)
-        return Candidates(rows, around.reshape(batch, starts * count, dim))
+        around = around.reshape(batch, starts * count, dim)
+        is_same = (around[:, :, None] == around[:, None]).all(-1)
+        return Candidates(is_same.to(torch.uint8).argmax(-1), around)  # equal points, equal rows
 
     def _offsets(self, count: int) -> Float[Tensor, "K D"]:
-        """Give `count` small steps, spread evenly around the first, which is none at all."""
-        even = torch.quasirandom.SobolEngine(self.dim).draw(count)
-        return (_NEAR * (2 * even - 1) * (even != 0).any(1, keepdim=True)).to(self.device)
+        """Give `count` small steps, spread evenly around the first, which is none at all.
+
+        Roberts' sequence: no two steps mirror each other, so none fall together at an edge.
+        """
+        root = 2.0
+        for _ in range(40):
+            root = (1 + root) ** (1 / (self.dim + 1))
+        strides = root ** -torch.arange(1.0, self.dim + 1, dtype=torch.float64)
+        places = (torch.arange(count, dtype=torch.float64)[:, None] * strides + 0.5) % 1
+        return (_NEAR * (2 * places - 1)).float().to(self.device)
 
     def neighbours(self, rows: Int[Tensor, "B K"]) -> None:
         return None

@@ -126,8 +126,6 @@ SPACES: dict[str, Callable[[], ArmSpace]] = {
 }
 
 
-
-
 def bowl_score(arms: ArmSpace, exploration: Exploration, *, count: int = 6) -> Score:
     contexts = torch.from_numpy(vectors_of(count, DIM, seed=4))
     score = exploration.score(BowlReward(DIM), contexts, seeds=seeds_of(count))

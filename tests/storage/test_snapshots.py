@@ -16,6 +16,7 @@ import fastbandit
 from fastbandit import Bandit, Box, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.features import Dense
+from fastbandit.storage.snapshots import _seal
 
 pytestmark = pytest.mark.usefixtures("little_training")
 
@@ -76,9 +77,14 @@ def arrays_of(folder: Path) -> Path:
     return path
 
 
-def edit(folder: Path, **changes: Any) -> None:
+def edit(folder: Path, *, sealed: bool = True, **changes: Any) -> None:
+    """Change what a manifest says, and seal it again as a faithful writer would."""
     path = folder / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    manifest = {**json.loads(path.read_text()), **changes}
+    if sealed:
+        del manifest["sha256"]
+        manifest["sha256"] = _seal(manifest)
+    path.write_text(json.dumps(manifest))
 
 
 # -- the round trip
@@ -261,7 +267,7 @@ def test_arrays_of_another_bandit_are_refused(saved: Path, tmp_path: Path) -> No
 
 
 def test_a_changed_number_in_the_manifest_is_noticed(saved: Path) -> None:
-    edit(saved, version=7)
+    edit(saved, sealed=False, version=7)
 
     with pytest.raises(SnapshotError):
         Bandit.load(saved)

@@ -35,6 +35,7 @@ from fastbandit.reward.network import Folded, RewardNetwork
 from fastbandit.types import Interactions
 
 _CHUNK = 4096
+_FOLDED_AT_ONCE = 8  # so few stay in the processor's cache: four times as fast at 16 columns
 
 
 class GradientReward(NeuralReward):
@@ -95,8 +96,8 @@ class GradientReward(NeuralReward):
         if not self.is_full:
             bound = DiagonalBound(folded, self.network, contexts, self._weights(width))
             return Score(bound, contexts, no_noise(contexts))
-        half = self._fold_rows(self.inverse[None], contexts)  # (B, P, F)
-        doubt = self._fold_rows(half.transpose(1, 2), contexts) * (width**2 / self.width)
+        parts = [self._fold_doubt(part) for part in contexts.split(_FOLDED_AT_ONCE)]
+        doubt = torch.cat(parts) * (width**2 / self.width)
         return Score(UpperBound(folded, self.network, doubt), contexts, no_noise(contexts))
 
     def draw(
@@ -135,6 +136,11 @@ class GradientReward(NeuralReward):
         if self.network.wide is not None:
             parts.append(inputs)
         return torch.cat(parts, dim=-1)[:, 0]
+
+    def _fold_doubt(self, contexts: Float[Tensor, "B E"]) -> Float[Tensor, "B F F"]:
+        """Fold the inverse of Z for each context, from both sides."""
+        half = self._fold_rows(self.inverse[None], contexts)  # (B, P, F)
+        return self._fold_rows(half.transpose(1, 2), contexts)
 
     def _fold_rows(
         self, rows: Float[Tensor, "b R P"], contexts: Float[Tensor, "B E"]

@@ -6,31 +6,25 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.bandit import Bandit
-from fastbandit.baselines import LinearTS, RandomBandit
 from fastbandit.errors import SettingError
 from fastbandit.experiments.environment import Floats, Synthetic
+from fastbandit.experiments.policies import player_for
+from fastbandit.experiments.run import Player
 from fastbandit.types import Decision
 
 YARDSTICK = "Exhaust TS"  # every speed-up, of UCB too, is over this policy in the same run
+_NAMES = ("Random", "LinearTS", YARDSTICK, "FastBandit TS", "GANBandit TS", "GANBandit UCB")
 
 _AUDITED = 100
 _REQUESTS = 20
 
 Progress = Callable[[int, int, str], None]  # steps done, steps in all, what is done now
-
-
-class Player(Protocol):
-    """What a policy needs to take part."""
-
-    def select(self, contexts: Any) -> Decision: ...
-
-    def update(self, *, contexts: Any, arms: Any, rewards: Any) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -104,21 +98,7 @@ class DemoResult:
 
 def line_up(world: Synthetic) -> dict[str, Player]:
     """Make the policies that are compared, by name; all have the same seed."""
-    arms, dim, seed = world.arms, world.dim, world.seed
-
-    def neural(explore: str, search: str) -> Bandit:
-        return Bandit(
-            arms=arms, context=dim, reward="real", explore=explore, search=search, seed=seed
-        )
-
-    return {
-        "Random": RandomBandit(arms=arms, context=dim, reward="real", seed=seed),
-        "LinearTS": LinearTS(arms=arms, context=dim, reward="real", seed=seed),
-        YARDSTICK: neural("ts", "exhaustive"),
-        "FastBandit TS": neural("ts", "ascent"),
-        "GANBandit TS": neural("ts", "generator"),
-        "GANBandit UCB": neural("ucb", "generator"),
-    }
+    return {name: player_for(name, world, preset="default", seed=world.seed) for name in _NAMES}
 
 
 def run_demo(

@@ -23,6 +23,7 @@ from fastbandit.interfaces import Choice, Exploration, Search
 from fastbandit.noise import Stream, philox, uniforms
 from fastbandit.policy import Policy
 from fastbandit.presets import blueprint
+from fastbandit.progress import progress_bar
 from fastbandit.rewards import RewardKind, check_reward_kind, read_rewards
 from fastbandit.storage.snapshots import Saved, load_snapshot, save_snapshot
 from fastbandit.training.update import update
@@ -45,7 +46,8 @@ class Bandit:
     `arms` are features (NumPy, pandas, polars, SciPy, images), a `Box` for a continuum, or
     None where `ids` alone are known and each arm learns an embedding of its own; with
     `embed_ids` arms have both. `context` is the number of features of a context, or a kind
-    of features. `explore`, `search` and `doubt` are names or objects.
+    of features. `explore`, `search` and `doubt` are names or objects. `progress` shows a bar
+    while an update runs (None: where stderr is a terminal).
     """
 
     def __init__(
@@ -62,11 +64,13 @@ class Bandit:
         embed_ids: bool = False,
         seed: int = 0,
         device: str = "cpu",
+        progress: bool | None = None,
     ) -> None:
         check_reward_kind(reward)
         kind = context if isinstance(context, Features) else Dense(context)
         space, arm_kind = _read_space(arms, ids, embed_ids=embed_ids)
         self._device = _check_device(device)
+        self._progress = progress
         self._blueprint = blueprint(
             context=kind,
             arm=arm_kind,
@@ -123,13 +127,15 @@ class Bandit:
             return
         history = fresh if state.history is None else _stacked(state.history, fresh)
         version = state.version + 1
-        policy = update(
-            state.policy,
-            history,
-            fresh=len(fresh),
-            training=self._blueprint.training,
-            rng=_training_rng(self._blueprint.seed, version),
-        )
+        with progress_bar("Update", is_shown=self._progress) as progress:
+            policy = update(
+                state.policy,
+                history,
+                fresh=len(fresh),
+                training=self._blueprint.training,
+                rng=_training_rng(self._blueprint.seed, version),
+                progress=progress,
+            )
         self._state = replace(self._state, policy=policy, history=history, version=version)
 
     def audit(self, contexts: Any) -> Audit:
@@ -203,10 +209,11 @@ class Bandit:
         save_snapshot(saved, Path(path))
 
     @classmethod
-    def load(cls, path: str | Path, *, device: str = "cpu") -> Bandit:
+    def load(cls, path: str | Path, *, device: str = "cpu", progress: bool | None = None) -> Bandit:
         """Read a saved bandit; it goes on exactly where it stopped."""
         bandit = cls.__new__(cls)
         bandit._device = _check_device(device)
+        bandit._progress = progress
         saved = load_snapshot(Path(path), device=bandit._device)
         bandit._blueprint = saved.blueprint
         bandit._state = State(saved.policy, saved.history, saved.version, saved.decisions)

@@ -15,9 +15,10 @@ import click
 
 from fastbandit import __version__
 from fastbandit.errors import FastbanditError, MissingExtraError
+from fastbandit.progress import progress_bar
 
 if TYPE_CHECKING:
-    from fastbandit.experiments.demo import DemoResult, Progress
+    from fastbandit.experiments.demo import DemoResult
 
 _TRAIN = {"torch", "jaxtyping", "scipy"}
 _EXPERIMENTS = {
@@ -163,34 +164,6 @@ def print_table(result: DemoResult) -> None:
     console.print(table)
     for sentence in (*summary(result), "", *footnotes(result)):
         console.print(sentence)
-
-
-@contextmanager
-def progress_bar(what: str) -> Iterator[Progress]:
-    """Show a bar with the time left on stderr; nothing where that is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-    )
-    is_shown = sys.stderr.isatty()
-    console = Console(stderr=True)
-    bar = Bar(*columns, console=console, transient=True, disable=not is_shown)
-    bar.speed_estimate_period = 120.0
-    with bar:
-        task = bar.add_task(what, total=None)
-
-        def show(done: int, steps: int, doing: str) -> None:
-            bar.update(task, completed=done, total=steps, description=f"{doing:<24}")
-
-        yield show
 
 
 @contextmanager

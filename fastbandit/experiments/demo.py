@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -16,6 +15,7 @@ from fastbandit.errors import SettingError
 from fastbandit.experiments.environment import Floats, Synthetic
 from fastbandit.experiments.policies import player_for
 from fastbandit.experiments.run import Player
+from fastbandit.progress import Progress, silent
 from fastbandit.types import Decision
 
 YARDSTICK = "Exhaust TS"  # every speed-up, of UCB too, is over this policy in the same run
@@ -23,8 +23,6 @@ _NAMES = ("Random", "LinearTS", YARDSTICK, "FastBandit TS", "GANBandit TS", "GAN
 
 _AUDITED = 100
 _REQUESTS = 20
-
-Progress = Callable[[int, int, str], None]  # steps done, steps in all, what is done now
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ def run_demo(
     function: str = "h2",
     dim: int = 4,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> DemoResult:
     """Let all policies meet the same arms, contexts and noise.
 
@@ -128,8 +126,7 @@ def run_demo(
 
     def report(doing: str) -> None:
         nonlocal done
-        if progress is not None:
-            progress(done, steps, doing)
+        progress(done, steps, doing)
         done += 1
 
     for first in firsts:

@@ -28,7 +28,12 @@ def player_for(name: str, environment: Synthetic, *, preset: str, seed: int) -> 
 
         explore, search = NEURAL[name]
         return Bandit(
-            context=arms.shape[1], explore=explore, search=search, preset=preset, **common
+            context=arms.shape[1],
+            explore=explore,
+            search=search,
+            preset=preset,
+            progress=False,
+            **common,
         )
     from fastbandit.baselines import BestArmBandit, LinearTS, RandomBandit
 

@@ -23,6 +23,7 @@ from fastbandit.experiments.environment import FUNCTIONS, Synthetic
 from fastbandit.experiments.policies import NAMES, NEURAL, player_for
 from fastbandit.experiments.run import run
 from fastbandit.presets import known_name
+from fastbandit.progress import progress_bar
 
 _TRAINING = "Training time"
 _SLOW_FIRST = ("Exhaust UCB", "GANBandit UCB", "FastBandit UCB", "GANBandit TS")
@@ -246,9 +247,6 @@ def quality_command(
     as_json: bool,
 ) -> None:
     """Measure q, reward and training time of each policy on h1, h2 and h3."""
-    from rich.console import Console
-    from rich.progress import track
-
     if not dims.replace(",", "").isdigit():
         raise SettingError(f"Dimensions need to be whole numbers like 4,16: got {dims!r}.")
     todo = jobs_of(
@@ -262,16 +260,11 @@ def quality_command(
         batch=batch,
         times=times,
     )
-    console = Console(stderr=True)
-    results = list(
-        track(
-            run_quality(todo, out, workers=jobs),
-            "Quality suite",
-            total=len(todo),
-            console=console,
-            disable=not console.is_terminal,
-        )
-    )
+    results = []
+    with progress_bar("Quality suite") as progress:
+        for result in run_quality(todo, out, workers=jobs):
+            results.append(result)
+            progress(len(results), len(todo), f"{result['policy']} on {result['function']}")
     found = {"summary": summary(results), "training": training_times(results)}
     click.echo(json.dumps(found, indent=1) if as_json else table(found))
     if doc is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from torch import Generator, Tensor, nn
 
 from fastbandit.errors import SettingError
 from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Sparse
-from fastbandit.reward.network import linear
+from fastbandit.layers import convolution, linear
 from fastbandit.types import Inputs
 
 
@@ -111,8 +110,8 @@ class ImageEncoder(Encoder):
     def __init__(self, features: Image, embedding: int, *, rng: Generator) -> None:
         super().__init__()
         self.standardise = Standardise(())
-        self.first = _convolution(1, 8, rng=rng)
-        self.second = _convolution(8, 16, rng=rng)
+        self.first = convolution(1, 8, rng=rng)
+        self.second = convolution(8, 16, rng=rng)
         pixels = (features.height // 2 // 2) * (features.width // 2 // 2)
         self.linear = linear(16 * pixels, embedding, rng=rng)
 
@@ -123,8 +122,8 @@ class ImageEncoder(Encoder):
         assert inputs.dense is not None
         images = _tensor(inputs.dense, self.linear.weight)
         planes = self.standardise(images)[:, None]  # (B, 1, height, width)
-        for convolution in (self.first, self.second):
-            planes = F.max_pool2d(F.leaky_relu(convolution(planes), 0.1), 2)
+        for layer in (self.first, self.second):
+            planes = F.max_pool2d(F.leaky_relu(layer(planes), 0.1), 2)
         return self.linear(planes.flatten(1))
 
 
@@ -198,12 +197,3 @@ def _tensor(array: NDArray[Any], like: Tensor) -> Tensor:
 
 def _normal_table(rows: int, columns: int, *, rng: Generator) -> nn.Parameter:
     return nn.Parameter(0.5 * torch.randn(rows, columns, generator=rng))
-
-
-def _convolution(inputs: int, outputs: int, *, rng: Generator) -> nn.Conv2d:
-    layer = nn.utils.skip_init(nn.Conv2d, inputs, outputs, 3, padding=1)
-    bound = 1 / math.sqrt(9 * inputs)
-    with torch.no_grad():
-        layer.weight.uniform_(-bound, bound, generator=rng)
-        layer.bias.zero_()
-    return layer

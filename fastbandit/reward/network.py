@@ -8,7 +8,6 @@ that act on the arm alone.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +17,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from fastbandit.interfaces import Affine
+from fastbandit.layers import linear
 from fastbandit.reward.concrete_dropout import ConcreteDropout
 
 
@@ -187,13 +187,3 @@ class RewardNetwork(nn.Module):
 
     def entropy_penalty(self) -> Float[Tensor, ""]:
         return torch.stack([drop.entropy_penalty() for drop in self.dropouts]).sum()
-
-
-def linear(inputs: int, outputs: int, *, rng: Generator) -> nn.Linear:
-    """Make a linear layer initialised from `rng` alone, never from torch's global state."""
-    layer = nn.utils.skip_init(nn.Linear, inputs, outputs)
-    bound = 1 / math.sqrt(inputs)
-    with torch.no_grad():
-        layer.weight.uniform_(-bound, bound, generator=rng)
-        layer.bias.zero_()
-    return layer

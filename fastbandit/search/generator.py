@@ -18,8 +18,8 @@ from torch import Generator, Tensor, nn
 
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
+from fastbandit.layers import linear
 from fastbandit.noise import Stream, normals
-from fastbandit.reward.network import linear
 from fastbandit.search.gradient_ascent import best_points, climb, slope_of
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, fill, land

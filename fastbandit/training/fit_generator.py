@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -50,6 +51,7 @@ def fit_generator(
     settings: GeneratorFit,
     *,
     rng: Generator,
+    done: Callable[[int], None] = lambda iterations: None,
 ) -> GeneratorSearch:
     """Give the search with a generator that knows this model, going on from the one it has."""
     embedded = embed_all(model, contexts)
@@ -69,6 +71,7 @@ def fit_generator(
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
+        done(iteration + 1)
     return replace(search, generator=generator)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -24,7 +25,12 @@ class RewardFit:
 
 
 def fit_reward(
-    model: RewardModel, history: Interactions, settings: RewardFit, *, rng: Generator
+    model: RewardModel,
+    history: Interactions,
+    settings: RewardFit,
+    *,
+    rng: Generator,
+    done: Callable[[int], None] = lambda iterations: None,
 ) -> None:
     """Teach the model its history; the learning rate falls to nothing along half a cosine."""
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -48,6 +54,7 @@ def fit_reward(
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
+        done(iteration + 1)
 
 
 def cooled(share: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import torch
 from torch import Generator
@@ -12,6 +13,7 @@ from fastbandit.arms.box import Box
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.interfaces import RewardModel
 from fastbandit.policy import Arms, Policy
+from fastbandit.progress import Progress, silent
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.training.fit_generator import GeneratorFit, fit_generator
 from fastbandit.training.fit_reward import RewardFit, fit_reward
@@ -27,14 +29,23 @@ class Training:
 
 
 def update(
-    policy: Policy, history: Interactions, *, fresh: int, training: Training, rng: Generator
+    policy: Policy,
+    history: Interactions,
+    *,
+    fresh: int,
+    training: Training,
+    rng: Generator,
+    progress: Progress = silent,
 ) -> Policy:
     """Learn the whole history, of which the last `fresh` interactions are new."""
     model = copy.deepcopy(policy.model).requires_grad_(True)
     if isinstance(policy.arms, Catalogue):
         model.meet(policy.arms.features)
     model.start(history, fresh=fresh)
-    fit_reward(model, history, training.reward, rng=rng)
+    first, second = training.reward.iterations, training.generator.iterations
+    steps = first + second * isinstance(policy.search, GeneratorSearch)
+    learning = partial(_report, progress, 0, steps, "learning rewards")
+    fit_reward(model, history, training.reward, rng=rng, done=learning)
     model.settle(history)
     model.requires_grad_(False)
     arms = embed(policy.arms, model)
@@ -48,10 +59,16 @@ def update(
             history.contexts,
             training.generator,
             rng=rng,
+            done=partial(_report, progress, first, steps, "teaching the generator"),
         )
         assert search.generator is not None
         search.generator.requires_grad_(False)
     return replace(policy, model=model, arms=arms, search=search)
+
+
+def _report(progress: Progress, before: int, steps: int, doing: str, iterations: int) -> None:
+    if iterations % 20 == 0:
+        progress(before + iterations, steps, doing)
 
 
 def embed(arms: Arms, model: RewardModel) -> Arms:

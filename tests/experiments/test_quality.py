@@ -154,7 +154,7 @@ def test_the_command_prints_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [["--policies", "GANBandits TS"], ["--dims", "four"]])
 def test_an_unknown_name_is_named(words: list[str], tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="GANBandits TS|four"):
+    with pytest.raises(SettingError, match=r"GANBandits TS|four"):
         CliRunner().invoke(
             quality_command, [*words, "--out", str(tmp_path)], catch_exceptions=False
         )

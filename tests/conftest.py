@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+
+os.environ["OMP_NUM_THREADS"] = "1"  # threads that wait for one another make tiny tests crawl
 
 import numpy as np
 import pytest

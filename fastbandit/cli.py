@@ -116,10 +116,12 @@ def demo(
     """
     with needs_train("The demo"):
         from fastbandit.experiments.demo import run_demo
+        from fastbandit.experiments.run import one_thread
     from fastbandit.experiments.page import import_matplotlib, make_folder, write_report
 
     import_matplotlib()
     make_folder(out)
+    one_thread()
     with progress_bar("Playing") as progress:
         result = run_demo(
             arms=arms,

@@ -21,7 +21,7 @@ import numpy as np
 from fastbandit.errors import SettingError
 from fastbandit.experiments.environment import FUNCTIONS, Synthetic
 from fastbandit.experiments.policies import NAMES, NEURAL, player_for
-from fastbandit.experiments.run import run
+from fastbandit.experiments.run import one_thread, run
 from fastbandit.presets import known_name
 from fastbandit.progress import progress_bar
 
@@ -145,25 +145,13 @@ def jobs_of(
 def run_quality(jobs: list[Job], folder: Path, *, workers: int) -> Iterator[dict[str, Any]]:
     """Run the jobs in separate processes of one thread each, and give results as they come."""
     context = get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=one_thread) as pool:
         futures = [pool.submit(run_job, job, folder) for job in jobs]
         try:
             for future in as_completed(futures):
                 yield future.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _one_thread() -> None:
-    import torch
-
-    torch.set_num_threads(1)
-    try:
-        import faiss
-
-        faiss.omp_set_num_threads(1)
-    except ImportError:  # the exact index stands in
-        pass
 
 
 def summary(results: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -83,3 +83,19 @@ def run(
         select_ms=float(1e3 * np.median(select_seconds[1:] or select_seconds)),
         update_seconds=float(np.median(update_seconds)) if update_seconds else 0.0,
     )
+
+
+def one_thread() -> None:
+    """Let this process compute with one thread: work is compared, not cores.
+
+    Small matrices gain nothing from more, and threads that wait for one another on a busy
+    machine lose much.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+    try:
+        import faiss
+    except ImportError:  # the exact index stands in
+        return
+    faiss.omp_set_num_threads(1)

@@ -218,6 +218,11 @@ def _names(what: str, text: str | None, known: tuple[str, ...]) -> tuple[str, ..
 @click.option(
     "--doc", type=click.Path(path_type=Path), help="Write all results in --out as Markdown."
 )
+@click.option(
+    "--readme",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Put the share and q of all results in --out between this file's marks.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def quality_command(
     functions: str,
@@ -232,6 +237,7 @@ def quality_command(
     out: Path,
     times: bool,
     doc: Path | None,
+    readme: Path | None,
     as_json: bool,
 ) -> None:
     """Measure q, reward and training time of each policy on h1, h2 and h3."""
@@ -255,9 +261,11 @@ def quality_command(
             progress(len(results), len(todo), f"{result['policy']} on {result['function']}")
     found = {"summary": summary(results), "training": training_times(results)}
     click.echo(json.dumps(found, indent=1) if as_json else table(found))
+    stored = [json.loads(path.read_text()) for path in sorted(out.glob("*/*/*.json"))]
     if doc is not None:
-        stored = [json.loads(path.read_text()) for path in sorted(out.glob("*/*/*.json"))]
         write_beside(doc, page(stored))
+    if readme is not None:
+        write_beside(readme, between_marks(readme.read_text(encoding="utf-8"), excerpt(stored)))
 
 
 _HEAD = (
@@ -298,6 +306,35 @@ def table(found: dict[str, list[dict[str, Any]]]) -> str:
         names = [row["preset"], str(row["dim"]), row["function"]]
         lines.append(_line([*names, f"{row['TS']:.2f}", f"{row['UCB']:.2f}"]))
     return "\n".join(lines)
+
+
+def excerpt(results: list[dict[str, Any]]) -> str:
+    """Word what each policy keeps on h1, h2, h3 at d = 4, and the lowest mean q of the three."""
+    rows = [r for r in summary(results) if (r["preset"], r["dim"]) == ("default", 4)]
+    functions = sorted({row["function"] for row in rows})
+    lines = [_line(("share of the best possible reward", *functions, "q at least"))]
+    lines.append(_line(["---", *["--:"] * (len(functions) + 1)]))
+    for name in NAMES:
+        mine = {row["function"]: row for row in rows if row["policy"] == name}
+        shares = [_word(mine[f]["share"], ".3f") if f in mine else "–" for f in functions]
+        known = [row["quality"] for row in mine.values() if row["quality"] is not None]
+        if mine:
+            lines.append(_line([name, *shares, _word(min(known, default=None), ".4f")]))
+    return "\n".join(lines)
+
+
+_MARKS = ("<!-- results: written by fastbandit experiment quality -->", "<!-- end of results -->")
+
+
+def between_marks(text: str, fresh: str) -> str:
+    """Replace what stands between the two marks of a text."""
+    start, end = (text.find(mark) for mark in _MARKS)
+    if not 0 <= start < end:
+        raise SettingError(
+            f"The file needs the lines {_MARKS[0]!r} and {_MARKS[1]!r}, in this order: found "
+            f"none. Put them where the results belong."
+        )
+    return f"{text[:start]}{_MARKS[0]}\n{fresh}\n{text[end:]}"
 
 
 def page(results: list[dict[str, Any]]) -> str:

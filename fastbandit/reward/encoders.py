@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,15 @@ from fastbandit.layers import convolution, linear
 from fastbandit.types import Inputs
 
 
-class Encoder(nn.Module):
-    """Turns inputs into embeddings. Abstract: one final class for each kind of features."""
+class Encoder(nn.Module, ABC):
+    """Turns inputs into embeddings: one final class for each kind of features."""
 
+    @abstractmethod
     def fit(self, inputs: Inputs) -> None:
         """Learn the scale of the raw numbers (and room for new ids), before any training."""
-        raise NotImplementedError(f"{type(self).__name__} must say how it fits.")
 
-    def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
-        raise NotImplementedError(f"{type(self).__name__} must say how it encodes.")
+    @abstractmethod
+    def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]: ...
 
 
 class Standardise(nn.Module):

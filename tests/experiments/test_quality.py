@@ -11,7 +11,16 @@ from click.testing import CliRunner
 from fastbandit.errors import SettingError
 from fastbandit.experiments.environment import Synthetic
 from fastbandit.experiments.policies import NAMES, player_for
-from fastbandit.experiments.quality import Job, jobs_of, page, quality_command, run_job, summary
+from fastbandit.experiments.quality import (
+    _MARKS,
+    Job,
+    between_marks,
+    jobs_of,
+    page,
+    quality_command,
+    run_job,
+    summary,
+)
 from fastbandit.experiments.run import run
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
@@ -121,6 +130,16 @@ def test_the_page_says_where_it_comes_from(tmp_path: Path) -> None:
 
     assert "fastbandit experiment quality --doc" in text
     assert "| default | 4 | h2 | Random | 1 |" in text
+
+
+def test_fresh_results_replace_old_ones_between_the_marks() -> None:
+    text = f"before\n{_MARKS[0]}\nold\n{_MARKS[1]}\nafter\n"
+
+    fresh = between_marks(text, "new")
+
+    assert fresh == f"before\n{_MARKS[0]}\nnew\n{_MARKS[1]}\nafter\n"
+    with pytest.raises(SettingError, match="in this order"):
+        between_marks("no marks", "new")
 
 
 def test_presets_change_neural_policies_alone() -> None:

@@ -180,10 +180,11 @@ class Catalogue:
         width = int(counts.max())
         if width == 0:
             return None
-        order = torch.argsort(allowed.to(torch.uint8), dim=1, descending=True, stable=True)[
-            :, :width
-        ]
-        rows = torch.where(torch.arange(width, device=order.device) < counts[:, None], order, -1)
+        context, row = (allowed & (counts > 0)[:, None]).nonzero(as_tuple=True)
+        first = counts.cumsum(0) - counts  # where each context's arms begin
+        place = torch.arange(len(row), device=row.device) - first[context]
+        rows = row.new_full((len(allowed), width), -1)
+        rows[context, place] = row
         return Candidates(rows, self.at(rows))
 
     def sample(self, count: int, *, rng: Generator) -> Candidates:

@@ -22,7 +22,9 @@ _ARMS = 4096
 def audit(policy: Policy, contexts: Inputs, *, seeds: Seeds) -> Audit:
     """Compare with the best arm that can be chosen, under the same draws: see `Audit`."""
     alive = policy.arms.alive if isinstance(policy.arms, Catalogue) else None
-    allowed = None if alive is None or alive.all() else torch.from_numpy(alive)[None]
+    allowed = None
+    if alive is not None and not alive.all():
+        allowed = torch.from_numpy(alive).to(policy.model.device)[None]
     exact = replace(policy, search=Exhaustive())
     qualities, evaluations, lookups = [], [], []
     for first in range(0, len(seeds), _CHUNK):

@@ -49,7 +49,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Interactions:
-    """Decisions whose rewards are known: contexts, catalogue rows (or points) and rewards."""
+    """Decisions whose rewards are known: contexts, the features of the arms taken, rewards."""
 
     contexts: Inputs
     arms: Inputs

@@ -25,7 +25,7 @@ from fastbandit import (
     ThompsonSampling,
 )
 from fastbandit.errors import EligibilityError, InputError, UnknownArmError
-from fastbandit.experiments.environment import Synthetic
+from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
@@ -115,7 +115,7 @@ def test_a_few_updates_earn_much_more_than_random_arms(
     for first in range(0, 750, 250):
         contexts = world.contexts(first, 250)
         rows = bandit.select(contexts).rows[:, 0]
-        rewards = world.rewards(first, contexts, rows)
+        rewards = world.observed(first, rows)
         bandit.update(contexts=contexts, arms=rows, rewards=rewards)
 
     contexts = world.contexts(750, 200)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from fastbandit.bandit import Bandit
 from fastbandit.errors import SettingError
-from fastbandit.experiments.environment import Floats, Synthetic
+from fastbandit.experiments.environment import Floats
 from fastbandit.experiments.policies import player_for
 from fastbandit.experiments.run import Player
+from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.progress import Progress, silent
 from fastbandit.types import Decision
 
@@ -139,7 +140,7 @@ def run_demo(
             if first > 0:
                 times[name].append(seconds / len(contexts))
             if first + batch < rounds:
-                rewards = world.rewards(first, contexts, decision.rows[:, 0])
+                rewards = world.observed(first, decision.rows[:, 0])
                 player.update(contexts=contexts, arms=decision.arms, rewards=rewards)
 
     qualities: dict[str, float | None] = {}

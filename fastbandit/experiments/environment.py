@@ -1,138 +1,159 @@
-"""Synthetic worlds of arms and contexts, in which the best possible reward is known.
+"""What a policy is played against: rounds of contexts, arms, and the reward of any pair.
 
-The functions of the FastBandit paper, on unit vectors x (context) and a (arm), u = x·a:
-
-    h1   (x ⊙ cos x)·a + 0.25 x·a    the default reading of the paper's first function
-    h1b  u cos u + 0.25 u            the other reading, as in the authors' code
-    h2   10 u²
-    h3   cos 3u
+A round is known by its number alone. Its context and the noise of its reward do not depend on
+what was chosen before, so all policies meet the same world, however they batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError
-from fastbandit.noise import Stream, decision_seeds, normals
+from fastbandit.features import Features
+from fastbandit.noise import Stream, decision_seeds, uniforms
+from fastbandit.rewards import RewardKind
+from fastbandit.types import Inputs
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
 
-FUNCTIONS = ("h1", "h1b", "h2", "h3")
-
-_BLOCK = 2**20
-_FAR = 2**62  # a position in the seed's life that no bandit with the same seed will reach
+FAR = 2**62  # a position in the seed's life that no bandit with the same seed will reach
 
 
-class Synthetic:
-    """Arms and contexts spread evenly over the unit sphere, and a reward for every pair.
+class Environment(Protocol):
+    """Rounds of contexts, and the expected reward of every arm in each.
 
-    A context and the noise of its reward depend on the seed and the number of the round
-    alone: policies meet the same world, whatever they choose and however they batch.
+    `arms` are features as `Bandit` takes them, a `Box` for a continuum, or None where each
+    arm is known by its row alone; with `embed_ids` arms have features and an embedding of
+    their own. What is chosen is named by rows (n,), or by points (n, d) of a box.
     """
 
-    def __init__(
-        self,
-        function: str = "h1",
-        dim: int = 4,
-        arms: int = 10_000,
-        *,
-        noise: float = 1.0,
-        seed: int = 0,
-    ) -> None:
-        _check_settings(function, dim=dim, arms=arms, noise=noise)
-        self.function, self.dim, self.noise, self.seed = function, dim, noise, seed
-        roots = decision_seeds(seed, _FAR, 3).tolist()
-        self._arms_seed, self._contexts_seed, self._noise_seed = roots
-        self.arms = _unit_vectors(decision_seeds(self._arms_seed, 0, arms), dim)
-        self.arms.flags.writeable = False
+    name: str
+    context: Features
+    arms: Any
+    embed_ids: bool
+    reward: RewardKind
+    seed: int
 
-    def contexts(self, first: int, count: int) -> NDArray[np.float32]:
-        """Give the contexts of rounds `first` to `first + count - 1`: (count, d)."""
-        return _unit_vectors(decision_seeds(self._contexts_seed, first, count), self.dim)
+    @property
+    def size(self) -> int | None:
+        """The number of arms; None for a continuum."""
+        ...
 
-    def means(self, contexts: Any, rows: Any) -> Floats:
-        """Give the expected reward of each context with its arm (n,) or arms (n, k)."""
-        rows = self._check_rows(rows)
-        arms = self.arms[rows].astype(np.float64)  # (n, d) or (n, k, d)
-        return self._bend(np.einsum("nd,n...d->n...", self._lift(contexts), arms))
+    @property
+    def rounds(self) -> int | None:
+        """The number of rounds there are; None where there is no end."""
+        ...
 
-    def rewards(self, first: int, contexts: Any, rows: Any) -> Floats:
-        """Give the rewards of rounds `first` and on; a round's noise is the same for any arm."""
-        means = self.means(contexts, rows)
-        seeds = decision_seeds(self._noise_seed, first, len(means))
-        noise = self.noise * normals(seeds, 1, Stream.TRAINING)[:, 0].astype(np.float64)
-        return means + noise.reshape(-1, *[1] * (means.ndim - 1))
+    def contexts(self, first: int, count: int) -> Any:
+        """Give the contexts of rounds `first` to `first + count - 1`, as `context` reads them."""
+        ...
 
-    def best(self, contexts: Any) -> tuple[NDArray[np.int64], Floats]:
-        """Find the best arm of each context: rows (n,) and expected rewards (n,); O(n N)."""
-        rows = np.zeros(len(contexts), dtype=np.int64)
-        means = np.full(len(contexts), -np.inf)
-        for start, block in self._all_means(contexts):
-            top = block.argmax(axis=1)
-            value = np.take_along_axis(block, top[:, None], axis=1)[:, 0]
-            rows = np.where(value > means, start + top, rows)
-            means = np.maximum(means, value)
-        return rows, means
+    def expected(self, first: int, chosen: Any) -> Floats:
+        """Give the expected rewards of what was chosen in rounds `first` and on: (n,)."""
+        ...
 
-    def average(self, contexts: Any) -> Floats:
-        """Give the expected reward of a random arm for each context: (n,); O(n N)."""
-        total = np.zeros(len(contexts))
-        for _, block in self._all_means(contexts):
-            total += block.sum(axis=1)
-        return total / len(self.arms)
+    def observed(self, first: int, chosen: Any) -> Floats:
+        """Give the rewards that a policy sees for it, noise included: (n,)."""
+        ...
 
-    def _all_means(self, contexts: Any) -> Iterator[tuple[int, Floats]]:
-        """Yield the means of all arms in blocks of some: (first row, (n, some))."""
-        lifted = self._lift(contexts)
-        size = max(1, _BLOCK // max(1, len(lifted)))
-        for start in range(0, len(self.arms), size):
-            yield start, self._bend(lifted @ self.arms[start : start + size].T.astype(np.float64))
+    def ceiling(self, first: int, count: int) -> Floats:
+        """Give the expected reward of the best arm in each round: (n,)."""
+        ...
 
-    def _lift(self, contexts: Any) -> Floats:
-        x = np.asarray(contexts, dtype=np.float64)
-        return x * (np.cos(x) + 0.25) if self.function == "h1" else x
+    def best_arm(self, rounds: int) -> Any:
+        """Give the one arm (a row or a point) that would earn most in the first `rounds`."""
+        ...
 
-    def _bend(self, u: Floats) -> Floats:
-        if self.function == "h1b":
-            return u * np.cos(u) + 0.25 * u
-        if self.function == "h2":
-            return 10.0 * u**2
-        return np.cos(3.0 * u) if self.function == "h3" else u
 
-    def _check_rows(self, rows: Any) -> NDArray[np.int64]:
-        checked: NDArray[np.int64] = np.asarray(rows, dtype=np.int64)
-        wrong = checked[(checked < 0) | (checked >= len(self.arms))]
-        if wrong.size:
+@dataclass(frozen=True, eq=False)
+class Tabled:
+    """Instances in an order of the seed's, and a table of what each arm is worth to each.
+
+    `instances` are the contexts of all instances. `expected_rewards` has a row for each
+    instance and a column for each arm, sparse where most are zero; with binary rewards these
+    are probabilities. `visits` names the instance of each round before shuffling (None: each
+    once).
+    """
+
+    name: str
+    context: Features
+    instances: Inputs
+    expected_rewards: csr_matrix | NDArray[np.float32]
+    arms: Any = None
+    ids: Sequence[str] | None = None
+    embed_ids: bool = False
+    reward: RewardKind = "binary"
+    seed: int = 0
+    visits: Rows | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if self.expected_rewards.shape[0] != len(self.instances):
             raise InputError(
-                f"An arm's row needs to be from 0 to {len(self.arms) - 1}: got {wrong[0]}. Leave "
-                f"out the empty places of a decision."
+                f"Each instance needs one row of expected rewards: got {len(self.instances)} "
+                f"instances and rewards of shape {self.expected_rewards.shape}."
             )
-        return checked
+
+    @property
+    def size(self) -> int:
+        return int(self.expected_rewards.shape[1])
+
+    @property
+    def rounds(self) -> int:
+        return len(self._order)
+
+    @cached_property
+    def _order(self) -> Rows:
+        visits = np.arange(len(self.instances)) if self.visits is None else self.visits
+        root = int(decision_seeds(self.seed, FAR + 3, 1)[0])
+        lots = uniforms(decision_seeds(root, 0, len(visits)), 1, Stream.TRAINING)[:, 0]
+        return np.asarray(visits[np.argsort(lots, kind="stable")])
+
+    def contexts(self, first: int, count: int) -> Any:
+        return as_raw(self.instances.take(self._of_rounds(first, count)))
+
+    def expected(self, first: int, chosen: Any) -> Floats:
+        rows = np.asarray(chosen, dtype=np.int64)
+        instances = self._of_rounds(first, len(rows))
+        return np.asarray(self.expected_rewards[instances, rows], dtype=np.float64).reshape(-1)
+
+    def observed(self, first: int, chosen: Any) -> Floats:
+        means = self.expected(first, chosen)
+        root = int(decision_seeds(self.seed, FAR + 2, 1)[0])
+        lots = uniforms(decision_seeds(root, first, len(means)), 1, Stream.TRAINING)[:, 0]
+        return (lots < means).astype(np.float64) if self.reward == "binary" else means
+
+    def ceiling(self, first: int, count: int) -> Floats:
+        part = self.expected_rewards[self._of_rounds(first, count)]
+        best = part.max(axis=1)
+        return np.asarray(best.toarray() if hasattr(best, "toarray") else best, float).reshape(-1)
+
+    def best_arm(self, rounds: int) -> int:
+        total = self.expected_rewards[self._of_rounds(0, rounds)].sum(axis=0)
+        return int(np.asarray(total).argmax())
+
+    def _of_rounds(self, first: int, count: int) -> Rows:
+        if first + count > self.rounds:
+            raise SettingError(
+                f"The dataset {self.name} has {self.rounds:,} rounds: got round "
+                f"{first + count - 1:,}. Play fewer rounds."
+            )
+        return self._order[first : first + count]
 
 
-def _unit_vectors(seeds: NDArray[np.uint64], dim: int) -> NDArray[np.float32]:
-    vectors = normals(seeds, dim, Stream.TRAINING).astype(np.float64)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors.astype(np.float32)
-
-
-def _check_settings(function: str, *, dim: int, arms: int, noise: float) -> None:
-    if function not in FUNCTIONS:
-        raise SettingError(
-            f"A synthetic world needs one of the functions {', '.join(FUNCTIONS)}: got "
-            f"{function!r}. Choose one of these."
-        )
-    if dim < 1 or arms < 1:
-        raise SettingError(
-            f"A synthetic world needs at least one dimension and one arm: got dim={dim} and "
-            f"arms={arms}. Raise them to 1 or more."
-        )
-    if not 0.0 <= noise < np.inf:
-        raise SettingError(
-            f"The noise needs to be a standard deviation of at least 0: got {noise}. Use 0 for "
-            f"rewards without noise."
-        )
+def as_raw(inputs: Inputs) -> Any:
+    """Give inputs in the form a bandit is handed: features, ids, or a pair of both."""
+    features = inputs.dense if inputs.sparse is None else inputs.sparse
+    if inputs.ids is None:
+        return features
+    return inputs.ids if features is None else (features, inputs.ids)

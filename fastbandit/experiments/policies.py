@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fastbandit.errors import SettingError
-from fastbandit.experiments.environment import Synthetic
 from fastbandit.experiments.run import Player
+from fastbandit.experiments.synthetic import Synthetic
 
 NEURAL = {
     "Exhaust TS": ("ts", "exhaustive"),

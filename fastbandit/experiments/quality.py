@@ -19,9 +19,9 @@ import click
 import numpy as np
 
 from fastbandit.errors import SettingError
-from fastbandit.experiments.environment import FUNCTIONS, Synthetic
 from fastbandit.experiments.policies import NAMES, NEURAL, player_for
 from fastbandit.experiments.run import one_thread, run
+from fastbandit.experiments.synthetic import FUNCTIONS, Synthetic
 from fastbandit.presets import known_name
 from fastbandit.progress import progress_bar
 
@@ -79,7 +79,7 @@ def _play(job: Job) -> dict[str, Any]:
         "quality": played.quality,
         "evaluations": played.evaluations,
         "lookups": played.lookups,
-        "select_ms": played.select_ms,
+        "select_ms": 1e3 * played.select_seconds,
         "update_seconds": played.update_seconds,
         "index": type(getattr(arms, "index", None)).__name__,
         "shares": [
@@ -100,7 +100,7 @@ def _training_ratios(job: Job) -> dict[str, Any]:
         for first in range(0, min(job.rounds, 4 * job.batch), job.batch):
             contexts = environment.contexts(first, job.batch)
             decision = pair[0].select(contexts)
-            rewards = environment.rewards(first, contexts, decision.rows[:, 0])
+            rewards = environment.observed(first, decision.rows[:, 0])
             for number, player in enumerate(pair):
                 started = time.perf_counter()
                 player.update(contexts=contexts, arms=decision.arms, rewards=rewards)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fastbandit.experiments.environment import Synthetic
+from fastbandit.experiments.environment import Environment, Floats
 from fastbandit.types import Audit, Decision
 
 
@@ -26,12 +25,12 @@ class Player(Protocol):
 class Run:
     """What one policy did in one environment; rewards are the environment's, never claimed."""
 
-    rewards: NDArray[np.float64]
-    best: NDArray[np.float64]
-    quality: float | None
+    rewards: Floats
+    best: Floats
+    qualities: tuple[float, ...]
     evaluations: float
     lookups: float
-    select_ms: float
+    select_seconds: float
     update_seconds: float
 
     @property
@@ -39,9 +38,14 @@ class Run:
         """The share of the best possible reward that was kept."""
         return float(self.rewards.sum() / self.best.sum())
 
+    @property
+    def quality(self) -> float | None:
+        """The mean argmax quality of all audits, one after each update."""
+        return float(np.mean(self.qualities)) if self.qualities else None
+
 
 def run(
-    environment: Synthetic,
+    environment: Environment,
     player: Player,
     *,
     rounds: int,
@@ -50,25 +54,25 @@ def run(
     after_batch: Callable[[int], None] = lambda rounds: None,
 ) -> Run:
     """Play `rounds` decisions in batches; audit `audits` contexts of each batch beforehand."""
-    rewards, best, decisions, reports = [], [], [], []
+    rewards, best, decisions, qualities = [], [], [], []
     select_seconds, update_seconds = [], []
     for first in range(0, rounds, batch):
         count = min(batch, rounds - first)
         contexts = environment.contexts(first, count)
         if first and audits and hasattr(player, "audit"):
-            report: Audit = player.audit(contexts[:audits])
-            reports.append(report)
+            report: Audit = player.audit(environment.contexts(first, min(audits, count)))
+            qualities.append(report.quality)
 
         started = time.perf_counter()
         decision = player.select(contexts)
         select_seconds.append((time.perf_counter() - started) / count)
 
-        rows = decision.rows[:, 0]
-        rewards.append(environment.means(contexts, rows))
-        best.append(environment.best(contexts)[1])
+        chosen = decision.arms if environment.size is None else decision.rows[:, 0]
+        rewards.append(environment.expected(first, chosen))
+        best.append(environment.ceiling(first, count))
         decisions.append(decision)
         if first + count < rounds:
-            observed = environment.rewards(first, contexts, rows)
+            observed = environment.observed(first, chosen)
             started = time.perf_counter()
             player.update(contexts=contexts, arms=decision.arms, rewards=observed)
             update_seconds.append(time.perf_counter() - started)
@@ -77,10 +81,10 @@ def run(
     return Run(
         rewards=np.concatenate(rewards),
         best=np.concatenate(best),
-        quality=float(np.mean([report.quality for report in reports])) if reports else None,
+        qualities=tuple(qualities),
         evaluations=float(np.mean([d.evaluations.mean() for d in learned])),
         lookups=float(np.mean([d.lookups.mean() for d in learned])),
-        select_ms=float(1e3 * np.median(select_seconds[1:] or select_seconds)),
+        select_seconds=float(np.median(select_seconds[1:] or select_seconds)),
         update_seconds=float(np.median(update_seconds)) if update_seconds else 0.0,
     )
 

@@ -20,7 +20,7 @@ from fastbandit.errors import (
     ShapeError,
     UnknownArmError,
 )
-from fastbandit.experiments.environment import Synthetic
+from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.features import Ids, Sparse
 from fastbandit.noise import decision_seeds
 
@@ -59,7 +59,7 @@ def taught(make: Make, *, ids: Any = None, rounds: int = 60, **settings: Any) ->
     bandit = make(arms=WORLD.arms, ids=ids, **settings)
     contexts = WORLD.contexts(0, rounds)
     decision = bandit.select(contexts)
-    rewards = WORLD.rewards(0, contexts, decision.rows[:, 0])
+    rewards = WORLD.observed(0, decision.rows[:, 0])
     bandit.update(contexts=contexts, arms=decision.arms, rewards=rewards)
     return bandit
 
@@ -71,7 +71,7 @@ def mean_reward(bandit: Any, env: Synthetic, *, batches: int, size: int) -> floa
         decision = bandit.select(contexts)
         rows = decision.rows[:, 0]
         total += float(env.means(contexts, rows).sum())
-        rewards = env.rewards(first, contexts, rows)
+        rewards = env.observed(first, rows)
         bandit.update(contexts=contexts, arms=decision.arms, rewards=rewards)
     return total / (batches * size)
 

@@ -18,7 +18,6 @@ import pytest
 from fastbandit.blueprint import Blueprint
 from fastbandit.errors import MissingExtraError, SettingError
 from fastbandit.experiments.demo import YARDSTICK, DemoResult, run_demo
-from fastbandit.experiments.environment import Synthetic
 from fastbandit.experiments.page import (
     HEADINGS,
     draw_figure,
@@ -29,6 +28,7 @@ from fastbandit.experiments.page import (
     write_report,
     write_whole,
 )
+from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.presets import blueprint
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit

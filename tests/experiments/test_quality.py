@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 from fastbandit.errors import SettingError
-from fastbandit.experiments.environment import Synthetic
 from fastbandit.experiments.policies import NAMES, player_for
 from fastbandit.experiments.quality import (
     _MARKS,
@@ -22,6 +21,7 @@ from fastbandit.experiments.quality import (
     summary,
 )
 from fastbandit.experiments.run import run
+from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fastbandit.errors import InputError, SettingError
-from fastbandit.experiments import environment
-from fastbandit.experiments.environment import FUNCTIONS, Synthetic
+from fastbandit.experiments import synthetic
+from fastbandit.experiments.synthetic import FUNCTIONS, Synthetic
 
 
 def world(function: str = "h1", *, dim: int = 3, noise: float = 1.0, seed: int = 0) -> Synthetic:
@@ -77,8 +77,8 @@ def test_noise_depends_on_the_round_alone() -> None:
     contexts = env.contexts(0, 20)
     rows = np.arange(20)
 
-    noise = env.rewards(0, contexts, rows) - env.means(contexts, rows)
-    later = env.rewards(5, contexts[5:], rows[:15]) - env.means(contexts[5:], rows[:15])
+    noise = env.observed(0, rows) - env.means(contexts, rows)
+    later = env.observed(5, rows[:15]) - env.means(contexts[5:], rows[:15])
 
     assert np.allclose(noise[5:], later)
     assert len(set(noise.round(6))) == 20
@@ -89,7 +89,7 @@ def test_noise_has_the_standard_deviation_asked_for() -> None:
     contexts = env.contexts(0, 4_000)
     rows = np.zeros(4_000, dtype=np.int64)
 
-    noise = env.rewards(0, contexts, rows) - env.means(contexts, rows)
+    noise = env.observed(0, rows) - env.means(contexts, rows)
 
     assert abs(noise.mean()) < 0.03
     assert noise.std() == pytest.approx(0.5, rel=0.05)
@@ -99,7 +99,7 @@ def test_several_arms_of_a_context_have_several_rewards() -> None:
     env = world(noise=0.0)
     contexts, rows = env.contexts(0, 4), np.arange(12).reshape(4, 3)
 
-    rewards = env.rewards(0, contexts, rows)
+    rewards = env.observed(0, rows)
 
     assert rewards.shape == (4, 3)
     assert np.allclose(rewards[:, 1], env.means(contexts, rows[:, 1]))
@@ -110,7 +110,7 @@ def test_several_arms_of_a_context_have_several_rewards() -> None:
 def test_best_and_average_agree_with_brute_force(
     function: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environment, "_BLOCK", block)
+    monkeypatch.setattr(synthetic, "_BLOCK", block)
     env = world(function)
     contexts = env.contexts(0, 6)
     every = env.means(contexts, np.tile(np.arange(50), (6, 1)))

@@ -37,8 +37,8 @@ def audit(policy: Policy, contexts: Inputs, *, seeds: Seeds) -> Audit:
         # Where all arms score the same, any choice is the best one.
         quality = torch.where(room > 1e-9, above / room.clamp_min(1e-9), torch.ones_like(room))
         qualities.append(quality.cpu().numpy())
-        evaluations.append(found.evaluations.numpy())
-        lookups.append(found.lookups.numpy())
+        evaluations.append(found.evaluations.cpu().numpy())
+        lookups.append(found.lookups.cpu().numpy())
     each = np.concatenate(qualities)
     return Audit(
         quality=float(each.mean()),

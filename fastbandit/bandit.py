@@ -22,7 +22,7 @@ from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, kind_of
 from fastbandit.interfaces import Choice, Exploration, Search
 from fastbandit.noise import Stream, philox, uniforms
 from fastbandit.policy import Policy
-from fastbandit.presets import blueprint
+from fastbandit.presets import Preset, blueprint
 from fastbandit.progress import progress_bar
 from fastbandit.rewards import RewardKind, check_reward_kind, read_rewards
 from fastbandit.storage.snapshots import Saved, load_snapshot, save_snapshot
@@ -46,8 +46,9 @@ class Bandit:
     `arms` are features (NumPy, pandas, polars, SciPy, images), a `Box` for a continuum, or
     None where `ids` alone are known and each arm learns an embedding of its own; with
     `embed_ids` arms have both. `context` is the number of features of a context, or a kind
-    of features. `explore`, `search` and `doubt` are names or objects. `progress` shows a bar
-    while an update runs (None: where stderr is a terminal).
+    of features. `explore`, `search` and `doubt` are names or objects; `preset` names the
+    settings of what is named, or a TOML file of them. `progress` shows a bar while an update
+    runs (None: where stderr is a terminal).
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class Bandit:
         reward: RewardKind = "binary",
         explore: str | Exploration = "ts",
         search: str | Search = "generator",
-        preset: str = "default",
+        preset: Preset = "default",
         doubt: str | Doubt = "auto",
         embed_ids: bool = False,
         seed: int = 0,
@@ -257,8 +258,8 @@ class Bandit:
         )
         decision = replace(
             decision,
-            evaluations=choice.evaluations.numpy(),
-            lookups=choice.lookups.numpy(),
+            evaluations=choice.evaluations.cpu().numpy(),
+            lookups=choice.lookups.cpu().numpy(),
         )
         if isinstance(arms, Box):
             values = arms.values(choice.points).cpu().numpy()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,11 +21,36 @@ if TYPE_CHECKING:
     from fastbandit.experiments.demo import DemoResult
 
 _TRAIN = {"torch", "jaxtyping", "scipy"}
-_EXPERIMENTS = {
-    "quality": (
-        "fastbandit.experiments.quality",
-        "quality_command",
-        "Measure how close each search comes to an exhaustive one, and what policies earn.",
+Lazy = dict[str, tuple[str, str, str]]
+"""Commands by name: the module and the attribute that hold each, and what its help says."""
+
+_COMMANDS: Lazy = {
+    "data": (
+        "fastbandit.experiments.datasets.command",
+        "data_command",
+        "List, fetch and check the files of datasets.",
+    ),
+    "report": (
+        "fastbandit.experiments.report",
+        "report_command",
+        "Turn result files into tables, figures and a page.",
+    ),
+    "tune": (
+        "fastbandit.experiments.tune",
+        "tune_command",
+        "Search for settings that earn more, and write them as a file.",
+    ),
+}
+_EXPERIMENTS: Lazy = {
+    "run": (
+        "fastbandit.experiments.suite",
+        "run_command",
+        "Play a suite of datasets and policies, one result file a run.",
+    ),
+    "runtime": (
+        "fastbandit.experiments.runtime",
+        "runtime_command",
+        "Time decisions and updates as the number of arms grows.",
     ),
 }
 
@@ -49,32 +74,38 @@ def main(args: Sequence[str] | None = None) -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-class ExperimentGroup(click.Group):
-    """Experiments by name, imported only when one is run."""
+class LazyGroup(click.Group):
+    """Commands of which some are imported only when they are run."""
+
+    def __init__(self, *args: Any, lazy: Lazy, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.lazy = lazy
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return sorted(_EXPERIMENTS)
+        return sorted({*self.commands, *self.lazy})
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in _EXPERIMENTS:
-            return None
-        module, attribute, _ = _EXPERIMENTS[name]
-        with needs_train(f"The experiment {name}"):
+        if name not in self.lazy:
+            return super().get_command(context, name)
+        module, attribute, _ = self.lazy[name]
+        with needs_train(f"`{context.command_path} {name}`"):
             command: click.Command = getattr(import_module(module), attribute)
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        own = {name: command.get_short_help_str(80) for name, command in self.commands.items()}
+        helps = own | {name: said for name, (_, _, said) in self.lazy.items()}
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _EXPERIMENTS[name][2]) for name in sorted(_EXPERIMENTS)])
+            formatter.write_dl([(name, helps[name]) for name in sorted(helps)])
 
 
-@click.group()
+@click.group(cls=LazyGroup, lazy=_COMMANDS)
 @click.version_option(__version__, message="fastbandit %(version)s")
 def cli() -> None:
     """Choose among very many arms, for each context, without scoring them all."""
 
 
-@cli.group(cls=ExperimentGroup)
+@cli.group(cls=LazyGroup, lazy=_EXPERIMENTS)
 def experiment() -> None:
     """Measure policies against data."""
 

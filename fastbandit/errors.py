@@ -10,6 +10,7 @@ FastbanditError
 ├── DuplicateArmError (ValueError)  an id that the catalogue holds already
 ├── SettingError (ValueError)       a name or number that no part understands
 ├── SnapshotError (OSError)         a saved bandit that cannot be trusted
+├── DataError (OSError)             a data file that is missing, damaged or of another layout
 └── MissingExtraError (ImportError) a part whose optional dependency is not installed
 """
 
@@ -57,6 +58,10 @@ class SettingError(FastbanditError, ValueError):
 
 class SnapshotError(FastbanditError, OSError):
     """A saved bandit that cannot be trusted."""
+
+
+class DataError(FastbanditError, OSError):
+    """A data file that is missing, damaged or of another layout."""
 
 
 class MissingExtraError(FastbanditError, ImportError):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fastbandit.device_noise import uniforms_on
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import RewardModel, Score, Seeds
-from fastbandit.noise import Stream, uniforms
+from fastbandit.noise import Stream
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class ThompsonSampling:
         _check_strength("scale", self.scale)
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
-        numbers = torch.from_numpy(uniforms(seeds, model.noise_size, Stream.POSTERIOR))
-        return model.draw(contexts, numbers.to(contexts.device), scale=self.scale)
+        numbers = uniforms_on(contexts.device, seeds, model.noise_size, Stream.POSTERIOR)
+        return model.draw(contexts, numbers, scale=self.scale)
 
     def quiet(self) -> ThompsonSampling:
         return ThompsonSampling(scale=0.0)

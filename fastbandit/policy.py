@@ -18,6 +18,7 @@ from fastbandit.types import Inputs
 Arms: TypeAlias = Catalogue | Box
 
 _CHUNK = 128  # contexts at a time: bounds memory, and keeps most of a batch's speed
+_GPU_CHUNK = 16_384  # a GPU wants more at a time
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,9 @@ class Policy:
         if not len(seeds):
             return no_choice(count, self.arms)
         choices = []
-        for first in range(0, len(seeds), _CHUNK):
-            part = slice(first, first + _CHUNK)
+        chunk = _CHUNK if self.model.device == "cpu" else _GPU_CHUNK
+        for first in range(0, len(seeds), chunk):
+            part = slice(first, first + chunk)
             masks = allowed if allowed is None or len(allowed) == 1 else allowed[part]
             score = self.score(contexts.take(part), seeds=seeds[part])
             choices.append(

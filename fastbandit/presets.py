@@ -1,25 +1,31 @@
-"""Settings by name: "default" is what was measured to work, "paper" what was printed."""
+"""Settings by name: "default" is what was measured to work, "paper" what was printed.
+
+A file of settings stands over one of them.
+"""
 
 from __future__ import annotations
 
-import difflib
-from typing import Any, Literal, get_args
+from pathlib import Path
+from typing import Any
 
 from fastbandit.blueprint import Blueprint, Doubt, DropoutDoubt, GradientDoubt, LastLayerDoubt
-from fastbandit.errors import SettingError
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
 from fastbandit.features import Dense, Features
 from fastbandit.interfaces import Exploration, Search
+from fastbandit.names import known_name
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.rewards import RewardKind
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.search.gradient_ascent import GradientAscent
+from fastbandit.settings import BASES, Settings, is_settings_file, read_settings
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 
-PresetName = Literal["default", "paper", "paper-scaled"]
+Preset = str | Path | Settings
+"""A preset's name, the path of a file of settings, or such settings."""
+
 _EXPLORATIONS = ("ts", "ucb", "greedy")
 _SEARCHES = ("generator", "ascent", "exhaustive")
 _DOUBTS = ("auto", "dropout", "gradient", "last-layer")
@@ -32,37 +38,44 @@ def blueprint(
     reward: RewardKind,
     explore: str | Exploration,
     search: str | Search,
-    preset: str,
+    preset: Preset,
     doubt: str | Doubt,
     seed: int,
 ) -> Blueprint:
     """Put the parts together that these names stand for; objects are taken as they are."""
-    known_name("preset", preset, get_args(PresetName))
-    is_paper = preset != "default"
-    exploration = explore if not isinstance(explore, str) else _exploration(explore, is_paper)
-    doubt = doubt if not isinstance(doubt, str) else _doubt(doubt, exploration, is_paper)
-    network = _paper_network(preset) if is_paper else _default_network(context, arm, doubt)
+    settings = settings_for(preset)
+    base, is_paper = settings.base, settings.base != "default"
+    if isinstance(explore, str):
+        explore = settings.over(_exploration(explore, is_paper))
+    if isinstance(doubt, str):
+        doubt = settings.over(_doubt(doubt, explore, is_paper))
+    if isinstance(search, str):
+        search = settings.over(_search(search, is_paper))
+    columns = settings.of("network").get("embedding")
+    training = _paper_training(doubt) if is_paper else _default_training(doubt)
     return Blueprint(
         context=context,
         arm=arm,
         reward=reward,
-        network=network,
+        network=settings.over(
+            _paper_network(base) if is_paper else _default_network(context, arm, doubt, columns)
+        ),
         doubt=doubt,
-        exploration=exploration,
-        search=search if not isinstance(search, str) else _search(search, is_paper),
-        training=_paper_training(doubt) if is_paper else _default_training(doubt),
+        exploration=explore,
+        search=search,
+        training=Training(settings.over(training.reward), settings.over(training.generator)),
         seed=seed,
     )
 
 
-def known_name(what: str, name: Any, known: tuple[str, ...]) -> None:
-    """Raise unless `name` is one of the known ones, and suggest the nearest."""
-    if name not in known:
-        near = difflib.get_close_matches(str(name), known, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else "Use one of them, or give an object."
-        raise SettingError(
-            f"The {what} needs to be one of {', '.join(known)}: got {name!r}. {hint}"
-        )
+def settings_for(preset: Any) -> Settings:
+    """Give the settings that a name, a file or an object stands for."""
+    if isinstance(preset, Settings):
+        return preset
+    if is_settings_file(preset):
+        return read_settings(preset)
+    known_name("preset", preset, BASES)
+    return Settings(base=preset)
 
 
 def _exploration(name: str, is_paper: bool) -> Exploration:
@@ -93,9 +106,11 @@ def _doubt(name: str, exploration: Exploration, is_paper: bool) -> Doubt:
     return DropoutDoubt()
 
 
-def _default_network(context: Features, arm: Features, doubt: Doubt) -> NetworkSettings:
+def _default_network(
+    context: Features, arm: Features, doubt: Doubt, embedding: int | None
+) -> NetworkSettings:
     """Choose 8 columns for up to 8 features, 16 beyond; penalties grow with the columns."""
-    embedding = 8 if max(_columns(context), _columns(arm)) <= 8 else 16
+    embedding = embedding or (8 if max(_columns(context), _columns(arm)) <= 8 else 16)
     return NetworkSettings(
         embedding=embedding,
         hidden=(16,) if isinstance(doubt, GradientDoubt) else (32,),

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from fastbandit import __version__, cli
@@ -219,7 +220,7 @@ def test_help_works_without_torch(args: tuple[str, ...]) -> None:
     assert "fastbandit" in ended.stdout
 
 
-@pytest.mark.parametrize("args", [("demo",), ("experiment", "quality")])
+@pytest.mark.parametrize("args", [("demo",), ("experiment", "run"), ("tune",)])
 def test_a_command_that_needs_torch_says_what_to_install(args: tuple[str, ...]) -> None:
     ended = run_without_torch(*args)
 
@@ -238,7 +239,24 @@ def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_experiment_help_lists_the_experiments(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("experiment", "--help") == 0
-    assert "quality" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in ("run ", "runtime "))
+
+
+def test_help_lists_commands_that_are_imported_only_when_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("--help") == 0
+    printed = capsys.readouterr().out
+    assert all(f"  {name} " in printed for name in ("data", "demo", "experiment", "report", "tune"))
+
+
+@pytest.mark.parametrize("group", [cli.cli, cli.experiment])
+def test_every_command_can_be_imported(group: cli.LazyGroup) -> None:
+    for name in group.lazy:
+        command = group.get_command(click.Context(group, info_name="fastbandit"), name)
+
+        assert isinstance(command, click.Command)
 
 
 def test_an_unknown_experiment_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:

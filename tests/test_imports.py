@@ -15,13 +15,14 @@ PACKAGE = Path(fastbandit.__file__).parent
 
 LAYERS = [
     ["types", "errors", "noise", "layers", "progress"],
-    ["features"],
+    ["device_noise", "features", "names"],
     ["rewards", "interfaces"],
     ["arms", "exploration", "reward", "search"],
     ["arm_table", "policy"],
     ["audit", "baselines", "checks", "training"],
     ["blueprint"],
-    ["presets", "storage"],
+    ["settings", "storage"],
+    ["presets"],
     ["bandit"],
     ["experiments", "runtime", "serving"],
     ["config"],

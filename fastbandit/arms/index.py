@@ -105,8 +105,12 @@ def neighbour_graph(
     index: ExactIndex | FaissIndex, vectors: NDArray[np.float32], count: int
 ) -> NDArray[np.int32]:
     """Give the `count` nearest other vectors of each vector; -1 where there are too few."""
-    found = index.search(vectors, count + 1)
-    is_other = found != np.arange(len(vectors))[:, None]
+    return without_self(index.search(vectors, count + 1), count)
+
+
+def without_self(found: NDArray[np.int64], count: int) -> NDArray[np.int32]:
+    """Leave each vector out of what was found near it (all in their order)."""
+    is_other = found != np.arange(len(found))[:, None]
     is_other &= ~(np.cumsum(is_other, axis=1) > count)
     order = np.argsort(~is_other, axis=1, kind="stable")[:, :count]
     rows = np.take_along_axis(np.where(is_other, found, -1), order, axis=1)

@@ -1,4 +1,4 @@
-"""The best policy that never looks at the context: one arm for all."""
+"""The best policies that never look at the context: one arm for all, learned or known."""
 
 from __future__ import annotations
 
@@ -77,6 +77,59 @@ class BestArmBandit:
         overall = self._sums.sum() / self._counts.sum()
         held_back = self._sums + overall * self._prior_count
         return np.asarray(held_back / (self._counts + self._prior_count))
+
+
+class FixedArmBandit:
+    """The same arm for ever: with the best arm in hindsight, what no single arm can beat.
+
+    Where that arm may not be chosen, and where more arms are asked for, others are drawn, all
+    equally likely. Rewards are checked and forgotten; `explore` changes nothing.
+    """
+
+    def __init__(
+        self,
+        *,
+        row: int,
+        arms: Any = None,
+        ids: Iterable[Any] | None = None,
+        context: int | Features | None = None,
+        reward: RewardKind = "real",
+        seed: int = 0,
+    ) -> None:
+        table, _ = read_arms(arms, ids)
+        kind = None if context is None else read_context(context)
+        self._table = ArmTable(table, kind, reward, seed)
+        self._row = _check_row(row, len(table))
+        self._decided = 0
+        self._version = 0
+
+    def select(
+        self, contexts: Any, *, k: int = 1, eligible: Any = None, explore: bool = True
+    ) -> Decision:
+        """Choose the arm for each context where it is allowed, and others for want of it."""
+        request = self._table.read_request(contexts, k=k, eligible=eligible, first=self._decided)
+        means = np.zeros(len(self._table.ids))
+        means[self._row] = 1.0
+        rows = _take_leaders(means, request)
+        scores = np.where(rows >= 0, 0.0, -np.inf)
+        decision = self._table.decide(request, rows, scores, version=self._version)
+        self._decided += len(decision)
+        return decision
+
+    def update(self, *, contexts: Any, arms: Iterable[Any], rewards: Any) -> None:
+        """Check what happened, and learn nothing from it."""
+        feedback = self._table.read_feedback(contexts=contexts, arms=arms, rewards=rewards)
+        self._version += 1 if len(feedback.rows) else 0
+
+
+def _check_row(row: int, arms: int) -> int:
+    is_whole = isinstance(row, int | np.integer) and not isinstance(row, bool)
+    if not is_whole or not 0 <= row < arms:
+        raise SettingError(
+            f"The row of the fixed arm needs to be from 0 to {arms - 1}: got {row!r}. Count the "
+            f"arms from 0."
+        )
+    return int(row)
 
 
 def _take_leaders(means: NDArray[np.float64], request: Request) -> NDArray[np.int64]:

@@ -95,9 +95,9 @@ class DemoResult:
         }
 
 
-def line_up(world: Synthetic) -> dict[str, Player]:
+def line_up(world: Synthetic, *, rounds: int) -> dict[str, Player]:
     """Make the policies that are compared, by name; all have the same seed."""
-    return {name: player_for(name, world, preset="default", seed=world.seed) for name in _NAMES}
+    return {name: player_for(name, world, seed=world.seed, rounds=rounds) for name in _NAMES}
 
 
 def run_demo(
@@ -118,7 +118,7 @@ def run_demo(
     _check_rounds(rounds, batch)
     started = time.perf_counter()
     world = Synthetic(function, dim, arms, seed=seed)
-    players = line_up(world)
+    players = line_up(world, rounds=rounds)
     firsts = range(0, rounds, batch)
     means: dict[str, list[Floats]] = {name: [] for name in players}
     times: dict[str, list[float]] = {name: [] for name in players}

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fastbandit.errors import MissingExtraError, SettingError
+from fastbandit.errors import SettingError
+from fastbandit.experiments.environment import Floats
+from fastbandit.experiments.figures import (
+    BEST,
+    INK,
+    Line,
+    draw_curves,
+    png_of,
+    svg_of,
+)
+from fastbandit.experiments.figures import import_matplotlib as import_matplotlib
 
 if TYPE_CHECKING:
     from fastbandit.experiments.demo import DemoResult, Outcome
@@ -28,20 +38,6 @@ HEADINGS = (
 )
 PNG, SVG, PAGE = "cumulative-reward.png", "cumulative-reward.svg", "index.html"
 
-_INK = "#1b1b1f"  # text, axes and the best possible curve; the page's own text colour there
-_BEST = "Best possible"
-# Okabe and Ito's colours, told apart by colour-blind readers; dashes tell apart lines that
-# lie on each other.
-_STYLES = {
-    _BEST: (_INK, (0, (1, 1.6))),
-    "Exhaust TS": ("#56b4e9", "solid"),
-    "FastBandit TS": ("#e69f00", (0, (7, 5))),
-    "GANBandit TS": ("#009e73", (6, (4, 8))),
-    "GANBandit UCB": ("#cc79a7", (0, (3, 2))),
-    "LinearTS": ("#0072b2", "solid"),
-    "Random": ("#8c8c8c", "solid"),
-}
-
 
 def write_report(result: DemoResult, folder: Path, *, command: str) -> list[Path]:
     """Write the figure (PNG and SVG) and the page into the folder, each whole or not at all."""
@@ -51,27 +47,36 @@ def write_report(result: DemoResult, folder: Path, *, command: str) -> list[Path
     return [write_whole(folder / name, content) for name, content in files.items()]
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: Path, *, option: str = "--out") -> None:
     """Make sure that files can be written there, before the work rather than after it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise SettingError(_unwritable(folder, error)) from error
+        raise SettingError(_unwritable(folder, error, option)) from error
 
 
 def write_whole(path: Path, content: bytes) -> Path:
     """Write beside, then rename: whatever goes wrong, no half of a file is left."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    return write_all({path: content})[0]
+
+
+def write_all(files: Mapping[Path, bytes], *, option: str = "--out") -> list[Path]:
+    """Write all files beside their places, then rename them: none before all are whole."""
+    parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in files}
+    path = next(iter(files))
     try:
-        beside.write_bytes(content)
-        os.replace(beside, path)
+        for path, content in files.items():
+            parts[path].write_bytes(content)
+        for path, part in parts.items():
+            os.replace(part, path)
     except OSError as error:
-        raise SettingError(_unwritable(path, error)) from error
+        raise SettingError(_unwritable(path, error, option)) from error
     finally:
-        beside.unlink(missing_ok=True)
-    return path
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+    return list(files)
 
 
 def table_rows(result: DemoResult) -> list[tuple[str, ...]]:
@@ -108,154 +113,107 @@ def footnotes(result: DemoResult) -> tuple[str, ...]:
 
 def draw_figure(result: DemoResult) -> tuple[bytes, str]:
     """Draw the cumulative reward of all policies: PNG bytes and SVG text."""
-    matplotlib = import_matplotlib()
-    # Text as shapes looks the same everywhere; a fixed salt makes the file reproducible.
-    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "fastbandit"}):
-        figure = _figure(result)
-        png, svg = io.BytesIO(), io.StringIO()
-        figure.savefig(png, format="png", dpi=200, facecolor="white")
-        figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
-    return png.getvalue(), svg.getvalue()
+    points = np.unique(np.linspace(0, result.rounds, 241).astype(int))
+    best = float(result.best[-1])
 
+    def line(name: str, curve: Floats, label: str) -> Line:
+        heights = np.concatenate([[0.0], curve])[points]
+        return Line(name, points.astype(float), heights, label)
 
-def import_matplotlib() -> Any:
-    """Give matplotlib, or say how to install it."""
-    try:
-        import matplotlib
-        import matplotlib.figure
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "The figure needs matplotlib, which is not installed. Run: "
-            "pip install 'fastbandit[report]'"
-        ) from error
-    return matplotlib
+    lines = [line(BEST, result.best, BEST)]
+    for outcome in result.outcomes:
+        label = f"{outcome.policy}  {outcome.earned[-1] / best:.1%}"
+        lines.append(line(outcome.policy, outcome.earned, label))
+    figure = draw_curves(lines, ylabel="Cumulative expected reward")
+    return png_of(figure), svg_of(figure)
 
 
 def render_page(result: DemoResult, *, svg: str, command: str) -> str:
     """Give the whole page as HTML, with the figure and the styles inside."""
-    heads = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in HEADINGS)
-    rows = "\n".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>'
-        + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
-        + "</tr>"
-        for row in table_rows(result)
-    )
     notes = "\n".join(f"<li>{escape(note)}</li>" for note in footnotes(result))
     first, second = summary(result)
     world = (
         f"Synthetic world {result.function}, {result.dim} features, noise N(0, 1), seed "
         f"{result.seed}; the whole run took {result.seconds:.0f} s."
     )
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>fastbandit demo</title>
-<style>{_CSS}</style>
-</head>
-<body>
-<main>
+    body = f"""<main>
 <h1>{result.arms:,} arms, without scoring them all</h1>
 <p>{escape(first)}</p>
 <p>{escape(second)}</p>
 <figure>
-{_inline(svg, label="Cumulative reward of each policy over the rounds")}
+{inline_svg(svg, label="Cumulative reward of each policy over the rounds")}
 <figcaption>Cumulative expected reward; the numbers are what each earned by the end, as a share of
 the best possible.</figcaption>
 </figure>
-<div class="wide">
-<table>
-<thead><tr>{heads}</tr></thead>
-<tbody>
-{rows}
-</tbody>
-</table>
-</div>
+{html_table(HEADINGS, table_rows(result))}
 <ul>
 {notes}
 </ul>
 <p>{escape(world)} Made by:</p>
 <pre><code>{escape(command)}</code></pre>
-</main>
+</main>"""
+    return html_page(body, title="fastbandit demo")
+
+
+def html_page(body: str, *, title: str, style: str = "") -> str:
+    """Give a whole page that loads nothing: light or dark as the reader's screen is."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<style>{_CSS}{style}</style>
+</head>
+<body>
+{body}
 </body>
 </html>
 """
 
 
-def _figure(result: DemoResult) -> Any:
-    figure = import_matplotlib().figure.Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes = figure.add_subplot()
-    curves = {_BEST: result.best} | {o.policy: o.earned for o in result.outcomes}
-    points = np.unique(np.linspace(0, result.rounds, 241).astype(int))
-    for name, curve in curves.items():
-        colour, dashes = _STYLES[name]
-        heights = np.concatenate([[0.0], curve])[points]
-        width = 4.0 if name == "Exhaust TS" else 1.8
-        axes.plot(points, heights, color=colour, linestyle=dashes, linewidth=width)
-    axes.set_xlim(0, result.rounds)
-    axes.set_ylim(bottom=min(0.0, *(float(curve.min()) for curve in curves.values())))
-    axes.set_xlabel("Rounds", color=_INK)
-    axes.set_ylabel("Cumulative expected reward", color=_INK)
-    axes.locator_params(nbins=6)
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(_INK)
-    axes.tick_params(colors=_INK)
-    axes.grid(axis="y", color="#8c8c8c", alpha=0.25, linewidth=0.6)
-    axes.set_axisbelow(True)
-    _label_ends(axes, {name: float(curve[-1]) for name, curve in curves.items()}, result.rounds)
-    return figure
+def html_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    names: int = 1,
+    cell: Callable[[str], str] = escape,
+) -> str:
+    """Give a table that scrolls sideways on its own; `cell` makes HTML of a cell's words."""
+    heads = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
+    lines = []
+    for row in rows:
+        others = [f'<td class="name">{cell(word)}</td>' for word in row[1:names]]
+        others += [f"<td>{cell(word)}</td>" for word in row[names:]]
+        lines.append(f'<tr><th scope="row">{cell(row[0])}</th>{"".join(others)}</tr>')
+    body = "\n".join(lines)
+    return f"""<div class="wide">
+<table>
+<thead><tr>{heads}</tr></thead>
+<tbody>
+{body}
+</tbody>
+</table>
+</div>"""
 
 
-def _label_ends(axes: Any, ends: dict[str, float], rounds: int) -> None:
-    """Name each curve beside its end, apart from its neighbours, with a line to where it ends."""
-    low, high = axes.get_ylim()
-    names = sorted(ends, key=lambda name: ends[name], reverse=True)
-    heights = _spread([ends[name] for name in names], gap=0.072 * (high - low))
-    for name, height in zip(names, heights, strict=True):
-        colour = _STYLES[name][0]
-        share = "" if name == _BEST else f"  {ends[name] / ends[_BEST]:.1%}"
-        label = axes.text(1.09 * rounds, height, f"{name}{share}", color=_INK, fontsize=9.5)
-        label.set_verticalalignment("center")
-        leader = np.array([1.005, 1.035, 1.08]) * rounds
-        path = [ends[name], height, height]
-        axes.plot(leader[:2], path[:2], color=colour, linewidth=0.8, clip_on=False)
-        swatch = ":" if name == _BEST else "-"
-        axes.plot(leader[1:], path[1:], swatch, color=colour, linewidth=3.0, clip_on=False)
-    axes.set_xlim(0, rounds)
-    axes.set_ylim(low, high)
+def inline_svg(svg: str, *, label: str, prefix: str = "") -> str:
+    """Make a drawing part of a page: only its root element, in the page's font and text colour.
 
-
-def _spread(heights: list[float], *, gap: float) -> list[float]:
-    """Move falling heights apart to at least `gap`, each group about where it was."""
-    groups: list[list[float]] = []
-    for height in heights:
-        groups.append([height])
-        while len(groups) > 1 and _lowest(groups[-2], gap) - gap < _highest(groups[-1], gap):
-            last = groups.pop()
-            groups[-1] += last
-    return [_highest(group, gap) - place * gap for group in groups for place in range(len(group))]
-
-
-def _highest(group: list[float], gap: float) -> float:
-    return sum(group) / len(group) + gap * (len(group) - 1) / 2
-
-
-def _lowest(group: list[float], gap: float) -> float:
-    return sum(group) / len(group) - gap * (len(group) - 1) / 2
-
-
-def _inline(svg: str, *, label: str) -> str:
-    """Make a drawing part of a page: only its root element, in the page's text colour."""
+    Names inside it begin with `prefix`, so that several drawings share a page.
+    """
     root = svg[svg.index("<svg") :]
     root = re.sub(r"<metadata>.*?</metadata>", "", root, flags=re.DOTALL)
     root = re.sub(r' xmlns(:\w+)?="[^"]*"', "", root).replace("xlink:href", "href")
     root = re.sub(r'^<svg ([^>]*?)width="[^"]*" ?', r"<svg \1", root)
     root = re.sub(r'^<svg ([^>]*?)height="[^"]*" ?', r"<svg \1", root)
+    root = re.sub(r"'DejaVu Sans'[^;\"]*", "system-ui, sans-serif", root)
+    root = re.sub(r'<g id="[\w.]+">', "<g>", root)
+    root = re.sub(r"<!--.*?-->\n?", "", root, flags=re.DOTALL)
+    for mark in (' id="', 'href="#', "url(#"):
+        root = root.replace(mark, f"{mark}{prefix}")
     named = root.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
-    return named.replace(_INK, "currentColor")
+    return named.replace(INK, "currentColor")
 
 
 def _table_row(outcome: Outcome) -> tuple[str, ...]:
@@ -287,10 +245,10 @@ def _compare(speedup: float) -> str:
     return f"{_times(ratio)} as {'fast' if speedup > 1 else 'long'} as"
 
 
-def _unwritable(path: Path, error: OSError) -> str:
+def _unwritable(path: Path, error: OSError, option: str) -> str:
     return (
         f"The report needs a folder that can be written to: got {str(path)!r} "
-        f"({error.strerror or error}). Choose another with --out."
+        f"({error.strerror or error}). Choose another with {option}."
     )
 
 
@@ -312,7 +270,7 @@ ul { padding-left: 1.2rem; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem;
   font-variant-numeric: tabular-nums; }
 th, td { padding: .45rem .6rem; text-align: right; border-bottom: 1px solid var(--line); }
-th:first-child { text-align: left; white-space: nowrap; }
+th:first-child, td.name { text-align: left; white-space: nowrap; }
 thead th { vertical-align: bottom; line-height: 1.25; }
 tbody th { font-weight: 600; }
 pre { background: var(--soft); padding: .8rem 1rem; border-radius: .4rem; overflow-x: auto; }

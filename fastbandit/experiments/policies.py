@@ -1,46 +1,132 @@
-"""The paper's policies by their names there, made for an environment."""
+"""Policies by the names they have in papers, made for an environment."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fastbandit.errors import SettingError
+from fastbandit.experiments.environment import Environment
+from fastbandit.experiments.linear_view import LinearView, Projected, linear_arms
 from fastbandit.experiments.run import Player
-from fastbandit.experiments.synthetic import Synthetic
+from fastbandit.names import known_name
 
 NEURAL = {
-    "Exhaust TS": ("ts", "exhaustive"),
-    "Exhaust UCB": ("ucb", "exhaustive"),
-    "FastBandit TS": ("ts", "ascent"),
-    "FastBandit UCB": ("ucb", "ascent"),
-    "GANBandit TS": ("ts", "generator"),
-    "GANBandit UCB": ("ucb", "generator"),
+    "Exhaust TS": ("ts", "exhaustive", "auto"),
+    "Exhaust UCB": ("ucb", "exhaustive", "auto"),
+    "FastBandit TS": ("ts", "ascent", "auto"),
+    "FastBandit UCB": ("ucb", "ascent", "auto"),
+    "GANBandit TS": ("ts", "generator", "auto"),
+    "GANBandit UCB": ("ucb", "generator", "auto"),
+    "NeuralLinear": ("ts", "exhaustive", "last-layer"),
 }
-NAMES = ("Random", "Overall best arm", "LinearTS", *NEURAL)
+"""Exploration, search and doubt of each neural policy."""
+
+NINE = ("Random", "Overall best arm", "LinearTS", *(n for n in NEURAL if n != "NeuralLinear"))
+"""The policies of the paper's comparison."""
+
+_LINEAR = ("LinearTS", "LinUCB", "GLOC", "GLOC-TS", "QGLOC")
+_CONTINUUM = ("GP-UCB", "GP-TS", "HOO", "LinearTS")
+NAMES = (*NINE, "Learned best arm", "NeuralLinear", *_LINEAR[1:], *_CONTINUUM[:3])
 
 
-def player_for(name: str, environment: Synthetic, *, preset: str, seed: int) -> Player:
-    """Make a policy of the paper that knows nothing yet."""
-    arms = environment.arms
-    common: dict[str, Any] = {"arms": arms, "reward": "real", "seed": seed}
+def player_for(
+    name: str,
+    environment: Environment,
+    *,
+    seed: int,
+    rounds: int,
+    preset: str = "default",
+    device: str = "cpu",
+) -> Player:
+    """Make a policy that knows nothing yet; `rounds` will be played.
+
+    Only "Overall best arm" is told anything: the one arm that earns most in those rounds.
+    """
+    known_name("policy", name, NAMES)
     if name in NEURAL:
-        from fastbandit.bandit import Bandit
+        return _neural(name, environment, preset=preset, seed=seed, device=device)
+    if environment.size is None:
+        return _on_continuum(name, environment, seed=seed)
+    if name in _LINEAR:
+        return _linear(name, environment, seed=seed)
+    return _context_free(name, environment, seed=seed, rounds=rounds)
 
-        explore, search = NEURAL[name]
-        return Bandit(
-            context=arms.shape[1],
-            explore=explore,
-            search=search,
-            preset=preset,
-            progress=False,
-            **common,
+
+def _neural(name: str, environment: Environment, *, preset: str, seed: int, device: str) -> Player:
+    from fastbandit.bandit import Bandit
+
+    explore, search, doubt = NEURAL[name]
+    arms = environment.arms
+    return Bandit(
+        arms=arms,
+        ids=range(environment.size or 0) if arms is None else None,
+        embed_ids=environment.embed_ids,
+        context=environment.context,
+        reward=environment.reward,
+        explore=explore,
+        search=search,
+        doubt=doubt,
+        preset=preset,
+        seed=seed,
+        device=device,
+        progress=False,
+    )
+
+
+def _linear(name: str, environment: Environment, *, seed: int) -> Player:
+    from fastbandit import baselines
+
+    makers: dict[str, Callable[..., Player]] = {
+        "LinearTS": baselines.LinearTS,
+        "LinUCB": baselines.LinUCB,
+        "GLOC": baselines.GLOC,
+        "GLOC-TS": baselines.GLOCTS,
+        "QGLOC": baselines.QGLOC,
+    }
+    view = LinearView.of(environment.context)
+    arms, is_disjoint = linear_arms(environment)
+    settings: dict[str, Any] = {"arms": arms, "context": view.columns, "seed": seed}
+    settings |= {"reward": environment.reward, "intercept": environment.reward == "binary"}
+    if is_disjoint and name not in ("LinearTS", "LinUCB"):
+        raise SettingError(
+            f"{name} needs features of its arms: got {environment.name}, whose arms are ids "
+            f"alone. Use LinearTS or LinUCB, which can learn a model for each arm."
         )
-    from fastbandit.baselines import BestArmBandit, LinearTS, RandomBandit
+    if is_disjoint:
+        settings |= {"disjoint": True, "ids": range(environment.size or 0)}
+    return Projected(makers[name](**settings), view)
 
+
+def _context_free(name: str, environment: Environment, *, seed: int, rounds: int) -> Player:
+    from fastbandit import baselines
+
+    ids = range(environment.size or 0)
+    common: dict[str, Any] = {"ids": ids, "context": environment.context, "seed": seed}
     if name == "Random":
-        return RandomBandit(arms=arms, seed=seed)
+        return baselines.RandomBandit(**common)
     if name == "Overall best arm":
-        return BestArmBandit(**common)
-    if name == "LinearTS":
-        return LinearTS(context=arms.shape[1], **common)
-    raise SettingError(f"A policy needs to be one of {', '.join(NAMES)}: got {name!r}.")
+        return baselines.FixedArmBandit(row=environment.best_arm(rounds), **common)
+    if name == "Learned best arm":
+        return baselines.BestArmBandit(reward=environment.reward, **common)
+    raise SettingError(
+        f"{name} needs a continuum: got {environment.name}, which has {environment.size} arms. "
+        f"Use one of {', '.join(NINE)}."
+    )
+
+
+def _on_continuum(name: str, environment: Environment, *, seed: int) -> Player:
+    from fastbandit import baselines
+
+    makers: dict[str, Callable[..., Player]] = {
+        "GP-UCB": baselines.GaussianProcessUCB,
+        "GP-TS": baselines.GaussianProcessTS,
+        "HOO": baselines.HOO,
+        "LinearTS": baselines.GridLinearTS,
+    }
+    if name not in makers:
+        raise SettingError(
+            f"{name} needs a catalogue of arms: got {environment.name}, a continuum. Use one of "
+            f"{', '.join((*NEURAL, *makers))}."
+        )
+    return makers[name](box=environment.arms, seed=seed)

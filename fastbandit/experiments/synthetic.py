@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError
 from fastbandit.experiments.environment import FAR, Floats
-from fastbandit.features import Dense
+from fastbandit.features import Dense, Features
 from fastbandit.noise import Stream, decision_seeds, normals
 from fastbandit.rewards import RewardKind
 
@@ -46,7 +46,7 @@ class Synthetic:
         _check_settings(function, dim=dim, arms=arms, noise=noise)
         self.function, self.dim, self.noise, self.seed = function, dim, noise, seed
         self.name = function
-        self.context = Dense(dim)
+        self.context: Features = Dense(dim)
         self.embed_ids = False
         self.reward: RewardKind = "real"
         roots = decision_seeds(seed, FAR, 3).tolist()

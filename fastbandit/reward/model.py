@@ -32,6 +32,7 @@ class NetworkSettings:
     dropout_penalty: float
     product: bool = True
     wide: bool = True
+    wide_dropout: bool = False
     leak: float = 0.1
     penalties: str = "per observation"
 
@@ -62,6 +63,7 @@ class NeuralReward(RewardModel):
             product=settings.product,
             wide=settings.wide,
             dropout=dropout,
+            wide_dropout=settings.wide_dropout,
             leak=settings.leak,
             rng=rng,
         )
@@ -129,7 +131,7 @@ class NeuralReward(RewardModel):
         if not self.network.dropouts:
             return None
         device = self.log_noise.device
-        numbers = torch.rand(count, sum(self.network.input_sizes), generator=rng, device=rng.device)
+        numbers = torch.rand(count, sum(self.network.mask_sizes), generator=rng, device=rng.device)
         return self.network.masks(numbers.to(device).clamp(1e-6, 1 - 1e-6))
 
     def penalty(self, total: int) -> Float[Tensor, ""]:

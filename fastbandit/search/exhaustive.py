@@ -11,6 +11,8 @@ from torch import Tensor
 from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
 from fastbandit.search.ranking import NOTHING, Ranked, Tally
 
+_PAIRS = 2**22  # pairs of a context and an arm that are scored at a time, at most
+
 
 @dataclass(frozen=True)
 class Exhaustive:
@@ -30,11 +32,12 @@ class Exhaustive:
     ) -> Choice:
         everything = arms.all()
         total = everything.rows.shape[1]
-        tally = Tally(len(score.contexts))
+        tally = Tally(len(score.contexts), score.contexts.device)
         scores: Float[Tensor, "B K"] = score.contexts.new_empty(tally.contexts, 0)
         rows: Int[Tensor, "B K"] = everything.rows.new_empty(tally.contexts, 0)
-        for first in range(0, total, self.chunk):
-            part = slice(first, first + self.chunk)
+        step = max(1, min(self.chunk, _PAIRS // max(1, tally.contexts)))
+        for first in range(0, total, step):
+            part = slice(first, first + step)
             fresh = score(everything.points[:, part])
             tally.evaluations += fresh.shape[1]
             if allowed is not None:

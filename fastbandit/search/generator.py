@@ -105,7 +105,7 @@ class GeneratorSearch:
                 "A generator search needs a trained generator: got none. Update the bandit "
                 "first; training makes one."
             )
-        tally = Tally(len(seeds))
+        tally = Tally(len(seeds), score.contexts.device)
         points = self.generator(self.tell(score, arms, tally, seeds=seeds), arms)
         if self.lookups < self.heads:
             points = best_points(score, points, self.lookups, tally)

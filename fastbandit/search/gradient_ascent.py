@@ -15,9 +15,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from fastbandit.device_noise import uniforms_on
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
-from fastbandit.noise import Stream, uniforms
+from fastbandit.noise import Stream
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, fill, land
 
@@ -58,7 +59,7 @@ class GradientAscent:
         seeds: Seeds,
         allowed: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
-        tally = Tally(len(seeds))
+        tally = Tally(len(seeds), score.contexts.device)
         points = self._climb(score, start_points(arms, self.starts, seeds), arms, tally)
         with torch.no_grad():
             if self.lookups is not None and self.lookups < self.starts:
@@ -141,8 +142,8 @@ def slope_of(
 
 def start_points(arms: ArmSpace, count: int, seeds: Seeds) -> Float[Tensor, "B M D"]:
     """Draw points evenly from the arms' box, from each decision's seed."""
-    numbers = torch.from_numpy(uniforms(seeds, count * arms.dim, Stream.STARTS))
-    numbers = numbers.to(arms.low.device).view(len(seeds), count, arms.dim)
+    numbers = uniforms_on(arms.low.device, seeds, count * arms.dim, Stream.STARTS)
+    numbers = numbers.view(len(seeds), count, arms.dim)
     return arms.low + (arms.high - arms.low) * numbers
 
 

@@ -17,18 +17,19 @@ FEW = 1024
 
 @dataclass
 class Tally:
-    """Counts what one search costs each context."""
+    """Counts what one search costs each context, where the search runs."""
 
     contexts: int
+    device: torch.device | str = "cpu"
     evaluations: Tensor = field(init=False)
     lookups: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
-        self.evaluations = torch.zeros(self.contexts, dtype=torch.int64)
-        self.lookups = torch.zeros(self.contexts, dtype=torch.int64)
+        self.evaluations = torch.zeros(self.contexts, dtype=torch.int64, device=self.device)
+        self.lookups = torch.zeros_like(self.evaluations)
 
     def evaluated(self, rows: Int[Tensor, "B K"]) -> None:
-        self.evaluations += (rows >= 0).sum(1).cpu()
+        self.evaluations += (rows >= 0).sum(1)
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def lessons(
     told, targets = [], []
     for _ in range(0, settings.pairs, _LESSON):
         score, seeds = draw_score(model, exploration, arms, embedded, settings, _LESSON, rng=rng)
-        tally = Tally(_LESSON)
+        tally = Tally(_LESSON, score.contexts.device)
         sample = arms.sample(settings.sample, rng=rng)
         scores = score(sample.points)
         best = scores.topk(settings.beam, dim=1).indices  # (B, beam)
@@ -155,7 +155,8 @@ def _ascent_loss(
 ) -> Float[Tensor, ""]:
     """Give minus log D of the generator's arms: the printed, non-saturating objective."""
     score, seeds = draw_score(model, exploration, arms, embedded, settings, settings.batch, rng=rng)
-    points = generator(search.tell(score, arms, Tally(len(seeds)), seeds=seeds), arms)
+    tally = Tally(len(seeds), score.contexts.device)
+    points = generator(search.tell(score, arms, tally, seeds=seeds), arms)
     return -F.logsigmoid(score(points)).mean()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from fastbandit.errors import SettingError
 from fastbandit.experiments.environment import Environment
-from fastbandit.presets import known_name
+from fastbandit.names import known_name
 
 _HOMES = {
     "h1": "synthetic",

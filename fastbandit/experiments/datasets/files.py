@@ -1,0 +1,328 @@
+"""Files of datasets: where they lie, how they are fetched, and how tables are read."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import re
+import shlex
+import shutil
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPException
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Any, TextIO
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.errors import DataError
+from fastbandit.experiments.datasets.sources import SOURCES as SOURCES
+from fastbandit.experiments.datasets.sources import Download
+from fastbandit.names import known_name
+from fastbandit.progress import Progress, progress_bar
+
+_ROWS = 2**10  # few enough to stay in the cache: three times as fast as 2**16
+_BYTES = 2**16
+_TIMEOUT_SECONDS = 60.0
+
+
+def data_folder(data: Path | None) -> Path:
+    """Give the folder that holds data: the one named, else FASTBANDIT_DATA, else a cache."""
+    if data is not None:
+        return Path(data).expanduser()
+    named = os.environ.get("FASTBANDIT_DATA")
+    return Path(named).expanduser() if named else _cache_folder()
+
+
+def _cache_folder() -> Path:
+    if sys.platform == "win32":
+        place = os.environ.get("LOCALAPPDATA")
+        return (Path(place) if place else Path.home() / "AppData" / "Local") / "fastbandit"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "fastbandit"
+    place = os.environ.get("XDG_CACHE_HOME")
+    return (Path(place) if place else Path.home() / ".cache") / "fastbandit"
+
+
+def find(dataset: str, candidates: Sequence[str], *, data: Path | None) -> Path:
+    """Give the first of the candidates that exists below the data folder."""
+    folder = data_folder(data)
+    for candidate in candidates:
+        if (folder / candidate).exists():
+            return folder / candidate
+    where = folder if folder.is_dir() else f"{folder} (no such folder)"
+    one_of = "one of " if len(candidates) > 1 else ""
+    raise DataError(
+        f"The dataset {dataset} needs {one_of}{', '.join(candidates)}: found none in {where}. "
+        f"{how_to_get(dataset, data=data)}"
+    )
+
+
+def find_beside(path: Path, names: Sequence[str], *, dataset: str) -> Path:
+    """Give the first of the files that lies in the same folder as `path`."""
+    for name in names:
+        if (path.parent / name).exists():
+            return path.parent / name
+    one_of = "one of " if len(names) > 1 else ""
+    raise DataError(
+        f"The dataset {dataset} needs {one_of}{', '.join(names)} beside {path.name}: found none "
+        f"in {path.parent}. Get the whole dataset: {SOURCES[dataset].page}."
+    )
+
+
+def how_to_get(dataset: str, *, data: Path | None) -> str:
+    """Say how to come by a dataset: a command, or what to get from which page."""
+    source = SOURCES.get(dataset)
+    if source is None:
+        return "Name the folder that holds it with --data or FASTBANDIT_DATA."
+    if source.by_hand:
+        home = data_folder(data) / Path(source.files[0]).parent
+        return f"{source.by_hand}; put what you got into {home}."
+    option = "" if data is None else f" --data {shlex.quote(str(data))}"
+    return (
+        f"Run `fastbandit data fetch {dataset}{option}`, or name the folder that holds it with "
+        f"--data or FASTBANDIT_DATA."
+    )
+
+
+def fetch(name: str, data: Path | None, *, opener: Callable[..., Any] = urlopen) -> list[Path]:
+    """Download what is missing of a dataset, check it, unpack it; give where it lies."""
+    known_name("dataset", name, tuple(SOURCES))
+    downloads = SOURCES[name].downloads
+    if not downloads:
+        raise DataError(f"The dataset {name} has no plain download. {how_to_get(name, data=data)}")
+    folder = data_folder(data)
+    with progress_bar(f"Fetching {name}") as progress:
+        return [_fetch(d, folder, opener=opener, progress=progress) for d in downloads]
+
+
+def _fetch(
+    download: Download, folder: Path, *, opener: Callable[..., Any], progress: Progress
+) -> Path:
+    target = folder / download.to
+    if target.exists():
+        return target
+    part = target.parent / f"{PurePosixPath(download.url).name}.part"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _download(download.url, part, opener=opener, progress=progress)
+        if download.inside is None:
+            os.replace(part, target)
+        else:
+            _unpack(part, target, inside=download.inside)
+    except DataError:
+        raise
+    except OSError as error:
+        raise DataError(
+            f"{target} cannot be written: {error}. Name another folder with --data."
+        ) from error
+    return target
+
+
+def _download(url: str, part: Path, *, opener: Callable[..., Any], progress: Progress) -> None:
+    """Fill the part file up to the length the server tells, from where it ends now."""
+    have = part.stat().st_size if part.exists() else 0
+    headers = {"User-Agent": "fastbandit"} | ({"Range": f"bytes={have}-"} if have else {})
+    try:
+        with opener(Request(url, headers=headers), timeout=_TIMEOUT_SECONDS) as response:
+            if response.status != 206:  # the server sends all of it, asked for or not
+                have = 0
+            left = response.headers.get("Content-Length")
+            total = None if left is None else have + int(left)
+            with part.open("ab" if have else "wb") as file:
+                while block := response.read(_BYTES):
+                    have += file.write(block)
+                    progress(have, max(have, total or 0), PurePosixPath(url).name)
+    except HTTPError as error:
+        error.close()
+        if error.code != 416 or not have:
+            raise DataError(
+                f"{url} cannot be downloaded: the server answers {error.code} {error.reason}. Try "
+                f"later, or get the file by hand."
+            ) from error
+        if error.headers.get("Content-Range") != f"bytes */{have}":
+            part.unlink()  # longer than the file is now: it was another one
+            _download(url, part, opener=opener, progress=progress)
+        return
+    except (OSError, HTTPException) as error:
+        raise DataError(
+            f"{url} was not downloaded to its end: {error}. Run the same command again; it goes "
+            f"on from {_size(part):,} bytes in {part}."
+        ) from error
+    if total is not None and have != total:
+        raise DataError(
+            f"{url} needs {total:,} bytes: the connection ended after {have:,}. Run the same "
+            f"command again; it goes on from {part}."
+        )
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _unpack(part: Path, target: Path, *, inside: str) -> None:
+    """Unpack a zip beside the target and rename its folder `inside` into place."""
+    beside = target.with_name(f"{target.name}.unpacking")
+    shutil.rmtree(beside, ignore_errors=True)
+    try:
+        with zipfile.ZipFile(part) as archive:
+            damaged = archive.testzip()
+            if damaged is not None:
+                raise zipfile.BadZipFile(f"{damaged} is damaged")
+            _check_members(archive, part)
+            archive.extractall(beside)
+    except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError) as error:
+        part.unlink()
+        raise DataError(
+            f"{part} needs to be a whole zip file: {error}. It was removed; run the same command "
+            f"again."
+        ) from error
+    if not (beside / inside).is_dir():
+        raise DataError(f"{part} needs a folder {inside}: there is none. Unpack it by hand.")
+    os.replace(beside / inside, target)
+    shutil.rmtree(beside)
+    part.unlink()
+
+
+def _check_members(archive: zipfile.ZipFile, part: Path) -> None:
+    for member in archive.namelist():
+        if re.match(r"[/\\]|[A-Za-z]:", member) or ".." in re.split(r"[/\\]", member):
+            raise DataError(
+                f"{part} needs to unpack into its own folder: its member {member!r} leaves it. "
+                f"Remove the file; it is not the dataset."
+            )
+
+
+def read_csv(
+    path: Path, columns: Sequence[str], *, is_ragged: bool = False
+) -> dict[str, list[str]]:
+    """Read columns of a CSV file with a header, gzipped or not, as text.
+
+    Where the file `is_ragged`, rows with too few fields are filled up and those with too many
+    are cut; otherwise they are errors.
+    """
+    table: dict[str, list[str]] = {column: [] for column in columns}
+    for block in read_blocks(path, columns, is_ragged=is_ragged):
+        for column in columns:
+            table[column] += block[column]
+    return table
+
+
+def read_blocks(
+    path: Path,
+    columns: Sequence[str],
+    *,
+    header: Sequence[str] | None = None,
+    is_ragged: bool = False,
+) -> Iterator[dict[str, list[str]]]:
+    """Read columns of a table some rows at a time; give the `header` where the file has none.
+
+    A file that ends in .dat has "::" between its fields.
+    """
+    with _open_rows(path) as reader:
+        found = header or next(reader, None)
+        if not found:
+            raise DataError(f"{path} needs a header and rows: it is empty. Download it again.")
+        places = [_place_of(column, found, path) for column in columns]
+        rows = _checked(reader, len(found), path=path, is_ragged=is_ragged)
+        while block := list(islice(rows, _ROWS)):
+            across = list(zip(*block, strict=True))
+            yield {c: list(across[p]) for c, p in zip(columns, places, strict=True)}
+
+
+def _place_of(column: str, header: Sequence[str], path: Path) -> int:
+    if column not in header:
+        raise DataError(
+            f"{path} needs a column {column}: found {', '.join(header)}. Use a file of the "
+            f"original layout."
+        )
+    return list(header).index(column)
+
+
+def _checked(reader: Any, width: int, *, path: Path, is_ragged: bool) -> Iterator[list[str]]:
+    for row in reader:
+        if len(row) == width:
+            yield row
+        elif row and is_ragged:
+            yield (row + [""] * width)[:width]
+        elif row:
+            raise DataError(
+                f"{path} needs {width} fields in each row: line {reader.line_num} has "
+                f"{len(row)}. Download it again, or mend that line."
+            )
+
+
+def to_numbers(
+    texts: Sequence[str], *, path: Path, column: str, first: int = 0, has_header: bool = True
+) -> NDArray[np.float64]:
+    """Turn a column into finite numbers; `first` is the row of the file it starts at."""
+    try:
+        numbers = np.array(texts, dtype=np.float64)
+    except ValueError:
+        numbers = np.array([_number_or_nan(text) for text in texts], dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if len(wrong):
+        line = _line_of(path, first + int(wrong[0]) + has_header)
+        raise DataError(
+            f"{path} needs a number in the column {column}: line {line} has "
+            f"{texts[wrong[0]]!r}. Download it again, or mend that line."
+        )
+    return numbers
+
+
+def _number_or_nan(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def _line_of(path: Path, row: int) -> int:
+    with _open_rows(path) as reader:
+        next(islice((fields for fields in reader if fields), row, None))
+        return int(reader.line_num)
+
+
+@contextmanager
+def open_text(path: Path, *, encoding: str = "utf-8-sig") -> Iterator[TextIO]:
+    """Open a text file, gzipped or not; damage met while it is read becomes a DataError."""
+    try:
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", encoding=encoding, newline="") as file:
+            yield file
+    except (EOFError, zlib.error) as error:
+        raise DataError(
+            f"{path} needs to be a whole gzip file: the file ends early. Download it again."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path} needs to be text in UTF-8: {error}. Save it in UTF-8, or download it again."
+        ) from error
+    except DataError:
+        raise
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error}. Download it again.") from error
+
+
+@contextmanager
+def _open_rows(path: Path) -> Iterator[Any]:
+    is_dat = path.name.removesuffix(".gz").endswith(".dat")
+    with open_text(path, encoding="latin-1" if is_dat else "utf-8-sig") as file:
+        lines = (line.replace("::", "\x1f") for line in file) if is_dat else file
+        try:
+            if is_dat:
+                yield csv.reader(lines, delimiter="\x1f", quoting=csv.QUOTE_NONE)
+            else:
+                yield csv.reader(lines)
+        except csv.Error as error:
+            raise DataError(
+                f"{path} needs to be a table of comma-separated values: {error}. Download it again."
+            ) from error

@@ -50,7 +50,12 @@ _EXPERIMENTS: Lazy = {
     "runtime": (
         "fastbandit.experiments.runtime",
         "runtime_command",
-        "Time decisions and updates as the number of arms grows.",
+        "Time decisions and updates of neural policies, beside the paper's times.",
+    ),
+    "scaling": (
+        "fastbandit.experiments.scaling",
+        "scaling_command",
+        "Time decisions as the number of arms grows.",
     ),
 }
 

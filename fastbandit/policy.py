@@ -18,7 +18,7 @@ from fastbandit.types import Inputs
 Arms: TypeAlias = Catalogue | Box
 
 _CHUNK = 128  # contexts at a time: bounds memory, and keeps most of a batch's speed
-_GPU_CHUNK = 16_384  # a GPU wants more at a time
+_GPU_CHUNK = 65_536  # a GPU wants more at a time
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,7 @@ def _default_network(
         hidden=(16,) if isinstance(doubt, GradientDoubt) else (32,),
         weight_penalty=(embedding / 8) ** 2,
         dropout_penalty=5 * embedding / 8,
+        embedding_penalty=1.0,
     )
 
 

@@ -60,7 +60,8 @@ class IdTable:
 
     def ids(self, rows: Iterable[int] | NDArray[np.int64]) -> list[Hashable]:
         """Give the id of each row, counted from 0."""
-        return [self._ids[int(row)] for row in rows]
+        listed = np.asarray(rows, dtype=np.int64).tolist()
+        return [self._ids[row] for row in listed]
 
     @staticmethod
     def restored(ids: list[Any]) -> IdTable:

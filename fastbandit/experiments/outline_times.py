@@ -73,8 +73,9 @@ def runtime_section(results: Sequence[Result], standings: Sequence[Standing]) ->
         parts.append(_machine_section(number, preset, machine, mine, qualities))
     if parts:
         words = (
-            "Seconds for one selection. Single: arms scored one at a time. Batch: arms scored "
-            "together. Train: seconds for one update. q: from the plays above. The paper's "
+            "Seconds for one selection. Single: one request at a time, arms scored one at a time. "
+            "Request: one request at a time, its arms scored together. Batch: many requests at "
+            "once. Train: seconds for one update. q: from the plays above. The paper's "
             f"figures are those it prints, on a {paper_figures.MACHINE}; ratio is measured ÷ "
             "printed, on another machine, so read speed-ups, not seconds. Its averages are its "
             "own: they are not the means of its figures for each dataset."

@@ -25,6 +25,9 @@ NEURAL = {
 NINE = ("Random", "Overall best arm", "LinearTS", *(n for n in NEURAL if n != "NeuralLinear"))
 """The policies of the paper's comparison."""
 
+_RARE = 0.1
+"""About the deviation of a binary reward that comes once in a hundred rounds."""
+
 _LINEAR = ("LinearTS", "LinUCB", "GLOC", "GLOC-TS", "QGLOC")
 _CONTINUUM = ("GP-UCB", "GP-TS", "HOO", "LinearTS")
 NAMES = (*NINE, "Learned best arm", "NeuralLinear", *_LINEAR[1:], *_CONTINUUM[:3])
@@ -93,6 +96,8 @@ def _linear(name: str, environment: Environment, *, seed: int) -> Player:
             f"{name} needs features of its arms: got {environment.name}, whose arms are ids "
             f"alone. Use LinearTS or LinUCB, which can learn a model for each arm."
         )
+    if name == "LinearTS" and environment.reward == "binary":
+        settings["scale"] = _RARE  # its draws assume a deviation of 1
     if is_disjoint:
         settings |= {"disjoint": True, "ids": range(environment.size or 0)}
     return Projected(makers[name](**settings), view)

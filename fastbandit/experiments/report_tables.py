@@ -143,7 +143,7 @@ def measured(results: Iterable[Result]) -> dict[tuple[World, str], Result]:
 
 def _medians(results: Sequence[Result]) -> Result:
     merged = dict(results[0])
-    for measure in ("single", "batch", "train"):
+    for measure in ("single", "request", "batch", "train"):
         known = [r[measure] for r in results if r.get(measure) is not None]
         merged[measure] = median(known) if known else None
     return merged
@@ -151,16 +151,21 @@ def _medians(results: Sequence[Result]) -> Result:
 
 def runtime_table(results: Iterable[Result], qualities: dict[tuple[World, str], float]) -> Table:
     """Word seconds beside the printed ones; ratios are measured ÷ printed."""
+    found = measured(results)
+    has_request = any(result["request"] is not None for result in found.values())
     rows = []
-    for (world, policy), result in measured(results).items():
+    for (world, policy), result in found.items():
         printed = paper_figures.printed(world.dataset, policy)
         pairs = zip((result["single"], result["batch"]), printed, strict=True)
-        cells = [word for mine, theirs in pairs for word in _beside(mine, theirs)]
-        quality = number(qualities.get((world, policy)), ".4f")
+        single, batch = (_beside(mine, theirs) for mine, theirs in pairs)
+        request = [_seconds(result["request"])] if has_request else []
         arms = "continuum" if result.get("arms") is None else f"{result['arms']:,}"
-        rows.append((world.label, policy, arms, *cells, _seconds(result["train"]), quality))
-    headings = ("dataset", "policy", "arms", "Single", "paper", "ratio", "Batch", "paper", "ratio")
-    return Table((*headings, "Train", "q"), tuple(rows), names=2)
+        ends = (_seconds(result["train"]), number(qualities.get((world, policy)), ".4f"))
+        rows.append((world.label, policy, arms, *single, *request, *batch, *ends))
+    headings = ["dataset", "policy", "arms", "Single", "paper", "ratio"]
+    headings += ["Request"] if has_request else []
+    headings += ["Batch", "paper", "ratio", "Train", "q"]
+    return Table(tuple(headings), tuple(rows), names=2)
 
 
 def speedup_table(results: Iterable[Result]) -> Table:

@@ -28,7 +28,7 @@ class DropoutReward(NeuralReward):
         rng: Generator,
     ) -> None:
         super().__init__(context, arm, settings=settings, reward=reward, dropout=True, rng=rng)
-        self.noise_size = sum(self.network.mask_sizes)
+        self.noise_size = sum(self.network.input_sizes)
 
     def draw(
         self, contexts: Float[Tensor, "B E"], uniforms: Float[Tensor, "B Z"], *, scale: float

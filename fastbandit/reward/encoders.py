@@ -28,9 +28,16 @@ class Encoder(nn.Module, ABC):
     @abstractmethod
     def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]: ...
 
+    @abstractmethod
+    def weight_penalty(self) -> Float[Tensor, ""]:
+        """Give the squared weights that turn inputs into embeddings."""
+
 
 class Standardise(nn.Module):
-    """Shifts and scales numbers to mean 0 and deviation 1, as first seen."""
+    """Shifts and scales numbers to mean 0 and deviation 1, as first seen.
+
+    Columns of zeros and ones are only shifted: scaled, a rare one would outweigh all else.
+    """
 
     shift: Tensor
     scale: Tensor
@@ -50,6 +57,8 @@ class Standardise(nn.Module):
         mean = numbers.mean(axis=over, dtype=np.float64)
         std = numbers.std(axis=over, dtype=np.float64)
         std = np.where(std > 1e-6 * np.abs(mean), std, 1.0)  # constants stay as they are
+        if self.shift.ndim:
+            std = np.where(((numbers == 0) | (numbers == 1)).all(axis=over), 1.0, std)
         self.shift.copy_(torch.as_tensor(mean))
         self.scale.copy_(torch.as_tensor(std))
         self.is_fitted.fill_(True)
@@ -76,6 +85,9 @@ class DenseEncoder(Encoder):
     def encode(self, numbers: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
         """Encode numbers that are tensors already (the points of a box, while climbing)."""
         return self.linear(self.standardise(numbers))
+
+    def weight_penalty(self) -> Float[Tensor, ""]:
+        return self.linear.weight.square().sum()
 
 
 class SparseEncoder(Encoder):
@@ -104,6 +116,9 @@ class SparseEncoder(Encoder):
             mode="sum",
         )
 
+    def weight_penalty(self) -> Float[Tensor, ""]:
+        return self.weight.square().sum()
+
 
 class ImageEncoder(Encoder):
     """Two convolutions, each followed by max-pooling, then a linear map."""
@@ -126,6 +141,9 @@ class ImageEncoder(Encoder):
         for layer in (self.first, self.second):
             planes = F.max_pool2d(F.leaky_relu(layer(planes), 0.1), 2)
         return self.linear(planes.flatten(1))
+
+    def weight_penalty(self) -> Float[Tensor, ""]:
+        return self.linear.weight.square().sum()
 
 
 class IdEncoder(Encoder):
@@ -156,6 +174,9 @@ class IdEncoder(Encoder):
         is_known = ids < len(self.weight)
         return self.weight[torch.where(is_known, ids, 0)] * is_known[:, None]
 
+    def weight_penalty(self) -> Float[Tensor, ""]:
+        return self.weight.square().sum()
+
 
 class FeaturesAndIdsEncoder(Encoder):
     """The sum of what the features say and what the id says."""
@@ -171,6 +192,9 @@ class FeaturesAndIdsEncoder(Encoder):
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
         return self.features(inputs) + self.ids(inputs)
+
+    def weight_penalty(self) -> Float[Tensor, ""]:
+        return self.features.weight_penalty() + self.ids.weight_penalty()
 
 
 def encoder_for(features: Features, embedding: int, *, rng: Generator) -> Encoder:
@@ -197,4 +221,4 @@ def _tensor(array: NDArray[Any], like: Tensor) -> Tensor:
 
 
 def _normal_table(rows: int, columns: int, *, rng: Generator) -> nn.Parameter:
-    return nn.Parameter(0.5 * torch.randn(rows, columns, generator=rng))
+    return nn.Parameter(0.1 * torch.randn(rows, columns, generator=rng))

@@ -35,6 +35,7 @@ from fastbandit.reward.network import Folded, RewardNetwork
 from fastbandit.types import Interactions
 
 _CHUNK = 4096
+_FOLDED_ON_GPU = 1024
 _FOLDED_AT_ONCE = 8  # so few stay in the processor's cache: four times as fast at 16 columns
 
 
@@ -96,7 +97,8 @@ class GradientReward(NeuralReward):
         if not self.is_full:
             bound = DiagonalBound(folded, self.network, contexts, self._weights(width))
             return Score(bound, contexts, no_noise(contexts))
-        parts = [self._fold_doubt(part) for part in contexts.split(_FOLDED_AT_ONCE)]
+        at_once = _FOLDED_AT_ONCE if contexts.device.type == "cpu" else _FOLDED_ON_GPU
+        parts = [self._fold_doubt(part) for part in contexts.split(at_once)]
         doubt = torch.cat(parts) * (width**2 / self.width)
         return Score(UpperBound(folded, self.network, doubt), contexts, no_noise(contexts))
 

@@ -21,7 +21,8 @@ from fastbandit.types import Inputs, Interactions
 class NetworkSettings:
     """The shape of a reward network and the strength of its penalties.
 
-    `penalties="per observation"` divides both penalties by the number of observations, as
+    `weight_penalty` is on the layers, `embedding_penalty` on the encoders before them.
+    `penalties="per observation"` divides all penalties by the number of observations, as
     Concrete Dropout defines them; "constant" does not, which is the other reading of the
     paper's "dropout regularization = 1e-1".
     """
@@ -30,9 +31,9 @@ class NetworkSettings:
     hidden: tuple[int, ...]
     weight_penalty: float
     dropout_penalty: float
+    embedding_penalty: float = 0.0
     product: bool = True
     wide: bool = True
-    wide_dropout: bool = False
     leak: float = 0.1
     penalties: str = "per observation"
 
@@ -63,7 +64,6 @@ class NeuralReward(RewardModel):
             product=settings.product,
             wide=settings.wide,
             dropout=dropout,
-            wide_dropout=settings.wide_dropout,
             leak=settings.leak,
             rng=rng,
         )
@@ -131,12 +131,15 @@ class NeuralReward(RewardModel):
         if not self.network.dropouts:
             return None
         device = self.log_noise.device
-        numbers = torch.rand(count, sum(self.network.mask_sizes), generator=rng, device=rng.device)
+        numbers = torch.rand(count, sum(self.network.input_sizes), generator=rng, device=rng.device)
         return self.network.masks(numbers.to(device).clamp(1e-6, 1 - 1e-6))
 
     def penalty(self, total: int) -> Float[Tensor, ""]:
         settings = self.settings
         penalty = settings.weight_penalty * self.network.weight_penalty()
+        for encoder in (self.context_encoder, self.arm_encoder):
+            if settings.embedding_penalty:
+                penalty = penalty + settings.embedding_penalty * encoder.weight_penalty()
         if self.network.dropouts:
             penalty = penalty + settings.dropout_penalty * self.network.entropy_penalty()
         return penalty / total if settings.penalties == "per observation" else penalty

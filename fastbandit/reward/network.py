@@ -90,7 +90,6 @@ class RewardNetwork(nn.Module):
         product: bool = True,
         wide: bool = True,
         dropout: bool = True,
-        wide_dropout: bool = False,
         leak: float = 0.1,
         rng: Generator,
     ) -> None:
@@ -101,9 +100,8 @@ class RewardNetwork(nn.Module):
         pairs = zip(sizes, [*sizes[1:], 1], strict=True)
         self.stack = nn.ModuleList(linear(size, after, rng=rng) for size, after in pairs)
         self.wide = linear(inputs, 1, rng=rng) if wide else None
+        self.drops = nn.ModuleList(ConcreteDropout(size) for size in sizes if dropout)
         self.input_sizes = sizes
-        self.mask_sizes = [*sizes, inputs] if wide and wide_dropout else sizes
-        self.drops = nn.ModuleList(ConcreteDropout(size) for size in self.mask_sizes if dropout)
         self.first_width = sizes[1]
 
     @property
@@ -113,12 +111,12 @@ class RewardNetwork(nn.Module):
 
     @property
     def dropouts(self) -> list[ConcreteDropout]:
-        """The dropout before each layer, then before the wide path; or none at all."""
+        """The dropout before each layer; none where the network has no dropout."""
         return list(self.drops)  # type: ignore[arg-type]
 
     def masks(self, uniforms: Float[Tensor, "B Z"], scale: float = 1.0) -> list[Tensor]:
-        """Turn uniform numbers into one mask for each dropout, moved towards 1 by a small scale."""
-        parts = uniforms.split(self.mask_sizes, dim=-1)
+        """Turn uniform numbers into one mask per layer, moved towards 1 by a small scale."""
+        parts = uniforms.split(self.input_sizes, dim=-1)
         masks = [drop.mask(part) for drop, part in zip(self.dropouts, parts, strict=True)]
         return masks if scale == 1.0 else [1 + scale * (mask - 1) for mask in masks]
 
@@ -141,32 +139,27 @@ class RewardNetwork(nn.Module):
                 hidden = F.leaky_relu(hidden, self.leak)
             hidden = layer(hidden if masks is None else hidden * masks[number])
         rewards = hidden.squeeze(-1)  # (B,)
-        if self.wide is None:
-            return rewards
-        return (
-            rewards + self.wide(inputs if masks is None else inputs * self._wide_mask(masks))[:, 0]
-        )
+        return rewards if self.wide is None else rewards + self.wide(inputs).squeeze(-1)
 
     def fold(self, contexts: Float[Tensor, "B E"], masks: list[Tensor] | None = None) -> Folded:
         """Fix contexts and masks: what remains is a small network of the arm."""
         first, *deeper, last = self.layers
-        masks = masks or [contexts.new_ones(1, size) for size in self.mask_sizes]
+        masks = masks or [contexts.new_ones(1, size) for size in self.input_sizes]
         weight, constant = self.act_on_arm(first.weight[None] * masks[0][:, None], contexts)
         wide = contexts.new_zeros(len(contexts), self.dim)
         wide_constant = contexts.new_zeros(len(contexts))
         if self.wide is not None:
-            masked = self.wide.weight[None] * self._wide_mask(masks)[:, None]
-            wide, wide_constant = self.act_on_arm(masked, contexts)
+            wide, wide_constant = self.act_on_arm(self.wide.weight[None], contexts)
             wide, wide_constant = wide[:, 0], wide_constant[:, 0] + self.wide.bias
         return Folded(
             first=weight,
             first_bias=constant + first.bias,
             deeper=tuple(
                 layer.weight[None] * mask[:, None]
-                for layer, mask in zip(deeper, masks[1:], strict=False)
+                for layer, mask in zip(deeper, masks[1:-1], strict=True)
             ),
             deeper_biases=tuple(layer.bias for layer in deeper),
-            last=(last.weight * masks[len(deeper) + 1]).expand(len(contexts), -1),
+            last=(last.weight * masks[-1]).expand(len(contexts), -1),
             wide=wide,
             constant=wide_constant + last.bias,
             leak=self.leak,
@@ -185,16 +178,11 @@ class RewardNetwork(nn.Module):
             constant = torch.bmm(by_context, contexts[..., None]).squeeze(-1)
         return by_arm.expand(len(contexts), -1, -1), constant
 
-    def _wide_mask(self, masks: list[Tensor]) -> Float[Tensor, "b F"]:
-        has_own = len(self.mask_sizes) > len(self.input_sizes)
-        return masks[-1] if has_own else torch.ones_like(masks[0][:1])
-
     def weight_penalty(self) -> Float[Tensor, ""]:
         """Give the squared weights, each layer's divided by the share that dropout keeps."""
         squares = torch.stack([layer.weight.square().sum() for layer in self.layers])
         if self.dropouts:
-            rates = [drop.rate for drop, _ in zip(self.dropouts, self.layers, strict=False)]
-            squares = squares / (1 - torch.stack(rates))
+            squares = squares / (1 - torch.stack([drop.rate for drop in self.dropouts]))
         return squares.sum()
 
     def entropy_penalty(self) -> Float[Tensor, ""]:

@@ -41,8 +41,8 @@ class ExactIndex:
 class FaissIndex:
     """Inverted lists: looks into the few cells nearest to a point.
 
-    Cells grow with the square root of the number of vectors, probes with their logarithm
-    and with the dimension. `probes` fixes them.
+    Cells grow with the square root of the number of vectors, probes with the dimension.
+    `probes` fixes them.
     """
 
     def __init__(self, vectors: NDArray[np.float32], *, probes: int | None = None) -> None:
@@ -53,7 +53,7 @@ class FaissIndex:
         cells = min(count, int(2 * math.sqrt(count)))
         self._count = count
         self._cells = cells
-        self._probes = min(cells, probes or default_probes(count, dim))
+        self._probes = min(cells, probes or default_probes(dim))
         index = faiss.IndexIVFFlat(faiss.IndexFlatL2(dim), dim, cells)
         index.cp.niter, index.cp.seed, index.cp.max_points_per_centroid = 8, 1234, 64
         index.cp.min_points_per_centroid = 1  # a small catalogue is no reason to warn
@@ -89,9 +89,9 @@ class FaissIndex:
         return faiss.SearchParametersIVF(sel=faiss.IDSelectorBitmap(bits), nprobe=probes)
 
 
-def default_probes(count: int, dim: int) -> int:
+def default_probes(dim: int) -> int:
     """Give how many cells to look into: enough for about .99 of the true neighbours."""
-    return int(8 + 2 * math.log2(max(count, 2)) * max(1.0, dim / 8))
+    return int(16 * max(1.0, dim / 8))
 
 
 def build_index(vectors: NDArray[np.float32]) -> ExactIndex | FaissIndex:

@@ -47,6 +47,7 @@ from fastbandit.types import Inputs
 
 POLICIES = tuple(name for name in NEURAL if name.endswith((" TS", " UCB")))
 _FAMILIES = ("Exhaust", "FastBandit", "GANBandit")
+_ANY_SIZE = ("h1", "h1b", "h2", "h3", "procedural")
 _FEWEST_REQUESTS = 3
 _REPETITIONS = 5
 
@@ -169,7 +170,7 @@ def write_times(results: Sequence[Result], plan: Plan, folder: Path) -> None:
 
 
 def ratios_of(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
-    """Give the paper's three claims as ratios, for each dataset and exploration, with its own."""
+    """Give what the paper claims as ratios, for each dataset and exploration, with its own."""
     found = measured(results)
     for world in dict.fromkeys(world for world, _ in found):
         for explore in ("TS", "UCB"):
@@ -178,6 +179,7 @@ def ratios_of(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
             printed = [paper_figures.printed(world.dataset, name) for name in names]
             ratios = {
                 "batch": _over(exhaust.get("batch"), gan.get("batch")),
+                "request": _over(exhaust.get("request"), gan.get("request")),
                 "single": _over(exhaust.get("single"), fast.get("single")),
                 "train": _over(gan.get("train"), exhaust.get("train")),
             }
@@ -197,20 +199,18 @@ def ratios_table(results: Sequence[Result]) -> Table:
         "explore",
         "Batch: Exhaust ÷ GANBandit",
         "paper's",
+        "Request: Exhaust ÷ GANBandit",
         "Single: Exhaust ÷ FastBandit",
         "paper's",
         "Train: GANBandit ÷ Exhaust",
         "paper's average",
     )
-    columns = [f"{whose}{name}" for name in ("batch", "single", "train") for whose in _WHOSE]
+    columns = ("batch", "paper_batch", "request", "single", "paper_single", "train", "paper_train")
     rows = tuple(
         (row["dataset"], row["explore"], *(times(row[column]) for column in columns))
         for row in ratios_of(results)
     )
     return Table(headings, rows, names=2)
-
-
-_WHOSE = ("", "paper_")
 
 
 def _over(one: float | None, two: float | None) -> float | None:
@@ -225,7 +225,7 @@ def _over(one: float | None, two: float | None) -> float | None:
 @click.option("--policies", help="Neural policies, comma-separated.  [default: the paper's 6]")
 @click.option("--preset", default="default", show_default=True, help="Name or file of settings.")
 @click.option("--device", default="cpu", show_default=True, help="Where policies are timed.")
-@click.option("--arms", type=click.IntRange(1), help="Arms of datasets that can have any number.")
+@click.option("--arms", type=click.IntRange(1), help="Arms of h1, h2, h3 and procedural.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of the datasets' files.")
 @click.option(
     "--requests",
@@ -304,14 +304,16 @@ def runtime_command(
     if as_json:
         told = {"times": results, "ratios": list(ratios_of(results)), "skipped": skipped}
         click.echo(json.dumps(told, indent=1, allow_nan=False))
-    elif results:
-        click.echo(f"{ratios_table(results).to_markdown()}\n\nWritten: {out}")
+    elif (table := ratios_table(results)).rows:
+        click.echo(f"{table.to_markdown()}\n")
+    if results and not as_json:
+        click.echo(f"Written: {out}")
     if not results:
         click.get_current_context().exit(2)
 
 
 def _time_dataset(name: str, plan: Plan, *, arms: int | None, data: Path | None) -> list[Result]:
-    options = {} if arms is None else {"arms": arms}
+    options = {} if arms is None or name not in _ANY_SIZE else {"arms": arms}
     world = datasets.load(name, data=data, **options)
     ended: list[str] = []
     with progress_bar(name) as progress:

@@ -45,8 +45,8 @@ from fastbandit.types import Audit, Inputs
 DATASET, DIM = "h2", 4
 _AUDITED = 50
 _PAIRS_IN_BATCH = 10_000_000  # of a context and an arm, for Exhaust: seconds, not minutes
-_PAIRS_AUDITED = 5_000_000
-_FEWEST, _REPETITIONS = 3, 15
+_PAIRS_AUDITED = 10_000_000
+_FEWEST, _REPETITIONS = 3, 50
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,15 @@ from torch import Tensor
 from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
 from fastbandit.search.ranking import NOTHING, Ranked, Tally
 
-_PAIRS = 2**22  # pairs of a context and an arm that are scored at a time, at most
+_PAIRS = 2**13  # of a context and an arm, scored at a time: so few stay in the cache
+_GPU_PAIRS = 2**22
 
 
 @dataclass(frozen=True)
 class Exhaustive:
-    """Scores every arm (of a box: a fine cover), `chunk` arms at a time."""
+    """Scores every arm (of a box: a fine cover), `chunk` at a time (None: what is fast)."""
 
-    chunk: int = 2048
+    chunk: int | None = None
 
     @torch.no_grad()
     def best(
@@ -35,7 +36,8 @@ class Exhaustive:
         tally = Tally(len(score.contexts), score.contexts.device)
         scores: Float[Tensor, "B K"] = score.contexts.new_empty(tally.contexts, 0)
         rows: Int[Tensor, "B K"] = everything.rows.new_empty(tally.contexts, 0)
-        step = max(1, min(self.chunk, _PAIRS // max(1, tally.contexts)))
+        pairs = _PAIRS if score.contexts.device.type == "cpu" else _GPU_PAIRS
+        step = self.chunk or max(1, pairs // max(1, tally.contexts))
         for first in range(0, total, step):
             part = slice(first, first + step)
             fresh = score(everything.points[:, part])

@@ -67,10 +67,8 @@ def test_the_same_vectors_make_the_same_index() -> None:
     assert (one == two).all()
 
 
-def test_probes_grow_with_the_logarithm_of_the_vectors() -> None:
-    steps = np.diff([default_probes(2**power, 4) for power in range(10, 21)])
-
-    assert (steps == 2).all()
+def test_probes_grow_with_the_dimension() -> None:
+    assert [default_probes(dim) for dim in (2, 8, 16, 32)] == [16, 16, 32, 64]
 
 
 def test_few_vectors_are_measured_exactly_and_many_are_not() -> None:

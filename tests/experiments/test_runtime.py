@@ -293,7 +293,7 @@ def test_a_dataset_without_data_is_left_out_with_a_line(
 def test_nothing_but_missing_data_exits_with_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = ("--datasets", "bibtex", "--data", tmp_path / "none", "--out", tmp_path)
+    told = ("--datasets", "bibtex", "--arms", 9, "--data", tmp_path / "none", "--out", tmp_path)
 
     assert command("runtime", *told) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
@@ -334,12 +334,12 @@ def test_ratios_are_those_the_paper_claims() -> None:
     results = [
         timed("Exhaust TS"),
         timed("FastBandit TS", single=1.5),
-        timed("GANBandit TS", batch=0.002, train=5.0),
+        timed("GANBandit TS", batch=0.002, request=0.5, train=5.0),
     ]
 
     (row,) = ratios_table(results).rows
 
-    assert row == ("h1", "TS", "250×", "8,537×", "4×", "3.2×", "2.5×", "3.45×")
+    assert row == ("h1", "TS", "250×", "8,537×", "2×", "4×", "3.2×", "2.5×", "3.45×")
 
 
 def test_a_ratio_without_its_pair_is_not_known() -> None:

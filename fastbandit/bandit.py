@@ -18,7 +18,7 @@ from fastbandit.arms.ids import IdTable
 from fastbandit.audit import audit
 from fastbandit.blueprint import Blueprint, Doubt
 from fastbandit.errors import InputError, SettingError, ShapeError
-from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, kind_of
+from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Point, kind_of
 from fastbandit.interfaces import Choice, Exploration, Search
 from fastbandit.noise import Stream, philox, uniforms
 from fastbandit.policy import Policy
@@ -327,7 +327,7 @@ def _read_space(
 ) -> tuple[Catalogue | Box, Features]:
     """Turn what the caller calls arms into an arm space and the kind of its features."""
     if isinstance(arms, Box):
-        return arms, Dense(arms.dim)
+        return arms, Point(arms.lowest, arms.highest)
     if arms is None:
         table = IdTable(ids)
         return Catalogue.of(table, Inputs(ids=np.arange(len(table)))), Ids(len(table))

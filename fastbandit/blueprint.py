@@ -13,7 +13,7 @@ import torch
 from fastbandit.arms.box import Box
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
-from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Point, Sparse
 from fastbandit.interfaces import Exploration, RewardModel, Search
 from fastbandit.reward.dropout_model import DropoutReward
 from fastbandit.reward.gradient_model import GradientReward
@@ -38,7 +38,7 @@ class GradientDoubt:
     """Doubt from gradients: what `GradientReward` needs beside its network."""
 
     ridge: float = 1.0
-    full_below: int = 2048
+    full_below: int = 512
     gradients: str = "current"
 
 
@@ -99,6 +99,7 @@ _PARTS = {
         Image,
         LastLayerDoubt,
         NetworkSettings,
+        Point,
         RewardFit,
         Sparse,
         ThompsonSampling,

@@ -45,6 +45,21 @@ class Dense:
 
 
 @dataclass(frozen=True)
+class Point:
+    """Points between two corners, of which near ones have nearly equal rewards."""
+
+    lowest: tuple[float, ...]
+    highest: tuple[float, ...]
+
+    @property
+    def dim(self) -> int:
+        return len(self.lowest)
+
+    def read(self, raw: Any, *, what: str) -> Inputs:
+        return Dense(self.dim).read(raw, what=what)
+
+
+@dataclass(frozen=True)
 class Sparse:
     """Bags of words: rows of a SciPy sparse matrix with `dim` columns, never made dense."""
 

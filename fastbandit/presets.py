@@ -117,6 +117,7 @@ def _default_network(
         weight_penalty=(embedding / 8) ** 2,
         dropout_penalty=5 * embedding / 8,
         embedding_penalty=1.0,
+        waves=64,
     )
 
 

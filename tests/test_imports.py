@@ -31,7 +31,17 @@ LAYERS = [
 """Lowest first: a module imports only from lines above its own in this list."""
 
 
-WITHOUT_TORCH = ["fastbandit", "fastbandit.baselines", "fastbandit.noise", "fastbandit.features"]
+WITHOUT_TORCH = [
+    "fastbandit",
+    "fastbandit.baselines",
+    "fastbandit.experiments.datasets",
+    "fastbandit.experiments.policies",
+    "fastbandit.experiments.report",
+    "fastbandit.experiments.results",
+    "fastbandit.features",
+    "fastbandit.names",
+    "fastbandit.noise",
+]
 
 
 def level_of(module: str) -> int:

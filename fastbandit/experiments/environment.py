@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError
 from fastbandit.features import Features
-from fastbandit.noise import Stream, decision_seeds, uniforms
+from fastbandit.noise import Stream, decision_seeds, normals, uniforms
 from fastbandit.rewards import RewardKind
 from fastbandit.types import Inputs
 
@@ -37,12 +37,23 @@ class Environment(Protocol):
     their own. What is chosen is named by rows (n,), or by points (n, d) of a box.
     """
 
-    name: str
-    context: Features
-    arms: Any
-    embed_ids: bool
-    reward: RewardKind
-    seed: int
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def context(self) -> Features: ...
+
+    @property
+    def arms(self) -> Any: ...
+
+    @property
+    def embed_ids(self) -> bool: ...
+
+    @property
+    def reward(self) -> RewardKind: ...
+
+    @property
+    def seed(self) -> int: ...
 
     @property
     def size(self) -> int | None:
@@ -82,7 +93,8 @@ class Tabled:
     `instances` are the contexts of all instances. `expected_rewards` has a row for each
     instance and a column for each arm, sparse where most are zero; with binary rewards these
     are probabilities. `visits` names the instance of each round before shuffling (None: each
-    once).
+    once). `noise` is the standard deviation of real rewards about what is expected; binary
+    ones have their own.
     """
 
     name: str
@@ -95,6 +107,7 @@ class Tabled:
     reward: RewardKind = "binary"
     seed: int = 0
     visits: Rows | None = None
+    noise: float = 0.0
     notes: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
@@ -102,6 +115,11 @@ class Tabled:
             raise InputError(
                 f"Each instance needs one row of expected rewards: got {len(self.instances)} "
                 f"instances and rewards of shape {self.expected_rewards.shape}."
+            )
+        if not 0.0 <= self.noise < np.inf:
+            raise SettingError(
+                f"The noise needs to be a standard deviation of at least 0: got {self.noise}. Use "
+                f"0 for rewards without noise."
             )
 
     @property
@@ -130,8 +148,11 @@ class Tabled:
     def observed(self, first: int, chosen: Any) -> Floats:
         means = self.expected(first, chosen)
         root = int(decision_seeds(self.seed, FAR + 2, 1)[0])
-        lots = uniforms(decision_seeds(root, first, len(means)), 1, Stream.TRAINING)[:, 0]
-        return (lots < means).astype(np.float64) if self.reward == "binary" else means
+        seeds = decision_seeds(root, first, len(means))
+        if self.reward == "binary":
+            lots = uniforms(seeds, 1, Stream.TRAINING)[:, 0]
+            return (lots < means).astype(np.float64)
+        return means + self.noise * normals(seeds, 1, Stream.TRAINING)[:, 0].astype(np.float64)
 
     def ceiling(self, first: int, count: int) -> Floats:
         part = self.expected_rewards[self._of_rounds(first, count)]

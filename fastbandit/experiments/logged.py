@@ -117,7 +117,7 @@ def fit_simulator(
     Logistic for binary rewards, ridge for others, in the context, the arm, the arm's features,
     and the products of context and features (of context and arm where there are none). The
     strength of the penalty is the one with the highest log-likelihood on folds left out. The
-    rounds are those of the log.
+    rounds are those of the log; real rewards have as much noise as the model leaves unexplained.
     """
     _, distinct, visits = np.unique(
         _dense_contexts(log), axis=0, return_index=True, return_inverse=True
@@ -130,11 +130,13 @@ def fit_simulator(
         scores.append(_left_out(problem, strength, folds=folds))
     best = int(np.argmax([model.mean() for model, _ in scores]))
     strength = strengths[best]
-    table = problem.every_worth(problem.fit(strength), distinct)
+    coefficients = problem.fit(strength)
+    table = problem.every_worth(coefficients, distinct)
     progress(len(strengths), len(strengths), "fitting the simulator")
     notes = _simulator_notes(*scores[best], strength, strengths)
-    if log.reward != "binary":
-        notes += ("rewards are given without noise",)
+    noise = 0.0 if problem.is_binary else problem.residual_std(coefficients)
+    if not problem.is_binary:
+        notes += (f"rewards have the log's own noise about the model: deviation {noise:.4g}",)
     return Tabled(
         name=log.name,
         context=log.context,
@@ -146,6 +148,7 @@ def fit_simulator(
         reward=log.reward,
         seed=log.seed,
         visits=visits.reshape(-1).astype(np.int64),
+        noise=noise,
         notes=(*log.notes, *notes),
     )
 
@@ -228,6 +231,10 @@ class _Problem:
         """Give the expected reward of each round: (n,)."""
         return self._link(self._raw(coefficients))
 
+    def residual_std(self, coefficients: Floats) -> float:
+        """Give the deviation of the rewards about what is expected of them."""
+        return float(np.sqrt(np.mean((self.rewards - self.worth(coefficients)) ** 2)))
+
     def every_worth(self, coefficients: Floats, rounds: Rows) -> Floats:
         """Give the expected rewards of all arms in some of the rounds: (rounds, N)."""
         return self._link(self.contexts[rounds] @ (self.arms @ coefficients).T)
@@ -306,8 +313,8 @@ def _left_out(problem: _Problem, strength: float, *, folds: int) -> tuple[Floats
 
 
 def _likelihood(seen: _Problem, out: _Problem, coefficients: Floats) -> Floats:
-    spread = float(np.mean((seen.rewards - seen.worth(coefficients)) ** 2))
-    return out.log_likelihood(out.worth(coefficients), spread=max(spread, 1e-12))
+    spread = max(seen.residual_std(coefficients) ** 2, 1e-12)
+    return out.log_likelihood(out.worth(coefficients), spread=spread)
 
 
 def _dense_contexts(log: LoggedData) -> Floats:

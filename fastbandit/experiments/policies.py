@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastbandit.errors import SettingError
 from fastbandit.experiments.environment import Environment
 from fastbandit.experiments.linear_view import LinearView, Projected, linear_arms
 from fastbandit.experiments.run import Player
 from fastbandit.names import known_name
+
+if TYPE_CHECKING:
+    from fastbandit.presets import Preset
 
 NEURAL = {
     "Exhaust TS": ("ts", "exhaustive", "auto"),
@@ -39,7 +42,7 @@ def player_for(
     *,
     seed: int,
     rounds: int,
-    preset: str = "default",
+    preset: Preset = "default",
     device: str = "cpu",
 ) -> Player:
     """Make a policy that knows nothing yet; `rounds` will be played.
@@ -56,7 +59,9 @@ def player_for(
     return _context_free(name, environment, seed=seed, rounds=rounds)
 
 
-def _neural(name: str, environment: Environment, *, preset: str, seed: int, device: str) -> Player:
+def _neural(
+    name: str, environment: Environment, *, preset: Preset, seed: int, device: str
+) -> Player:
     from fastbandit.bandit import Bandit
 
     explore, search, doubt = NEURAL[name]
@@ -111,13 +116,22 @@ def _context_free(name: str, environment: Environment, *, seed: int, rounds: int
     if name == "Random":
         return baselines.RandomBandit(**common)
     if name == "Overall best arm":
-        return baselines.FixedArmBandit(row=environment.best_arm(rounds), **common)
+        return baselines.FixedArmBandit(row=_best_row(environment, rounds), **common)
     if name == "Learned best arm":
         return baselines.BestArmBandit(reward=environment.reward, **common)
     raise SettingError(
         f"{name} needs a continuum: got {environment.name}, which has {environment.size} arms. "
         f"Use one of {', '.join(NINE)}."
     )
+
+
+def _best_row(environment: Environment, rounds: int) -> int:
+    if not hasattr(environment, "best_arm"):
+        raise SettingError(
+            f"Overall best arm needs the expected rewards of all arms: got {environment.name}, a "
+            f"log, which knows no hindsight. Use Learned best arm, or fit a simulator to the log."
+        )
+    return int(environment.best_arm(rounds))
 
 
 def _on_continuum(name: str, environment: Environment, *, seed: int) -> Player:

@@ -84,11 +84,10 @@ class Bench:
 
     def bandit(self, settings: Settings, *, lot: int = 0, policy: str | None = None) -> Bandit:
         """Make a bandit that knows nothing yet."""
-        preset: Any = settings
         player = player_for(
             policy or self.policy,
             self.environment,
-            preset=preset,
+            preset=settings,
             seed=self.seed + lot,
             rounds=self.rounds,
             device=self.device,

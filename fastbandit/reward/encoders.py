@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -13,9 +14,12 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Point, Sparse
 from fastbandit.layers import convolution, linear
 from fastbandit.types import Inputs
+
+
+_WAVE_SCALES = (0.06, 0.12, 0.25, 0.5)  # of a side of the box, in one dimension
 
 
 class Encoder(nn.Module, ABC):
@@ -85,6 +89,48 @@ class DenseEncoder(Encoder):
     def encode(self, numbers: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
         """Encode numbers that are tensors already (the points of a box, while climbing)."""
         return self.linear(self.standardise(numbers))
+
+    def weight_penalty(self) -> Float[Tensor, ""]:
+        return self.linear.weight.square().sum()
+
+
+class PointEncoder(Encoder):
+    """A linear map of a point and of fixed random waves over the box it lies in.
+
+    Waves let a small network follow rewards that rise and fall many times (Rahimi and Recht,
+    "Random features for large-scale kernel machines", 2007). They have lengths of several
+    scales, longer in more dimensions, where points lie further apart.
+    """
+
+    lowest: Tensor
+    sides: Tensor
+    frequencies: Tensor
+    phases: Tensor
+
+    def __init__(self, features: Point, embedding: int, *, waves: int, rng: Generator) -> None:
+        super().__init__()
+        dim = features.dim
+        lowest, highest = torch.tensor(features.lowest), torch.tensor(features.highest)
+        scales = torch.tensor(_WAVE_SCALES).repeat(-(-waves // len(_WAVE_SCALES)))[:waves]
+        directions = torch.randn(waves, dim, generator=rng)
+        self.register_buffer("lowest", lowest)
+        self.register_buffer("sides", highest - lowest)
+        self.register_buffer("frequencies", directions / (scales[:, None] * math.sqrt(dim)))
+        self.register_buffer("phases", 2 * math.pi * torch.rand(waves, generator=rng))
+        self.linear = linear(dim + waves, embedding, rng=rng)
+
+    def fit(self, inputs: Inputs) -> None:
+        """Need nothing: the box says what is large."""
+
+    def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
+        assert inputs.dense is not None
+        return self.encode(_tensor(inputs.dense, self.linear.weight))
+
+    def encode(self, numbers: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
+        """Encode points that are tensors already, while climbing."""
+        places = (numbers - self.lowest) / self.sides  # from 0 to 1 along each side
+        waves = math.sqrt(2) * torch.cos(places @ self.frequencies.T + self.phases)
+        return self.linear(torch.cat([places - 0.5, waves], dim=-1))
 
     def weight_penalty(self) -> Float[Tensor, ""]:
         return self.linear.weight.square().sum()
@@ -197,11 +243,13 @@ class FeaturesAndIdsEncoder(Encoder):
         return self.features.weight_penalty() + self.ids.weight_penalty()
 
 
-def encoder_for(features: Features, embedding: int, *, rng: Generator) -> Encoder:
+def encoder_for(features: Features, embedding: int, *, waves: int = 0, rng: Generator) -> Encoder:
     """Make the encoder that reads this kind of features."""
     match features:
         case Dense():
             return DenseEncoder(features, embedding, rng=rng)
+        case Point():
+            return PointEncoder(features, embedding, waves=waves, rng=rng)
         case Sparse():
             return SparseEncoder(features, embedding, rng=rng)
         case Image():
@@ -211,7 +259,7 @@ def encoder_for(features: Features, embedding: int, *, rng: Generator) -> Encode
         case FeaturesAndIds():
             return FeaturesAndIdsEncoder(features, embedding, rng=rng)
     raise SettingError(
-        f"No encoder reads {features!r}. Known kinds: Dense, Sparse, Image, Ids, FeaturesAndIds."
+        f"No encoder reads {features!r}. Known kinds: Dense, Point, Sparse, Image, Ids, FeaturesAndIds."
     )
 
 

@@ -54,7 +54,7 @@ class GradientReward(NeuralReward):
         settings: NetworkSettings,
         reward: str,
         ridge: float = 1.0,
-        full_below: int = 2048,
+        full_below: int = 512,
         gradients: str = "current",
         rng: Generator,
     ) -> None:

@@ -12,7 +12,7 @@ from torch import Generator, Tensor, nn
 
 from fastbandit.features import Features
 from fastbandit.interfaces import RewardModel, Score
-from fastbandit.reward.encoders import DenseEncoder, encoder_for
+from fastbandit.reward.encoders import DenseEncoder, PointEncoder, encoder_for
 from fastbandit.reward.network import RewardNetwork
 from fastbandit.types import Inputs, Interactions
 
@@ -22,6 +22,7 @@ class NetworkSettings:
     """The shape of a reward network and the strength of its penalties.
 
     `weight_penalty` is on the layers, `embedding_penalty` on the encoders before them.
+    `waves` is how many of them help to see the points of a box.
     `penalties="per observation"` divides all penalties by the number of observations, as
     Concrete Dropout defines them; "constant" does not, which is the other reading of the
     paper's "dropout regularization = 1e-1".
@@ -32,6 +33,7 @@ class NetworkSettings:
     weight_penalty: float
     dropout_penalty: float
     embedding_penalty: float = 0.0
+    waves: int = 0
     product: bool = True
     wide: bool = True
     leak: float = 0.1
@@ -56,8 +58,9 @@ class NeuralReward(RewardModel):
     ) -> None:
         super().__init__()
         self.settings, self.reward = settings, reward
-        self.context_encoder = encoder_for(context, settings.embedding, rng=rng)
-        self.arm_encoder = encoder_for(arm, settings.embedding, rng=rng)
+        size, waves = settings.embedding, settings.waves
+        self.context_encoder = encoder_for(context, size, waves=waves, rng=rng)
+        self.arm_encoder = encoder_for(arm, size, waves=waves, rng=rng)
         self.network = RewardNetwork(
             settings.embedding,
             settings.hidden,
@@ -78,7 +81,7 @@ class NeuralReward(RewardModel):
         return self.arm_encoder(arms)
 
     def encode_arms(self, values: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
-        assert isinstance(self.arm_encoder, DenseEncoder), "only dense arms form a continuum"
+        assert isinstance(self.arm_encoder, DenseEncoder | PointEncoder), "points form a continuum"
         return self.arm_encoder.encode(values)
 
     @property

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor
 
+from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Exploration, RewardModel, Score, Seeds
 from fastbandit.search.generator import ArmGenerator, GeneratorSearch
 from fastbandit.search.neighbours import hop
@@ -40,6 +41,20 @@ class GeneratorFit:
     jitter: float = 0.5
     pull: float = 0.01
     target: str = "best of sample"
+
+    def __post_init__(self) -> None:
+        least = {"iterations": 0, "batch": 1, "pairs": 1, "sample": 1, "hops": 0, "beam": 1}
+        for name, number in least.items():
+            if getattr(self, name) < number:
+                raise SettingError(
+                    f"Training a generator needs {name} of at least {number}: got "
+                    f"{name}={getattr(self, name)}. Raise it."
+                )
+        if self.beam > self.sample:
+            raise SettingError(
+                f"The beam needs to be no wider than the sample that it is the best of: got "
+                f"beam={self.beam} and sample={self.sample}. Lower the beam, or raise the sample."
+            )
 
 
 def fit_generator(

@@ -97,6 +97,23 @@ def test_a_simulator_says_that_it_is_one_and_how_good() -> None:
     assert "penalty 1, picked among 1, 50" in notes
 
 
+def test_a_simulator_of_real_rewards_has_the_noise_of_its_log() -> None:
+    world = fit_simulator(log_of(TRUTH, reward="real"), strengths=(1.0,))
+
+    rows = np.zeros(world.rounds, dtype=np.int64)
+    away = world.observed(0, rows) - world.expected(0, rows)
+    assert world.noise == pytest.approx(0.3, rel=0.05)
+    assert away.std() == pytest.approx(0.3, rel=0.05)
+    assert f"the log's own noise about the model: deviation {world.noise:.4g}" in world.notes[-1]
+
+
+def test_a_simulator_of_binary_rewards_needs_no_other_noise() -> None:
+    world = fit_simulator(log_of(TRUTH, rounds=100), strengths=(1.0,))
+
+    assert world.noise == 0.0
+    assert "noise" not in " ".join(world.notes)
+
+
 def test_a_log_without_a_signal_gives_a_flat_simulator_that_says_so() -> None:
     world = fit_simulator(log_of(np.full((2, 3), 0.3), rounds=400))
 

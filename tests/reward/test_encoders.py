@@ -147,3 +147,67 @@ def test_ids_that_came_later_are_zeros_until_the_next_fit(rng: Generator) -> Non
 
     assert encoder(later)[1].any()
     assert torch.equal(encoder(later)[0], known)
+
+
+def test_columns_of_zeros_and_ones_are_only_shifted(rng: Generator) -> None:
+    kind = Dense(3)
+    encoder = encoder_for(kind, 6, rng=rng)
+    rare = np.zeros((100, 1), dtype=np.float32)
+    rare[0] = 1
+    inputs = kind.read(np.hstack([rare, 2 * rare, 1 - rare]), what="contexts")
+    encoder.fit(inputs)
+
+    standard: Any = encoder.standardise
+    numbers = standard(torch.from_numpy(inputs.dense))
+
+    assert torch.allclose(numbers.mean(0), torch.zeros(3), atol=1e-5)
+    assert torch.allclose(numbers[0], torch.tensor([0.99, 99**0.5, -0.99]), atol=1e-3)
+    assert torch.allclose(numbers[1], torch.tensor([-0.01, -(99**-0.5), 0.01]), atol=1e-3)
+
+
+def test_images_of_zeros_and_ones_are_scaled_as_one(rng: Generator) -> None:
+    kind = Image(8, 8)
+    encoder = encoder_for(kind, 6, rng=rng)
+    inputs = kind.read(np.eye(8)[None].repeat(3, axis=0), what="contexts")
+    encoder.fit(inputs)
+
+    standard: Any = encoder.standardise
+    numbers = standard(torch.from_numpy(inputs.dense))
+
+    assert numbers.mean().item() == pytest.approx(0, abs=1e-5)
+    assert numbers.std(correction=0).item() == pytest.approx(1, abs=1e-5)
+
+
+PENALISED = {
+    "dense": ["linear.weight"],
+    "sparse": ["weight"],
+    "image": ["linear.weight"],
+    "ids": ["weight"],
+    "dense and ids": ["features.linear.weight", "ids.weight"],
+    "sparse and ids": ["features.weight", "ids.weight"],
+}
+"""The weights that turn the inputs of each encoder into embeddings."""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_encoder_is_penalised_for_its_squared_weights(case: str, rng: Generator) -> None:
+    encoder = encoder_for(CASES[case][0], 6, rng=rng)
+    weights = dict(encoder.named_parameters())
+
+    expected = sum(weights[name].square().sum().item() for name in PENALISED[case])
+
+    assert expected > 0
+    assert encoder.weight_penalty().item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_penalty_pulls_every_weight_towards_nothing(case: str, rng: Generator) -> None:
+    encoder = encoder_for(CASES[case][0], 6, rng=rng)
+
+    encoder.weight_penalty().backward()
+
+    weights = dict(encoder.named_parameters())
+    for name in PENALISED[case]:
+        slope = weights[name].grad
+        assert slope is not None, name
+        assert torch.allclose(slope, 2 * weights[name].detach()), name

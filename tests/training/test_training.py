@@ -13,11 +13,17 @@ from fakes import LITTLE, BowlReward, catalogue_of, vectors_of
 from fastbandit import Exhaustive, GeneratorSearch, ThompsonSampling
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.ids import IdTable
-from fastbandit.features import Dense
+from fastbandit.errors import SettingError
+from fastbandit.features import Dense, Ids
 from fastbandit.policy import Policy
 from fastbandit.reward.dropout_model import DropoutReward
 from fastbandit.reward.model import NetworkSettings
-from fastbandit.training.fit_generator import fit_generator, lessons, winner_takes_all
+from fastbandit.training.fit_generator import (
+    GeneratorFit,
+    fit_generator,
+    lessons,
+    winner_takes_all,
+)
 from fastbandit.training.fit_reward import RewardFit, cooled, fit_reward
 from fastbandit.training.update import update
 from fastbandit.types import Inputs, Interactions
@@ -124,6 +130,79 @@ def test_rewards_that_are_all_alike_do_not_divide_by_zero() -> None:
     learner.start(history(np.full(100, 4.0, dtype=np.float32)), fresh=100)
 
     assert learner.reward_scale.item() == 1.0
+
+
+def on_ids(*, embedding_penalty: float, penalties: str = "per observation") -> DropoutReward:
+    """Make a model of arms that are ids, of which the histories here show all but the last."""
+    held = replace(SETTINGS, embedding_penalty=embedding_penalty, penalties=penalties)
+    rng = torch.Generator().manual_seed(3)
+    return DropoutReward(Dense(3), Ids(6), settings=held, reward="real", rng=rng)
+
+
+def on_ids_history() -> Interactions:
+    return Interactions(Inputs(dense=CONTEXTS), Inputs(ids=np.arange(100) % 5), REWARDS)
+
+
+@pytest.mark.parametrize(("penalties", "share"), [("per observation", 1 / 40), ("constant", 1.0)])
+def test_the_embedding_penalty_enters_the_loss_by_observations(
+    penalties: str, share: float
+) -> None:
+    told = on_ids_history()
+
+    def loss(penalty: float) -> float:
+        learner = on_ids(embedding_penalty=penalty, penalties=penalties)
+        rng = torch.Generator().manual_seed(5)
+        rewards = torch.from_numpy(told.rewards)
+        return learner.loss(told.contexts, told.arms, rewards, total=40, rng=rng).item()
+
+    plain = on_ids(embedding_penalty=0.0)
+    squares = sum(
+        encoder.weight_penalty().item() for encoder in (plain.context_encoder, plain.arm_encoder)
+    )
+    assert loss(2.0) - loss(0.0) == pytest.approx(2.0 * squares * share, rel=1e-3)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1.0])
+def test_an_id_that_was_never_seen_is_driven_to_nothing_by_the_penalty(penalty: float) -> None:
+    arms = Catalogue.of(IdTable(count=6), Inputs(ids=np.arange(6)))
+    before = on_ids(embedding_penalty=penalty).requires_grad_(False)
+    learner = replace(LITTLE, reward=RewardFit(iterations=200, batch=64))
+
+    after = update(
+        Policy(before, ThompsonSampling(), Exhaustive(), arms),
+        on_ids_history(),
+        fresh=100,
+        training=learner,
+        rng=torch.Generator().manual_seed(1),
+    )
+
+    start, end = (model.embed_arms(Inputs(ids=np.arange(6))) for model in (before, after.model))
+    if penalty:
+        assert end[5].norm() < 0.05 * start[5].norm()
+        assert end[:5].norm(dim=1).min() > 10 * end[5].norm()
+    else:
+        assert torch.equal(end[5], start[5])
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"batch": 0}, "batch of at least 1: got batch=0"),
+        ({"pairs": 0}, "pairs of at least 1: got pairs=0"),
+        ({"sample": 0}, "sample of at least 1: got sample=0"),
+        ({"beam": 0}, "beam of at least 1: got beam=0"),
+        ({"hops": -1}, "hops of at least 0: got hops=-1"),
+        ({"iterations": -1}, "iterations of at least 0: got iterations=-1"),
+        ({"beam": 9, "sample": 8}, "got beam=9 and sample=8. Lower the beam"),
+    ],
+)
+def test_a_generator_needs_something_to_learn_from(changed: dict[str, int], message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        replace(GeneratorFit(), **changed)  # type: ignore[arg-type]
+
+
+def test_a_beam_may_be_the_whole_sample() -> None:
+    assert GeneratorFit(beam=8, sample=8).beam == 8
 
 
 def test_a_lesson_is_the_best_arm_of_its_draw() -> None:

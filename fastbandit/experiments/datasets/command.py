@@ -8,9 +8,12 @@ from typing import Any
 
 import click
 
+from fastbandit.errors import DataError
+from fastbandit.experiments.datasets.celeba import write_sample
 from fastbandit.experiments.datasets.files import SOURCES, data_folder, fetch, find
 from fastbandit.experiments.datasets.sources import Source
 from fastbandit.names import known_name
+from fastbandit.progress import progress_bar
 
 _DATA = click.option(
     "--data",
@@ -55,6 +58,36 @@ def where_command(name: str, data: Path | None) -> None:
     """Print the path of a dataset's main file, or how to get it (and exit with 2)."""
     known_name("dataset", name, tuple(SOURCES))
     click.echo(find(name, SOURCES[name].files, data=data))
+
+
+@data_command.command("sample")
+@click.argument("name")
+@_DATA
+@click.option("--identities", default=40, show_default=True, help="People to draw.")
+@click.option("--images", default=50, show_default=True, help="Pictures of each.")
+@click.option("--seed", default=0, show_default=True)
+def sample_command(name: str, data: Path | None, identities: int, images: int, seed: int) -> None:
+    """Draw faces in the layout of celeba, to try things on; they are not that dataset."""
+    known_name("sample", name, ("celeba",))
+    folder = data_folder(data)
+    _check_not_there(folder)
+    with progress_bar("Drawing faces") as progress:
+        drawn = write_sample(
+            folder / "celeba", identities=identities, images=images, seed=seed, progress=progress
+        )
+    click.echo(drawn)
+    click.echo("These pictures are generated: they are NOT CelebA and show nobody.", err=True)
+
+
+def _check_not_there(folder: Path) -> None:
+    """Raise where the real CelebA lies in another place, which a sample would stand before."""
+    own, *others = (folder / file for file in SOURCES["celeba"].files)
+    for other in others:
+        if other.exists() and not (own.exists() and other.samefile(own)):
+            raise DataError(
+                f"A sample needs a folder of its own: {other} lies in {folder} already. Name "
+                f"another folder with --data."
+            )
 
 
 def _state(source: Source, folder: Path) -> dict[str, Any]:

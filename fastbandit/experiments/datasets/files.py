@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from email.message import Message
 from http.client import HTTPException
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -124,20 +125,24 @@ def _fetch(
         raise DataError(
             f"{target} cannot be written: {error}. Name another folder with --data."
         ) from error
+    finally:
+        if _version_of(part).exists() and not part.exists():
+            _version_of(part).unlink()
     return target
 
 
 def _download(url: str, part: Path, *, opener: Callable[..., Any], progress: Progress) -> None:
     """Fill the part file up to the length the server tells, from where it ends now."""
-    have = part.stat().st_size if part.exists() else 0
-    headers = {"User-Agent": "fastbandit"} | ({"Range": f"bytes={have}-"} if have else {})
+    have = _size(part)
     try:
-        with opener(Request(url, headers=headers), timeout=_TIMEOUT_SECONDS) as response:
+        with opener(Request(url, headers=_wanted(part)), timeout=_TIMEOUT_SECONDS) as response:
             if response.status != 206:  # the server sends all of it, asked for or not
                 have = 0
             left = response.headers.get("Content-Length")
             total = None if left is None else have + int(left)
             with part.open("ab" if have else "wb") as file:
+                if not have:
+                    _keep_version(part, response.headers)
                 while block := response.read(_BYTES):
                     have += file.write(block)
                     progress(have, max(have, total or 0), PurePosixPath(url).name)
@@ -166,6 +171,30 @@ def _download(url: str, part: Path, *, opener: Callable[..., Any], progress: Pro
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
+
+
+def _wanted(part: Path) -> dict[str, str]:
+    """Ask for what the part lacks, or for all where the server has another version by now."""
+    headers = {"User-Agent": "fastbandit"}
+    if have := _size(part):
+        headers["Range"] = f"bytes={have}-"
+        version = _version_of(part)
+        known = version.read_text(encoding="latin-1").strip() if version.exists() else ""
+        headers |= {"If-Range": known} if known else {}
+    return headers
+
+
+def _keep_version(part: Path, headers: Message) -> None:
+    """Note which version a part is of; a weak ETag does not tell versions apart to the byte."""
+    told = [headers.get(name, "") for name in ("ETag", "Last-Modified")]
+    known = next((version for version in told if version and not version.startswith("W/")), "")
+    _version_of(part).unlink(missing_ok=True)
+    if known:
+        _version_of(part).write_text(known, encoding="latin-1")
+
+
+def _version_of(part: Path) -> Path:
+    return part.with_name(f"{part.name}.version")
 
 
 def _unpack(part: Path, target: Path, *, inside: str) -> None:

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from fastbandit.cli import cli, main
-from fastbandit.errors import DataError
-from fastbandit.experiments.datasets import command
+from fastbandit.errors import DataError, SettingError
+from fastbandit.experiments.datasets import command, load
 from fastbandit.experiments.datasets.command import data_command
 
 
@@ -82,3 +82,43 @@ def test_fetch_prints_where_the_files_lie(folder: Path, monkeypatch: pytest.Monk
 def test_fetch_of_what_has_no_download_says_what_to_do(folder: Path) -> None:
     with pytest.raises(DataError, match=r"no plain download\. Get bibtex\.rar"):
         said("fetch", "bibtex", "--data", folder)
+
+
+def test_a_sample_of_celeba_is_drawn_and_says_that_it_is_generated(tmp_path: Path) -> None:
+    output = said("sample", "celeba", "--data", tmp_path, "--identities", 2, "--images", 3)
+
+    assert str(tmp_path / "celeba") in output
+    assert "These pictures are generated: they are NOT CelebA" in output
+    world = load("celeba", data=tmp_path, least_images=3)
+    assert (world.rounds, world.size) == (6, 2)
+
+
+def test_a_sample_can_be_drawn_again_by_another_seed(tmp_path: Path) -> None:
+    listed = tmp_path / "celeba" / "identity_CelebA.txt"
+    size = ("--data", tmp_path, "--identities", 2, "--images", 1)
+    said("sample", "celeba", *size)
+    before = listed.read_text()
+
+    said("sample", "celeba", *size, "--seed", 1)
+
+    assert listed.read_text() != before
+
+
+@pytest.mark.parametrize(
+    "place", ["celeba", "celeba/Anno", "CelebA", "CelebA/Anno", "Anno", "."], ids=str
+)
+def test_a_sample_never_stands_before_the_real_celeba(place: str, tmp_path: Path) -> None:
+    listed = tmp_path / place / "identity_CelebA.txt"
+    listed.parent.mkdir(parents=True, exist_ok=True)
+    listed.write_text("000001.jpg 2880\n")
+
+    with pytest.raises(DataError, match="A sample needs a folder of its own"):
+        said("sample", "celeba", "--data", tmp_path)
+
+    assert listed.read_text() == "000001.jpg 2880\n"
+    assert len(list(tmp_path.rglob("*.*"))) == 1
+
+
+def test_only_celeba_has_a_sample(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="needs to be one of celeba: got 'omniglot'"):
+        said("sample", "omniglot", "--data", tmp_path)

@@ -34,10 +34,15 @@ NEEDS_NO_FILES = {"h1", "h1b", "h2", "h3", "procedural", "table", "sines", "bran
 
 @dataclass
 class Server:
-    """A web server with some files, which can stop half-way or ignore ranges."""
+    """A web server with some files, which can stop half-way or ignore ranges.
+
+    `told` are headers that tell the version of its files; `conditions` what came as If-Range.
+    """
 
     content: dict[str, bytes] = field(default_factory=dict)
     asked: list[tuple[str, str | None]] = field(default_factory=list)
+    told: dict[str, str] = field(default_factory=dict)
+    conditions: list[str | None] = field(default_factory=list)
     stops_after: int | None = None
     knows_ranges: bool = True
     address: str = ""
@@ -55,7 +60,10 @@ class Server:
         if content is None:
             handler.send_error(404)
             return
-        first = int(wanted[6:-1]) if wanted and self.knows_ranges else 0
+        condition = handler.headers.get("If-Range")
+        self.conditions.append(condition)
+        is_same = condition is None or condition in self.told.values()
+        first = int(wanted[6:-1]) if wanted and self.knows_ranges and is_same else 0
         if first and first >= len(content):
             handler.send_response(416)
             handler.send_header("Content-Range", f"bytes */{len(content)}")
@@ -64,6 +72,8 @@ class Server:
             return
         handler.send_response(206 if first else 200)
         handler.send_header("Content-Length", str(len(content) - first))
+        for header, value in self.told.items():
+            handler.send_header(header, value)
         handler.end_headers()
         handler.wfile.write(content[first:][: self.stops_after])
 
@@ -318,6 +328,76 @@ def test_any_part_left_by_an_earlier_run_ends_in_the_whole_dataset(
     assert (folder / "README").read_text() == "hi"
 
 
+VERSIONS: list[tuple[dict[str, str], str | None]] = [
+    ({"ETag": '"one"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}, '"one"'),
+    ({"Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}, "Mon, 01 Jan 2024 00:00:00 GMT"),
+    ({"ETag": 'W/"one"', "Last-Modified": "Mon, 01 Jan 2024"}, "Mon, 01 Jan 2024"),
+    ({"ETag": 'W/"one"'}, None),
+    ({}, None),
+]
+"""What a server tells of its version, and what is asked for when the download goes on."""
+
+
+def stop_half_way(server: Server, folder: Path) -> None:
+    server.stops_after = 100
+    with pytest.raises(DataError, match="ended after 100"):
+        fetch("movielens", folder, opener=server.opener)
+    server.stops_after = None
+
+
+@pytest.mark.parametrize(("told", "condition"), VERSIONS)
+def test_a_half_download_goes_on_if_the_file_is_still_the_same(
+    told: dict[str, str], condition: str | None, movielens: Server, tmp_path: Path
+) -> None:
+    movielens.told = told
+    stop_half_way(movielens, tmp_path)
+
+    (folder,) = fetch("movielens", tmp_path, opener=movielens.opener)
+
+    assert movielens.conditions == [None, condition]
+    assert movielens.asked[1] == ("ml-latest-small.zip", "bytes=100-")
+    assert (folder / "README").read_text() == "hi"
+    assert [path.name for path in folder.parent.iterdir()] == ["ml-latest-small"]
+
+
+def test_a_file_that_changed_on_the_server_is_started_afresh(
+    movielens: Server, tmp_path: Path
+) -> None:
+    movielens.told = {"ETag": '"one"'}
+    stop_half_way(movielens, tmp_path)
+    movielens.told = {"ETag": '"two"'}
+    movielens.content["ml-latest-small.zip"] = zipped(
+        {"ml-latest-small/ratings.csv": "another file, and a longer one", "ml-latest-small/a": ""}
+    )
+
+    (folder,) = fetch("movielens", tmp_path, opener=movielens.opener)
+
+    assert (folder / "ratings.csv").read_text() == "another file, and a longer one"
+    assert [path.name for path in folder.parent.iterdir()] == ["ml-latest-small"]
+
+
+def test_a_file_that_changes_twice_is_known_by_its_last_version(
+    movielens: Server, tmp_path: Path
+) -> None:
+    for etag in ('"one"', '"two"'):
+        movielens.told = {"ETag": etag}
+        stop_half_way(movielens, tmp_path)
+
+    fetch("movielens", tmp_path, opener=movielens.opener)
+
+    assert movielens.conditions == [None, '"one"', '"two"']
+
+
+def test_a_damaged_zip_leaves_nothing_of_its_version(server: Server, tmp_path: Path) -> None:
+    server.told = {"ETag": '"one"'}
+    server.content["ml-latest-small.zip"] = b"no zip"
+
+    with pytest.raises(DataError, match="whole zip file"):
+        fetch("movielens", tmp_path, opener=server.opener)
+
+    assert list((tmp_path / "movielens").iterdir()) == []
+
+
 def test_a_damaged_zip_is_refused_and_removed(server: Server, tmp_path: Path) -> None:
     damaged = bytearray(MOVIELENS)
     damaged[60] ^= 255  # inside the first member
@@ -376,7 +456,11 @@ def never(*_: Any, **__: Any) -> Any:
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("celeba", DataError, "no plain download. Get identity_CelebA.txt"),
+        (
+            "celeba",
+            DataError,
+            r"no plain download. Get identity_CelebA.txt .* img_align_celeba.zip",
+        ),
         ("movielenz", SettingError, "Did you mean 'movielens'"),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from fastbandit.blueprint import Blueprint, Doubt, DropoutDoubt, GradientDoubt, LastLayerDoubt
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
-from fastbandit.features import Dense, Features
+from fastbandit.features import Dense, Features, FeaturesAndIds, Image
 from fastbandit.interfaces import Exploration, Search
 from fastbandit.names import known_name
 from fastbandit.reward.model import NetworkSettings
@@ -48,18 +48,17 @@ def blueprint(
     if isinstance(explore, str):
         explore = settings.over(_exploration(explore, is_paper))
     if isinstance(doubt, str):
-        doubt = settings.over(_doubt(doubt, explore, is_paper))
+        doubt = settings.over(_doubt(doubt, explore, arm, is_paper))
     if isinstance(search, str):
         search = settings.over(_search(search, is_paper))
     columns = settings.of("network").get("embedding")
-    training = _paper_training(doubt) if is_paper else _default_training(doubt)
+    network = _paper_network(base) if is_paper else _default_network(context, arm, doubt, columns)
+    training = _paper_training(doubt) if is_paper else _default_training(doubt, network, context)
     return Blueprint(
         context=context,
         arm=arm,
         reward=reward,
-        network=settings.over(
-            _paper_network(base) if is_paper else _default_network(context, arm, doubt, columns)
-        ),
+        network=settings.over(network),
         doubt=doubt,
         exploration=explore,
         search=search,
@@ -79,7 +78,7 @@ def settings_for(preset: Any) -> Settings:
 
 
 def _exploration(name: str, is_paper: bool) -> Exploration:
-    known_name("exploration", name, _EXPLORATIONS)
+    known_name("exploration", name, _EXPLORATIONS, or_object=True)
     if name == "ts":
         return ThompsonSampling(scale=1.0 if is_paper else 0.7)
     if name == "ucb":
@@ -88,7 +87,7 @@ def _exploration(name: str, is_paper: bool) -> Exploration:
 
 
 def _search(name: str, is_paper: bool) -> Search:
-    known_name("search", name, _SEARCHES)
+    known_name("search", name, _SEARCHES, or_object=True)
     if name == "exhaustive":
         return Exhaustive()
     if name == "ascent":
@@ -96,9 +95,12 @@ def _search(name: str, is_paper: bool) -> Search:
     return _PAPER_GENERATOR if is_paper else GeneratorSearch()
 
 
-def _doubt(name: str, exploration: Exploration, is_paper: bool) -> Doubt:
-    known_name("doubt", name, _DOUBTS)
-    if name == "last-layer":
+def _doubt(name: str, exploration: Exploration, arm: Features, is_paper: bool) -> Doubt:
+    # Where arms have features and ids, dropout does not doubt those that were never tried; a
+    # Bayesian last layer does.
+    known_name("doubt", name, _DOUBTS, or_object=True)
+    has_both = isinstance(arm, FeaturesAndIds) and isinstance(exploration, ThompsonSampling)
+    if name == "last-layer" or (name == "auto" and has_both and not is_paper):
         return LastLayerDoubt()
     is_bound = isinstance(exploration, UpperConfidence)
     if name == "gradient" or (name == "auto" and is_bound):
@@ -138,10 +140,13 @@ def _paper_network(preset: str) -> NetworkSettings:
     )
 
 
-def _default_training(doubt: Doubt) -> Training:
-    if isinstance(doubt, GradientDoubt):  # its bound costs more: fewer, smaller lessons
-        return Training(generator=GeneratorFit(batch=128, pairs=2048, sample=256))
-    return Training()
+def _default_training(doubt: Doubt, network: NetworkSettings, context: Features) -> Training:
+    # Images cost a hundred times as much as numbers: fewer, smaller steps.
+    reward = RewardFit(iterations=200, batch=128) if isinstance(context, Image) else RewardFit()
+    if isinstance(doubt, GradientDoubt) and network.embedding <= 8:
+        # A bound with a full matrix costs more than a draw: fewer, smaller lessons.
+        return Training(reward, GeneratorFit(batch=128, pairs=2048, sample=256))
+    return Training(reward)
 
 
 def _paper_training(doubt: Doubt) -> Training:

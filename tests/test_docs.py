@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -72,6 +73,13 @@ def test_a_suite_in_the_docs_can_be_read(text: str, tmp_path: Path) -> None:
 
     for part in read_suite(str(tmp_path / "mine.toml")).parts:
         assert set(part.options) <= set(options_of(part.dataset))
+
+
+def test_a_source_release_holds_what_the_tests_read() -> None:
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+    included = told["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert {"/fastbandit", "/tests", "/docs", "/README.md"} <= set(included)
 
 
 # -- names

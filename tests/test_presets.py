@@ -58,6 +58,17 @@ def test_doubt_may_be_named() -> None:
     assert planned(doubt="gradient").doubt == GradientDoubt()
 
 
+@pytest.mark.parametrize("role", ["explore", "search", "doubt"])
+def test_an_unknown_part_may_be_given_as_an_object(role: str) -> None:
+    with pytest.raises(SettingError, match=r"got 'xyz'\. Use one of them, or give an object\."):
+        planned(**{role: "xyz"})
+
+
+def test_an_unknown_preset_is_one_of_those_there_are() -> None:
+    with pytest.raises(SettingError, match=r"got 'xyz'\. Use one of them\.$"):
+        planned(preset="xyz")
+
+
 @pytest.mark.parametrize("preset", ["default", "paper"])
 @pytest.mark.parametrize(
     ("name", "kind"),

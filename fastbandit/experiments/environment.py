@@ -141,7 +141,7 @@ class Tabled:
         return as_raw(self.instances.take(self._of_rounds(first, count)))
 
     def expected(self, first: int, chosen: Any) -> Floats:
-        rows = np.asarray(chosen, dtype=np.int64)
+        rows = self._check_rows(chosen)
         instances = self._of_rounds(first, len(rows))
         return np.asarray(self.expected_rewards[instances, rows], dtype=np.float64).reshape(-1)
 
@@ -162,6 +162,16 @@ class Tabled:
     def best_arm(self, rounds: int) -> int:
         total = self.expected_rewards[self._of_rounds(0, rounds)].sum(axis=0)
         return int(np.asarray(total).argmax())
+
+    def _check_rows(self, chosen: Any) -> Rows:
+        rows: Rows = np.asarray(chosen, dtype=np.int64)
+        wrong = rows[(rows < 0) | (rows >= self.size)]
+        if wrong.size:
+            raise InputError(
+                f"An arm's row needs to be from 0 to {self.size - 1}: got {wrong[0]}. Leave out "
+                f"the empty places of a decision."
+            )
+        return rows
 
     def _of_rounds(self, first: int, count: int) -> Rows:
         if first + count > self.rounds:

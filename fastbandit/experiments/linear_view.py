@@ -102,7 +102,10 @@ def _parts(kind: Features) -> tuple[Dense | Sparse | Image | None, Ids | None]:
         return None, kind
     if isinstance(kind, Dense | Sparse | Image):
         return kind, None
-    raise SettingError(f"A linear policy needs contexts of a known kind: got {kind!r}.")
+    raise SettingError(
+        f"A linear policy needs contexts of a known kind: got {kind!r}. Use Dense, Sparse, Image, "
+        f"Ids or FeaturesAndIds."
+    )
 
 
 def _width(kind: Dense | Sparse | Image) -> int:

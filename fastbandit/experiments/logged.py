@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastbandit.errors import InputError, MissingExtraError, NotFiniteError, ShapeError
+from fastbandit.errors import (
+    InputError,
+    MissingExtraError,
+    NotFiniteError,
+    SettingError,
+    ShapeError,
+)
 from fastbandit.experiments.environment import FAR, Floats, Rows, Tabled
 from fastbandit.features import Features
 from fastbandit.noise import Stream, decision_seeds, uniforms
@@ -57,6 +63,15 @@ class LoggedData:
     def rounds(self) -> int:
         """The number of rounds there are."""
         return len(self)
+
+
+def check_no_log(world: object, what: str) -> None:
+    """Raise where a world is a log, which knows the rewards of what was taken alone."""
+    if isinstance(world, LoggedData):
+        raise SettingError(
+            f"{what} needs rewards of all arms: got a log to be replayed. Use mode=simulator, "
+            f"which fits them to the log."
+        )
 
 
 def _check_lengths(log: LoggedData) -> None:

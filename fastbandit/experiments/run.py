@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fastbandit.errors import SettingError
 from fastbandit.experiments.environment import Environment, Floats
 from fastbandit.types import Audit, Decision
 
@@ -54,6 +55,11 @@ def run(
     after_batch: Callable[[int], None] = lambda rounds: None,
 ) -> Run:
     """Play `rounds` decisions in batches; audit `audits` contexts of each batch beforehand."""
+    if rounds < 1 or batch < 1:
+        raise SettingError(
+            f"A run needs rounds and a batch of at least 1: got rounds={rounds} and "
+            f"batch={batch}. Raise them."
+        )
     rewards, best, decisions, qualities = [], [], [], []
     select_seconds, update_seconds = [], []
     for first in range(0, rounds, batch):

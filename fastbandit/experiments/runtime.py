@@ -17,6 +17,7 @@ from fastbandit.errors import DataError, MissingExtraError
 from fastbandit.experiments import datasets, paper_figures
 from fastbandit.experiments.comparison import Result
 from fastbandit.experiments.environment import Environment
+from fastbandit.experiments.logged import check_no_log
 from fastbandit.experiments.page import make_folder
 from fastbandit.experiments.policies import NEURAL, player_for
 from fastbandit.experiments.report_tables import Table, measured, runtime_table, times
@@ -109,6 +110,7 @@ def measure(
 
 def players_for(world: Environment, plan: Plan) -> dict[str, Bandit]:
     """Make the policies of a plan; they know nothing yet."""
+    check_no_log(world, "Timing")
     rounds, preset, device = UPDATES * ROUNDS, plan.preset, plan.device
     players = {
         name: player_for(name, world, seed=0, rounds=rounds, preset=preset, device=device)

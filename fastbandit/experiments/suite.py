@@ -17,7 +17,7 @@ import click
 from fastbandit.errors import SettingError
 from fastbandit.experiments import datasets
 from fastbandit.experiments.environment import Environment, Floats
-from fastbandit.experiments.logged import LoggedData
+from fastbandit.experiments.logged import LoggedData, check_no_log
 from fastbandit.experiments.policies import NEURAL, player_for
 from fastbandit.experiments.replay import replay
 from fastbandit.experiments.results import (
@@ -157,6 +157,7 @@ def _first_rounds(log: LoggedData, rounds: int) -> LoggedData:
 
 
 def _time(key: Key, world: Environment, rounds: int) -> dict[str, Any]:
+    check_no_log(world, "Timing updates")
     return time_updates(
         world,
         preset=key.preset,

@@ -24,6 +24,7 @@ from fastbandit.bandit import Bandit
 from fastbandit.blueprint import Blueprint
 from fastbandit.errors import SettingError
 from fastbandit.experiments.environment import Environment, Floats
+from fastbandit.experiments.logged import check_no_log
 from fastbandit.experiments.policies import NEURAL, player_for
 from fastbandit.experiments.run import run
 from fastbandit.noise import decision_seeds
@@ -75,6 +76,7 @@ class Bench:
         seed: int,
         device: str,
     ) -> None:
+        check_no_log(environment, "Tuning")
         self.environment, self.policy, self.evaluations = environment, policy, evaluations
         self.rounds, self.batch, self.seed, self.device = rounds, batch, seed, device
         explore, _, doubt = NEURAL[policy]

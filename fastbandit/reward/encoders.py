@@ -18,7 +18,6 @@ from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Poi
 from fastbandit.layers import convolution, linear
 from fastbandit.types import Inputs
 
-
 _WAVE_SCALES = (0.06, 0.12, 0.25, 0.5)  # of a side of the box, in one dimension
 
 
@@ -259,7 +258,7 @@ def encoder_for(features: Features, embedding: int, *, waves: int = 0, rng: Gene
         case FeaturesAndIds():
             return FeaturesAndIdsEncoder(features, embedding, rng=rng)
     raise SettingError(
-        f"No encoder reads {features!r}. Known kinds: Dense, Point, Sparse, Image, Ids, FeaturesAndIds."
+        f"No encoder reads {features!r}. Known: Dense, Point, Sparse, Image, Ids, FeaturesAndIds."
     )
 
 

@@ -179,6 +179,16 @@ def test_a_round_after_the_last_is_refused(first: int, count: int) -> None:
         world().observed(first, np.zeros(count, dtype=np.int64))
 
 
+@pytest.mark.parametrize("row", [-1, 3])
+@pytest.mark.parametrize("table", [TABLE, csr_matrix(TABLE)], ids=["dense", "sparse"])
+def test_an_arm_that_is_not_there_is_refused(table: Any, row: int) -> None:
+    env = world(table)
+
+    for ask in (env.expected, env.observed):
+        with pytest.raises(InputError, match=rf"from 0 to 2: got {row}\. Leave out"):
+            ask(0, np.array([0, row]))
+
+
 BAGS = csr_matrix(np.array([[1, 0, 0, 2], [0, 3, 0, 0]], np.float32))
 PAIRS = np.array([[1, 2], [3, 4]], np.float32)
 NUMBERS = np.array([4, 0])

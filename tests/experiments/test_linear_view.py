@@ -94,7 +94,7 @@ def test_features_come_first_and_ids_after_them() -> None:
 
 
 def test_contexts_of_an_unknown_kind_are_refused() -> None:
-    with pytest.raises(SettingError, match="contexts of a known kind: got 'words'"):
+    with pytest.raises(SettingError, match=r"known kind: got 'words'\. Use Dense, Sparse"):
         LinearView.of("words")  # type: ignore[arg-type]
 
 

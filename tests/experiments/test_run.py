@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fastbandit.errors import SettingError
 from fastbandit.experiments.continuum import Continuum
 from fastbandit.experiments.environment import Tabled
 from fastbandit.experiments.policies import player_for
@@ -186,3 +187,9 @@ def test_each_batch_is_reported_by_the_rounds_that_are_over() -> None:
     run(world(), Scribe(), rounds=10, batch=4, after_batch=told.append)
 
     assert told == [4, 8, 10]
+
+
+@pytest.mark.parametrize(("rounds", "batch"), [(0, 4), (-1, 4), (10, 0)])
+def test_a_run_of_nothing_is_refused(rounds: int, batch: int) -> None:
+    with pytest.raises(SettingError, match=f"got rounds={rounds} and batch={batch}. Raise them"):
+        run(world(), Scribe(), rounds=rounds, batch=batch)

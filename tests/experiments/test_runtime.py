@@ -18,6 +18,7 @@ from fastbandit.errors import SettingError
 from fastbandit.experiments import datasets, scaling
 from fastbandit.experiments.comparison import Result
 from fastbandit.experiments.environment import Tabled, as_raw
+from fastbandit.experiments.logged import LoggedData
 from fastbandit.experiments.report import load_results
 from fastbandit.experiments.results import read_results
 from fastbandit.experiments.runtime import (
@@ -213,6 +214,20 @@ def test_requests_come_after_the_lessons_and_over_again_when_they_are_few() -> N
 def test_too_few_rounds_are_refused() -> None:
     with pytest.raises(SettingError, match="at least 3 rounds: small has 2"):
         requests_after(tabled(2), 5)
+
+
+def test_a_log_to_be_replayed_is_not_timed() -> None:
+    log: Any = LoggedData(
+        name="a log",
+        context=Dense(2),
+        contexts=Inputs(dense=np.ones((4, 2), dtype=np.float32)),
+        size=2,
+        chosen=np.array([0, 1, 0, 1]),
+        rewards=np.array([0.0, 1.0, 1.0, 0.0]),
+    )
+
+    with pytest.raises(SettingError, match=r"Timing needs rewards of all arms.*mode=simulator"):
+        measure(log, Plan())
 
 
 @pytest.mark.usefixtures("little_training")

@@ -230,8 +230,8 @@ def test_a_dataset_is_played_to_its_end_and_the_result_says_so(
     assert result["notes"] == ["a note", "25 rounds are all there are: 30 were asked for"]
 
 
-def test_a_log_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = LoggedData(
+def logged() -> LoggedData:
+    return LoggedData(
         name="h2",
         context=Dense(2),
         contexts=Inputs(dense=np.ones((60, 2), dtype=np.float32)),
@@ -240,7 +240,10 @@ def test_a_log_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         rewards=np.tile(np.array([0.0, 1.0]), 30),
         arms=np.eye(2, dtype=np.float32),
     )
-    monkeypatch.setattr(datasets, "load", loaded(log))
+
+
+def test_a_log_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "load", loaded(logged()))
 
     result = run_job(replace(RANDOM, options={}, rounds=40), tmp_path, None)
 
@@ -248,6 +251,13 @@ def test_a_log_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert 0 < result["matches"] < 40
     assert result["low"] <= result["mean"] <= result["high"]
     assert len(result["curve"]) == 2
+
+
+def test_updates_are_not_timed_on_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "load", loaded(logged()))
+
+    with pytest.raises(SettingError, match=r"needs rewards of all arms.*Use mode=simulator"):
+        run_job(replace(RANDOM, options={}, policy=TRAINING), tmp_path, None)
 
 
 @pytest.mark.usefixtures("little_training")

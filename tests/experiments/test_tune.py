@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from fastbandit import Bandit
 from fastbandit.errors import MissingExtraError, SettingError
+from fastbandit.experiments.logged import LoggedData
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.experiments.tune import Tuned, tune, tune_command
 from fastbandit.experiments.tune_knobs import knobs_of
@@ -25,8 +26,9 @@ from fastbandit.experiments.tune_stages import (
     log_likelihood,
     predictions,
 )
+from fastbandit.features import Dense
 from fastbandit.settings import Settings, read_settings, write_settings
-from fastbandit.types import Audit
+from fastbandit.types import Audit, Inputs
 
 LITTLE = Settings(
     sections={
@@ -335,6 +337,20 @@ def test_a_journal_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_what_cannot_be_tuned_is_refused(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingError, match=words):
         tuned(**changes)
+
+
+def test_a_log_to_be_replayed_cannot_be_tuned_on() -> None:
+    log: Any = LoggedData(
+        name="a log",
+        context=Dense(2),
+        contexts=Inputs(dense=np.ones((4, 2), dtype=np.float32)),
+        size=2,
+        chosen=np.array([0, 1, 0, 1]),
+        rewards=np.array([0.0, 1.0, 1.0, 0.0]),
+    )
+
+    with pytest.raises(SettingError, match=r"Tuning needs rewards of all arms.*mode=simulator"):
+        tune(log, base=LITTLE)
 
 
 def test_without_optuna_tuning_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,15 +214,11 @@ def write_sample(
             f"identities={identities} and images={images}. Choose numbers in that range."
         )
     home = Path(folder)
-    listed = home / _NAMES[0]
-    if listed.exists() and not _is_drawn(home):
-        raise DataError(
-            f"A sample needs a folder of its own: {home} holds {_NAMES[0]} already, which was not "
-            f"generated. Name another folder."
-        )
+    _check_own(home)
     rng = np.random.default_rng(seed)
-    (home / _PICTURES[0]).mkdir(parents=True, exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True)
     (home / "README.txt").write_text(_ABOUT_SAMPLE, encoding="utf-8")
+    (home / _PICTURES[0]).mkdir(exist_ok=True)
     people = np.sort(rng.choice(np.arange(1, _MOST_PEOPLE + 1), size=identities, replace=False))
     looks = [_Look(*rng.random(len(fields(_Look)))) for _ in people]
     shown = rng.permutation(np.repeat(np.arange(identities), images))
@@ -232,8 +228,18 @@ def write_sample(
         _draw_face(looks[person], rng=rng).save(home / _PICTURES[0] / name, quality=90)
         lines.append(f"{name} {people[person]}\n")
         progress(row, len(shown), "drawing faces")
-    write_beside(listed, "".join(lines))
+    write_beside(home / _NAMES[0], "".join(lines))
     return home
+
+
+def _check_own(home: Path) -> None:
+    """Raise where a list or pictures lie in the folder that may be the real ones."""
+    held = next((place for place in (*_NAMES, *_PICTURES) if (home / place).exists()), None)
+    if held is not None and not _is_drawn(home):
+        raise DataError(
+            f"A sample needs a folder of its own: {home} holds {held} already, which was not "
+            f"generated. Name another folder."
+        )
 
 
 def _is_drawn(home: Path) -> bool:

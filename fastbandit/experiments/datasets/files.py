@@ -240,8 +240,8 @@ def read_csv(
     """
     table: dict[str, list[str]] = {column: [] for column in columns}
     for block in read_blocks(path, columns, is_ragged=is_ragged):
-        for column in columns:
-            table[column] += block[column]
+        for column, cells in block.items():
+            table[column] += cells
     return table
 
 

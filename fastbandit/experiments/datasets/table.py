@@ -48,7 +48,8 @@ def load(
     """Read a log for `replay`, or with mode "simulator" fit a simulator to it.
 
     `context` names columns; "x_*" stands for all that start with x_. Text becomes one flag for
-    each level, numbers stay as they are. `arms` is a table with the column `arm` and features
+    each level, numbers stay as they are; the columns of the arm, the reward and the propensity
+    are never part of it. `arms` is a table with the column `arm` and features
     of the arms in all others; without it arms are those in the log.
     """
     known_name("mode", mode, MODES)
@@ -84,8 +85,8 @@ def _read_log(
     arms: Path | None,
     seed: int,
 ) -> LoggedData:
-    columns = _match(context, path)
     others = [arm, reward] if propensity is None else [arm, reward, propensity]
+    columns = _match(context, path, but=others)
     table = _read(path, [*columns, *others], ids=arm)
     contexts = _encode(table, columns, path)
     taken = table[arm].tolist()
@@ -148,15 +149,24 @@ def _sorted_ids(taken: list[str]) -> list[str]:
 # -- columns
 
 
-def _match(patterns: Sequence[str], path: Path) -> list[str]:
-    """Give the columns that the names and patterns stand for, each once."""
+def _match(patterns: Sequence[str], path: Path, *, but: Sequence[str]) -> list[str]:
+    """Give the columns that the names and patterns stand for, each once, and none of `but`.
+
+    A context that held the reward would tell what is to be found out.
+    """
     header, found = _header(path), []
     for pattern in patterns:
         matched = [column for column in header if fnmatchcase(column, pattern)]
         if not matched and pattern not in header:
             raise _no_column(pattern, header, path)
         found += matched or [pattern]
-    return list(dict.fromkeys(found))
+    kept = [column for column in dict.fromkeys(found) if column not in but]
+    if not kept:
+        raise SettingError(
+            f"The context needs columns other than {', '.join(but)}: got {', '.join(patterns)}. "
+            f"Name what was known before an arm was taken."
+        )
+    return kept
 
 
 def _no_column(column: str, header: Sequence[str], path: Path) -> DataError:

@@ -202,6 +202,24 @@ def test_a_sample_never_replaces_real_data(tmp_path: Path) -> None:
         celeba.write_sample(home)
 
 
+@pytest.mark.parametrize("place", ["img_align_celeba", "Img/img_align_celeba.zip"])
+def test_a_sample_never_joins_pictures_that_have_no_list(tmp_path: Path, place: str) -> None:
+    (tmp_path / place).mkdir(parents=True)
+
+    with pytest.raises(DataError, match=rf"holds {place} already.*Name another folder"):
+        celeba.write_sample(tmp_path, identities=2, images=1)
+
+    assert not (tmp_path / "README.txt").exists()
+    assert not any((tmp_path / place).iterdir())
+
+
+def test_a_sample_may_take_the_place_of_another(tmp_path: Path) -> None:
+    for identities in (3, 2):
+        celeba.write_sample(tmp_path / "celeba", identities=identities, images=2)
+
+    assert faces(tmp_path, least_images=2).size == 2
+
+
 def test_settings_out_of_range_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="identities=1"):
         faces(tmp_path, identities=1)

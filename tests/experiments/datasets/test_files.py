@@ -189,6 +189,13 @@ def test_a_table_is_read_by_columns(tmp_path: Path) -> None:
     assert read_csv(path, ["c", "b"]) == {"c": ["3", "6"], "b": ["x, y", "two\nlines"]}
 
 
+def test_a_column_that_is_asked_for_twice_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n1,2\n3,4\n")
+
+    assert read_csv(path, ["a", "b", "a"]) == {"a": ["1", "3"], "b": ["2", "4"]}
+
+
 def test_a_gzipped_table_reads_as_the_plain_one(tmp_path: Path) -> None:
     path = tmp_path / "table.csv.gz"
     path.write_bytes(gzip.compress("a,b\n1,é\n".encode()))

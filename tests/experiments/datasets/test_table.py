@@ -136,6 +136,26 @@ def test_a_missing_column_is_named_with_those_there_are(
     assert f"{path} needs a column {column!r}: found x_age, x_sex, spare, arm" in str(caught.value)
 
 
+@pytest.mark.parametrize("file", ["log.parquet", "log.csv"])
+def test_a_context_never_holds_the_arm_its_reward_or_its_propensity(
+    tmp_path: Path, file: str
+) -> None:
+    path = write(tmp_path / file, ROWS)
+
+    every, some = (log_from(path, context=c, propensity="chance") for c in ("*", ["x_*", "spare"]))
+
+    assert np.array_equal(every.contexts.dense, some.contexts.dense)
+    assert every.rewards.tolist() == [1, 0, 0, 1]
+
+
+@pytest.mark.parametrize("context", ["reward", ["arm", "rew*"]])
+def test_a_context_of_nothing_but_the_reward_and_the_arm_is_refused(
+    tmp_path: Path, context: str | list[str]
+) -> None:
+    with pytest.raises(SettingError, match="needs columns other than arm, reward: got"):
+        log_from(write(tmp_path / "log.csv", ROWS), context=context)
+
+
 def test_too_many_texts_in_a_column_are_to_be_hashed(tmp_path: Path) -> None:
     many = {c: v * 65 for c, v in ROWS.items()} | {"x_sex": [f"level {n}" for n in range(260)]}
 

@@ -17,7 +17,7 @@ from fastbandit.blueprint import (
 )
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
-from fastbandit.features import Dense, Ids
+from fastbandit.features import Dense, FeaturesAndIds, Ids, Image
 from fastbandit.presets import blueprint
 
 
@@ -51,6 +51,30 @@ def test_each_exploration_has_its_own_kind_of_doubt(
 
     assert isinstance(plan.exploration, exploration)
     assert isinstance(plan.doubt, doubt)
+
+
+@pytest.mark.parametrize(
+    ("preset", "explore", "doubt"),
+    [
+        ("default", "ts", LastLayerDoubt),
+        ("default", "ucb", GradientDoubt),
+        ("paper", "ts", DropoutDoubt),
+        ("paper-scaled", "ts", DropoutDoubt),
+    ],
+)
+def test_arms_with_features_and_ids_are_doubted_by_the_last_layer(
+    preset: str, explore: str, doubt: type
+) -> None:
+    arm = FeaturesAndIds(Dense(3), Ids(5))
+
+    assert isinstance(planned(arm=arm, preset=preset, explore=explore).doubt, doubt)
+
+
+def test_images_train_with_fewer_and_smaller_steps() -> None:
+    images, numbers = (planned(context=c).training.reward for c in (Image(8, 9), Dense(4)))
+
+    assert (images.iterations, images.batch) == (200, 128)
+    assert (numbers.iterations, numbers.batch) == (1000, 256)
 
 
 def test_doubt_may_be_named() -> None:

@@ -271,6 +271,7 @@ PAIRS = (
     ("GANBandit UCB", "Exhaust UCB", NEAR),
     ("Exhaust TS", "LinearTS", 1.0),
     ("Exhaust TS", "Overall best arm", 1.0),
+    ("Exhaust TS", "Learned best arm", 1.0),
 )
 
 

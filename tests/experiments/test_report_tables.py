@@ -78,7 +78,7 @@ def test_bars_are_worded_with_their_numbers() -> None:
 
     table = bars_table(bars_of(standings_of(runs)))
 
-    assert table.rows == (("h1", "missed: 0.750", "–", "met: 0.800, 0.500", "–"),)
+    assert table.rows == (("h1", "missed: 0.750", "–", "met: 0.800, 0.500", "–", "–"),)
 
 
 def test_run_times_stand_beside_the_printed_ones() -> None:

@@ -107,6 +107,8 @@ def _machine_section(
     sizes = ", ".join(sorted({f"{r['batch_size']:,}" for r in results if r.get("batch_size")}))
     if requests and sizes:
         blocks.append(f"Requests timed: {requests}; in batches of {sizes}.")
+    notes = dict.fromkeys(note for result in results for note in result.get("notes") or ())
+    blocks += [f"Note: {note}." for note in notes]
     title = machine if preset == "default" else f"{machine}, preset {preset}"
     return Section(title, tuple(blocks), is_folded=preset != "default")
 

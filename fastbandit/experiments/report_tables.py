@@ -193,7 +193,8 @@ def averages_table(results: Iterable[Result]) -> Table:
     """Word the averages over the datasets that the paper has too, beside those it prints."""
     groups: dict[str, list[Result]] = {}
     for (world, policy), result in measured(results).items():
-        if world.dataset in paper_figures.DATASETS and policy in paper_figures.AVERAGES:
+        is_printed = world.dataset in paper_figures.DATASETS and not result.get("options")
+        if is_printed and policy in paper_figures.AVERAGES:
             groups.setdefault(policy, []).append(result)
     rows = []
     for policy, mine in groups.items():

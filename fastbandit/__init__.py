@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from fastbandit.features import Ids as Ids
     from fastbandit.features import Image as Image
     from fastbandit.features import Sparse as Sparse
+    from fastbandit.runtime.frozen import Chosen as Chosen
+    from fastbandit.runtime.frozen import FrozenBandit as FrozenBandit
     from fastbandit.search.exhaustive import Exhaustive as Exhaustive
     from fastbandit.search.generator import GeneratorSearch as GeneratorSearch
     from fastbandit.search.gradient_ascent import GradientAscent as GradientAscent
@@ -38,11 +40,13 @@ _HOMES = {
     "Bandit": "fastbandit.bandit",
     "BestArmBandit": "fastbandit.baselines",
     "Box": "fastbandit.arms.box",
+    "Chosen": "fastbandit.runtime.frozen",
     "Decision": "fastbandit.types",
     "Dense": "fastbandit.features",
     "Exhaustive": "fastbandit.search.exhaustive",
     "FastbanditError": "fastbandit.errors",
     "FeaturesAndIds": "fastbandit.features",
+    "FrozenBandit": "fastbandit.runtime.frozen",
     "GeneratorSearch": "fastbandit.search.generator",
     "GradientAscent": "fastbandit.search.gradient_ascent",
     "Greedy": "fastbandit.exploration",

@@ -19,12 +19,14 @@ from fastbandit.audit import audit
 from fastbandit.blueprint import Blueprint, Doubt
 from fastbandit.errors import InputError, SettingError, ShapeError
 from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Point, kind_of
+from fastbandit.freezing import freeze
 from fastbandit.interfaces import Choice, Exploration, Search
 from fastbandit.noise import Stream, philox, uniforms
 from fastbandit.policy import Policy
 from fastbandit.presets import Preset, blueprint
 from fastbandit.progress import progress_bar
 from fastbandit.rewards import RewardKind, check_reward_kind, read_rewards
+from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.snapshots import Saved, load_snapshot, save_snapshot
 from fastbandit.training.update import update
 from fastbandit.types import Audit, Decision, Inputs, Interactions
@@ -219,6 +221,21 @@ class Bandit:
         bandit._blueprint = saved.blueprint
         bandit._state = State(saved.policy, saved.history, saved.version, saved.decisions)
         return bandit
+
+    def freeze(self, *, keep_as: str = "float32") -> FrozenBandit:
+        """Give what it decides now as a bandit that needs no torch, and no longer learns.
+
+        The same seeds give the same arms. Its own seeds go on from those of this bandit.
+        `keep_as="int16"` or "int8" keeps the arms' coordinates in fewer bytes, rounded.
+        """
+        if self.version == 0:
+            raise SettingError(
+                "Only a bandit that has learned something can be frozen: got one without any "
+                "update. Call update() first."
+            )
+        state = self._state
+        plan, policy = self._blueprint, state.policy
+        return freeze(plan, policy, state.version, state.decisions, keep_as=keep_as)
 
     # -- reading requests and wording decisions
 

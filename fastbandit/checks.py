@@ -7,7 +7,7 @@ AssertionError that says what was seen.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from fastbandit.interfaces import (
     Score,
     Search,
     Seeds,
+    Shelved,
 )
 
 _CLOSE = 1e-3
@@ -178,7 +179,7 @@ def check_search(
         )
         _check_legal(choice, arms, count=count, allowed=allowed)
         _check_scores(choice, score)
-        _check_costs(choice, counted.evaluations, space.lookups, is_masked=allowed is not None)
+        _check_costs(choice, counted.evaluations - space.empty, space.lookups)
         again = search.best(score, arms, count=count, seeds=seeds, allowed=allowed)
         _need(torch.equal(again.rows, choice.rows), "the same seeds give another choice")
         _need_close(again.points, choice.points, "the points of the same seeds")
@@ -219,21 +220,16 @@ def _check_scores(choice: Choice, score: Score) -> None:
     _need(not bool((steps > 1e-6).any()), "a later arm scores higher than an earlier one")
 
 
-def _check_costs(choice: Choice, evaluations: int, lookups: int, *, is_masked: bool) -> None:
+def _check_costs(choice: Choice, evaluations: Tensor, lookups: int) -> None:
     """A search counts every score it asks for (a slope as two) and every look-up.
 
-    Places that masks leave empty are scored along with the others, and not counted.
+    Places that cells or masks leave empty are scored along with the others, and not counted.
     """
     claimed = choice.evaluations
     _need(
-        int(claimed.max()) <= evaluations,
-        f"{claimed.max()} evaluations claimed, {evaluations} made",
+        bool((claimed == evaluations).all()),
+        f"{claimed.tolist()} evaluations claimed, {evaluations.tolist()} made",
     )
-    if not is_masked:
-        _need(
-            bool((claimed == evaluations).all()),
-            f"{claimed.tolist()} evaluations claimed, {evaluations} made",
-        )
     _need(
         bool((choice.lookups == lookups).all()),
         f"{choice.lookups.tolist()} look-ups claimed, {lookups} made",
@@ -253,10 +249,11 @@ class _CountingScore:
 
 @dataclass
 class _CountingArms:
-    """An arm space that counts how many points were looked up for each context."""
+    """An arm space that counts the points looked up for each context, and places left empty."""
 
     arms: ArmSpace
     lookups: int = 0
+    empty: Tensor = field(default_factory=lambda: torch.zeros(1, dtype=torch.int64))
 
     @property
     def dim(self) -> int:
@@ -278,13 +275,28 @@ class _CountingArms:
         self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
     ) -> Candidates:
         self.lookups += points.shape[1]
-        return self.arms.nearest(points, count, allowed=allowed)
+        return self._counted(self.arms.nearest(points, count, allowed=allowed))
+
+    def around(
+        self, points: Float[Tensor, "B M D"], cells: int, *, allowed: Bool[Tensor, "b N"] | None
+    ) -> Candidates:
+        self.lookups += points.shape[1]
+        return self._counted(self.arms.around(points, cells, allowed=allowed))
 
     def neighbours(self, rows: Int[Tensor, "B K"]) -> Candidates | None:
-        return self.arms.neighbours(rows)
+        beside = self.arms.neighbours(rows)
+        return None if beside is None else self._counted(beside)
+
+    def shelf(self) -> Shelved | None:
+        return self.arms.shelf()
 
     def few(self, allowed: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
-        return self.arms.few(allowed, limit)
+        few = self.arms.few(allowed, limit)
+        return None if few is None else self._counted(few)
+
+    def _counted(self, found: Candidates) -> Candidates:
+        self.empty = self.empty + (found.rows < 0).sum(1)
+        return found
 
     def sample(self, count: int, *, rng: Generator) -> Candidates:
         return self.arms.sample(count, rng=rng)
@@ -304,7 +316,9 @@ def check_arm_space(arms: ArmSpace, *, rng: Generator) -> None:
     numbers = torch.rand(4, 3, arms.dim, generator=rng).to(arms.low)
     points = arms.low + (arms.high - arms.low) * numbers
     near = arms.nearest(points, 2, allowed=None)
-    for name, some in (("all()", everything), ("sample()", sample), ("nearest()", near)):
+    around = arms.around(points, 2, allowed=None)
+    named = {"all()": everything, "sample()": sample, "nearest()": near, "around()": around}
+    for name, some in named.items():
         inside = (some.points >= arms.low - 1e-4) & (some.points <= arms.high + 1e-4)
         _need(bool(inside.all()), f"an arm of {name} lies outside the box")
         _need(some.rows.shape == some.points.shape[:2], f"{name} gives rows and points that differ")
@@ -328,6 +342,9 @@ def _check_rows(arms: ArmSpace, everything: Candidates, *, rng: Generator) -> No
     near = arms.nearest(points.expand(3, -1, -1), 4, allowed=mask)
     taken = mask.gather(1, near.rows.clamp_min(0)) | (near.rows < 0)
     _need(bool(taken.all()), "nearest() gives an arm that is not allowed")
+    around = arms.around(points.expand(3, -1, -1), 1, allowed=mask)
+    taken = mask.gather(1, around.rows.clamp_min(0)) | (around.rows < 0)
+    _need(bool(taken.all()), "around() gives an arm that is not allowed")
     few = arms.few(mask, total)
     _need(few is not None, "few() gives nothing although all are few")
     if few is not None:

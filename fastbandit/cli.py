@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +31,16 @@ _COMMANDS: Lazy = {
         "data_command",
         "List, fetch and check the files of datasets.",
     ),
+    "freeze": (
+        "fastbandit.freeze_command",
+        "freeze_command",
+        "Turn a saved bandit into a folder that decides without torch.",
+    ),
+    "plan": (
+        "fastbandit.benchmarks.plan",
+        "plan_command",
+        "Measure which search so many arms need on this machine.",
+    ),
     "report": (
         "fastbandit.experiments.report",
         "report_command",
@@ -39,6 +50,33 @@ _COMMANDS: Lazy = {
         "fastbandit.experiments.tune",
         "tune_command",
         "Search for settings that earn more, and write them as a file.",
+    ),
+}
+_BENCHMARKS: Lazy = {
+    "batch": (
+        "fastbandit.benchmarks.batch",
+        "batch_command",
+        "Time batches, frozen and in torch, on one core and on all.",
+    ),
+    "gpu": (
+        "fastbandit.benchmarks.gpu",
+        "gpu_command",
+        "Time large batches on a GPU, beside the exhaustive search.",
+    ),
+    "index": (
+        "fastbandit.benchmarks.index",
+        "index_command",
+        "Compare our cells and hops with the inverted lists of faiss.",
+    ),
+    "peers": (
+        "fastbandit.benchmarks.peers",
+        "peers_command",
+        "Time one decision of other libraries beside ours.",
+    ),
+    "select": (
+        "fastbandit.benchmarks.select",
+        "select_command",
+        "Time one decision of a frozen bandit as arms grow, and audit it.",
     ),
 }
 _EXPERIMENTS: Lazy = {
@@ -79,12 +117,24 @@ def main(args: Sequence[str] | None = None) -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-class LazyGroup(click.Group):
-    """Commands of which some are imported only when they are run."""
+def with_one_thread() -> None:
+    """Keep NumPy, which is not imported yet, to one thread: work is compared, not cores."""
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
-    def __init__(self, *args: Any, lazy: Lazy, **settings: Any) -> None:
+
+class LazyGroup(click.Group):
+    """Commands of which some are imported only when they are run, after `before` was called."""
+
+    def __init__(
+        self,
+        *args: Any,
+        lazy: Lazy,
+        before: Callable[[], None] = lambda: None,
+        **settings: Any,
+    ) -> None:
         super().__init__(*args, **settings)
-        self.lazy = lazy
+        self.lazy, self.before = lazy, before
 
     def list_commands(self, context: click.Context) -> list[str]:
         return sorted({*self.commands, *self.lazy})
@@ -93,6 +143,7 @@ class LazyGroup(click.Group):
         if name not in self.lazy:
             return super().get_command(context, name)
         module, attribute, _ = self.lazy[name]
+        self.before()
         with needs_train(f"`{context.command_path} {name}`"):
             command: click.Command = getattr(import_module(module), attribute)
         return command
@@ -113,6 +164,11 @@ def cli() -> None:
 @cli.group(cls=LazyGroup, lazy=_EXPERIMENTS)
 def experiment() -> None:
     """Measure policies against data."""
+
+
+@cli.group(cls=LazyGroup, lazy=_BENCHMARKS, before=with_one_thread)
+def bench() -> None:
+    """Measure how fast decisions are on this machine."""
 
 
 @cli.command()

@@ -51,18 +51,71 @@ class Sloped(Protocol):
     def slope(self, arms: Tensor) -> tuple[Tensor, Tensor]: ...
 
 
+@runtime_checkable
+class Layered(Protocol):
+    """A function of arms that is a small network, its weights there to be read."""
+
+    @property
+    def first(self) -> Float[Tensor, "B H D"]: ...
+
+    @property
+    def first_bias(self) -> Float[Tensor, "B H"]: ...
+
+    @property
+    def deeper(self) -> tuple[Tensor, ...]:
+        """The layers between the first and the last."""
+        ...
+
+    @property
+    def last(self) -> Float[Tensor, "B H"]: ...
+
+    @property
+    def wide(self) -> Float[Tensor, "B D"]: ...
+
+    @property
+    def constant(self) -> Float[Tensor, " B"]: ...
+
+    @property
+    def leak(self) -> float: ...
+
+
+@runtime_checkable
+class Shelved(Protocol):
+    """Arms in cells in the memory of a device, with the neighbours of each place."""
+
+    @property
+    def order(self) -> Int[Tensor, " n"]:
+        """The row of each place."""
+        ...
+
+    @property
+    def vectors(self) -> Float[Tensor, "n D"]: ...
+
+    @property
+    def graph(self) -> Int[Tensor, "n L"]: ...
+
+    @property
+    def centres(self) -> Float[Tensor, "C D"]: ...
+
+    @property
+    def groups(self) -> Float[Tensor, "G D"]: ...
+
+
 @dataclass(frozen=True)
 class Score:
     """How much we want each arm now: a function of arms, and what it was fixed to.
 
     Called with points (B, K, D), or (1, K, D) where all contexts share the arms. `contexts`
     are embedded; `noise` is this decision's draw (no columns where nothing was drawn), told
-    to a generator that must answer "the best arm under this draw".
+    to a generator that must answer "the best arm under this draw". Where an evaluation is
+    dear, `guess` is a cheap function that ranks arms nearly alike: a search finds its way by
+    it, and settles the last few arms with the score itself.
     """
 
     function: Callable[[Tensor], Tensor]
     contexts: Float[Tensor, "B E"]
     noise: Float[Tensor, "B Z"]
+    guess: Callable[[Tensor], Tensor] | None = None
 
     def __call__(self, points: Float[Tensor, "b K D"]) -> Float[Tensor, "B K"]:
         return self.function(points)
@@ -79,12 +132,22 @@ class Score:
             (slopes,) = torch.autograd.grad(scores.sum(), points)
         return scores.detach(), slopes
 
+    def guessed(self) -> Score:
+        """Give the cheap score to find the way by: its guess, or itself where it has none."""
+        return self if self.guess is None else replace(self, function=self.guess, guess=None)
+
     def through(self, place: Callable[[Tensor], Tensor]) -> Score:
         """Give the same score as a function of the points that `place` turns into arms."""
-        function = self.function
-        if isinstance(place, Affine) and isinstance(function, Folding):
-            return replace(self, function=function.through(place))
-        return replace(self, function=lambda points: function(place(points)))
+        guess = None if self.guess is None else _through(self.guess, place)
+        return replace(self, function=_through(self.function, place), guess=guess)
+
+
+def _through(
+    function: Callable[[Tensor], Tensor], place: Callable[[Tensor], Tensor]
+) -> Callable[[Tensor], Tensor]:
+    if isinstance(place, Affine) and isinstance(function, Folding):
+        return function.through(place)
+    return lambda points: function(place(points))
 
 
 @dataclass(frozen=True)
@@ -210,8 +273,18 @@ class ArmSpace(Protocol):
         """Give up to `count` allowed arms near each point."""
         ...
 
+    def around(
+        self, points: Float[Tensor, "B M D"], cells: int, *, allowed: Bool[Tensor, "b N"] | None
+    ) -> Candidates:
+        """Give what lies in the few cells nearest to each point: some dozens of arms each."""
+        ...
+
     def neighbours(self, rows: Int[Tensor, "B K"]) -> Candidates | None:
         """Give the arms beside each arm, or None where arms have no neighbours."""
+        ...
+
+    def shelf(self) -> Shelved | None:
+        """Give the arms as they lie in a GPU, or None where they do not."""
         ...
 
     def few(self, allowed: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:

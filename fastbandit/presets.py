@@ -50,7 +50,7 @@ def blueprint(
     if isinstance(doubt, str):
         doubt = settings.over(_doubt(doubt, explore, arm, is_paper))
     if isinstance(search, str):
-        search = settings.over(_search(search, is_paper))
+        search = settings.over(_search(search, arm, is_paper))
     columns = settings.of("network").get("embedding")
     network = _paper_network(base) if is_paper else _default_network(context, arm, doubt, columns)
     training = _paper_training(doubt) if is_paper else _default_training(doubt, network, context)
@@ -86,13 +86,22 @@ def _exploration(name: str, is_paper: bool) -> Exploration:
     return Greedy()
 
 
-def _search(name: str, is_paper: bool) -> Search:
+def _search(name: str, arm: Features, is_paper: bool) -> Search:
     known_name("search", name, _SEARCHES, or_object=True)
     if name == "exhaustive":
         return Exhaustive()
     if name == "ascent":
         return _PAPER_ASCENT if is_paper else GradientAscent()
-    return _PAPER_GENERATOR if is_paper else GeneratorSearch()
+    if is_paper:
+        return _PAPER_GENERATOR
+    # The best arm is harder to come by in more dimensions: look at more arms.
+    if _columns(arm) <= 4:
+        return GeneratorSearch(cells=1, steps=1, hops=2, beam=1)
+    return (
+        GeneratorSearch()
+        if _columns(arm) <= 8
+        else GeneratorSearch(cells=4, steps=4, hops=6, beam=4)
+    )
 
 
 def _doubt(name: str, exploration: Exploration, arm: Features, is_paper: bool) -> Doubt:

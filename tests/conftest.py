@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from compiled import numba_cache
+
 os.environ["OMP_NUM_THREADS"] = "1"  # threads that wait for one another make tiny tests crawl
+# numba keeps what it compiled for each file, and does not see that a file it called changed.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(numba_cache()))
 
 import numpy as np
 import pytest

@@ -11,8 +11,10 @@ MODULES = [
     for name in (
         "arms.box",
         "arms.catalogue",
+        "arms.device_cells",
         "arms.frame",
         "arms.index",
+        "arms.lookup",
         "audit",
         "checks",
         "exploration",

@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pytest
+from fakes import vectors_of
 
-from fastbandit import __version__, cli
+from fastbandit import Bandit, FeaturesAndIds, FrozenBandit, Ids, Sparse, __version__, cli
 from fastbandit.blueprint import Blueprint
 from fastbandit.errors import SettingError
 from fastbandit.experiments import demo as demo_module
+from fastbandit.features import Dense
+from fastbandit.freeze_command import check_alike, draw_contexts
 from fastbandit.presets import blueprint
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
@@ -127,6 +131,107 @@ def test_the_command_and_the_function_have_the_same_defaults() -> None:
     assert all(options[setting.name] == setting.default for setting in shared)
 
 
+# -- freezing
+
+
+@pytest.fixture(scope="module")
+def learned(little_training: None) -> Bandit:
+    bandit = Bandit(arms=vectors_of(80, 3), context=4, reward="real")
+    contexts = vectors_of(30, 4, seed=1)
+    decision = bandit.select(contexts)
+    bandit.update(contexts=contexts, arms=decision.arms, rewards=contexts[:, 0])
+    return bandit
+
+
+@pytest.fixture
+def snapshot(learned: Bandit, tmp_path: Path) -> Path:
+    learned.save(tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+def test_freeze_writes_a_folder_beside_the_snapshot_and_tells_its_size(
+    snapshot: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run("freeze", str(snapshot))
+
+    printed = capsys.readouterr()
+    folder = snapshot.with_name("mine-frozen")
+    assert (status, printed.err) == (0, "")
+    assert all(words in printed.out for words in ("80 arms", "bytes an arm", str(folder)))
+    assert len(FrozenBandit.load(folder)) == 80
+    assert len(Bandit.load(snapshot)) == 80
+
+
+def test_freeze_prints_json_and_takes_another_folder(
+    snapshot: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run("freeze", str(snapshot), "--out", str(tmp_path / "there"), "--json")
+
+    told = json.loads(capsys.readouterr().out)
+    assert status == 0
+    assert told["folder"] == str(tmp_path / "there")
+    assert (told["arms"], told["version"]) == (80, 1)
+    assert told["same"] == told["checked"] > 0
+    assert all(told[name] > 0 for name in ("bytes_per_arm", "freeze_s", "save_s", "load_s"))
+    assert FrozenBandit.load(tmp_path / "there").version == 1
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("missing", "found none in"),
+        ("untaught", "Call update() first"),
+        ("itself", "needs a folder of its own"),
+        ("a file", "name another"),
+    ],
+)
+def test_what_cannot_be_frozen_is_one_line(
+    case: str, words: str, snapshot: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Bandit(arms=vectors_of(9, 2), context=2).save(tmp_path / "untaught")
+    (tmp_path / "taken").write_text("")
+    args = {
+        "missing": (str(tmp_path / "nowhere"),),
+        "untaught": (str(tmp_path / "untaught"),),
+        "itself": (str(snapshot), "--out", str(snapshot)),
+        "a file": (str(snapshot), "--out", str(tmp_path / "taken")),
+    }
+
+    status = run("freeze", *args[case])
+
+    said = capsys.readouterr().err
+    assert status == 2
+    assert words in said
+    assert said.count("\n") == 1
+    assert Bandit.load(snapshot).version == 1
+
+
+def test_a_frozen_bandit_that_decides_otherwise_is_refused(
+    learned: Bandit, snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = learned.freeze()
+    other.remove_arms(range(1, 80))
+    monkeypatch.setattr(Bandit, "freeze", lambda self: other)
+
+    assert run("freeze", str(snapshot), "--out", str(tmp_path / "there")) == 2
+    assert not (tmp_path / "there").exists()
+
+
+@pytest.mark.parametrize(
+    "kind", [Dense(3), Sparse(20), Ids(4), FeaturesAndIds(Dense(2), Ids(4))], ids=repr
+)
+def test_contexts_of_any_kind_can_be_made_up(kind: Any) -> None:
+    contexts = draw_contexts(kind, 5, np.random.default_rng(0))
+
+    assert len(kind.read(contexts, what="contexts")) == 5
+
+
+def test_another_arm_that_scores_the_same_is_no_difference(learned: Bandit) -> None:
+    decision = learned.select(vectors_of(3, 4))
+
+    check_alike(decision, replace(decision, rows=decision.rows + 1))
+
+
 # -- how it ends
 
 
@@ -220,7 +325,7 @@ def test_help_works_without_torch(args: tuple[str, ...]) -> None:
     assert "fastbandit" in ended.stdout
 
 
-@pytest.mark.parametrize("args", [("demo",), ("experiment", "run"), ("tune",)])
+@pytest.mark.parametrize("args", [("demo",), ("experiment", "run"), ("freeze", "x"), ("tune",)])
 def test_a_command_that_needs_torch_says_what_to_install(args: tuple[str, ...]) -> None:
     ended = run_without_torch(*args)
 
@@ -248,10 +353,12 @@ def test_help_lists_commands_that_are_imported_only_when_run(
 ) -> None:
     assert run("--help") == 0
     printed = capsys.readouterr().out
-    assert all(f"  {name} " in printed for name in ("data", "demo", "experiment", "report", "tune"))
+    assert all(
+        f"  {name} " in printed for name in ("data", "demo", "experiment", "freeze", "report")
+    )
 
 
-@pytest.mark.parametrize("group", [cli.cli, cli.experiment])
+@pytest.mark.parametrize("group", [cli.cli, cli.experiment, cli.bench])
 def test_every_command_can_be_imported(group: cli.LazyGroup) -> None:
     for name in group.lazy:
         command = group.get_command(click.Context(group, info_name="fastbandit"), name)

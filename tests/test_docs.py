@@ -25,10 +25,17 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 TYPED = [path for path in PAGES if path.name != "results.md"]  # which a command writes
 COMMANDS = (
+    "bench batch",
+    "bench gpu",
+    "bench index",
+    "bench peers",
+    "bench select",
     "demo",
     "experiment run",
     "experiment runtime",
     "experiment scaling",
+    "freeze",
+    "plan",
     "report",
     "tune",
     "data list",

@@ -14,7 +14,7 @@ import fastbandit
 PACKAGE = Path(fastbandit.__file__).parent
 
 LAYERS = [
-    ["types", "errors", "noise", "layers", "progress"],
+    ["types", "errors", "noise", "layers", "progress", "cores"],
     ["device_noise", "features", "names"],
     ["rewards", "interfaces"],
     ["arms", "exploration", "reward", "search"],
@@ -22,9 +22,11 @@ LAYERS = [
     ["audit", "baselines", "checks", "training"],
     ["blueprint"],
     ["settings", "storage"],
-    ["presets"],
+    ["presets", "runtime"],
+    ["freezing"],
     ["bandit"],
-    ["experiments", "runtime", "serving"],
+    ["experiments", "freeze_command", "serving"],
+    ["benchmarks"],
     ["config"],
     ["cli"],
 ]
@@ -33,6 +35,7 @@ LAYERS = [
 
 WITHOUT_TORCH = [
     "fastbandit",
+    "fastbandit.arms.cells",
     "fastbandit.baselines",
     "fastbandit.experiments.datasets",
     "fastbandit.experiments.policies",
@@ -41,6 +44,8 @@ WITHOUT_TORCH = [
     "fastbandit.features",
     "fastbandit.names",
     "fastbandit.noise",
+    "fastbandit.runtime.folder",
+    "fastbandit.runtime.frozen",
 ]
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from fastbandit import Exhaustive, GeneratorSearch, GradientAscent, Greedy
+from fastbandit.arms.cells import CELL
+from fastbandit.arms.lookup import NEIGHBOURS
 from fastbandit.blueprint import (
     Blueprint,
     DropoutDoubt,
@@ -157,8 +159,9 @@ def test_the_default_recipe_keeps_within_128_scores_and_2_look_ups(
 
     slope = 2 if search.told == "draw" else 0
     heads = search.heads if search.lookups < search.heads else 0
-    most = slope + heads + search.lookups * (2 * search.steps + search.neighbours)
-    most += search.hops * search.beam * 16
+    landed = search.neighbours or search.cells * CELL
+    most = slope + heads + search.lookups * (2 * search.steps + landed)
+    most += search.hops * search.beam * NEIGHBOURS
 
     assert most <= 128
     assert search.lookups <= 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def test_every_kind_of_section_reaches_its_part(tmp_path: Path) -> None:
 
     assert plan.exploration == UpperConfidence(2.0)
     assert plan.doubt == GradientDoubt(ridge=0.5)
-    assert plan.search == GeneratorSearch(heads=4)
+    assert plan.search == replace(planned("default").search, heads=4)
     assert (plan.training.reward.rate, plan.training.generator.iterations) == (0.01, 7)
 
 
@@ -80,7 +81,7 @@ def test_a_shared_section_reaches_each_part_that_has_the_field(tmp_path: Path) -
 
     assert planned(path).exploration == ThompsonSampling(0.5)
     assert planned(path, explore="ucb").exploration == planned("default", explore="ucb").exploration
-    assert planned(path).search == GeneratorSearch(hops=3)
+    assert planned(path).search == replace(planned("default").search, hops=3)
     assert planned(path, search="ascent").search == GradientAscent(hops=3, starts=4)
 
 
@@ -88,7 +89,7 @@ def test_what_a_part_has_alone_stands_over_what_all_share(tmp_path: Path) -> Non
     path = written(tmp_path, "[search]\nhops = 3\n[search.ascent]\nhops = 5\n")
 
     assert planned(path, search="ascent").search == GradientAscent(hops=5)
-    assert planned(path).search == GeneratorSearch(hops=3)
+    assert planned(path).search == replace(planned("default").search, hops=3)
 
 
 def test_objects_stand_over_a_file(tmp_path: Path) -> None:

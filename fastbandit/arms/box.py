@@ -110,6 +110,12 @@ class Box:
         is_same = (around[:, :, None] == around[:, None]).all(-1)
         return Candidates(is_same.to(torch.uint8).argmax(-1), around)  # equal points, equal rows
 
+    def around(
+        self, points: Float[Tensor, "B M D"], cells: int, *, allowed: Bool[Tensor, "b N"] | None
+    ) -> Candidates:
+        """Give the points themselves and a few others close around, four for each cell."""
+        return self.nearest(points, 4 * cells, allowed=allowed)
+
     def _offsets(self, count: int) -> Float[Tensor, "K D"]:
         """Give `count` small steps, spread evenly around the first, which is none at all.
 
@@ -123,6 +129,9 @@ class Box:
         return (_NEAR * (2 * places - 1)).float().to(self.device)
 
     def neighbours(self, rows: Int[Tensor, "B K"]) -> None:
+        return None
+
+    def shelf(self) -> None:
         return None
 
     def few(self, allowed: Bool[Tensor, "b N"] | None, limit: int) -> None:

@@ -13,15 +13,13 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 
-from fastbandit.arms.cells import CellIndex
+from fastbandit.arms.device_cells import DeviceCells
 from fastbandit.arms.frame import Frame, aligned, frame_of
 from fastbandit.arms.ids import IdTable
-from fastbandit.arms.index import build_index, neighbour_graph, without_self
+from fastbandit.arms.lookup import Lookup
 from fastbandit.errors import EligibilityError, InputError, ShapeError
-from fastbandit.interfaces import Affine, Candidates, Index
+from fastbandit.interfaces import Affine, Candidates
 from fastbandit.types import Inputs
-
-_NEIGHBOURS = 16
 
 
 @dataclass(frozen=True)
@@ -37,9 +35,7 @@ class Catalogue:
     alive: NDArray[np.bool_]
     frame: Frame | None = None
     vectors: Float[Tensor, "N D"] | None = None
-    indexed: NDArray[np.int64] | None = None
-    index: Index | CellIndex | None = None
-    graph: Int[Tensor, "N L"] | None = None
+    lookup: Lookup | None = None
 
     @staticmethod
     def of(table: IdTable, features: Inputs) -> Catalogue:
@@ -108,19 +104,7 @@ class Catalogue:
         self, frame: Frame, vectors: Float[Tensor, "N D"], indexed: NDArray[np.int64]
     ) -> Catalogue:
         """Index the rows `indexed` by coordinates that were worked out before."""
-        index, near = _index_of(vectors[torch.from_numpy(indexed)])
-        graph = torch.full((len(vectors), near.shape[1]), -1, dtype=torch.int32)
-        graph[torch.from_numpy(indexed)] = torch.from_numpy(
-            np.where(near >= 0, indexed[near], -1).astype(np.int32)
-        )
-        return replace(
-            self,
-            frame=frame,
-            vectors=vectors,
-            indexed=indexed,
-            index=index,
-            graph=graph.to(vectors.device),
-        )
+        return replace(self, frame=frame, vectors=vectors, lookup=Lookup(vectors, indexed))
 
     # -- the role of an arm space
 
@@ -144,59 +128,26 @@ class Catalogue:
     def nearest(
         self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
     ) -> Candidates:
-        assert self.index is not None
-        assert self.indexed is not None
-        if isinstance(self.index, CellIndex):
-            return self._nearest_in_cells(self.index, points, count, allowed=allowed)
-        batch, starts, dim = points.shape
-        host = points.detach().cpu().numpy()
-        if allowed is None or len(allowed) == 1:
-            masks = [None if allowed is None else allowed[0].cpu().numpy()[self.indexed]]
-            found = [self.index.search(host.reshape(-1, dim), count, allowed=masks[0])]
-        else:
-            closed = allowed.cpu().numpy()[:, self.indexed]
-            found = [
-                self.index.search(h, count, allowed=a) for h, a in zip(host, closed, strict=True)
-            ]
-        positions = np.concatenate(found).reshape(batch, starts * count)
-        rows = torch.from_numpy(np.where(positions >= 0, self.indexed[positions], -1))
-        rows = rows.to(points.device)
+        rows = self._lookup.nearest(points, count, allowed=allowed)
         return Candidates(rows, self.at(rows))
 
-    def _nearest_in_cells(
-        self,
-        index: CellIndex,
-        points: Float[Tensor, "B M D"],
-        count: int,
-        *,
-        allowed: Bool[Tensor, "b N"] | None,
+    def around(
+        self, points: Float[Tensor, "B M D"], cells: int, *, allowed: Bool[Tensor, "b N"] | None
     ) -> Candidates:
-        indexed = self._indexed_there
-        if allowed is None:
-            found = index.search(points.flatten(0, 1), count)
-        elif len(allowed) == 1:
-            found = index.search(points.flatten(0, 1), count, allowed=allowed[0, indexed])
-        else:
-            pairs = zip(points, allowed[:, indexed], strict=True)
-            found = torch.cat([index.search(each, count, allowed=mask) for each, mask in pairs])
-        found = found.reshape(len(points), -1)
-        rows = torch.where(found >= 0, indexed[found.clamp_min(0)], -1)
+        rows = self._lookup.around(points, cells, allowed=allowed)
         return Candidates(rows, self.at(rows))
-
-    @cached_property
-    def _indexed_there(self) -> Int[Tensor, " n"]:
-        assert self.indexed is not None
-        return torch.from_numpy(self.indexed).to(self._vectors.device)
 
     def at(self, rows: Int[Tensor, "B K"]) -> Float[Tensor, "B K D"]:
         """Give the coordinates of rows (of row 0 where a place is empty)."""
         return self._vectors[rows.clamp_min(0)]
 
     def neighbours(self, rows: Int[Tensor, "B K"]) -> Candidates:
-        assert self.graph is not None
-        near = self.graph[rows.clamp_min(0)].long()  # (B, K, L)
+        near = self._lookup.graph[rows.clamp_min(0)].long()  # (B, K, L)
         near = torch.where(rows[..., None] >= 0, near, -1).flatten(1)
         return Candidates(near, self.at(near))
+
+    def shelf(self) -> DeviceCells | None:
+        return self._lookup.shelf if self._vectors.device.type == "cuda" else None
 
     def few(self, allowed: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
         if allowed is None:
@@ -229,13 +180,7 @@ class Catalogue:
         assert self.vectors is not None, "a catalogue is searched after a model embedded it"
         return self.vectors
 
-
-def _index_of(vectors: Float[Tensor, "n D"]) -> tuple[Index | CellIndex, NDArray[np.int32]]:
-    """Index vectors where they are, and give the nearest others of each."""
-    if vectors.device.type == "cpu":
-        host = vectors.numpy()
-        index = build_index(host)
-        return index, neighbour_graph(index, host, _NEIGHBOURS)
-    cells = CellIndex(vectors)
-    found = cells.search(vectors, _NEIGHBOURS + 1)
-    return cells, without_self(found.cpu().numpy(), _NEIGHBOURS)
+    @property
+    def _lookup(self) -> Lookup:
+        assert self.lookup is not None, "a catalogue is searched after a model embedded it"
+        return self.lookup

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.ids import IdTable, list_ids
+from fastbandit.arms.ids import list_ids
 from fastbandit.errors import EligibilityError, ShapeError
 from fastbandit.noise import Stream, philox
 
 _MASK_ITEMS = (bool, np.bool_, list, np.ndarray)
 
 
+class Table(Protocol):
+    """Where the rows of ids are found."""
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, id: Any) -> bool: ...
+
+    def rows(self, ids: Iterable[Any]) -> NDArray[np.int64]: ...
+
+
 def read_eligible(
-    eligible: Any, table: IdTable, *, contexts: int, alive: NDArray[np.bool_] | None = None
+    eligible: Any, table: Table, *, contexts: int, alive: NDArray[np.bool_] | None = None
 ) -> NDArray[np.bool_] | None:
     """Turn what is allowed into a mask: (B, N), or (1, N) for all contexts, or None for all arms.
 
@@ -64,7 +74,7 @@ def _draw_ranks(numbers: list[int], size: int) -> list[int]:
     return ranks
 
 
-def _read_mask(eligible: Any, table: IdTable, *, contexts: int) -> NDArray[np.bool_]:
+def _read_mask(eligible: Any, table: Table, *, contexts: int) -> NDArray[np.bool_]:
     mask = _as_mask(eligible)
     if mask is not None:
         return _check_mask(mask, arms=len(table), contexts=contexts)
@@ -107,7 +117,7 @@ def _is_group(item: Any) -> bool:
     return isinstance(item, Collection) and not isinstance(item, str | bytes)
 
 
-def _mask_of(groups: Iterable[Any], table: IdTable) -> NDArray[np.bool_]:
+def _mask_of(groups: Iterable[Any], table: Table) -> NDArray[np.bool_]:
     rows = [table.rows(group) for group in groups]
     mask = np.zeros((len(rows), len(table)), dtype=np.bool_)
     for place, allowed in enumerate(rows):

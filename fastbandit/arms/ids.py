@@ -63,6 +63,10 @@ class IdTable:
         listed = np.asarray(rows, dtype=np.int64).tolist()
         return [self._ids[row] for row in listed]
 
+    def id(self, row: int) -> Hashable:
+        """Give the id of one row."""
+        return self._ids[row]
+
     @staticmethod
     def restored(ids: list[Any]) -> IdTable:
         """Give the table that listed these ids: the last of equal ones is the one in use."""

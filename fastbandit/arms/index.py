@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_EXACT_BELOW = 4096
 _CHUNK = 4_000_000
 
 
@@ -92,29 +90,6 @@ class FaissIndex:
 def default_probes(dim: int) -> int:
     """Give how many cells to look into: enough for about .99 of the true neighbours."""
     return int(16 * max(1.0, dim / 8))
-
-
-def build_index(vectors: NDArray[np.float32]) -> ExactIndex | FaissIndex:
-    """Make the index that suits this many vectors (an exact one where faiss is missing)."""
-    if len(vectors) < _EXACT_BELOW or find_spec("faiss") is None:
-        return ExactIndex(vectors)
-    return FaissIndex(vectors)
-
-
-def neighbour_graph(
-    index: ExactIndex | FaissIndex, vectors: NDArray[np.float32], count: int
-) -> NDArray[np.int32]:
-    """Give the `count` nearest other vectors of each vector; -1 where there are too few."""
-    return without_self(index.search(vectors, count + 1), count)
-
-
-def without_self(found: NDArray[np.int64], count: int) -> NDArray[np.int32]:
-    """Leave each vector out of what was found near it (all in their order)."""
-    is_other = found != np.arange(len(found))[:, None]
-    is_other &= ~(np.cumsum(is_other, axis=1) > count)
-    order = np.argsort(~is_other, axis=1, kind="stable")[:, :count]
-    rows = np.take_along_axis(np.where(is_other, found, -1), order, axis=1)
-    return rows.astype(np.int32)
 
 
 def _smallest(distances: NDArray[np.float32], count: int) -> NDArray[np.int64]:

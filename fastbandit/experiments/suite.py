@@ -111,7 +111,7 @@ def _settings(key: Key) -> Any:
 def _play(key: Key, world: Environment, rounds: int, *, after_batch: AfterBatch) -> dict[str, Any]:
     player = _player(key, world, rounds)
     played = run(world, player, rounds=rounds, batch=key.batch, after_batch=after_batch)
-    index = getattr(getattr(getattr(player, "policy", None), "arms", None), "index", None)
+    index = getattr(getattr(getattr(player, "policy", None), "arms", None), "lookup", None)
     return {
         "earned": _by_batch(played.rewards, key.batch),
         "best": _by_batch(played.best, key.batch),

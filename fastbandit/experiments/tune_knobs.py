@@ -99,13 +99,14 @@ def _landing(plan: Blueprint) -> Iterable[Knob]:
     section = section_of(search)
     points = search.heads if isinstance(search, GeneratorSearch) else search.starts
     lookups = min(search.lookups or points, points)
-    yield _about(section, "neighbours", search.neighbours, 4)
+    landing = "neighbours" if search.neighbours else "cells"  # what of the two is in use
+    yield _about(section, landing, getattr(search, landing), 4)
     yield _up_to(section, "lookups", lookups, min(points, 2 * lookups), least=1)
     yield from _walk(section, search)
 
 
 def _walk(section: str, search: GeneratorSearch | GradientAscent) -> Iterable[Knob]:
-    yield _up_to(section, "hops", search.hops, search.hops + 1)
+    yield _up_to(section, "hops", search.hops, search.hops + 2)
     yield _up_to(section, "beam", search.beam, 2 * search.beam, least=1)
 
 

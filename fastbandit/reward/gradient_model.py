@@ -7,6 +7,9 @@ adapts (doubt and predictions use its mean); Z is worked out anew from the whole
 the current weights after each update (`gradients="current"`; "when chosen" is the printed
 rule); and Z is full while the network is small, diagonal beyond `full_below` parameters.
 
+Searches find their way by a guess of the standard deviation, a small network that learns it
+after each update, and settle the last few arms with the bound itself.
+
 For a fixed context the gradient is a linear map of something much smaller, the *arm
 features*: slopes x (arm, 1), the later layers' gradients, (arm, 1). So Z⁻¹ folds, once per
 context, into a small matrix, and one evaluation costs its square instead of the square of
@@ -16,6 +19,7 @@ all parameters.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 import torch.nn.functional as F
@@ -35,6 +39,9 @@ from fastbandit.reward.network import Folded, RewardNetwork
 from fastbandit.types import Interactions
 
 _CHUNK = 4096
+_GUESSING = 32
+_FEW_ARMS = 32
+_CHUNK_OF_PAIRS = 2**16
 _FOLDED_ON_GPU = 1024
 _FOLDED_AT_ONCE = 8  # so few stay in the processor's cache: four times as fast at 16 columns
 
@@ -45,6 +52,8 @@ class GradientReward(NeuralReward):
     information: Tensor
     inverse: Tensor
     root: Tensor
+    bonus_shift: Tensor
+    bonus_scale: Tensor
 
     def __init__(
         self,
@@ -68,6 +77,21 @@ class GradientReward(NeuralReward):
         self.register_buffer("information", start.double() * ridge)  # Z, or its diagonal
         self.register_buffer("inverse", start / ridge)
         self.register_buffer("root", start / ridge**0.5)  # root @ root.T = inverse
+        self.bonus = self._small_network(rng) if len(settings.hidden) == 1 else None
+        self.register_buffer("bonus_shift", torch.zeros(()))
+        self.register_buffer("bonus_scale", torch.zeros(()))
+
+    def _small_network(self, rng: Generator) -> RewardNetwork:
+        """Make the network that learns to guess the standard deviation."""
+        settings = self.settings
+        return RewardNetwork(
+            settings.embedding,
+            (_GUESSING,),
+            product=settings.product,
+            dropout=False,
+            leak=settings.leak,
+            rng=rng,
+        )
 
     @property
     def width(self) -> int:
@@ -93,14 +117,38 @@ class GradientReward(NeuralReward):
             self.inverse.copy_(1 / self.information)
 
     def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
-        folded = self.network.fold(contexts)
+        folded, guess = self.network.fold(contexts), self._guess(contexts, width)
         if not self.is_full:
-            bound = DiagonalBound(folded, self.network, contexts, self._weights(width))
-            return Score(bound, contexts, no_noise(contexts))
-        at_once = _FOLDED_AT_ONCE if contexts.device.type == "cpu" else _FOLDED_ON_GPU
-        parts = [self._fold_doubt(part) for part in contexts.split(at_once)]
-        doubt = torch.cat(parts) * (width**2 / self.width)
-        return Score(UpperBound(folded, self.network, doubt), contexts, no_noise(contexts))
+            diagonal = DiagonalBound(folded, self.network, contexts, self._weights(width))
+            return Score(diagonal, contexts, no_noise(contexts), guess)
+        bound = UpperBound(folded, self, contexts, width)
+        return Score(bound, contexts, no_noise(contexts), guess)
+
+    def doubts(
+        self, contexts: Float[Tensor, "B E"], arms: Float[Tensor, "B E"]
+    ) -> Float[Tensor, " B"]:
+        """Give the standard deviation of each pair's reward."""
+        gradients = self._gradients(contexts, arms)
+        if self.is_full:
+            variances = (gradients @ self.root).square().sum(1)
+        else:
+            variances = gradients.square() @ self.inverse
+        return (variances / self.width).clamp_min(1e-12).sqrt()
+
+    def _guess(self, contexts: Float[Tensor, "B E"], width: float) -> Folded | None:
+        """Fold mean + width x guessed deviation: two networks side by side are one."""
+        if self.bonus is None or not self.bonus_scale > 0:
+            return None
+        mean, more = self.network.fold(contexts), self.bonus.fold(contexts)
+        factor = width * self.bonus_scale
+        return replace(
+            mean,
+            first=torch.cat([mean.first, more.first], dim=1),
+            first_bias=torch.cat([mean.first_bias, more.first_bias], dim=1),
+            last=torch.cat([mean.last, factor * more.last], dim=1),
+            wide=mean.wide + factor * more.wide,
+            constant=mean.constant + factor * more.constant + width * self.bonus_shift,
+        )
 
     def draw(
         self, contexts: Float[Tensor, "B E"], uniforms: Float[Tensor, "B Z"], *, scale: float
@@ -139,8 +187,12 @@ class GradientReward(NeuralReward):
             parts.append(inputs)
         return torch.cat(parts, dim=-1)[:, 0]
 
-    def _fold_doubt(self, contexts: Float[Tensor, "B E"]) -> Float[Tensor, "B F F"]:
+    def fold_doubt(self, contexts: Float[Tensor, "B E"]) -> Float[Tensor, "B F F"]:
         """Fold the inverse of Z for each context, from both sides."""
+        at_once = _FOLDED_AT_ONCE if contexts.device.type == "cpu" else _FOLDED_ON_GPU
+        return torch.cat([self._fold_some(part) for part in contexts.split(at_once)])
+
+    def _fold_some(self, contexts: Float[Tensor, "B E"]) -> Float[Tensor, "B F F"]:
         half = self._fold_rows(self.inverse[None], contexts)  # (B, P, F)
         return self._fold_rows(half.transpose(1, 2), contexts)
 
@@ -165,22 +217,49 @@ class GradientReward(NeuralReward):
 
 @dataclass(frozen=True)
 class UpperBound:
-    """mean + the root of a quadratic form in the arm features, for fixed contexts."""
+    """mean + width x the root of a quadratic form in the gradient, for fixed contexts.
+
+    For many arms the form is folded once into one of the arm features; for a few that would
+    cost more than it saves.
+    """
 
     folded: Folded
-    network: RewardNetwork
-    doubt: Float[Tensor, "B F F"]
+    model: GradientReward
+    contexts: Float[Tensor, "B E"]
+    width: float
+    affine: Affine | None = None
 
     def through(self, affine: Affine) -> UpperBound:
-        half = _features_through(self.network, self.doubt, affine)
-        doubt = _features_through(self.network, half.transpose(1, 2), affine)
-        return replace(self, folded=self.folded.through(affine), doubt=doubt)
+        return replace(self, folded=self.folded.through(affine), affine=affine)
 
     def __call__(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K"]:
-        trace = trace_of(self.folded, self.network, arms)
-        features = trace.arm_features(arms, self.network)  # (B, K, F)
-        variance = (torch.bmm(features, self.doubt) * features).sum(-1)
+        if arms.shape[1] <= _FEW_ARMS:
+            return self._pair_by_pair(arms.expand(len(self.contexts), -1, -1))
+        network = self.model.network
+        trace = trace_of(self.folded, network, arms)
+        features = trace.arm_features(arms, network)  # (B, K, F)
+        variance = (torch.bmm(features, self._doubt) * features).sum(-1)
         return trace.rewards + variance.clamp_min(1e-12).sqrt()
+
+    @cached_property
+    def _doubt(self) -> Float[Tensor, "B F F"]:
+        doubt = self.model.fold_doubt(self.contexts) * (self.width**2 / self.model.width)
+        if self.affine is None:
+            return doubt
+        half = _features_through(self.model.network, doubt, self.affine)
+        return _features_through(self.model.network, half.transpose(1, 2), self.affine)
+
+    def _pair_by_pair(self, arms: Float[Tensor, "B K E"]) -> Float[Tensor, "B K"]:
+        placed = arms if self.affine is None else self.affine(arms)
+        contexts = self.contexts[:, None].expand(-1, arms.shape[1], -1).flatten(0, 1)
+        pairs = zip(
+            contexts.split(_CHUNK_OF_PAIRS),
+            placed.flatten(0, 1).split(_CHUNK_OF_PAIRS),
+            strict=True,
+        )
+        doubts = torch.cat([self.model.doubts(*pair) for pair in pairs])
+        means = self.folded(arms)
+        return means + (self.width * doubts.unflatten(0, means.shape)).clamp_min(1e-6)
 
 
 @dataclass(frozen=True)

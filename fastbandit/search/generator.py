@@ -20,9 +20,10 @@ from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
 from fastbandit.layers import linear
 from fastbandit.noise import Stream, normals
+from fastbandit.search.gpu_walk import walk, walks_on_gpu
 from fastbandit.search.gradient_ascent import best_points, climb, slope_of
 from fastbandit.search.neighbours import hop
-from fastbandit.search.ranking import Tally, fill, land
+from fastbandit.search.ranking import AT_LEAST, SETTLED, Ranked, Tally, fill, land, settle
 
 
 class ArmGenerator(nn.Module):
@@ -68,6 +69,9 @@ class ArmGenerator(nn.Module):
 class GeneratorSearch:
     """GANBandit: ask the generator, rank its heads by score, climb a little, look up, hop.
 
+    Of the `lookups` best heads, climbed for `steps`, all arms in the nearest `cells` are
+    scored (with `neighbours`: just so many arms nearest to each); then `hops` times the
+    neighbours of the `beam` best arms whose neighbours were not scored yet.
     `told` is what the generator sees beside the context: "draw" (this decision's noise and
     the slope at the centre) or "gaussian" (an unrelated z of 8 numbers, as printed).
     """
@@ -76,11 +80,12 @@ class GeneratorSearch:
     heads: int = 16
     hidden: int = 128
     lookups: int = 2
-    neighbours: int = 16
-    steps: int = 8
+    cells: int = 2
+    neighbours: int = 0
+    steps: int = 2
     step_size: float = 0.15
-    hops: int = 1
-    beam: int = 2
+    hops: int = 4
+    beam: int = 3
     told: str = "draw"
     bounded: bool = True
 
@@ -105,16 +110,33 @@ class GeneratorSearch:
                 "A generator search needs a trained generator: got none. Update the bandit "
                 "first; training makes one."
             )
-        tally = Tally(len(seeds), score.contexts.device)
-        points = self.generator(self.tell(score, arms, tally, seeds=seeds), arms)
+        tally, guess = Tally(len(seeds), score.contexts.device), score.guessed()
+        points = self.generator(self.tell(guess, arms, tally, seeds=seeds), arms)
         if self.lookups < self.heads:
-            points = best_points(score, points, self.lookups, tally)
-        points = climb(score, points, arms, tally, steps=self.steps, step_size=self.step_size)
-        near = max(self.neighbours, count)
-        ranked = land(score, arms, points, tally, neighbours=near, allowed=allowed)
+            points = best_points(guess, points, self.lookups, tally)
+        points = climb(guess, points, arms, tally, steps=self.steps, step_size=self.step_size)
+        ranked = self._from(guess, arms, points, tally, count=count, allowed=allowed)
+        return settle(score, ranked, tally, count=count).as_choice(count, tally)
+
+    def _from(
+        self,
+        score: Score,
+        arms: ArmSpace,
+        points: Float[Tensor, "B M D"],
+        tally: Tally,
+        *,
+        count: int,
+        allowed: Bool[Tensor, "b N"] | None,
+    ) -> Ranked:
+        """Land on real arms from points, and walk on from the best."""
+        cells, wanted = max(self.cells, -(-count // AT_LEAST)), max(count, SETTLED)
+        if allowed is None and not self.neighbours and walks_on_gpu(score, arms, wanted):
+            plan = {"cells": cells, "hops": self.hops, "beam": self.beam}
+            return walk(score, arms, points, tally, **plan, count=wanted)
+        near = max(self.neighbours, count) if self.neighbours else 0
+        ranked = land(score, arms, points, tally, cells=cells, neighbours=near, allowed=allowed)
         ranked = hop(score, arms, ranked, tally, hops=self.hops, beam=self.beam, allowed=allowed)
-        ranked = fill(score, arms, ranked, tally, count=count, allowed=allowed)
-        return ranked.as_choice(count, tally)
+        return fill(score, arms, ranked, tally, count=count, allowed=allowed)
 
     def tell(
         self, score: Score, arms: ArmSpace, tally: Tally, *, seeds: Seeds

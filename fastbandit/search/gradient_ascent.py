@@ -20,27 +20,29 @@ from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
 from fastbandit.noise import Stream
 from fastbandit.search.neighbours import hop
-from fastbandit.search.ranking import Tally, fill, land
+from fastbandit.search.ranking import AT_LEAST, Tally, fill, land, settle
 
 
 @dataclass(frozen=True)
 class GradientAscent:
-    """FastBandit: `starts` (R) climbs of `steps` (I), then `neighbours` (K) arms of each.
+    """FastBandit: `starts` (R) climbs of `steps` (I), then the arms in the `cells` around each.
 
     With `rule="direction"` steps shrink from `step_size` (see `climb`) to nothing;
     "printed" moves by slope x s / (s + i) with s = `step_size`. A climb that has reached a
     score above `enough` (τ, in the model's own units) stands still. Of the end points the
-    `lookups` best by score are looked up (all of them when None); `hops` x `beam` then walk
-    the neighbour graph.
+    `lookups` best by score are looked up (all of them when None), each by its nearest `cells`
+    or, as printed, by just so many `neighbours` (K); `hops` x `beam` then walk the neighbour
+    graph.
     """
 
     starts: int = 10
     steps: int = 30
     step_size: float = 0.25
     enough: float | None = None
-    neighbours: int = 8
+    cells: int = 1
+    neighbours: int = 0
     lookups: int | None = None
-    hops: int = 2
+    hops: int = 4
     beam: int = 4
     rule: str = "direction"
 
@@ -59,18 +61,25 @@ class GradientAscent:
         seeds: Seeds,
         allowed: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
-        tally = Tally(len(seeds), score.contexts.device)
-        points = self._climb(score, start_points(arms, self.starts, seeds), arms, tally)
+        tally, guess = Tally(len(seeds), score.contexts.device), score.guessed()
+        points = self._climb(guess, start_points(arms, self.starts, seeds), arms, tally)
         with torch.no_grad():
             if self.lookups is not None and self.lookups < self.starts:
-                points = best_points(score, points, self.lookups, tally)
-            near = max(self.neighbours, count)
-            ranked = land(score, arms, points, tally, neighbours=near, allowed=allowed)
-            ranked = hop(
-                score, arms, ranked, tally, hops=self.hops, beam=self.beam, allowed=allowed
+                points = best_points(guess, points, self.lookups, tally)
+            ranked = land(
+                guess,
+                arms,
+                points,
+                tally,
+                cells=max(self.cells, -(-count // AT_LEAST)),
+                neighbours=max(self.neighbours, count) if self.neighbours else 0,
+                allowed=allowed,
             )
-            ranked = fill(score, arms, ranked, tally, count=count, allowed=allowed)
-            return ranked.as_choice(count, tally)
+            ranked = hop(
+                guess, arms, ranked, tally, hops=self.hops, beam=self.beam, allowed=allowed
+            )
+            ranked = fill(guess, arms, ranked, tally, count=count, allowed=allowed)
+            return settle(score, ranked, tally, count=count).as_choice(count, tally)
 
     def _climb(
         self, score: Score, points: Float[Tensor, "B M D"], arms: ArmSpace, tally: Tally

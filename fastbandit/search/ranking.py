@@ -13,6 +13,10 @@ from fastbandit.interfaces import ArmSpace, Candidates, Choice, Score
 NOTHING = float("-inf")
 FEW = 1024
 """So few allowed arms are all scored, whatever the search."""
+SETTLED = 8
+"""So many arms that look best by a guess are scored in earnest."""
+AT_LEAST = 16
+"""A cell of a large catalogue holds more arms than that."""
 
 
 @dataclass
@@ -87,14 +91,19 @@ def land(
     points: Float[Tensor, "B M D"],
     tally: Tally,
     *,
+    cells: int,
     neighbours: int,
     allowed: Bool[Tensor, "b N"] | None,
 ) -> Ranked:
     """Look up the real arms near some points and score them.
 
-    Contexts that are allowed only a few arms have all of those scored as well.
+    These are all in the nearest `cells` of each point, or just so many `neighbours` of it
+    (where not 0). Contexts that are allowed only a few arms have all of those scored as well.
     """
-    candidates = arms.nearest(points, neighbours, allowed=allowed)
+    if neighbours:
+        candidates = arms.nearest(points, neighbours, allowed=allowed)
+    else:
+        candidates = arms.around(points, cells, allowed=allowed)
     tally.lookups += points.shape[1]
     few = arms.few(allowed, FEW)
     if few is not None:
@@ -103,6 +112,16 @@ def land(
             torch.cat([candidates.points, few.points.expand(len(points), -1, -1)], dim=1),
         )
     return rank(score, candidates, tally, allowed=allowed)
+
+
+def settle(score: Score, ranked: Ranked, tally: Tally, *, count: int) -> Ranked:
+    """Keep the best few by a guess, with the scores themselves; or all, if there was no guess."""
+    if score.guess is None:
+        return ranked
+    few = ranked.best(max(SETTLED, count))
+    tally.evaluated(few.rows)
+    scores = score(few.points)
+    return Ranked(few.rows, few.points, torch.where(few.scores > NOTHING, scores, NOTHING))
 
 
 def fill(

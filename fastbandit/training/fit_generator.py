@@ -138,13 +138,21 @@ def draw_score(
     rng: Generator,
 ) -> tuple[Score, Seeds]:
     """Draw contexts near those of the history, and a posterior draw for each."""
-    rows = torch.randint(len(embedded), (3, count), generator=rng)
-    share = settings.jitter * torch.rand(count, 1, generator=rng)
-    one, two, three = embedded[rows.to(embedded.device)]
-    contexts = one + share.to(embedded.device) * (two - three)
+    contexts = contexts_near(embedded, count, settings.jitter, rng=rng)
     words = torch.randint(2**62, (count,), generator=rng)
     seeds = words.numpy().astype(np.uint64)
-    return exploration.score(model, contexts, seeds=seeds).through(arms.place), seeds
+    score = exploration.score(model, contexts, seeds=seeds).guessed()
+    return score.through(arms.place), seeds
+
+
+def contexts_near(
+    embedded: Float[Tensor, "n E"], count: int, jitter: float, *, rng: Generator
+) -> Float[Tensor, "B E"]:
+    """Draw contexts near some: one of them, and a share of the way between two others."""
+    rows = torch.randint(len(embedded), (3, count), generator=rng)
+    share = jitter * torch.rand(count, 1, generator=rng)
+    one, two, three = embedded[rows.to(embedded.device)]
+    return one + share.to(embedded.device) * (two - three)
 
 
 @torch.no_grad()

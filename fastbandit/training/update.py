@@ -14,8 +14,11 @@ from fastbandit.arms.catalogue import Catalogue
 from fastbandit.interfaces import RewardModel
 from fastbandit.policy import Arms, Policy
 from fastbandit.progress import Progress, silent
+from fastbandit.reward.gradient_model import GradientReward
+from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.training.fit_generator import GeneratorFit, fit_generator
+from fastbandit.training.fit_guess import fit_guess
 from fastbandit.training.fit_reward import RewardFit, fit_reward
 from fastbandit.types import Interactions
 
@@ -50,6 +53,8 @@ def update(
     model.requires_grad_(False)
     arms = embed(policy.arms, model)
     search = policy.search
+    if isinstance(model, GradientReward) and not isinstance(search, Exhaustive):
+        fit_guess(model, arms, history.contexts, rng=rng)
     if isinstance(search, GeneratorSearch):
         search = fit_generator(
             search,

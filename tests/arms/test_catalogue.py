@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from fakes import catalogue_of, vectors_of
+from fakes import BowlReward, catalogue_of, seeds_of, vectors_of
 
+from fastbandit import Exhaustive
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import DuplicateArmError, EligibilityError, ShapeError
@@ -54,6 +55,38 @@ def test_a_new_embedding_no_longer_indexes_removed_arms() -> None:
     assert near.max() == 59
     assert not ((near >= 0) & (near < 5)).any()
     assert beside[beside >= 0].min() >= 5
+
+
+def test_arms_around_a_point_stand_where_they_are() -> None:
+    arms = catalogue_of(vectors_of(500, 3))
+
+    around = arms.around(arms.all().points[:, :4], 2, allowed=None)
+
+    is_arm = around.rows >= 0
+    assert torch.equal(around.points[is_arm], arms.all().points[0, around.rows[is_arm]])
+
+
+def test_a_removed_arm_is_kept_out_by_the_mask_alone() -> None:
+    arms = catalogue_of(VECTORS).remove([3])
+    points = arms.all().points[:, 3:4]
+
+    plain = arms.around(points, 2, allowed=None).rows
+    masked = arms.around(points, 2, allowed=torch.from_numpy(arms.alive)[None]).rows
+
+    assert set(plain[0].tolist()) == {*range(60), -1}
+    assert set(masked[0].tolist()) == {*range(3), *range(4, 60)}
+
+
+def test_no_index_is_built_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+    monkeypatch.setattr("fastbandit.arms.lookup.build_cells", built.append)
+    contexts = torch.from_numpy(vectors_of(2, 3, seed=1))
+
+    arms = catalogue_of(VECTORS)
+    score = BowlReward(3).mean(contexts).through(arms.place)
+    Exhaustive().best(score, arms, count=1, seeds=seeds_of(2))
+
+    assert built == []
 
 
 def test_samples_are_arms_that_can_be_chosen() -> None:

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 from fakes import vectors_of
 
-from fastbandit.arms.index import (
-    ExactIndex,
-    FaissIndex,
-    build_index,
-    default_probes,
-    neighbour_graph,
-)
+from fastbandit.arms.index import ExactIndex, FaissIndex, default_probes
 
 
 def brute_force(
@@ -69,42 +63,3 @@ def test_the_same_vectors_make_the_same_index() -> None:
 
 def test_probes_grow_with_the_dimension() -> None:
     assert [default_probes(dim) for dim in (2, 8, 16, 32)] == [16, 16, 32, 64]
-
-
-def test_few_vectors_are_measured_exactly_and_many_are_not() -> None:
-    assert isinstance(build_index(vectors_of(100, 3)), ExactIndex)
-    assert isinstance(build_index(vectors_of(5_000, 3)), FaissIndex)
-
-
-def test_the_neighbour_graph_is_that_of_brute_force() -> None:
-    vectors = vectors_of(300, 3)
-
-    graph = neighbour_graph(ExactIndex(vectors), vectors, 5)
-
-    assert (graph == brute_force(vectors, vectors, 6)[:, 1:]).all()
-
-
-def test_the_neighbour_graph_of_a_large_catalogue_is_nearly_that_of_brute_force() -> None:
-    vectors = vectors_of(5_000, 4)
-
-    graph = neighbour_graph(FaissIndex(vectors), vectors, 8)[:200]
-
-    assert recall(graph, brute_force(vectors, vectors[:200], 9)[:, 1:]) > 0.98
-
-
-def test_no_vector_is_its_own_neighbour_even_among_equals() -> None:
-    vectors = np.repeat(vectors_of(3, 2), 10, axis=0)
-
-    graph = neighbour_graph(ExactIndex(vectors), vectors, 5)
-
-    assert (graph != np.arange(30)[:, None]).all()
-    assert all(len(set(row)) == 5 for row in graph.tolist())
-
-
-@pytest.mark.parametrize("count", [1, 2, 4])
-def test_too_few_vectors_leave_empty_places_in_the_graph(count: int) -> None:
-    vectors = vectors_of(count, 2)
-
-    graph = neighbour_graph(ExactIndex(vectors), vectors, 5)
-
-    assert ((graph >= 0).sum(1) == count - 1).all()

@@ -192,8 +192,13 @@ def test_arm_spaces(space: str, rng: Generator) -> None:
     check_arm_space(SPACES[space](), rng=rng)
 
 
-def test_a_large_catalogue_is_an_arm_space(rng: Generator) -> None:
-    check_arm_space(catalogue_of(vectors_of(5_000, DIM)), rng=rng)
+@pytest.mark.parametrize("count", [1, 17, 5_000, 20_000])
+def test_a_catalogue_of_any_size_is_an_arm_space(count: int, rng: Generator) -> None:
+    check_arm_space(catalogue_of(vectors_of(count, DIM)), rng=rng)
+
+
+def test_a_catalogue_of_equal_arms_is_an_arm_space(rng: Generator) -> None:
+    check_arm_space(catalogue_of(np.repeat(vectors_of(5, DIM), 60, axis=0)), rng=rng)
 
 
 @pytest.mark.parametrize(
@@ -202,9 +207,9 @@ def test_a_large_catalogue_is_an_arm_space(rng: Generator) -> None:
         (ExactIndex, 1),
         (ExactIndex, 30),
         (ExactIndex, 3_000),
-        pytest.param(FaissIndex, 1),
+        (FaissIndex, 1),
         (FaissIndex, 30),
-        pytest.param(FaissIndex, 3_000),
+        (FaissIndex, 3_000),
     ],
 )
 def test_indexes(make: type[Any], count: int, numbers: np.random.Generator) -> None:

@@ -245,6 +245,16 @@ def test_every_range_holds_what_there_is(policy: str, base: str, stage: int) -> 
         Settings(sections={knob.section: {knob.field: knob.current}})
 
 
+@pytest.mark.parametrize(("base", "field"), [("default", "cells"), ("paper", "neighbours")])
+@pytest.mark.parametrize("policy", ["FastBandit TS", "GANBandit TS"])
+def test_the_last_stage_turns_what_the_search_looks_up_by(
+    policy: str, base: str, field: str
+) -> None:
+    fields = [knob.field for knob in knobs_of(4, bench(policy).plan(Settings(base)))]
+
+    assert fields == [field, "lookups", "hops", "beam"]
+
+
 @pytest.mark.parametrize(("evaluations", "is_within"), [(128, True), (129, False)])
 def test_more_evaluations_than_the_budget_are_worse_than_any_quality(
     monkeypatch: pytest.MonkeyPatch, evaluations: float, is_within: bool

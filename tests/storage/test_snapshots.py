@@ -16,7 +16,7 @@ import fastbandit
 from fastbandit import Bandit, Box, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.features import Dense
-from fastbandit.storage.snapshots import _seal
+from fastbandit.storage.sealed import seal
 
 pytestmark = pytest.mark.usefixtures("little_training")
 
@@ -83,7 +83,7 @@ def edit(folder: Path, *, sealed: bool = True, **changes: Any) -> None:
     manifest = {**json.loads(path.read_text()), **changes}
     if sealed:
         del manifest["sha256"]
-        manifest["sha256"] = _seal(manifest)
+        manifest["sha256"] = seal(manifest)
     path.write_text(json.dumps(manifest))
 
 

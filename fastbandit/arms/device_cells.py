@@ -1,0 +1,73 @@
+"""The same cells in the memory of a GPU: the rows that the compiled look-up finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fastbandit.arms.cells import CELL, GROUPS, Cells, Places, group_count, unblocked
+
+_AT_ONCE = 2**27  # numbers held while points are looked up
+
+
+class DeviceCells:
+    """Vectors in the order of their cells, centres and neighbours of each place, on a device.
+
+    `order` gives the row of each place: of the vectors the cells were built from, or of
+    `rows`, if those are some of more.
+    """
+
+    def __init__(
+        self,
+        cells: Cells,
+        device: torch.device,
+        *,
+        rows: NDArray[np.int64] | None = None,
+        graph: Places | None = None,
+    ) -> None:
+        dim = cells.vectors.shape[1]
+        order = cells.order if rows is None else rows[cells.order]
+        groups = unblocked(cells.groups, group_count(cells.count), dim)
+        near = np.empty((len(cells), 0), np.int32) if graph is None else graph
+        self.order = torch.from_numpy(order).to(device, torch.int64)
+        self.centres = torch.from_numpy(unblocked(cells.centres, cells.count, dim)).to(device)
+        self.groups = torch.from_numpy(groups).to(device)
+        self.vectors = torch.from_numpy(cells.vectors).to(device)
+        self.graph = torch.from_numpy(near).to(device)
+
+    def in_cells(self, points: Float[Tensor, "Q D"], cells: int) -> Int[Tensor, "Q K"]:
+        """Give the rows in the nearest cells of each point, -1 where a place is empty."""
+        count, total = len(self.order), len(self.centres)
+        near = self.nearest(points, min(cells, total))
+        first, last = near * count // total, (near + 1) * count // total
+        places = first[..., None] + torch.arange(CELL, device=near.device)
+        rows = torch.where(places < last[..., None], self.order[places.clamp_max(count - 1)], -1)
+        return rows.flatten(1)
+
+    def nearest(self, points: Float[Tensor, "Q D"], cells: int) -> Int[Tensor, "Q C"]:
+        """Give the nearest cells of each point, nearest first."""
+        size = len(self.centres) // len(self.groups)
+        is_flat = len(self.groups) == 1 or cells > GROUPS * size
+        held = len(self.centres) if is_flat else GROUPS * size * self.centres.shape[1]
+        step = max(1, _AT_ONCE // held)
+        find = self._among_all if is_flat else self._among_groups
+        return torch.cat([find(part, cells) for part in points.split(step)])
+
+    def _among_all(self, points: Float[Tensor, "Q D"], cells: int) -> Int[Tensor, "Q C"]:
+        return _distances(points, self.centres).topk(cells, largest=False).indices
+
+    def _among_groups(self, points: Float[Tensor, "Q D"], cells: int) -> Int[Tensor, "Q C"]:
+        size = len(self.centres) // len(self.groups)
+        groups = _distances(points, self.groups).topk(GROUPS, largest=False).indices
+        some = groups[..., None] * size + torch.arange(size, device=groups.device)  # (Q, G, S)
+        some = some.flatten(1)
+        distances = (self.centres[some] - points[:, None]).square().sum(-1)
+        return some.gather(1, distances.topk(cells, largest=False).indices)
+
+
+def _distances(points: Float[Tensor, "Q D"], vectors: Float[Tensor, "C D"]) -> Tensor:
+    """Give squared distances, less each point's own square: enough to compare."""
+    return torch.addmm(vectors.square().sum(1), points, vectors.T, alpha=-2.0)

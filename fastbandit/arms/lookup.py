@@ -1,0 +1,118 @@
+"""Arms near points and beside arms, found where the arms are: compiled, or on a GPU."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fastbandit.arms.cells import CELL, LANES, Cells, Places, build_cells
+from fastbandit.arms.device_cells import DeviceCells
+
+NEIGHBOURS = 16
+_PROBES_PER_COLUMN = 4
+_AT_ONCE = 2**22  # distances measured at a time
+
+
+class Lookup:
+    """An index of some rows of vectors, and their neighbour graph; both built when needed."""
+
+    def __init__(self, vectors: Float[Tensor, "N D"], rows: NDArray[np.int64]) -> None:
+        self.vectors, self.rows = vectors, rows
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The cells, on the CPU; their rows are positions in `rows`."""
+        return build_cells(self.vectors[torch.from_numpy(self.rows)].cpu().numpy())
+
+    @cached_property
+    def near(self) -> Places:
+        """The places beside each place of the cells."""
+        return self.cells.graph(NEIGHBOURS)
+
+    @cached_property
+    def graph(self) -> Int[Tensor, "N L"]:
+        """The rows beside each row, -1 where there are too few."""
+        near, there = self.near, self.rows[self.cells.order]
+        graph = np.full((len(self.vectors), NEIGHBOURS), -1, dtype=np.int32)
+        graph[there] = np.where(near >= 0, there[near], -1)
+        return torch.from_numpy(graph).to(self.vectors.device)
+
+    def around(
+        self, points: Float[Tensor, "B M D"], cells: int, *, allowed: Bool[Tensor, "b N"] | None
+    ) -> Int[Tensor, "B K"]:
+        """Give the rows in the nearest cells of each point, -1 where a place is empty.
+
+        The fewer rows are allowed, the more cells are looked into.
+        """
+        if allowed is None:
+            return self._in_cells(points, cells)
+        masks = allowed.expand(len(points), -1)
+        found = [self._open_around(p[None], cells, m) for p, m in zip(points, masks, strict=True)]
+        width = max(1, *(rows.shape[1] for rows in found))
+        pad = torch.nn.functional.pad
+        return torch.cat([pad(rows, (0, width - rows.shape[1]), value=-1) for rows in found])
+
+    def nearest(
+        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
+    ) -> Int[Tensor, "B K"]:
+        """Give the `count` nearest allowed rows to each point, nearest first, then -1."""
+        if allowed is not None:
+            masks = allowed.expand(len(points), -1)
+            found = [self._measured(p, m, count) for p, m in zip(points, masks, strict=True)]
+            return torch.stack(found).flatten(1)
+        wanted = max(_PROBES_PER_COLUMN * points.shape[2], -(-2 * count // CELL))
+        flat = points.flatten(0, 1)[:, None]  # each point by itself
+        step = max(1, _AT_ONCE // (wanted * CELL))
+        parts = [self._closest(p, self._in_cells(p, wanted), count) for p in flat.split(step)]
+        return torch.cat(parts).reshape(len(points), -1)
+
+    def _measured(
+        self, points: Float[Tensor, "M D"], mask: Bool[Tensor, " N"], count: int
+    ) -> Int[Tensor, "M K"]:
+        """Measure the distance to every allowed row: exact."""
+        rows = self._there[mask[self._there]]
+        return self._closest(points[:, None], rows.expand(len(points), -1), count)
+
+    def _closest(
+        self, points: Float[Tensor, "Q 1 D"], rows: Int[Tensor, "Q K"], count: int
+    ) -> Int[Tensor, "Q k"]:
+        gaps = (self.vectors[rows.clamp_min(0)] - points).square().sum(-1)
+        gaps = gaps.masked_fill(rows < 0, float("inf"))
+        kept = min(count, rows.shape[1])
+        order = gaps.topk(kept, dim=1, largest=False).indices
+        return torch.nn.functional.pad(rows.gather(1, order), (0, count - kept), value=-1)
+
+    def _open_around(
+        self, points: Float[Tensor, "1 M D"], cells: int, mask: Bool[Tensor, " N"]
+    ) -> Int[Tensor, "1 K"]:
+        open_count = int(mask.sum())
+        least = min(open_count, cells * LANES)
+        wanted = cells * max(1, len(self.rows) // max(1, open_count))
+        while True:
+            rows = self._in_cells(points, wanted)
+            rows = rows[(rows >= 0) & mask[rows.clamp_min(0)]].unique()[None]
+            if wanted >= self.cells.count or rows.shape[1] >= least:
+                return rows
+            wanted *= 4
+
+    def _in_cells(self, points: Float[Tensor, "B M D"], cells: int) -> Int[Tensor, "B K"]:
+        flat = points.flatten(0, 1)
+        if points.device.type != "cpu":
+            return self.shelf.in_cells(flat, cells).reshape(len(points), -1)
+        found = torch.from_numpy(self.cells.in_cells(flat.numpy(), cells))
+        rows = torch.where(found >= 0, self._there[found.clamp_min(0)], -1)
+        return rows.reshape(len(points), -1)
+
+    @cached_property
+    def shelf(self) -> DeviceCells:
+        """The cells on the device of the vectors."""
+        return DeviceCells(self.cells, self.vectors.device, rows=self.rows, graph=self.near)
+
+    @cached_property
+    def _there(self) -> Int[Tensor, " n"]:
+        return torch.from_numpy(self.rows).to(self.vectors.device)

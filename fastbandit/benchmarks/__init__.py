@@ -1,0 +1,1 @@
+"""How fast decisions are: ours over the number of arms, and beside those of others."""

@@ -1,0 +1,230 @@
+"""What is timed: a bandit that learned in a synthetic world, its exact twin, and a yardstick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fastbandit.arms.catalogue import Catalogue
+from fastbandit.arms.ids import IdTable
+from fastbandit.arms.lookup import NEIGHBOURS
+from fastbandit.bandit import Bandit
+from fastbandit.benchmarks.wording import Tick
+from fastbandit.blueprint import Blueprint
+from fastbandit.experiments.synthetic import Synthetic
+from fastbandit.experiments.timing import Task
+from fastbandit.features import Dense
+from fastbandit.freezing import freeze
+from fastbandit.interfaces import RewardModel, Search
+from fastbandit.noise import decision_seeds
+from fastbandit.policy import Policy
+from fastbandit.presets import blueprint
+from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.search.exhaustive import Exhaustive
+from fastbandit.search.generator import ArmGenerator, GeneratorSearch
+from fastbandit.settings import Settings
+from fastbandit.types import Inputs
+
+Floats = NDArray[np.float32]
+Seeds = NDArray[np.uint64]
+
+ROUNDS = 2_500
+UPDATES = 2
+_SAMPLE = 1_000  # arms whose mean score stands for that of all
+_TINY = 1e-9
+
+
+def silently(doing: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The size of a world and of the network that learns it; `hidden` None is the preset's."""
+
+    arms: int
+    dim: int = 8
+    hidden: int | None = None
+    explore: str = "ts"
+    rounds: int = ROUNDS
+    device: str = "cpu"
+
+    @property
+    def settings(self) -> Settings:
+        """The default preset, with this many hidden units."""
+        return Settings(sections={"network": {"hidden": (self.hidden,)}} if self.hidden else {})
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A bandit that learned, and contexts it has not seen."""
+
+    setup: Setup
+    bandit: Bandit
+    contexts: Floats
+
+    @property
+    def policy(self) -> Policy:
+        return self.bandit.policy
+
+    @property
+    def exhaustive(self) -> Policy:
+        """The same policy with the exhaustive search."""
+        return replace(self.policy, search=Exhaustive())
+
+    @property
+    def hidden(self) -> int:
+        return self.bandit.blueprint.network.hidden[0]
+
+    def frozen(self, search: Search | None = None) -> FrozenBandit:
+        """Freeze the policy, with another search where one is given."""
+        policy = self.policy if search is None else replace(self.policy, search=search)
+        return freeze(self.bandit.blueprint, policy, self.bandit.version, 0)
+
+    def inputs(self, count: int) -> tuple[Inputs, Seeds]:
+        """Give some contexts, over and over where they are few, and a seed for each."""
+        rows = np.arange(count) % len(self.contexts)
+        return Inputs(dense=self.contexts[rows]), decision_seeds(0, 0, count)
+
+
+def contest_of(setup: Setup, *, contexts: int, tick: Tick = silently) -> Contest:
+    """Let a default bandit learn twice: from random choices, then from its own."""
+    tick("drawing arms")
+    world = Synthetic("h3", setup.dim, setup.arms)
+    bandit = Bandit(
+        arms=world.arms,
+        context=setup.dim,
+        reward="real",
+        explore=setup.explore,
+        preset=setup.settings,
+        device=setup.device,
+        progress=False,
+    )
+    for number in range(UPDATES):
+        tick(f"learning ({number + 1} of {UPDATES})")
+        first = number * setup.rounds
+        asked = world.contexts(first, setup.rounds)
+        decision = bandit.select(asked)
+        rewards = world.observed(first, decision.rows[:, 0])
+        bandit.update(contexts=asked, arms=decision.arms, rewards=rewards)
+    return Contest(setup, bandit, world.contexts(UPDATES * setup.rounds, contexts))
+
+
+def searching(policy: Policy, inputs: Inputs, seeds: Seeds) -> Task:
+    """Make the task of deciding for a batch in torch."""
+    return lambda number: policy.select(inputs, seeds=seeds)
+
+
+# -- quality
+
+
+@dataclass(frozen=True, eq=False)
+class Yardstick:
+    """For some contexts and draws: the score of the best arm, and that of an average one."""
+
+    contexts: Floats
+    seeds: Seeds
+    best: Floats
+    mean: Floats
+
+    def quality(self, scores: Any) -> float:
+        """Give q of choices with these scores: 1 for the best arm, 0 for any."""
+        above, room = np.asarray(scores) - self.mean, self.best - self.mean
+        # Where all arms score the same, any choice is the best one.
+        each = np.where(room > _TINY, above / np.maximum(room, _TINY), 1.0)
+        return float(each.mean())
+
+
+def yardstick_of(contest: Contest, count: int) -> Yardstick:
+    """Score all arms for some contexts: compiled, or in torch where that cannot be frozen."""
+    if contest.setup.explore == "ucb":
+        return _torch_yardstick(contest, count)
+    exact, contexts = contest.frozen(Exhaustive()), contest.contexts[:count]
+    seeds, size = decision_seeds(0, 0, count), min(_SAMPLE, len(exact))
+    sample = np.random.default_rng(0).choice(len(exact), size, replace=False).tolist()
+    best = exact.select(contexts, seeds=seeds).scores[:, 0]
+    some = exact.select(contexts, seeds=seeds, k=size, eligible=sample).scores
+    return Yardstick(contexts, seeds, best, some.mean(1))
+
+
+@torch.no_grad()
+def _torch_yardstick(contest: Contest, count: int) -> Yardstick:
+    policy, (inputs, seeds) = contest.exhaustive, contest.inputs(count)
+    best = policy.select(inputs, seeds=seeds).scores[:, 0]
+    sample = policy.arms.sample(_SAMPLE, rng=torch.Generator().manual_seed(0))
+    mean = policy.score(inputs, seeds=seeds)(sample.points).mean(1)
+    numbers = (policy.model.in_rewards(part).numpy() for part in (best, mean))
+    return Yardstick(contest.contexts[:count], seeds, *numbers)
+
+
+# -- without learning
+
+
+@dataclass(frozen=True)
+class Untrained:
+    """A policy of the default shapes that learned nothing: it decides as fast as any."""
+
+    plan: Blueprint
+    policy: Policy
+
+    @property
+    def search(self) -> GeneratorSearch:
+        """The default search, with a generator that knows nothing."""
+        assert isinstance(self.policy.search, GeneratorSearch)
+        return self.policy.search
+
+    def frozen(self, search: Search) -> FrozenBandit:
+        """Freeze the policy with a search."""
+        return freeze(self.plan, replace(self.policy, search=search), 1, 0)
+
+
+def untrained(arms: int, dim: int, *, hidden: int | None) -> Untrained:
+    """Make a policy over random arms.
+
+    Any arms stand for an arm's neighbours: far apart in memory, they are no quicker to walk
+    than the true ones, and take no time to find.
+    """
+    setup, search = Setup(arms, dim, hidden), GeneratorSearch()
+    plan = blueprint(
+        context=Dense(dim),
+        arm=Dense(dim),
+        reward="real",
+        explore=setup.explore,
+        search=search,
+        preset=setup.settings,
+        doubt="auto",
+        seed=0,
+    )
+    model = plan.model(device="cpu")
+    policy = Policy(model, plan.exploration, search, random_catalogue(arms, dim, model))
+    zeros = Inputs(dense=np.zeros((1, dim), np.float32))
+    with torch.no_grad():
+        score = policy.score(zeros, seeds=np.zeros(1, dtype=np.uint64))
+    inputs = search.inputs(score.contexts.shape[1], score.noise.shape[1], policy.arms.dim)
+    generator = ArmGenerator(
+        inputs,
+        policy.arms.dim,
+        heads=search.heads,
+        hidden=search.hidden,
+        bounded=search.bounded,
+        rng=torch.Generator().manual_seed(0),
+    )
+    search = replace(search, generator=generator.requires_grad_(False))
+    return Untrained(plan, replace(policy, search=search))
+
+
+def random_catalogue(arms: int, dim: int, model: RewardModel) -> Catalogue:
+    """Give arms spread like a Gaussian cloud, with random neighbours, as a model sees them."""
+    rng = np.random.default_rng(0)
+    features = Inputs(dense=rng.standard_normal((arms, dim), dtype=np.float32))
+    model.meet(features)
+    with torch.no_grad():
+        catalogue = Catalogue.of(IdTable(count=arms), features).embedded_by(model.embed_arms)
+    assert catalogue.lookup is not None
+    anywhere = rng.integers(arms, size=(arms, NEIGHBOURS), dtype=np.int32)
+    catalogue.lookup.graph = torch.from_numpy(anywhere)
+    return catalogue

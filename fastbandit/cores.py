@@ -1,0 +1,28 @@
+"""How work is spread over the processor's cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+
+def cores() -> int:
+    """Tell how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_parts(count: int, work: Callable[[int, int], object], *, threads: int | None = None) -> None:
+    """Do work on even parts of range(count), told where each begins and ends, on all cores.
+
+    Work should let go of Python's lock. Parts are smaller than a core's share, so that cores
+    end together.
+    """
+    threads = max(1, min(threads or cores(), count))
+    parts = 4 * threads if threads > 1 else 1
+    ends = [count * part // parts for part in range(parts + 1)]
+    if threads == 1:
+        work(0, count)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, ends[:-1], ends[1:]))

@@ -1,0 +1,348 @@
+"""From a policy of torch to plain arrays, or the reason why that cannot be."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fastbandit.arms.box import Box
+from fastbandit.arms.catalogue import Catalogue
+from fastbandit.blueprint import Blueprint
+from fastbandit.errors import SettingError
+from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
+from fastbandit.features import Features
+from fastbandit.interfaces import Exploration, Search
+from fastbandit.policy import Policy
+from fastbandit.reward.dropout_model import DropoutReward
+from fastbandit.reward.encoders import (
+    DenseEncoder,
+    Encoder,
+    FeaturesAndIdsEncoder,
+    IdEncoder,
+    SparseEncoder,
+)
+from fastbandit.reward.gradient_model import GradientReward
+from fastbandit.reward.last_layer_model import LastLayerReward
+from fastbandit.reward.model import NeuralReward
+from fastbandit.reward.network import RewardNetwork
+from fastbandit.runtime.encodings import Encoding
+from fastbandit.runtime.fold import BOUND, DROPOUT, LAST_LAYER, MEAN
+from fastbandit.runtime.frozen import FrozenBandit, Words
+from fastbandit.runtime.kernel import ASCENT, EXHAUSTIVE, GENERATOR
+from fastbandit.runtime.live import Live
+from fastbandit.runtime.parts import FrozenArms, FrozenModel, still
+from fastbandit.search.exhaustive import Exhaustive
+from fastbandit.search.generator import ArmGenerator, GeneratorSearch
+from fastbandit.search.gradient_ascent import GradientAscent
+
+_SURE = 17.0  # a sigmoid beyond this is 0 or 1 in float32
+_ROWS = 4  # compiled layers read so many inputs at a time
+_COLUMNS = 8
+_NEVER = float("inf")
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """What a search is told: its kind, whole numbers, and the length of a first step."""
+
+    kind: int
+    starts: int = 0
+    lookups: int = 0
+    cells: int = 0
+    hops: int = 0
+    beam: int = 0
+    steps: int = 0
+    step_size: float = 0.0
+    enough: float = _NEVER
+    generator: ArmGenerator | None = None
+
+
+def freeze(
+    plan: Blueprint, policy: Policy, version: int, decisions: int, *, keep_as: str = "float32"
+) -> FrozenBandit:
+    """Freeze a policy, built after a plan, that decided so often."""
+    model, catalogue = policy.model, catalogue_of(policy)
+    frozen_model, arms = freeze_model(policy), freeze_arms(policy, keep_as=keep_as)
+    assert isinstance(model, NeuralReward)
+    assert catalogue.frame is not None
+    words = Words(
+        context=freeze_encoding(plan.context, model.context_encoder, what="contexts"),
+        arm=freeze_encoding(plan.arm, model.arm_encoder, what="arms"),
+        inverse=_frozen(catalogue.frame.inverse),
+        centre=_frozen(catalogue.frame.place.centre),
+        reward=plan.reward,
+        reward_shift=float(model.reward_shift),
+        reward_scale=float(model.reward_scale),
+        seed=plan.seed,
+        version=version,
+    )
+    alive = catalogue.alive
+    is_gone = not bool(alive[arms.order].all())
+    live = Live(
+        arms,
+        catalogue.table,
+        still(np.empty((0, catalogue.dim), np.float32)),
+        len(alive),
+        still(alive) if is_gone else None,
+    )
+    return FrozenBandit(frozen_model, live, words, decisions=decisions)
+
+
+def freeze_arms(policy: Policy, *, keep_as: str = "float32") -> FrozenArms:
+    """Freeze the arms in the order of their cells, with their neighbour graph."""
+    lookup = catalogue_of(policy).lookup
+    assert lookup is not None, "a catalogue is frozen after a model embedded it"
+    return FrozenArms.of(lookup.cells, lookup.rows, lookup.near, keep_as=keep_as)
+
+
+def freeze_model(policy: Policy) -> FrozenModel:
+    """Freeze encoder, network, doubt and search into arrays."""
+    model, arms = copy.deepcopy(policy.model).cpu(), catalogue_of(policy)
+    if not isinstance(model, NeuralReward):
+        raise _cannot("reward model", model, "one of fastbandit's")
+    network, search = model.network, _read_search(policy.search)
+    doubt, scale = _read_exploration(policy.exploration, model)
+    first, *deeper, last = network.layers
+    if doubt == BOUND and search.kind == EXHAUSTIVE:
+        raise _cannot("exhaustive search for a bound", policy.search, "search='generator'")
+    guess = _guessing(model) if doubt == BOUND else None
+    first_weights, first_biases, last_weights = _side_by_side(first, last, guess)
+    constant = last.bias if network.wide is None else last.bias + network.wide.bias
+    wide_weights = _wide(network)
+    if isinstance(model, LastLayerReward):
+        last_weights, wide, constant = model.centre.split(model.parts)
+        wide_weights = wide if network.wide is not None else wide_weights
+    sizes = (search.starts, search.lookups, search.cells, search.hops, search.beam, search.steps)
+    has_wide = network.wide is not None or guess is not None
+    flags = (search.kind, doubt, network.product, has_wide)
+    step = search.step_size * math.sqrt(arms.dim)
+    is_dense = isinstance(model.context_encoder, DenseEncoder)
+    layers = _layers(search.generator)
+    return FrozenModel(
+        counts=still(np.array([*flags, *sizes, network.input_sizes[-1]], np.int64)),
+        numbers=_frozen(torch.tensor([scale, step, network.leak, search.enough])),
+        encoder=_frozen(_matrix(model.context_encoder) if is_dense else torch.zeros(0, 1)),
+        first_weights=_frozen(first_weights.T),
+        first_biases=_frozen(first_biases),
+        deeper_weights=_frozen(torch.cat([torch.zeros(0), *map(_flat, deeper)])),
+        hidden=still(np.array([len(first_biases), *network.input_sizes[2:]], np.int64)),
+        last_weights=_frozen(torch.cat([last_weights, constant])),
+        wide_weights=_frozen(wide_weights),
+        place=_frozen(torch.cat([arms.place.axes, arms.place.centre[None]])),
+        dropout=_frozen(_dropout(model) if doubt == DROPOUT else torch.zeros(0, 4)),
+        mask_sizes=still(np.array(network.input_sizes if doubt == DROPOUT else [], np.int64)),
+        centre=_frozen(_centre(model) if doubt == LAST_LAYER else torch.zeros(2, 0)),
+        spread=_frozen(_spread(model) if doubt == LAST_LAYER else torch.zeros(0, 0)),
+        bonus=_frozen(_bonus(model, guess) if guess is not None else torch.zeros(0)),
+        root=_frozen(_root(model) if guess is not None else torch.zeros(0, 0)),
+        layer_1=layers[0],
+        layer_2=layers[1],
+        layer_3=layers[2],
+        box=_frozen(_box(arms)),
+    )
+
+
+def freeze_encoding(kind: Features, encoder: Encoder, *, what: str) -> Encoding:
+    """Freeze the way contexts or arms are embedded."""
+    features = encoder.features if isinstance(encoder, FeaturesAndIdsEncoder) else encoder
+    ids = encoder.ids if isinstance(encoder, FeaturesAndIdsEncoder) else encoder
+    if not isinstance(features, DenseEncoder | SparseEncoder | IdEncoder):
+        raise _cannot(f"encoder of the {what}", features, "features given as numbers, words or ids")
+    nothing = torch.zeros(0, 1)
+    return Encoding(
+        kind,
+        matrix=_frozen(_matrix(features) if isinstance(features, DenseEncoder) else nothing),
+        words=_frozen(features.weight if isinstance(features, SparseEncoder) else nothing.T),
+        ids=_frozen(ids.weight if isinstance(ids, IdEncoder) else nothing.T),
+    )
+
+
+def catalogue_of(policy: Policy) -> Catalogue:
+    """Give the catalogue of a policy that has one."""
+    if isinstance(policy.arms, Box):
+        raise _cannot("arm space", policy.arms, "a catalogue of arms (say, a fine grid of the box)")
+    return policy.arms
+
+
+# -- the search and the exploration
+
+
+def _read_search(search: Search) -> _Steps:
+    match search:
+        case Exhaustive():
+            return _Steps(EXHAUSTIVE)
+        case GeneratorSearch(generator=ArmGenerator() as generator, told="draw", bounded=True):
+            _need_cells(search.neighbours, search)
+            return _Steps(
+                GENERATOR,
+                starts=search.heads,
+                lookups=min(search.lookups, search.heads),
+                cells=search.cells,
+                hops=search.hops,
+                beam=search.beam,
+                steps=search.steps,
+                step_size=search.step_size,
+                generator=generator,
+            )
+        case GradientAscent(rule="direction"):
+            _need_cells(search.neighbours, search)
+            return _Steps(
+                ASCENT,
+                starts=search.starts,
+                lookups=min(search.lookups or search.starts, search.starts),
+                cells=search.cells,
+                hops=search.hops,
+                beam=search.beam,
+                steps=search.steps,
+                step_size=search.step_size,
+                enough=_NEVER if search.enough is None else search.enough,
+            )
+    raise _cannot(
+        "search",
+        search,
+        "Exhaustive, GeneratorSearch(told='draw', bounded=True) after an update, or "
+        "GradientAscent(rule='direction')",
+    )
+
+
+def _need_cells(neighbours: int, search: Search) -> None:
+    if neighbours:
+        raise _cannot("search by nearest neighbours", search, "cells= and neighbours=0")
+
+
+def _read_exploration(exploration: Exploration, model: NeuralReward) -> tuple[int, float]:
+    """Tell what scores are drawn from, and how widely."""
+    match exploration:
+        case ThompsonSampling() if isinstance(model, DropoutReward):
+            return DROPOUT, exploration.scale
+        case ThompsonSampling() if isinstance(model, LastLayerReward):
+            return LAST_LAYER, exploration.scale
+        case UpperConfidence() if isinstance(model, GradientReward):
+            return BOUND, exploration.width
+        case Greedy():
+            return MEAN, 0.0
+    both = f"{type(exploration).__name__} of a {type(model).__name__}"
+    raise SettingError(
+        f"This exploration cannot be frozen: got {both}. Use ThompsonSampling with a dropout or "
+        f"last-layer doubt, UpperConfidence with a gradient doubt, or Greedy; or select with the "
+        f"Bandit."
+    )
+
+
+# -- arrays
+
+
+def _layers(generator: ArmGenerator | None) -> list[Any]:
+    """Give the generator's layers as (inputs + 1, outputs), inputs filled up to a multiple of 4."""
+    if generator is None:
+        return [_frozen(torch.zeros(1, 0))] * 3
+    layers: Sequence[nn.Linear] = list(generator.layers)  # type: ignore[arg-type]
+    return [_frozen(_layer(layer)) for layer in layers]
+
+
+def _layer(layer: nn.Linear) -> Tensor:
+    missing = -layer.weight.shape[1] % _ROWS
+    rows = torch.nn.functional.pad(layer.weight.T, (0, 0, 0, missing))
+    return torch.cat([rows, layer.bias[None]])
+
+
+def _flat(layer: nn.Linear) -> Tensor:
+    return torch.cat([layer.weight.flatten(), layer.bias])
+
+
+def _matrix(encoder: Encoder) -> Tensor:
+    """Give a dense encoder as one matrix, the scale of its columns taken in, constant last."""
+    assert isinstance(encoder, DenseEncoder)
+    weight = encoder.linear.weight.double() / encoder.standardise.scale.double()
+    constant = encoder.linear.bias.double() - weight @ encoder.standardise.shift.double()
+    return torch.cat([weight, constant[:, None]], dim=1)
+
+
+def _guessing(model: NeuralReward) -> RewardNetwork:
+    """Give the network by which a search for a bound finds its way."""
+    assert isinstance(model, GradientReward)
+    if model.bonus is None or not model.bonus_scale > 0:
+        raise _cannot("bound", model.settings.hidden, "a network of one hidden layer")
+    return model.bonus
+
+
+def _side_by_side(
+    first: nn.Linear, last: nn.Linear, guess: RewardNetwork | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Give first weights and biases and last weights, the guessing units (as yet mute) behind."""
+    if guess is None:
+        return first.weight, first.bias, last.weight[0]
+    more = guess.layers[0]
+    mute = torch.zeros(len(more.bias))
+    return (
+        torch.cat([first.weight, more.weight]),
+        torch.cat([first.bias, more.bias]),
+        torch.cat([last.weight[0], mute]),
+    )
+
+
+def _wide(network: RewardNetwork) -> Tensor:
+    """Give the wide path's weights, zeros where there is none."""
+    return torch.zeros(network.input_sizes[0]) if network.wide is None else network.wide.weight[0]
+
+
+def _bonus(model: NeuralReward, guess: RewardNetwork) -> Tensor:
+    """Give what a bound of width 1 adds to the last weights, their constant, the wide weights."""
+    assert isinstance(model, GradientReward)
+    assert guess.wide is not None
+    last, scale = guess.layers[-1], model.bonus_scale
+    before = torch.zeros(model.network.input_sizes[-1])
+    constant = scale * (last.bias + guess.wide.bias) + model.bonus_shift
+    return torch.cat([before, scale * last.weight[0], constant, scale * guess.wide.weight[0]])
+
+
+def _root(model: NeuralReward) -> Tensor:
+    """Give the root of the inverse of Z as a lower triangle, or its diagonal as one row."""
+    assert isinstance(model, GradientReward)
+    return model.root.T if model.is_full else model.inverse[None]
+
+
+def _dropout(model: NeuralReward) -> Tensor:
+    """Give, for each layer, logit, 1 / share kept, and where a mask is surely all or nothing."""
+    logits = torch.stack([drop.logit for drop in model.network.dropouts]).double()
+    rates = torch.sigmoid(logits)
+    low, high = torch.sigmoid(-_SURE / 10 - logits), torch.sigmoid(_SURE / 10 - logits)
+    return torch.stack([logits, 1 / (1 - rates), low, high], dim=1)
+
+
+def _centre(model: NeuralReward) -> Tensor:
+    assert isinstance(model, LastLayerReward)
+    return torch.stack([model.centre, model.spread.square().sum(1).sqrt()])
+
+
+def _spread(model: NeuralReward) -> Tensor:
+    assert isinstance(model, LastLayerReward)
+    return model.spread
+
+
+def _box(arms: Catalogue) -> Tensor:
+    parts = (arms.low, arms.high, (arms.high + arms.low) / 2, (arms.high - arms.low) / 2)
+    return torch.nn.functional.pad(torch.stack(parts), (0, -arms.dim % _COLUMNS))
+
+
+def _frozen(tensor: Tensor) -> Any:
+    return still(tensor.detach().cpu().to(torch.float32).numpy())
+
+
+def _cannot(part: str, found: object, instead: str) -> SettingError:
+    return SettingError(
+        f"This {part} cannot be frozen: got {found if isinstance(found, str) else _name(found)}. "
+        f"Use {instead}, or select with the Bandit."
+    )
+
+
+def _name(found: object) -> str:
+    text = repr(found)
+    return text if len(text) <= 120 else type(found).__name__

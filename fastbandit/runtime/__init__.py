@@ -1,0 +1,1 @@
+"""A policy frozen to arrays: the fast path, without torch."""

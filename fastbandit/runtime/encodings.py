@@ -1,0 +1,90 @@
+"""Raw features to embeddings without torch: dense, sparse, ids, and features with ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastbandit.arms.cells import Floats
+from fastbandit.errors import SnapshotError
+from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Sparse
+from fastbandit.runtime.parts import Array
+from fastbandit.types import Inputs
+
+_KINDS: dict[str, type[Dense] | type[Sparse] | type[Ids]] = {
+    "Dense": Dense,
+    "Sparse": Sparse,
+    "Ids": Ids,
+}
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A kind of features, and the arrays that embed them.
+
+    `matrix` (E, C + 1) acts on dense columns and a constant, `words` (C, E) are summed by a
+    row's own weights, `ids` (n, E) are looked up. Those that a kind does not need are empty.
+    """
+
+    kind: Features
+    matrix: Floats
+    words: Floats
+    ids: Floats
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether a context is plain numbers, which compiled code embeds by itself."""
+        return isinstance(self.kind, Dense)
+
+    def embed(self, inputs: Inputs) -> Floats:
+        """Embed rows: (n, E)."""
+        size = max(
+            part.shape[axis] for part, axis in ((self.matrix, 0), (self.words, 1), (self.ids, 1))
+        )
+        embedded = np.zeros((len(inputs), size), dtype=np.float32)
+        if inputs.dense is not None:
+            embedded += inputs.dense @ self.matrix[:, :-1].T + self.matrix[:, -1]
+        if inputs.sparse is not None:
+            lengths = np.sqrt(np.asarray(inputs.sparse.multiply(inputs.sparse).sum(1))[:, 0])
+            embedded += (inputs.sparse @ self.words) / np.where(lengths > 0, lengths, 1)[:, None]
+        if inputs.ids is not None:
+            is_known = inputs.ids < len(self.ids)
+            embedded += self.ids[np.where(is_known, inputs.ids, 0)] * is_known[:, None]
+        return embedded
+
+    # -- files
+
+    def arrays(self) -> dict[str, Array]:
+        """Give the arrays by name."""
+        return {"matrix": self.matrix, "words": self.words, "ids": self.ids}
+
+    def note(self) -> dict[str, Any]:
+        """Give the kind of features as JSON values."""
+        return note_of(self.kind)
+
+
+def note_of(kind: Features) -> dict[str, Any]:
+    """Turn a kind of features into JSON values."""
+    if isinstance(kind, FeaturesAndIds):
+        both = (note_of(kind.features), note_of(kind.ids))
+        return {"kind": "FeaturesAndIds", "features": both[0], "ids": both[1]}
+    size = kind.count if isinstance(kind, Ids) else getattr(kind, "dim", None)
+    return {"kind": type(kind).__name__, "size": size}
+
+
+def kind_from(note: dict[str, Any]) -> Features:
+    """Turn JSON values back into a kind of features."""
+    if note["kind"] == "FeaturesAndIds":
+        ids = kind_from(note["ids"])
+        features = kind_from(note["features"])
+        assert isinstance(ids, Ids)
+        assert isinstance(features, Dense | Sparse)
+        return FeaturesAndIds(features, ids)
+    if note["kind"] not in _KINDS:
+        raise SnapshotError(
+            f"This version reads contexts of kind {', '.join(_KINDS)}: got {note['kind']!r}. "
+            f"Install the version of fastbandit that froze it, or a newer one."
+        )
+    return _KINDS[note["kind"]](int(note["size"]))

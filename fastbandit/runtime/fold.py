@@ -1,0 +1,158 @@
+"""Compiled folding: a context and a draw turn the reward network into a small one of the arm."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from fastbandit.arms.cells import FAST, Floats
+from fastbandit.runtime.draws import normals_from, uniforms_of
+from fastbandit.runtime.network import Sizes
+
+MEAN, DROPOUT, LAST_LAYER, BOUND = 0, 1, 2, 3
+"""What makes a score: the mean, dropout masks, drawn weights of the last layer, or a bound."""
+_POSTERIOR = 0  # the stream of `fastbandit.noise`
+_SHARPNESS = np.float32(10.0)  # one over the temperature of Concrete Dropout
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def embed(encoder: Floats, context: Floats, embedded: Floats) -> None:
+    """Embed a raw context; the last column of the encoder is its constant. Or take it as it is."""
+    if len(encoder) == 0:
+        embedded[:] = context
+        return
+    columns = len(context)
+    for row in range(len(encoder)):
+        total = encoder[row, columns]
+        for column in range(columns):
+            total += encoder[row, column] * context[column]
+        embedded[row] = total
+
+
+@njit(cache=True, nogil=True)
+def draw_masks(
+    seed: np.uint64, dropout: Floats, sizes: Sizes, scale: np.float32, masks: Floats
+) -> None:
+    """Draw the factors of all layers' inputs (Concrete Dropout), `scale` of the way from 1.
+
+    A row of `dropout` is a layer's logit, one over the share it keeps, and the two uniform
+    numbers outside of which an input is kept whole or not at all.
+    """
+    if scale == 0:
+        masks[:] = 1.0
+        return
+    uniforms_of(seed, _POSTERIOR, masks, len(masks))
+    start = 0
+    for layer in range(len(dropout)):
+        logit, factor = dropout[layer, 0], dropout[layer, 1]
+        low, high = dropout[layer, 2], dropout[layer, 3]
+        for number in range(start, start + sizes[layer]):
+            uniform = masks[number]
+            kept = np.float32(1.0)
+            if uniform >= high:
+                kept = np.float32(0.0)
+            elif uniform > low:
+                odds = math.log(uniform / (np.float32(1.0) - uniform))
+                kept = np.float32(1.0) / (np.float32(1.0) + math.exp(_SHARPNESS * (logit + odds)))
+            masks[number] = np.float32(1.0) + scale * (kept * factor - np.float32(1.0))
+        start += sizes[layer]
+
+
+@njit(cache=True, nogil=True)
+def mask_deeper(weights: Floats, hidden: Sizes, masks: Floats, deeper: Floats) -> None:
+    """Multiply the inputs of all layers after the first by their masks."""
+    offset, start = 0, 0
+    for layer in range(1, len(hidden)):
+        inputs, outputs = hidden[layer - 1], hidden[layer]
+        for number in range(inputs * outputs):
+            deeper[offset + number] = weights[offset + number] * masks[start + number % inputs]
+        offset += (inputs + 1) * outputs
+        start += inputs
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def draw_last_layer(
+    seed: np.uint64,
+    centre: Floats,
+    spread: Floats,
+    scale: np.float32,
+    drawn: Floats,
+    noise: Floats,
+) -> None:
+    """Draw the weights of the last, linear part; `noise` is the draw in units of its spread.
+
+    Rows of `centre` are the weights and their standard deviations. The weights drawn are the
+    third row of `drawn`, the others are scratch.
+    """
+    count = centre.shape[1]
+    if scale == 0:
+        drawn[2, :count] = centre[0]
+        noise[:count] = 0.0
+        return
+    uniforms_of(seed, _POSTERIOR, drawn[0], 2 * ((count + 1) // 2))
+    normals_from(drawn[0], count, drawn[1])
+    for row in range(count):
+        total = np.float32(0.0)
+        for column in range(count):
+            total += spread[row, column] * drawn[1, column]
+        drawn[2, row] = centre[0, row] + scale * total
+        noise[row] = scale * total / centre[1, row]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def fold_first(
+    weights: Floats,
+    biases: Floats,
+    masks: Floats,
+    context: Floats,
+    place: Floats,
+    has_product: bool,
+    acting: Floats,
+    first: Floats,
+    bias: Floats,
+) -> None:
+    """Fold the first layer: (inputs, units) weights become (columns, units) over the arm's point.
+
+    `place` maps points to embeddings: the rows of its axes, then its centre.
+    """
+    size, width, dim = len(context), len(biases), len(place) - 1
+    for unit in range(width):
+        bias[unit] = biases[unit]
+    for column in range(dim):
+        for unit in range(width):
+            first[column, unit] = 0.0
+    for row in range(size):
+        by_context = masks[row] * context[row]
+        by_arm = masks[size + row]
+        by_both = masks[2 * size + row] * context[row] if has_product else np.float32(0.0)
+        again = 2 * size + row if has_product else row
+        for unit in range(width):
+            acting[unit] = weights[size + row, unit] * by_arm + weights[again, unit] * by_both
+        shift = place[dim, row]
+        for unit in range(width):
+            bias[unit] += weights[row, unit] * by_context + acting[unit] * shift
+        for column in range(dim):
+            along = place[column, row]
+            for unit in range(width):
+                first[column, unit] += acting[unit] * along
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def fold_wide(
+    weights: Floats, context: Floats, place: Floats, has_product: bool, wide: Floats
+) -> np.float32:
+    """Fold the wide path into a weight for each column; answer its constant."""
+    size, dim = len(context), len(place) - 1
+    constant = np.float32(0.0)
+    for column in range(dim):
+        wide[column] = 0.0
+    for row in range(size):
+        acting = weights[size + row]
+        if has_product:
+            acting += weights[2 * size + row] * context[row]
+        constant += weights[row] * context[row] + acting * place[dim, row]
+        for column in range(dim):
+            wide[column] += acting * place[column, row]
+    return constant

@@ -1,0 +1,420 @@
+"""FrozenBandit: decides in tens of microseconds, without torch, from many threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.arms.cells import Floats, Places
+from fastbandit.cores import in_parts
+from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
+from fastbandit.features import FeaturesAndIds, Ids
+from fastbandit.noise import decision_seeds
+from fastbandit.runtime.draws import seed_of
+from fastbandit.runtime.folder import Stored, read_folder, write_folder
+from fastbandit.runtime.gates import gate_for_one, gate_to_any, gates_for
+from fastbandit.runtime.kernel import SCALE, decide
+from fastbandit.runtime.live import Gate, Live
+from fastbandit.runtime.parts import FrozenModel, still
+from fastbandit.runtime.propensity import (
+    Propensities,
+    are_uniform,
+    check_floor,
+    is_certain,
+    is_uniform,
+    propensities_of,
+    propensity_seeds,
+)
+from fastbandit.runtime.words import Words as Words
+from fastbandit.types import Decision, Inputs
+
+_WAITING = 1024
+_ONE_IN = 100
+"""When so many arms, and such a share of all, are not in cells, they are put there."""
+
+
+class Chosen(NamedTuple):
+    """One decision: the arm, how much it was wanted (in units of reward), and what it cost."""
+
+    arm: Any
+    row: int
+    score: float
+    seed: int
+    version: int
+    evaluations: int
+    lookups: int
+
+
+class _Desk(threading.local):
+    """A thread's own arrays for one request and its answer."""
+
+    def __init__(self, columns: int) -> None:
+        self.contexts = np.empty((1, columns), dtype=np.float32)
+        self.seeds = np.empty(1, dtype=np.uint64)
+        self.rows = np.empty((1, 1), dtype=np.int32)
+        self.scores = np.empty((1, 1), dtype=np.float32)
+        self.costs = np.empty((1, 2), dtype=np.int64)
+
+
+class FrozenBandit:
+    """A bandit that decides and no longer learns: what `Bandit.freeze` gives.
+
+    Safe to call from many threads: they share arrays that never change. Arms can be added
+    and removed at any time; the next decision knows.
+    """
+
+    def __init__(self, model: FrozenModel, live: Live, words: Words, *, decisions: int = 0) -> None:
+        self._model, self._words, self._live = model, words, live
+        self._quiet = replace(model, numbers=_with(model.numbers, SCALE, 0.0))
+        self._lock = threading.Lock()
+        self._indexing: threading.Thread | None = None
+        self._decisions, self._counting = decisions, threading.Lock()
+        self._root = np.uint64(words.seed % 2**64)
+        columns = model.encoder.shape[1] - 1 if words.context.is_dense else model.place.shape[1]
+        self._desk = _Desk(columns)
+
+    # -- deciding
+
+    def choose(
+        self,
+        context: Any,
+        *,
+        seed: int | None = None,
+        explore: bool = True,
+        eligible: Any = None,
+        floor: float = 0.0,
+    ) -> Chosen:
+        """Choose one arm for one context: the quickest way to ask.
+
+        `eligible` is a list of ids, a mask of rows, or a predicate on columns such as
+        {"price": {"<=": 10}}. With probability `floor` the arm is any eligible one. The seed
+        fixes all of it.
+        """
+        desk, words = self._desk, self._words
+        self._lay_out(desk, context)
+        if seed is None:
+            seed = int(seed_of(self._root, self._take(1)))
+        desk.seeds[0] = seed
+        while True:
+            live = self._live
+            gate = live.gate if eligible is None else gate_for_one(live, eligible)
+            if floor and is_uniform(seed, check_floor(floor)):
+                gate = gate_to_any(live, live.rows_through(gate), seed, count=1)
+            self._decide(
+                live, gate, desk.contexts, desk.seeds, desk.rows, desk.scores, desk.costs, explore
+            )
+            evaluations, lookups = desk.costs[0].tolist()
+            if evaluations < 0:
+                raise NotFiniteError(
+                    f"A context needs finite numbers: got {context!r}. Fill or drop what is "
+                    f"missing."
+                )
+            row = int(desk.rows[0, 0])
+            if live is self._live or self._live.are_alive(row):
+                break
+        score = words.in_reward(float(desk.scores[0, 0]))
+        return Chosen(live.ids.id(row), row, score, seed, words.version, evaluations, lookups)
+
+    def select(
+        self,
+        contexts: Any,
+        *,
+        k: int = 1,
+        eligible: Any = None,
+        explore: bool = True,
+        floor: float = 0.0,
+        seeds: NDArray[np.uint64] | None = None,
+        threads: int | None = None,
+    ) -> Decision:
+        """Choose `k` arms for each context, in the words of `Bandit.select`, on all cores.
+
+        `eligible` may also be a predicate on columns, or a list of them, one for each context.
+        With probability `floor` the arms of a context are any `k` eligible ones.
+        """
+        if not isinstance(k, int | np.integer) or k < 1:
+            raise SettingError(
+                f"The number of arms k needs to be at least 1: got {k!r}. Ask for one or more."
+            )
+        inputs = self._words.context.kind.read(contexts, what="contexts")
+        numbers = self._seeds(len(inputs), seeds)
+        while True:
+            live = self._live
+            rows, scores, costs = self._choose(
+                live,
+                inputs,
+                numbers,
+                int(k),
+                eligible,
+                explore=explore,
+                floor=check_floor(floor),
+                threads=threads,
+            )
+            if live is self._live or self._live.are_alive(rows):
+                break
+        ids = live.ids
+        return Decision(
+            arms=ids.ids(rows[:, 0]) if k == 1 else [ids.ids(row[row >= 0]) for row in rows],
+            rows=rows.astype(np.int64),
+            scores=self._words.in_rewards(scores),
+            seeds=numbers,
+            version=self._words.version,
+            uniform=False,
+            evaluations=costs[:, 0].copy(),
+            lookups=costs[:, 1].copy(),
+        )
+
+    def propensities(
+        self,
+        context: Any,
+        *,
+        draws: int = 1000,
+        floor: float = 0.01,
+        eligible: Any = None,
+        seed: int = 0,
+    ) -> Propensities:
+        """Tell how likely each arm is for one context, by so many draws, above a floor.
+
+        These are the probabilities of decisions that are made with the same `floor`.
+        """
+        live, is_exact = self._live, is_certain(self._model)
+        seeds = propensity_seeds(seed, draws)[: 1 if is_exact else draws]
+        is_dense = self._words.context.is_dense
+        one = self._read_one(np.asarray(context)[None] if is_dense else context)
+        inputs = one.take(np.zeros(len(seeds), dtype=np.int64))
+        gate = gates_for(live, eligible, contexts=1)[0]
+        rows, _, _ = self._choose(
+            live, inputs, seeds, 1, gate, explore=True, floor=0.0, threads=None
+        )
+        return propensities_of(
+            rows[:, 0],
+            live.ids,
+            open_count=gate.open_count,
+            floor=check_floor(floor),
+            is_exact=is_exact,
+        )
+
+    # -- the arms
+
+    def __len__(self) -> int:
+        """The number of arms that can be chosen."""
+        return len(self._live)
+
+    @property
+    def version(self) -> int:
+        """The number of updates behind what it decides."""
+        return self._words.version
+
+    @property
+    def waiting(self) -> int:
+        """The number of arms that were added and are not in cells yet: all scored each time."""
+        return len(self._live.more)
+
+    @property
+    def bytes_per_arm(self) -> float:
+        """The bytes an arm takes in memory, cells and neighbour graph included, ids not."""
+        arrays = (*self._live.arms.arrays, self._live.places)
+        return sum(array.nbytes for array in arrays) / len(self._live.arms.order)
+
+    def set_columns(self, columns: Any) -> None:
+        """Give the arms columns that predicates speak of, in place of those they had.
+
+        A mapping or frame, with one value for each row there ever was, removed arms included.
+        """
+        with self._lock:
+            self._live = self._live.with_columns(columns)
+
+    def add_arms(
+        self, arms: Any = None, *, ids: Iterable[Any] | None = None, columns: Any = None
+    ) -> None:
+        """Let more arms be chosen from now on; they go into cells in the background."""
+        listed = None if ids is None else list(ids)
+        inputs = self._read_arms(arms, listed)
+        points = self._words.points(inputs)
+        with self._lock:
+            self._live = self._live.added(points, listed, columns)
+        if self.waiting > max(_WAITING, len(self._live.arms.order) // _ONE_IN):
+            self.index(wait=False)
+
+    def remove_arms(self, ids: Iterable[Any]) -> None:
+        """Never choose these arms again: no decision that ends after this returns one."""
+        listed = list(ids)
+        with self._lock:
+            self._live = self._live.removed(listed)
+
+    def index(self, *, wait: bool = True) -> None:
+        """Put all arms into cells anew, in the background unless told to `wait`."""
+        with self._lock:
+            if self._indexing is None or not self._indexing.is_alive():
+                self._indexing = threading.Thread(target=self._index, daemon=True)
+                self._indexing.start()
+            thread = self._indexing
+        if wait:
+            thread.join()
+            if self.waiting:  # added while the cells were made
+                self.index()
+
+    def _index(self) -> None:
+        before = self._live
+        arms = before.in_cells()
+        with self._lock:
+            self._live = self._live.moved_into(arms, before)
+
+    def _read_arms(self, arms: Any, ids: list[Any] | None) -> Inputs:
+        kind = self._words.arm.kind
+        if isinstance(kind, Ids):
+            if arms is not None or ids is None:
+                raise InputError(
+                    "This bandit knows its arms by their ids alone: give ids=, and no features."
+                )
+            return Inputs(ids=np.full(len(ids), np.iinfo(np.int64).max))
+        if isinstance(kind, FeaturesAndIds):
+            features = kind.features.read(arms, what="arms")
+            return replace(features, ids=np.full(len(features), np.iinfo(np.int64).max))
+        return kind.read(arms, what="arms")
+
+    # -- one request, and many
+
+    def _lay_out(self, desk: _Desk, context: Any) -> None:
+        """Put a context on the desk, embedded where that is not done by compiled code."""
+        if not self._words.context.is_dense:
+            context = self._words.context.embed(self._read_one(context))[0]
+        try:
+            desk.contexts[0] = context
+            is_one = np.ndim(context) == 1
+        except (TypeError, ValueError):
+            is_one = False
+        if not is_one:
+            raise ShapeError(
+                f"A context needs {desk.contexts.shape[1]} numbers in a row: got {context!r}. "
+                f"Give many contexts to select()."
+            )
+
+    def _read_one(self, context: Any) -> Inputs:
+        inputs = self._words.context.kind.read(context, what="contexts")
+        if len(inputs) != 1:
+            raise ShapeError(
+                f"One context needs one row of features: got {len(inputs)}. Give many contexts "
+                f"to select()."
+            )
+        return inputs
+
+    def _choose(
+        self,
+        live: Live,
+        inputs: Inputs,
+        seeds: NDArray[np.uint64],
+        k: int,
+        eligible: Any,
+        *,
+        explore: bool,
+        floor: float,
+        threads: int | None,
+    ) -> tuple[Places, Floats, NDArray[np.int64]]:
+        """Choose rows (B, k) with their scores and costs."""
+        contexts = (
+            inputs.dense if self._words.context.is_dense else self._words.context.embed(inputs)
+        )
+        assert contexts is not None
+        rows = np.empty((len(seeds), k), dtype=np.int32)
+        scores = np.empty((len(seeds), k), dtype=np.float32)
+        costs = np.empty((len(seeds), 2), dtype=np.int64)
+        gates = gates_for(live, eligible, contexts=len(seeds))
+        through = cache(lambda number: live.rows_through(gates[number]))
+
+        def work(gate: Gate, first: int, last: int) -> None:
+            part = slice(first, last)
+            answer = (rows[part], scores[part], costs[part])
+            self._decide(live, gate, contexts[part], seeds[part], *answer, explore)
+
+        if len(gates) > 1:
+            for number, gate in enumerate(gates):
+                work(gate, number, number + 1)
+        elif len(seeds):
+            in_parts(len(seeds), partial(work, gates[0]), threads=threads)
+        for place in are_uniform(seeds, floor).tolist():
+            some = through(place if len(gates) > 1 else 0)
+            work(gate_to_any(live, some, int(seeds[place]), count=k), place, place + 1)
+        _check_finite(costs)
+        return rows, scores, costs
+
+    def _decide(
+        self,
+        live: Live,
+        gate: Gate,
+        contexts: Floats,
+        seeds: NDArray[np.uint64],
+        rows: Places,
+        scores: Floats,
+        costs: NDArray[np.int64],
+        explore: bool,
+    ) -> None:
+        model = self._model if explore else self._quiet
+        decide(  # type: ignore[call-arg]
+            *model.arrays,  # type: ignore[arg-type]
+            *live.arms.arrays,
+            live.more,
+            live.first_more,
+            *gate,
+            contexts,
+            seeds,
+            rows,
+            scores,
+            costs,
+        )
+
+    def _take(self, count: int) -> int:
+        """Give the number of the next decision, and count so many as made."""
+        with self._counting:
+            first = self._decisions
+            self._decisions += count
+        return first
+
+    def _seeds(self, count: int, seeds: Any) -> NDArray[np.uint64]:
+        if seeds is None:
+            return decision_seeds(self._words.seed, self._take(count), count)
+        given = np.array(seeds)
+        if given.shape != (count,) or given.dtype.kind not in "iu":
+            raise ShapeError(
+                f"Seeds need to be {count} whole numbers, one for each context: got shape "
+                f"{given.shape} of {given.dtype}. Take them from Decision.seeds."
+            )
+        return given.astype(np.uint64)
+
+    # -- what outlives the process
+
+    def save(self, folder: str | Path) -> None:
+        """Write everything into a folder, whole or not at all."""
+        stored = Stored(self._model, self._live, self._words, self._decisions)
+        write_folder(stored, Path(folder))
+
+    @classmethod
+    def load(cls, folder: str | Path, *, verify: bool = True) -> FrozenBandit:
+        """Map a saved bandit into memory; it goes on exactly where it stopped.
+
+        `verify` reads the files once, to compare them with their checksums.
+        """
+        stored = read_folder(Path(folder), verify=verify)
+        return cls(stored.model, stored.live, stored.words, decisions=stored.decisions)
+
+
+def _check_finite(costs: NDArray[np.int64]) -> None:
+    wrong = np.flatnonzero(costs[:, 0] < 0)
+    if len(wrong):
+        raise NotFiniteError(
+            f"The contexts need finite numbers of ordinary size: got a row, {wrong[0]}, that is "
+            f"infinite once embedded ({len(wrong)} such rows). Scale or drop those rows."
+        )
+
+
+def _with(numbers: Floats, place: int, number: float) -> Floats:
+    changed = numbers.copy()
+    changed[place] = number
+    frozen: Floats = still(changed)
+    return frozen

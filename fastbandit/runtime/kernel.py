@@ -1,0 +1,620 @@
+"""One compiled select: from a context and a seed to arms, with no Python object in between.
+
+What a search does is told in `fastbandit.search`; here it is done for one request after the
+other. The same seed gives the same arm as there, up to scores that are equal in float
+precision.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from fastbandit.arms.cells import (
+    CELL,
+    FAST,
+    GROUPS,
+    LANES,
+    Floats,
+    Places,
+    cell_count,
+    is_new,
+    measured_size,
+    nearest_cells,
+)
+from fastbandit.runtime.bound import AT_ONCE, SETTLED, bound_of, gradient_at, variances_of
+from fastbandit.runtime.draws import uniforms_of
+from fastbandit.runtime.fold import (
+    BOUND,
+    DROPOUT,
+    LAST_LAYER,
+    draw_last_layer,
+    draw_masks,
+    embed,
+    fold_first,
+    fold_wide,
+    mask_deeper,
+)
+from fastbandit.runtime.network import (
+    Net,
+    Sizes,
+    bend,
+    linear,
+    score_points,
+    slope_at,
+    squash,
+)
+
+EXHAUSTIVE, GENERATOR, ASCENT = 0, 1, 2
+"""The searches."""
+SEARCH, DOUBT, PRODUCT, WIDE, STARTS, LOOKUPS, CELLS, HOPS, BEAM, STEPS, UNITS = range(11)
+"""Places of the whole numbers among the settings."""
+SCALE, STEP, LEAK, ENOUGH = range(4)
+"""Places of the other numbers."""
+MOST = 8192
+"""So many arms are scored at most where only some are allowed, before hops."""
+_STARTS = 1  # the stream of `fastbandit.noise`
+_BLOCK = 64
+_NOTHING = np.float32(-np.inf)
+_TINY = np.float32(1e-12)
+
+
+class Arms(NamedTuple):
+    """The arms in the order of their cells, those added since, and which may be chosen."""
+
+    order: Places
+    vectors: Floats
+    decode: Floats
+    graph: Places
+    centres: NDArray[np.float32]
+    groups: NDArray[np.float32]
+    more: Floats
+    first_more: int
+    allowed: NDArray[np.bool_]
+    open_count: int
+
+
+class Earnest(NamedTuple):
+    """What the bound itself is worked out from, and buffers for it."""
+
+    context: Floats
+    place: Floats
+    weights: Floats
+    biases: Floats
+    last: Floats
+    wide: Floats
+    root: Floats
+    inputs: Floats
+    gradients: Floats
+    means: Floats
+
+
+class Found(NamedTuple):
+    """Places found last and their scores, the best of all so far, and buffers.
+
+    The best are sorted; `best_walked` marks those whose neighbours were scored.
+    """
+
+    places: Places
+    scores: Floats
+    best_places: Places
+    best_scores: Floats
+    best_walked: NDArray[np.bool_]
+    seen: Places
+    block: Floats
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def decide(
+    counts: Sizes,
+    numbers: Floats,
+    encoder: Floats,
+    first_weights: Floats,
+    first_biases: Floats,
+    deeper_weights: Floats,
+    hidden: Sizes,
+    last_weights: Floats,
+    wide_weights: Floats,
+    place: Floats,
+    dropout: Floats,
+    mask_sizes: Sizes,
+    centre: Floats,
+    spread: Floats,
+    bonus: Floats,
+    root: Floats,
+    layer_1: Floats,
+    layer_2: Floats,
+    layer_3: Floats,
+    box: Floats,
+    order: Places,
+    vectors: Floats,
+    decode: Floats,
+    graph: Places,
+    centres: NDArray[np.float32],
+    groups: NDArray[np.float32],
+    more: Floats,
+    first_more: int,
+    allowed: NDArray[np.bool_],
+    open_count: int,
+    listed: Places,
+    contexts: Floats,
+    seeds: NDArray[np.uint64],
+    rows: Places,
+    scores: Floats,
+    costs: NDArray[np.int64],
+) -> None:
+    """Choose arms for each context: `rows` and `scores` (B, k), best first, `costs` (B, 2).
+
+    `allowed`, by row, has no length where every arm is; `listed` are the places to choose
+    from where those are few. Costs are evaluations and look-ups, or -1 for a context that is
+    not finite.
+    """
+    size, dim, columns = place.shape[1], len(place) - 1, box.shape[1]
+    arms = Arms(
+        order, vectors, decode, graph, centres, groups, more, first_more, allowed, open_count
+    )
+    doubt, scale, leak = counts[DOUBT], numbers[SCALE], numbers[LEAK]
+    embedded = np.empty(size, np.float32)
+    noise = np.zeros(max(mask_sizes.sum(), centre.shape[1]), np.float32)
+    masks = np.ones(max(mask_sizes.sum(), len(first_weights)), np.float32)
+    drawn = np.empty((3, centre.shape[1] + 1), np.float32)
+    first = np.zeros((columns, len(first_biases)), np.float32)
+    bias = np.empty(len(first_biases), np.float32)
+    acting = np.empty(len(first_biases), np.float32)
+    deeper = deeper_weights.copy()
+    last = last_weights[:-1].copy()
+    wide = np.zeros(columns, np.float32)
+    wide_sum = wide_weights.copy()
+    settled = max(SETTLED, rows.shape[1]) if doubt == BOUND else 0
+    predicting = last_weights[: counts[UNITS] + 1].copy()
+    predicting[-1] = last_weights[-1]
+    earnest = Earnest(
+        embedded,
+        place,
+        first_weights,
+        first_biases,
+        predicting,
+        wide_weights,
+        root,
+        np.empty(len(first_weights), np.float32),
+        np.zeros((settled + AT_ONCE, root.shape[1]), np.float32),
+        np.empty(settled, np.float32),
+    )
+    units = np.empty((2, hidden.sum()), np.float32)
+    points = np.zeros((counts[STARTS] + 1, columns), np.float32)
+    longest = max(signal_size(layer_1, layer_2, layer_3), counts[STARTS] * dim)
+    signals = np.zeros((2, longest), np.float32)
+    cells = max(counts[CELLS], -(-rows.shape[1] // LANES))
+    kept = max(rows.shape[1], counts[HOPS] * counts[BEAM], SETTLED)
+    room = max(1, counts[LOOKUPS]) * cells * CELL
+    room = max(room, MOST if len(allowed) else 0, _BLOCK, counts[BEAM] * graph.shape[1])
+    room = max(room, counts[STARTS]) + len(more)
+    table = 64
+    while table < 2 * (room + counts[HOPS] * counts[BEAM] * graph.shape[1]):
+        table *= 2
+    found = Found(
+        np.empty(room, np.int32),
+        np.empty(room, np.float32),
+        np.empty(kept, np.int32),
+        np.empty(kept, np.float32),
+        np.empty(kept, np.bool_),
+        np.empty(table, np.int32),
+        np.zeros((_BLOCK, columns), np.float32),
+    )
+    for request in range(len(seeds)):
+        seed = seeds[request]
+        embed(encoder, contexts[request], embedded)
+        if not all_finite(embedded):
+            costs[request, 0] = -1
+            continue
+        constant = last_weights[len(last)]
+        if doubt == DROPOUT:
+            draw_masks(seed, dropout, mask_sizes, scale, masks)
+            for number in range(len(masks)):
+                noise[number] = masks[number] - np.float32(1.0)
+            for unit in range(len(last)):
+                last[unit] = last_weights[unit] * masks[len(masks) - len(last) + unit]
+            mask_deeper(deeper_weights, hidden, masks[len(first_weights) :], deeper)
+        elif doubt == LAST_LAYER:
+            draw_last_layer(seed, centre, spread, scale, drawn, noise)
+            constant = drawn[2, centre.shape[1] - 1]
+            for unit in range(len(last)):
+                last[unit] = drawn[2, unit]
+        elif doubt == BOUND:
+            for unit in range(len(last)):
+                last[unit] = last_weights[unit] + scale * bonus[unit]
+            constant += scale * bonus[len(last)]
+            for row in range(len(wide_sum)):
+                wide_sum[row] = wide_weights[row] + scale * bonus[len(last) + 1 + row]
+        product = counts[PRODUCT] == 1
+        fold_first(
+            first_weights, first_biases, masks, embedded, place, product, acting, first, bias
+        )
+        if counts[WIDE]:
+            weights = drawn[2, len(last) :] if doubt == LAST_LAYER else wide_sum
+            constant += fold_wide(weights, embedded, place, product, wide)
+        net = Net(first, bias, deeper, hidden, last, wide, constant, leak, units[0], units[1])
+        if len(listed) or counts[SEARCH] == EXHAUSTIVE:
+            costs[request, 0], kept = scan(net, arms, listed, found)
+            costs[request, 1] = 0
+            if doubt == BOUND:
+                kept = settle(earnest, arms, found, kept, counts, numbers)
+                costs[request, 0] += kept
+            write_down(arms, found, kept, rows[request], scores[request])
+            continue
+        if counts[SEARCH] == GENERATOR:
+            evaluated = tell(net, embedded, noise, box, dim, signals[0], points)
+            propose(layer_1, layer_2, layer_3, box, dim, signals, points)
+        else:
+            evaluated = 0
+            start_anywhere(seed, box, dim, signals[0], points[:-1])
+        evaluated += 2 * (
+            climb_all(net, points, counts, numbers, box, dim) if counts[SEARCH] == ASCENT else 0
+        )
+        best = min(counts[LOOKUPS], counts[STARTS])
+        if best < counts[STARTS]:
+            keep_best_points(net, points[:-1], best, found)
+            evaluated += counts[STARTS]
+        if counts[SEARCH] == GENERATOR:
+            evaluated += 2 * climb_all(net, points[: best + 1], counts, numbers, box, dim)
+        fresh = land(arms, points[:best], cells, found)
+        kept = keep_best(net, arms, found, fresh, 0)
+        kept, walked = walk(net, arms, found, fresh, kept, counts[HOPS], counts[BEAM])
+        if doubt == BOUND:
+            kept = settle(earnest, arms, found, kept, counts, numbers)
+            evaluated += kept
+        write_down(arms, found, kept, rows[request], scores[request])
+        costs[request, 0], costs[request, 1] = evaluated + fresh + walked, best
+
+
+@njit(cache=True, nogil=True)
+def signal_size(layer_1: Floats, layer_2: Floats, layer_3: Floats) -> int:
+    """Give the longest signal of a generator, its input included."""
+    longest = max(len(layer_1), len(layer_2), len(layer_3))
+    return max(longest, layer_1.shape[1], layer_3.shape[1]) + 4
+
+
+@njit(cache=True, nogil=True)
+def all_finite(numbers: Floats) -> bool:
+    finite = 0
+    for number in numbers:  # compared, for sums may be rearranged: callers pass their flags on
+        finite += abs(number) < np.inf
+    return finite == len(numbers)
+
+
+# -- where to look
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def tell(
+    net: Net, embedded: Floats, noise: Floats, box: Floats, dim: int, told: Floats, points: Floats
+) -> int:
+    """Put together what the generator sees: context, draw, and slope in the middle of the arms.
+
+    Rows of `box` are the lowest and the highest coordinates, their middle and half their
+    difference. The last row of `points` is scratch. Answers the evaluations this took.
+    """
+    size, drawn = len(embedded), len(noise)
+    slope = points[-1]
+    slope_at(net, box[2], slope, dim)
+    factor = np.float32(1.0) / length_of(slope, dim)
+    for number in range(size):
+        told[number] = embedded[number]
+    for number in range(drawn):
+        told[size + number] = noise[number]
+    for number in range(dim):
+        told[size + drawn + number] = slope[number] * factor
+    return 2
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def length_of(vector: Floats, dim: int) -> np.float32:
+    total = np.float32(0.0)
+    for column in range(dim):
+        total += vector[column] * vector[column]
+    return max(np.float32(math.sqrt(total)), _TINY)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def propose(
+    layer_1: Floats,
+    layer_2: Floats,
+    layer_3: Floats,
+    box: Floats,
+    dim: int,
+    signals: Floats,
+    points: Floats,
+) -> None:
+    """Ask the generator for points; the last row of each layer is its constant."""
+    width, outputs = layer_1.shape[1], layer_3.shape[1]
+    linear(layer_1[:-1], layer_1[-1], signals[0], signals[1])
+    bend(signals[1], width)
+    signals[0, width:] = 0.0
+    signals[1, width:] = 0.0
+    linear(layer_2[:-1], layer_2[-1], signals[1], signals[0])
+    bend(signals[0], width)
+    linear(layer_3[:-1], layer_3[-1], signals[0], signals[1])
+    squash(signals[1], outputs)
+    for head in range(outputs // dim):
+        for column in range(dim):
+            points[head, column] = box[2, column] + box[3, column] * signals[1, head * dim + column]
+
+
+@njit(cache=True, nogil=True)
+def start_anywhere(
+    seed: np.uint64, box: Floats, dim: int, uniforms: Floats, points: Floats
+) -> None:
+    """Draw points evenly from the arms' box."""
+    uniforms_of(seed, _STARTS, uniforms, len(points) * dim)
+    for start in range(len(points)):
+        for column in range(dim):
+            points[start, column] = (
+                box[0, column] + (box[1, column] - box[0, column]) * uniforms[start * dim + column]
+            )
+
+
+@njit(cache=True, nogil=True)
+def keep_best_points(net: Net, points: Floats, best: int, found: Found) -> None:
+    """Bring the points with the highest scores to the front, best first."""
+    scores = found.scores
+    score_points(net, points, len(points), scores)
+    for slot in range(best):
+        top = slot
+        for other in range(slot + 1, len(points)):
+            if scores[other] > scores[top]:
+                top = other
+        if top != slot:
+            scores[slot], scores[top] = scores[top], scores[slot]
+            for column in range(points.shape[1]):
+                points[slot, column], points[top, column] = (
+                    points[top, column],
+                    points[slot, column],
+                )
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def climb_all(
+    net: Net, points: Floats, counts: Sizes, numbers: Floats, box: Floats, dim: int
+) -> int:
+    """Follow the score uphill from all points but the last, which is scratch; count the slopes."""
+    slope, steps = points[-1], counts[STEPS]
+    for start in range(len(points) - 1):
+        point = points[start]
+        for step in range(steps):
+            score = slope_at(net, point, slope, dim)
+            if score > numbers[ENOUGH]:
+                continue
+            share = np.float32(1.0) - np.float32(step) / np.float32(steps)
+            factor = numbers[STEP] * share / length_of(slope, dim)
+            for column in range(dim):
+                moved = point[column] + factor * slope[column]
+                point[column] = min(max(moved, box[0, column]), box[1, column])
+    return steps * (len(points) - 1)
+
+
+# -- which arms
+
+
+@njit(cache=True, nogil=True)
+def land(arms: Arms, points: Floats, cells: int, found: Found) -> int:
+    """Find the open arms in the cells nearest to some points; the fewer open, the more cells.
+
+    Arms added since the cells were made are all found. Answers how many there are.
+    """
+    count = len(arms.order)
+    total = cell_count(count)
+    is_masked = len(arms.allowed) > 0
+    share = count // max(1, arms.open_count) if is_masked else 1
+    least = min(arms.open_count, cells * LANES)
+    wanted = min(total, cells * max(1, share))
+    while True:
+        fresh = land_in(arms, points, wanted, total, found)
+        if not is_masked or fresh >= least or wanted == total or fresh >= MOST:
+            break
+        wanted = min(total, 4 * wanted)
+    for number in range(len(arms.more)):
+        if not is_masked or arms.allowed[arms.first_more + number]:
+            found.places[fresh] = count + number
+            fresh += 1
+    return fresh
+
+
+@njit(cache=True, nogil=True)
+def land_in(arms: Arms, points: Floats, wanted: int, total: int, found: Found) -> int:
+    """Find the open arms in the `wanted` nearest cells of each point."""
+    order, allowed, places, seen = arms.order, arms.allowed, found.places, found.seen
+    count, is_masked = len(order), len(arms.allowed) > 0
+    most = MOST if is_masked else len(places)
+    cells, groups = np.empty(wanted, np.int32), np.empty(GROUPS, np.int32)
+    numbers = np.empty(measured_size(arms.centres, wanted, GROUPS), np.float32)
+    seen[:] = -1
+    fresh = 0
+    for number in range(len(points)):
+        nearest_cells(points[number], arms.centres, arms.groups, cells, groups, numbers)
+        for cell in cells:
+            first, last = (cell * count) // total, ((cell + 1) * count) // total
+            if not is_new(seen, first):  # type: ignore[arg-type]
+                continue
+            for there in range(first, last):
+                if fresh < most and (not is_masked or allowed[order[there]]):
+                    places[fresh] = there
+                    fresh += 1
+    return fresh
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def keep_best(net: Net, arms: Arms, found: Found, fresh: int, kept: int) -> int:
+    """Score what was found last, and sort the best of it into the best of all."""
+    vectors, places, block, scores = arms.vectors, found.places, found.block, found.scores
+    factor, shift = arms.decode[0], arms.decode[1]
+    count, dim = vectors.shape
+    for start in range(0, fresh, _BLOCK):
+        size = min(_BLOCK, fresh - start)
+        for number in range(size):
+            there = places[start + number]
+            if there < count:
+                for column in range(dim):
+                    whole = np.float32(vectors[there, column])
+                    block[number, column] = whole * factor[column] + shift[column]
+            else:
+                for column in range(dim):
+                    block[number, column] = arms.more[there - count, column]
+        score_points(net, block, size, scores[start : start + size])
+    most = len(found.best_places)
+    worst = found.best_scores[most - 1] if kept == most else _NOTHING
+    for number in range(fresh):
+        if scores[number] > worst:
+            kept = insert_best(
+                found.best_places,
+                found.best_scores,
+                found.best_walked,
+                kept,
+                places[number],
+                scores[number],
+            )
+            if kept == most:
+                worst = found.best_scores[most - 1]
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def insert_best(
+    places: Places,
+    scores: Floats,
+    walked: NDArray[np.bool_],
+    kept: int,
+    there: int,
+    score: np.float32,
+) -> int:
+    """Insert into a list sorted by falling scores, dropping the last where it is full."""
+    slot = min(kept, len(places) - 1)
+    while slot > 0 and scores[slot - 1] < score:
+        scores[slot] = scores[slot - 1]
+        places[slot] = places[slot - 1]
+        walked[slot] = walked[slot - 1]
+        slot -= 1
+    scores[slot] = score
+    places[slot] = there
+    walked[slot] = False
+    return min(kept + 1, len(places))
+
+
+@njit(cache=True, nogil=True)
+def walk(
+    net: Net, arms: Arms, found: Found, landed: int, kept: int, hops: int, beam: int
+) -> tuple[int, int]:
+    """Score the neighbours of the best arms, hop by hop; answer how many are kept and scored."""
+    order, allowed, graph, seen = arms.order, arms.allowed, arms.graph, found.seen
+    count, is_masked, scored = len(order), len(arms.allowed) > 0, 0
+    if hops:
+        seen[:] = -1
+        for number in range(landed):
+            is_new(seen, found.places[number])
+    for _ in range(hops):
+        fresh, left = 0, beam
+        for slot in range(kept):
+            if left == 0:
+                break
+            if found.best_walked[slot]:
+                continue
+            found.best_walked[slot] = True
+            left -= 1
+            there = found.best_places[slot]
+            if there >= count:
+                continue
+            for number in range(graph.shape[1]):
+                beside = graph[there, number]
+                if beside < 0 or (is_masked and not allowed[order[beside]]):
+                    continue
+                if is_new(seen, beside):
+                    found.places[fresh] = beside
+                    fresh += 1
+        kept = keep_best(net, arms, found, fresh, kept)
+        scored += fresh
+    return kept, scored
+
+
+@njit(cache=True, nogil=True)
+def scan(net: Net, arms: Arms, listed: Places, found: Found) -> tuple[int, int]:
+    """Score all open arms, or those of a list; answer how many those are, and how many are kept."""
+    order, allowed, places = arms.order, arms.allowed, found.places
+    count, is_masked, is_listed = len(order), len(arms.allowed) > 0, len(listed) > 0
+    total = len(listed) if is_listed else count + len(arms.more)
+    evaluated, kept = 0, 0
+    for start in range(0, total, _BLOCK):
+        fresh = 0
+        for number in range(start, min(total, start + _BLOCK)):
+            there = listed[number] if is_listed else number
+            if is_masked:
+                row = order[there] if there < count else arms.first_more + there - count
+                if not allowed[row]:
+                    continue
+            places[fresh] = there
+            fresh += 1
+        kept = keep_best(net, arms, found, fresh, kept)
+        evaluated += fresh
+    return evaluated, kept
+
+
+@njit(cache=True, nogil=True)
+def settle(
+    earnest: Earnest, arms: Arms, found: Found, kept: int, counts: Sizes, numbers: Floats
+) -> int:
+    """Score the few arms that look best in earnest and sort them anew; answer how many."""
+    few = min(kept, len(earnest.means))
+    places, scores = found.best_places, found.best_scores
+    count, dim = arms.vectors.shape
+    for slot in range(few):
+        there = places[slot]
+        for column in range(dim):
+            if there < count:
+                whole = np.float32(arms.vectors[there, column])
+                found.block[0, column] = whole * arms.decode[0, column] + arms.decode[1, column]
+            else:
+                found.block[0, column] = arms.more[there - count, column]
+        earnest.means[slot] = gradient_at(
+            found.block[0],
+            earnest.context,
+            earnest.place,
+            earnest.weights,
+            earnest.biases,
+            earnest.last,
+            earnest.wide,
+            counts[PRODUCT] == 1,
+            counts[WIDE] == 1,
+            numbers[LEAK],
+            earnest.inputs,
+            earnest.gradients[slot],
+        )
+    variances_of(earnest.root, earnest.gradients, few, scores)
+    for slot in range(few):
+        mean, variance = earnest.means[slot], scores[slot]
+        scores[slot] = bound_of(mean, variance, numbers[SCALE], counts[UNITS])
+    for slot in range(1, few):
+        there, score = places[slot], scores[slot]
+        insert_best(
+            places[: slot + 1],
+            scores[: slot + 1],
+            found.best_walked[: slot + 1],
+            slot,
+            there,
+            score,
+        )
+    return few
+
+
+@njit(cache=True, nogil=True)
+def write_down(arms: Arms, found: Found, kept: int, rows: Places, scores: Floats) -> None:
+    """Write down the rows and scores of the best, best first, then -1."""
+    count = len(arms.order)
+    for slot in range(len(rows)):
+        rows[slot] = -1
+        scores[slot] = _NOTHING
+        if slot < kept:
+            there = found.best_places[slot]
+            rows[slot] = arms.order[there] if there < count else arms.first_more + there - count
+            scores[slot] = found.best_scores[slot]

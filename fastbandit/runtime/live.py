@@ -1,0 +1,217 @@
+"""The arms of a frozen bandit now: those in cells, those added since, and which are gone.
+
+A `Live` is never changed, only replaced: whoever holds one sees one state of the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.arms.cells import Floats, Places, build_cells
+from fastbandit.arms.ids import IdTable
+from fastbandit.errors import EligibilityError, InputError, SettingError
+from fastbandit.runtime.columns import Columns, Recent, canonical
+from fastbandit.runtime.parts import FrozenArms, still
+from fastbandit.runtime.stored_ids import StoredIds
+
+NEIGHBOURS = 16
+FEW = 1024
+"""So few eligible arms are all scored, whatever the search."""
+_EVERYTHING = still(np.empty(0, dtype=np.bool_))
+_NOWHERE = still(np.empty(0, dtype=np.int32))
+
+
+class Gate(NamedTuple):
+    """What may be chosen: a mask of rows and how many it lets through, or a few places.
+
+    A mask of no length lets everything through; no places listed: any.
+    """
+
+    allowed: NDArray[np.bool_]
+    open_count: int
+    listed: Places
+
+
+@dataclass(frozen=True)
+class Live:
+    """Arms in cells, `more` that are not in cells yet (rows from `first_more` on), and ids.
+
+    `alive` is by row, and None while no arm was removed since the cells were made. `columns`
+    are what predicates speak of.
+    """
+
+    arms: FrozenArms
+    ids: IdTable | StoredIds
+    more: Floats
+    first_more: int
+    alive: NDArray[np.bool_] | None = None
+    columns: Columns | None = None
+
+    def __len__(self) -> int:
+        """The number of arms that can be chosen."""
+        return self.open_count
+
+    @property
+    def rows(self) -> int:
+        """The number of rows there ever were."""
+        return self.first_more + len(self.more)
+
+    @cached_property
+    def open_count(self) -> int:
+        if self.alive is None:
+            return len(self.arms.order) + len(self.more)
+        return int(np.count_nonzero(self.is_open))
+
+    @cached_property
+    def gate(self) -> Gate:
+        """Let all arms through that can be chosen; where those are few of more, list them."""
+        if self.open_count < self.rows and self.open_count <= FEW:
+            return self.gate_to(self.open_rows)
+        return Gate(
+            _EVERYTHING if self.alive is None else still(self.alive), self.open_count, _NOWHERE
+        )
+
+    @cached_property
+    def is_open(self) -> NDArray[np.bool_]:
+        """Whether each row can be chosen."""
+        is_open = self.places >= 0
+        return is_open if self.alive is None else is_open & self.alive
+
+    @cached_property
+    def open_rows(self) -> NDArray[np.int64]:
+        """The rows that can be chosen, in order."""
+        return np.flatnonzero(self.is_open)
+
+    def gate_where(self, predicate: Mapping[str, Any]) -> Gate:
+        """Let the rows through on whose columns a predicate holds; recent gates are kept."""
+        return self._gates.get(canonical(predicate), self._gate_where)
+
+    def _gate_where(self, text: str) -> Gate:
+        if self.columns is None:
+            raise SettingError(
+                f"A predicate needs columns of the arms to speak of: got {text}, and no columns. "
+                f"Call set_columns() first."
+            )
+        return self.gate_for(self.columns.mask_of(text))
+
+    @cached_property
+    def _gates(self) -> Recent[Gate]:
+        return Recent()
+
+    def gate_for(self, eligible: NDArray[np.bool_]) -> Gate:
+        """Let only some rows through; where those are few, list them."""
+        is_open = eligible & self.is_open
+        open_count = int(np.count_nonzero(is_open))
+        if open_count > FEW:
+            return Gate(still(is_open), open_count, _NOWHERE)
+        return self.gate_to(np.flatnonzero(is_open))
+
+    def gate_to(self, rows: NDArray[np.int64]) -> Gate:
+        """Let only these few rows through."""
+        rows = np.unique(rows[self.is_open[rows]])
+        if not len(rows):
+            raise EligibilityError(
+                "A context needs at least one arm that it may choose: got none that can be "
+                "chosen. Allow more arms, or leave the context out."
+            )
+        return Gate(_EVERYTHING, len(rows), still(self.places[rows]))
+
+    @cached_property
+    def places(self) -> Places:
+        """The place of each row, -1 for rows that were gone when the cells were made."""
+        places = np.full(self.rows, -1, dtype=np.int32)
+        count = len(self.arms.order)
+        places[self.arms.order] = np.arange(count, dtype=np.int32)
+        places[self.first_more :] = count + np.arange(len(self.more), dtype=np.int32)
+        return places
+
+    def are_alive(self, rows: Any) -> bool:
+        """Tell whether all rows (but -1, an empty place) can be chosen."""
+        rows = np.asarray(rows)
+        return bool(self.is_open[rows[rows >= 0]].all())
+
+    def rows_through(self, gate: Gate) -> NDArray[np.int64] | None:
+        """Give the rows that a gate lets through, in order, or None for all there ever were."""
+        if len(gate.listed):
+            count, listed = len(self.arms.order), gate.listed.astype(np.int64)
+            known = self.arms.order[np.minimum(listed, count - 1)]
+            return np.where(listed < count, known, self.first_more + listed - count)
+        if len(gate.allowed):
+            return np.flatnonzero(self.is_open & gate.allowed)
+        return self.open_rows if self.open_count < self.rows else None
+
+    def with_columns(self, columns: Any) -> Live:
+        """Give the same arms with other columns, one value for each row there ever was."""
+        return replace(self, columns=Columns.of(columns, rows=self.rows))
+
+    def added(self, points: Floats, ids: Iterable[Any] | None, columns: Any = None) -> Live:
+        """Give the arms with more at their end."""
+        first, count = self.rows, len(points)
+        given = range(first, first + count) if ids is None else list(ids)
+        table = self.ids.append(given, alive=self.is_open)
+        if len(table) != first + count:
+            raise InputError(
+                f"Each new arm needs one id and one row of features: got {len(table) - first} "
+                f"ids and {count} rows. Drop those that have only one of the two."
+            )
+        alive = None if self.alive is None else np.append(self.alive, np.ones(count, np.bool_))
+        more = still(np.concatenate([self.more, points.astype(np.float32)]))
+        return replace(
+            self, ids=table, more=more, alive=alive, columns=self._more_columns(columns, count)
+        )
+
+    def _more_columns(self, columns: Any, count: int) -> Columns | None:
+        if self.columns is not None:
+            return self.columns.added(columns, rows=count)
+        if columns is not None:
+            raise SettingError(
+                f"New arms need the columns of the others: got {', '.join(columns)}, and the "
+                f"others have none. Call set_columns() first."
+            )
+        return None
+
+    def removed(self, ids: Iterable[Any]) -> Live:
+        """Give the arms without some."""
+        rows = self.ids.rows(ids)
+        gone = rows[~self.is_open[rows]]
+        if len(gone):
+            raise InputError(
+                f"Only arms that can be chosen can be removed: got {self.ids.ids(gone)[0]!r}, "
+                f"which was removed before. Leave it out."
+            )
+        alive = np.ones(self.rows, dtype=np.bool_) if self.alive is None else self.alive.copy()
+        alive[rows] = False
+        without = replace(self, alive=alive)
+        if without.open_count == 0:
+            raise EligibilityError(
+                f"A catalogue needs at least one arm: removing {len(rows)} arms would leave "
+                f"none. Add others first."
+            )
+        return without
+
+    def in_cells(self) -> FrozenArms:
+        """Put all arms that can be chosen into cells anew; takes seconds for a million."""
+        rows = np.concatenate([self.arms.order, self.first_more + np.arange(len(self.more))])
+        vectors = np.concatenate([self.arms.points, self.more])
+        if self.alive is not None:
+            is_alive = self.alive[rows]
+            rows, vectors = rows[is_alive], vectors[is_alive]
+        order = np.argsort(rows, kind="stable")
+        cells = build_cells(vectors[order])
+        near = cells.graph(NEIGHBOURS)
+        return FrozenArms.of(cells, rows[order], near, keep_as=self.arms.kept_as)
+
+    def moved_into(self, arms: FrozenArms, before: Live) -> Live:
+        """Give these arms with cells that were made of an earlier state."""
+        new = len(before.more)
+        first = before.first_more + new
+        moved = replace(self, arms=arms, more=still(self.more[new:]), first_more=first)
+        if moved.alive is not None and bool(moved.alive[moved.places >= 0].all()):
+            return replace(moved, alive=None)
+        return moved

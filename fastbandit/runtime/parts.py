@@ -1,0 +1,118 @@
+"""What a frozen policy consists of: plain arrays, by name, in the order the kernel takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.arms.cells import Cells, Floats, Places
+from fastbandit.names import known_name
+
+Array = np.ndarray[Any, Any]
+KEPT_AS = ("float32", "int16", "int8")
+"""What the coordinates of frozen arms may be kept as."""
+
+
+@dataclass(frozen=True)
+class FrozenModel:
+    """Settings, encoder, reward network, doubt and generator.
+
+    The last row or column of a layer is its constant. `place` maps points to embeddings: the
+    axes, then the centre. `bonus` is what a bound adds, by its width, to the last weights,
+    their constant and the wide weights; `root` (squared, the inverse of Z) settles it. `box`
+    holds the lowest and highest coordinates of the arms, their middle and half their
+    difference.
+    """
+
+    counts: NDArray[np.int64]
+    numbers: Floats
+    encoder: Floats
+    first_weights: Floats
+    first_biases: Floats
+    deeper_weights: Floats
+    hidden: NDArray[np.int64]
+    last_weights: Floats
+    wide_weights: Floats
+    place: Floats
+    dropout: Floats
+    mask_sizes: NDArray[np.int64]
+    centre: Floats
+    spread: Floats
+    bonus: Floats
+    root: Floats
+    layer_1: Floats
+    layer_2: Floats
+    layer_3: Floats
+    box: Floats
+
+    @cached_property
+    def arrays(self) -> tuple[Array, ...]:
+        """All arrays, in order."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+
+@dataclass(frozen=True)
+class FrozenArms:
+    """Arms in the order of their cells, and the neighbours of each place.
+
+    Vectors may be whole numbers of 8 or 16 bits: times the first row of `decode`, plus the
+    second, they are coordinates.
+    """
+
+    order: Places
+    vectors: Floats | NDArray[np.int16] | NDArray[np.int8]
+    decode: Floats
+    graph: Places
+    centres: NDArray[np.float32]
+    groups: NDArray[np.float32]
+
+    @cached_property
+    def arrays(self) -> tuple[Array, ...]:
+        """All arrays, in order."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def points(self) -> Floats:
+        """The coordinates of all places."""
+        return self.vectors * self.decode[0] + self.decode[1]
+
+    @property
+    def kept_as(self) -> str:
+        """The kind of numbers that vectors are kept as."""
+        return str(self.vectors.dtype)
+
+    @staticmethod
+    def of(
+        cells: Cells, rows: NDArray[np.int64], graph: Places, *, keep_as: str = "float32"
+    ) -> FrozenArms:
+        """Freeze cells of these rows; the graph is by place."""
+        order = rows[cells.order].astype(np.int32)
+        vectors, decode = packed(cells.vectors, keep_as)
+        parts = (order, vectors, decode, graph, cells.centres, cells.groups)
+        return FrozenArms(*map(still, parts))
+
+
+def packed(vectors: Floats, keep_as: str) -> tuple[Array, Floats]:
+    """Give vectors in fewer bits, and the factor and shift of each column that undo it."""
+    known_name("kind of numbers", keep_as, KEPT_AS)
+    dim = vectors.shape[1]
+    if keep_as == "float32":
+        return vectors, np.stack([np.ones(dim), np.zeros(dim)]).astype(np.float32)
+    most = np.iinfo(keep_as).max
+    low, high = vectors.min(0).astype(np.float64), vectors.max(0).astype(np.float64)
+    factor = np.maximum((high - low) / (2 * most), 1e-12)
+    shift = (high + low) / 2
+    whole = np.rint((vectors - shift) / factor).astype(keep_as)
+    return whole, np.stack([factor, shift]).astype(np.float32)
+
+
+def still(array: Array) -> Array:
+    """Give a contiguous array that nobody can write to, as those mapped from a file are."""
+    array = np.ascontiguousarray(array)
+    array = array.view()
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,88 @@
+"""The ids of the arms as a file holds them, read one at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.arms.ids import IdTable
+from fastbandit.runtime.parts import still
+from fastbandit.storage.json_ids import id_from_json, id_to_json
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+_DECODER = json.JSONDecoder()
+_CODEC = ("utf-8", "surrogatepass")  # any string may be an id
+
+
+@dataclass(frozen=True, eq=False)
+class StoredIds:
+    """One id for each row, in the words of `IdTable`.
+
+    `text` is one JSON list, `starts` tells where in it each id begins, and the end. An id is
+    decoded when it is asked for; all are when one must be found.
+    """
+
+    text: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __contains__(self, id: Any) -> bool:
+        return id in self.table
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether the ids are the rows themselves: such ids are not stored."""
+        return False
+
+    def rows(self, ids: Iterable[Any]) -> NDArray[np.int64]:
+        """Find the row of each id; the first time takes a second for a million."""
+        return self.table.rows(ids)
+
+    def ids(self, rows: Iterable[int] | NDArray[np.int64]) -> list[Hashable]:
+        """Give the id of each row, counted from 0."""
+        places = np.asarray(rows, dtype=np.int64)
+        ends = zip(self.starts[places].tolist(), self.starts[places + 1].tolist(), strict=True)
+        return _decoded(b",".join([self._view[first : last - 1] for first, last in ends]))
+
+    def id(self, row: int) -> Hashable:
+        """Give the id of one row."""
+        piece = self._view[self.starts[row] : self.starts[row + 1] - 1]
+        written, _ = _DECODER.raw_decode(str(piece, *_CODEC))  # half the time of json.loads
+        return id_from_json(written)
+
+    def append(self, ids: Iterable[Any], *, alive: NDArray[np.bool_] | None = None) -> IdTable:
+        """Give a table with more rows at its end; the id of a row not `alive` is free again."""
+        return self.table.append(ids, alive=alive)
+
+    @cached_property
+    def table(self) -> IdTable:
+        """All ids, decoded."""
+        return IdTable.restored(_decoded(self._view[1:-1]))
+
+    @cached_property
+    def _view(self) -> memoryview:
+        return self.text.data
+
+    @staticmethod
+    def of(ids: IdTable | StoredIds) -> StoredIds:
+        """Write ids as a file holds them."""
+        if isinstance(ids, StoredIds):
+            return ids
+        pieces = [_ENCODER.encode(id_to_json(id)).encode(*_CODEC) for id in ids]
+        text = np.frombuffer(b"[" + b",".join(pieces) + b"]", dtype=np.uint8)
+        lengths = np.fromiter(map(len, pieces), dtype=np.int64, count=len(pieces))
+        starts = 1 + np.concatenate([[0], np.cumsum(lengths + 1)])
+        return StoredIds(still(text), still(starts))
+
+
+def _decoded(pieces: bytes | memoryview) -> list[Hashable]:
+    """Decode many ids, written one after the other."""
+    return list(map(id_from_json, json.loads("[" + str(pieces, *_CODEC) + "]")))

@@ -1,0 +1,202 @@
+"""The kernel of `gpu_walk`, in Triton: imported only where it is launched."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _scores(
+    there,
+    is_arm,
+    first,
+    bias,
+    last,
+    wide,
+    constant,
+    vectors,
+    LEAK: tl.constexpr,
+    DIM: tl.constexpr,
+    WIDTH: tl.constexpr,
+    UNITS: tl.constexpr,
+    SOME: tl.constexpr,
+):
+    """Score some places by the network of this program's context."""
+    unit = tl.arange(0, UNITS)
+    is_unit = unit < WIDTH
+    below = tl.zeros([SOME, UNITS], dtype=tl.float32) + bias[None, :]
+    total = tl.zeros([SOME], dtype=tl.float32) + constant
+    for column in tl.static_range(DIM):
+        numbers = tl.load(vectors + there * DIM + column, mask=is_arm, other=0.0)
+        weights = tl.load(first + unit * DIM + column, mask=is_unit, other=0.0)
+        below += numbers[:, None] * weights[None, :]
+        total += numbers * tl.load(wide + column)
+    above = tl.where(below > 0, below, LEAK * below)
+    total += tl.sum(above * last[None, :], axis=1)
+    return tl.where(is_arm, total, float("-inf"))
+
+
+@triton.jit
+def walk_kernel(
+    points,
+    firsts,
+    biases,
+    lasts,
+    wides,
+    constants,
+    vectors,
+    graph,
+    centres,
+    groups,
+    places,
+    scores,
+    waiting,
+    best_places,
+    best_scores,
+    found,
+    count,
+    total,
+    group_count,
+    LEAK: tl.constexpr,
+    DIM: tl.constexpr,
+    WIDTH: tl.constexpr,
+    UNITS: tl.constexpr,
+    STARTS: tl.constexpr,
+    CELLS: tl.constexpr,
+    HOPS: tl.constexpr,
+    BEAM: tl.constexpr,
+    BESIDE: tl.constexpr,
+    COUNT: tl.constexpr,
+    ROOM: tl.constexpr,
+    LIST: tl.constexpr,
+    NEAR: tl.constexpr,
+    ALL_GROUPS: tl.constexpr,
+    SIZE: tl.constexpr,
+    CELL: tl.constexpr,
+):
+    """Land from this context's points, walk, and write down the best arms."""
+    request = tl.program_id(0).to(tl.int64)
+    unit = tl.arange(0, UNITS)
+    is_unit = unit < WIDTH
+    first = firsts + request * WIDTH * DIM
+    bias = tl.load(biases + request * WIDTH + unit, mask=is_unit, other=0.0)
+    last = tl.load(lasts + request * WIDTH + unit, mask=is_unit, other=0.0)
+    wide = wides + request * DIM
+    constant = tl.load(constants + request)
+    places += request * ROOM
+    scores += request * ROOM
+    waiting += request * ROOM
+    slot = tl.arange(0, LIST)
+    is_slot = slot < ROOM
+    tl.store(waiting + slot, tl.full([LIST], float("-inf"), tl.float32), mask=is_slot)
+    tl.store(scores + slot, tl.full([LIST], float("-inf"), tl.float32), mask=is_slot)
+    tl.debug_barrier()
+
+    # -- land: all that the nearest cells of each point hold
+    lane = tl.arange(0, CELL)
+    numbers_of_groups = tl.arange(0, ALL_GROUPS)
+    nearest_groups = tl.arange(0, NEAR)
+    evaluated = 0
+    for start in tl.static_range(STARTS):
+        point = points + (request * STARTS + start) * DIM
+        far = tl.zeros([ALL_GROUPS], dtype=tl.float32)
+        is_group = numbers_of_groups < group_count
+        for column in tl.static_range(DIM):
+            number = tl.load(point + column)
+            centre = tl.load(groups + numbers_of_groups * DIM + column, mask=is_group, other=0.0)
+            far += (centre - number) * (centre - number)
+        far = tl.where(is_group, far, float("inf"))
+        chosen = tl.zeros([NEAR], dtype=tl.int32)
+        for number in tl.static_range(NEAR):
+            nearest = tl.argmin(far, axis=0)
+            chosen = tl.where(nearest_groups == number, nearest, chosen)
+            far = tl.where(numbers_of_groups == nearest, float("inf"), far)
+        cells = chosen[:, None] * SIZE + tl.arange(0, SIZE)[None, :]  # (NEAR, SIZE)
+        gaps = tl.zeros([NEAR, SIZE], dtype=tl.float32)
+        for column in tl.static_range(DIM):
+            number = tl.load(point + column)
+            centre = tl.load(centres + cells * DIM + column)
+            gaps += (centre - number) * (centre - number)
+        gaps = tl.reshape(gaps, [NEAR * SIZE])
+        cells = tl.reshape(cells, [NEAR * SIZE])
+        there_is = tl.arange(0, NEAR * SIZE)
+        for number in tl.static_range(CELLS):
+            nearest = tl.argmin(gaps, axis=0)
+            cell = tl.max(tl.where(there_is == nearest, cells, -1), axis=0).to(tl.int64)
+            gaps = tl.where(there_is == nearest, float("inf"), gaps)
+            there = cell * count // total + lane
+            is_arm = there < (cell + 1) * count // total
+            known = tl.load(places + slot, mask=is_slot, other=-1)
+            first_place = (cell * count // total).to(tl.int32)
+            is_known = tl.max((known == first_place).to(tl.int32), axis=0) > 0
+            is_arm = is_arm & (is_known == 0)
+            marks = _scores(
+                there,
+                is_arm,
+                first,
+                bias,
+                last,
+                wide,
+                constant,
+                vectors,
+                LEAK,
+                DIM,
+                WIDTH,
+                UNITS,
+                CELL,
+            )
+            offset = (start * CELLS + number) * CELL + lane
+            tl.store(places + offset, tl.where(is_arm, there.to(tl.int32), -1))
+            tl.store(scores + offset, marks)
+            tl.store(waiting + offset, marks)
+            evaluated += tl.sum(is_arm.to(tl.int32), axis=0)
+            tl.debug_barrier()
+
+    # -- walk: the neighbours of the best that were not walked from
+    near = tl.arange(0, BESIDE)
+    for hop in tl.static_range(HOPS):
+        known_until = STARTS * CELLS * CELL + hop * BEAM * BESIDE
+        for one in tl.static_range(BEAM):
+            left = tl.load(waiting + slot, mask=slot < known_until, other=float("-inf"))
+            top = tl.argmax(left, axis=0)
+            is_some = tl.max(left, axis=0) > float("-inf")
+            tl.debug_barrier()
+            tl.store(waiting + top, float("-inf"))
+            middle = tl.load(places + top).to(tl.int64)
+            beside = tl.load(graph + middle * BESIDE + near, mask=is_some & (near >= 0), other=-1)
+            known = tl.load(places + slot, mask=is_slot, other=-1)
+            is_known = tl.max((beside[:, None] == known[None, :]).to(tl.int32), axis=1) > 0
+            is_arm = (beside >= 0) & (is_known == 0)
+            marks = _scores(
+                beside.to(tl.int64),
+                is_arm,
+                first,
+                bias,
+                last,
+                wide,
+                constant,
+                vectors,
+                LEAK,
+                DIM,
+                WIDTH,
+                UNITS,
+                BESIDE,
+            )
+            offset = known_until + one * BESIDE + near
+            tl.debug_barrier()
+            tl.store(places + offset, tl.where(is_arm, beside, -1))
+            tl.store(scores + offset, marks)
+            tl.store(waiting + offset, marks)
+            evaluated += tl.sum(is_arm.to(tl.int32), axis=0)
+            tl.debug_barrier()
+
+    # -- the best of all
+    marks = tl.load(scores + slot, mask=is_slot, other=float("-inf"))
+    for number in tl.static_range(COUNT):
+        top = tl.argmax(marks, axis=0)
+        tl.store(best_scores + request * COUNT + number, tl.max(marks, axis=0))
+        tl.store(best_places + request * COUNT + number, tl.load(places + top))
+        marks = tl.where(slot == top, float("-inf"), marks)
+    tl.store(found + request, evaluated.to(tl.int64))

@@ -1,0 +1,121 @@
+"""Landing and walking on a GPU, for a whole batch in one launch: what `land` and `hop` do.
+
+One program of the kernel serves one context: it finds the cells nearest to its points, scores
+what they hold, and walks from the best arms to their neighbours, as the compiled search of
+`fastbandit.runtime` does. Triton comes with torch for CUDA; without it torch does the same
+in more steps.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from fastbandit.interfaces import ArmSpace, Layered, Score, Shelved
+from fastbandit.search.ranking import NOTHING, Ranked, Tally
+
+_CELL = 32
+_GROUPS = 4
+_MOST = 16  # arms asked for
+_WIDEST = 128  # units of the network
+
+
+def walks_on_gpu(score: Score, arms: ArmSpace, count: int) -> bool:
+    """Tell whether one launch can do it: arms in a GPU, a network of one hidden layer."""
+    function = score.function
+    return (
+        count <= _MOST
+        and score.contexts.device.type == "cuda"
+        and isinstance(function, Layered)
+        and not function.deeper
+        and function.first.shape[1] <= _WIDEST
+        and arms.shelf() is not None
+        and find_spec("triton") is not None
+    )
+
+
+def walk(
+    score: Score,
+    arms: ArmSpace,
+    points: Float[Tensor, "B M D"],
+    tally: Tally,
+    *,
+    cells: int,
+    hops: int,
+    beam: int,
+    count: int,
+) -> Ranked:
+    """Give the `count` best arms that landing and walking find from some points."""
+    net, shelf = score.function, arms.shelf()
+    assert isinstance(net, Layered)
+    assert shelf is not None
+    tally.lookups += points.shape[1]
+    places, scores, found = _launch(net, shelf, points, (cells, hops, beam, count))
+    tally.evaluations += found
+    is_arm = scores > NOTHING
+    rows = torch.where(is_arm, shelf.order[places.clamp_min(0).long()], -1)
+    return Ranked(rows, shelf.vectors[places.clamp_min(0).long()], scores)
+
+
+def _launch(
+    net: Layered, shelf: Shelved, points: Float[Tensor, "B M D"], plan: tuple[int, int, int, int]
+) -> tuple[Int[Tensor, "B k"], Float[Tensor, "B k"], Int[Tensor, " B"]]:
+    import triton
+
+    from fastbandit.search.gpu_kernel import walk_kernel
+
+    cells, hops, beam, count = plan
+    batch, starts, dim = points.shape
+    total, groups = len(shelf.centres), len(shelf.groups)
+    landed, beside = starts * cells * _CELL, shelf.graph.shape[1]
+    room = landed + hops * beam * beside
+    lists = torch.empty(3, batch, room, dtype=torch.float32, device=points.device)
+    places = torch.full((batch, room), -1, dtype=torch.int32, device=points.device)
+    best = torch.empty(batch, count, dtype=torch.int32, device=points.device)
+    scores = torch.empty(batch, count, dtype=torch.float32, device=points.device)
+    found = torch.empty(batch, dtype=torch.int64, device=points.device)
+    width = net.first.shape[1]
+    kernel: Any = walk_kernel
+    kernel[(batch,)](
+        points.contiguous(),
+        net.first.contiguous(),
+        net.first_bias.contiguous(),
+        net.last.contiguous(),
+        net.wide.contiguous(),
+        net.constant.contiguous(),
+        shelf.vectors,
+        shelf.graph,
+        shelf.centres,
+        shelf.groups,
+        places,
+        lists[0],
+        lists[1],
+        best,
+        scores,
+        found,
+        len(shelf.order),
+        total,
+        groups,
+        LEAK=float(net.leak),
+        DIM=dim,
+        WIDTH=width,
+        UNITS=triton.next_power_of_2(width),
+        STARTS=starts,
+        CELLS=min(cells, total),
+        HOPS=hops,
+        BEAM=beam,
+        BESIDE=beside,
+        COUNT=count,
+        ROOM=room,
+        LIST=triton.next_power_of_2(room),
+        NEAR=min(_GROUPS, groups),
+        ALL_GROUPS=triton.next_power_of_2(groups),
+        SIZE=total // groups,
+        CELL=_CELL,
+        num_warps=2,
+    )
+    return best, scores, found

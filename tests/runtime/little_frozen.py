@@ -1,0 +1,24 @@
+"""Small frozen bandits for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakes import vectors_of
+
+from fastbandit import Bandit, FrozenBandit
+
+CONTEXTS = vectors_of(30, 4, seed=2)
+
+
+def frozen_bandit(**changes: Any) -> FrozenBandit:
+    """Freeze a bandit after one update on a few contexts of 4 features."""
+    bandit = Bandit(**{"context": 4, "reward": "real", "seed": 3, **changes})
+    taken = bandit.select(CONTEXTS)
+    bandit.update(contexts=CONTEXTS, arms=taken.arms, rewards=CONTEXTS[:, 0])
+    return bandit.freeze()
+
+
+def fresh(frozen: FrozenBandit) -> FrozenBandit:
+    """Give a frozen bandit in the same state that goes its own way (its parts never change)."""
+    return FrozenBandit(frozen._model, frozen._live, frozen._words)

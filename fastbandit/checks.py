@@ -278,10 +278,15 @@ class _CountingArms:
         return self._counted(self.arms.nearest(points, count, allowed=allowed))
 
     def around(
-        self, points: Float[Tensor, "B M D"], cells: int, *, allowed: Bool[Tensor, "b N"] | None
+        self,
+        points: Float[Tensor, "B M D"],
+        cells: int,
+        *,
+        far: int = 0,
+        allowed: Bool[Tensor, "b N"] | None,
     ) -> Candidates:
         self.lookups += points.shape[1]
-        return self._counted(self.arms.around(points, cells, allowed=allowed))
+        return self._counted(self.arms.around(points, cells, far=far, allowed=allowed))
 
     def neighbours(self, rows: Int[Tensor, "B K"]) -> Candidates | None:
         beside = self.arms.neighbours(rows)
@@ -316,7 +321,7 @@ def check_arm_space(arms: ArmSpace, *, rng: Generator) -> None:
     numbers = torch.rand(4, 3, arms.dim, generator=rng).to(arms.low)
     points = arms.low + (arms.high - arms.low) * numbers
     near = arms.nearest(points, 2, allowed=None)
-    around = arms.around(points, 2, allowed=None)
+    around = arms.around(points, 2, far=3, allowed=None)
     named = {"all()": everything, "sample()": sample, "nearest()": near, "around()": around}
     for name, some in named.items():
         inside = (some.points >= arms.low - 1e-4) & (some.points <= arms.high + 1e-4)
@@ -342,7 +347,7 @@ def _check_rows(arms: ArmSpace, everything: Candidates, *, rng: Generator) -> No
     near = arms.nearest(points.expand(3, -1, -1), 4, allowed=mask)
     taken = mask.gather(1, near.rows.clamp_min(0)) | (near.rows < 0)
     _need(bool(taken.all()), "nearest() gives an arm that is not allowed")
-    around = arms.around(points.expand(3, -1, -1), 1, allowed=mask)
+    around = arms.around(points.expand(3, -1, -1), 1, far=3, allowed=mask)
     taken = mask.gather(1, around.rows.clamp_min(0)) | (around.rows < 0)
     _need(bool(taken.all()), "around() gives an arm that is not allowed")
     few = arms.few(mask, total)

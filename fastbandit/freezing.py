@@ -56,6 +56,7 @@ class _Steps:
     starts: int = 0
     lookups: int = 0
     cells: int = 0
+    far: int = 0
     hops: int = 0
     beam: int = 0
     steps: int = 0
@@ -119,7 +120,8 @@ def freeze_model(policy: Policy) -> FrozenModel:
     if isinstance(model, LastLayerReward):
         last_weights, wide, constant = model.centre.split(model.parts)
         wide_weights = wide if network.wide is not None else wide_weights
-    sizes = (search.starts, search.lookups, search.cells, search.hops, search.beam, search.steps)
+    walk = (search.cells, search.far, search.hops, search.beam, search.steps)
+    sizes = (search.starts, search.lookups, *walk)
     has_wide = network.wide is not None or guess is not None
     flags = (search.kind, doubt, network.product, has_wide)
     step = search.step_size * math.sqrt(arms.dim)
@@ -185,6 +187,7 @@ def _read_search(search: Search) -> _Steps:
                 starts=search.heads,
                 lookups=min(search.lookups, search.heads),
                 cells=search.cells,
+                far=search.far,
                 hops=search.hops,
                 beam=search.beam,
                 steps=search.steps,
@@ -198,6 +201,7 @@ def _read_search(search: Search) -> _Steps:
                 starts=search.starts,
                 lookups=min(search.lookups or search.starts, search.starts),
                 cells=search.cells,
+                far=search.far,
                 hops=search.hops,
                 beam=search.beam,
                 steps=search.steps,

@@ -100,6 +100,9 @@ class Shelved(Protocol):
     @property
     def groups(self) -> Float[Tensor, "G D"]: ...
 
+    @property
+    def far(self) -> Int[Tensor, " F"]: ...
+
 
 @dataclass(frozen=True)
 class Score:
@@ -274,9 +277,17 @@ class ArmSpace(Protocol):
         ...
 
     def around(
-        self, points: Float[Tensor, "B M D"], cells: int, *, allowed: Bool[Tensor, "b N"] | None
+        self,
+        points: Float[Tensor, "B M D"],
+        cells: int,
+        *,
+        far: int = 0,
+        allowed: Bool[Tensor, "b N"] | None,
     ) -> Candidates:
-        """Give what lies in the few cells nearest to each point: some dozens of arms each."""
+        """Give what lies in the few cells nearest to each point: some dozens of arms each.
+
+        So many (at most 64) of the arms farthest from the middle of all come along.
+        """
         ...
 
     def neighbours(self, rows: Int[Tensor, "B K"]) -> Candidates | None:

@@ -91,16 +91,16 @@ def _search(name: str, arm: Features, is_paper: bool) -> Search:
     if name == "exhaustive":
         return Exhaustive()
     if name == "ascent":
-        return _PAPER_ASCENT if is_paper else GradientAscent()
+        return _PAPER_ASCENT if is_paper else GradientAscent(far=0 if _columns(arm) <= 4 else 64)
     if is_paper:
         return _PAPER_GENERATOR
     # The best arm is harder to come by in more dimensions: look at more arms.
     if _columns(arm) <= 4:
-        return GeneratorSearch(cells=1, steps=1, hops=2, beam=1)
+        return GeneratorSearch(cells=1, far=0, steps=1, hops=2, beam=1)
     return (
         GeneratorSearch()
         if _columns(arm) <= 8
-        else GeneratorSearch(cells=4, steps=4, hops=6, beam=4)
+        else GeneratorSearch(cells=4, far=64, steps=4, hops=6, beam=4)
     )
 
 

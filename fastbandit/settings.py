@@ -51,7 +51,7 @@ _CHOICES = {
     "target": ("best of sample", "ascent"),
     "told": ("draw", "gaussian"),
 }
-_MAY_BE_ZERO = ("full_below", "hops", "neighbours", "steps")
+_MAY_BE_ZERO = ("far", "full_below", "hops", "neighbours", "steps")
 _MAY_BE_NEGATIVE = ("enough",)
 _ABOVE_ZERO = ("prior_precision", "rate", "ridge")
 

@@ -82,13 +82,13 @@ def test_a_shared_section_reaches_each_part_that_has_the_field(tmp_path: Path) -
     assert planned(path).exploration == ThompsonSampling(0.5)
     assert planned(path, explore="ucb").exploration == planned("default", explore="ucb").exploration
     assert planned(path).search == replace(planned("default").search, hops=3)
-    assert planned(path, search="ascent").search == GradientAscent(hops=3, starts=4)
+    assert planned(path, search="ascent").search == GradientAscent(far=0, hops=3, starts=4)
 
 
 def test_what_a_part_has_alone_stands_over_what_all_share(tmp_path: Path) -> None:
     path = written(tmp_path, "[search]\nhops = 3\n[search.ascent]\nhops = 5\n")
 
-    assert planned(path, search="ascent").search == GradientAscent(hops=5)
+    assert planned(path, search="ascent").search == GradientAscent(far=0, hops=5)
     assert planned(path).search == replace(planned("default").search, hops=3)
 
 

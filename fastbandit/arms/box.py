@@ -111,7 +111,12 @@ class Box:
         return Candidates(is_same.to(torch.uint8).argmax(-1), around)  # equal points, equal rows
 
     def around(
-        self, points: Float[Tensor, "B M D"], cells: int, *, allowed: Bool[Tensor, "b N"] | None
+        self,
+        points: Float[Tensor, "B M D"],
+        cells: int,
+        *,
+        far: int = 0,
+        allowed: Bool[Tensor, "b N"] | None,
     ) -> Candidates:
         """Give the points themselves and a few others close around, four for each cell."""
         return self.nearest(points, 4 * cells, allowed=allowed)

@@ -132,9 +132,14 @@ class Catalogue:
         return Candidates(rows, self.at(rows))
 
     def around(
-        self, points: Float[Tensor, "B M D"], cells: int, *, allowed: Bool[Tensor, "b N"] | None
+        self,
+        points: Float[Tensor, "B M D"],
+        cells: int,
+        *,
+        far: int = 0,
+        allowed: Bool[Tensor, "b N"] | None,
     ) -> Candidates:
-        rows = self._lookup.around(points, cells, allowed=allowed)
+        rows = self._lookup.around(points, cells, far=far, allowed=allowed)
         return Candidates(rows, self.at(rows))
 
     def at(self, rows: Int[Tensor, "B K"]) -> Float[Tensor, "B K D"]:

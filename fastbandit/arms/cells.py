@@ -26,6 +26,8 @@ LANES = 16
 WIDTH = 8
 _ONE_GROUP = 256  # so few cells are not worth a second level
 GROUPS = 4
+FAR = 64
+"""So many vectors are known to be farthest from the middle."""
 _FEW = 8
 _AROUND = 48
 _PASSES = 3
@@ -41,13 +43,15 @@ class Cells:
 
     A *place* is a position in this order; `order` gives the row of each. `centres` and
     `groups` come in blocks of 16, column by column, as the processor likes to read them:
-    columns are filled up to a multiple of 8 with zeros, empty lanes lie at infinity.
+    columns are filled up to a multiple of 8 with zeros, empty lanes lie at infinity. `far` are
+    the places farthest from the middle, farthest first: a cell's centre says little of them.
     """
 
     order: Places
     vectors: Floats
     centres: NDArray[np.float32]
     groups: NDArray[np.float32]
+    far: Places
 
     def __len__(self) -> int:
         return len(self.order)
@@ -94,7 +98,16 @@ def build_cells(vectors: Floats) -> Cells:
     ordered = vectors[order]
     centres = _centres(ordered, 2**depth)
     groups = centres.reshape(group_count(2**depth), -1, vectors.shape[1]).mean(1, dtype=np.float64)
-    return Cells(order, ordered, _blocks(centres), _blocks(groups.astype(np.float32)))
+    blocks = _blocks(centres), _blocks(groups.astype(np.float32))
+    return Cells(order, ordered, *blocks, far_places(ordered))
+
+
+def far_places(vectors: Floats) -> Places:
+    """Give the places farthest from the middle, farthest first."""
+    gaps = np.square(vectors - vectors.mean(0, dtype=np.float64).astype(np.float32)).sum(1)
+    kept = min(FAR, len(gaps))
+    places = np.argpartition(-gaps, kept - 1)[:kept]
+    return places[np.lexsort((places, -gaps[places]))].astype(np.int32)
 
 
 def cell_depth(count: int) -> int:

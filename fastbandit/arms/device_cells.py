@@ -37,6 +37,7 @@ class DeviceCells:
         self.groups = torch.from_numpy(groups).to(device)
         self.vectors = torch.from_numpy(cells.vectors).to(device)
         self.graph = torch.from_numpy(near).to(device)
+        self.far = torch.from_numpy(cells.far).to(device)
 
     def in_cells(self, points: Float[Tensor, "Q D"], cells: int) -> Int[Tensor, "Q K"]:
         """Give the rows in the nearest cells of each point, -1 where a place is empty."""

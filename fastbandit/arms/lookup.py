@@ -43,12 +43,28 @@ class Lookup:
         return torch.from_numpy(graph).to(self.vectors.device)
 
     def around(
-        self, points: Float[Tensor, "B M D"], cells: int, *, allowed: Bool[Tensor, "b N"] | None
+        self,
+        points: Float[Tensor, "B M D"],
+        cells: int,
+        *,
+        far: int = 0,
+        allowed: Bool[Tensor, "b N"] | None,
     ) -> Int[Tensor, "B K"]:
         """Give the rows in the nearest cells of each point, -1 where a place is empty.
 
-        The fewer rows are allowed, the more cells are looked into.
+        The fewer rows are allowed, the more cells are looked into. So many of those farthest
+        from the middle come along.
         """
+        near = self._around(points, cells, allowed)
+        outermost = self._far[:far].expand(len(near), -1)
+        if allowed is not None:
+            masks = allowed.expand(len(near), -1)
+            outermost = torch.where(masks.gather(1, outermost), outermost, -1)
+        return torch.cat([near, outermost], dim=1)
+
+    def _around(
+        self, points: Float[Tensor, "B M D"], cells: int, allowed: Bool[Tensor, "b N"] | None
+    ) -> Int[Tensor, "B K"]:
         if allowed is None:
             return self._in_cells(points, cells)
         masks = allowed.expand(len(points), -1)
@@ -112,6 +128,10 @@ class Lookup:
     def shelf(self) -> DeviceCells:
         """The cells on the device of the vectors."""
         return DeviceCells(self.cells, self.vectors.device, rows=self.rows, graph=self.near)
+
+    @cached_property
+    def _far(self) -> Int[Tensor, " F"]:
+        return torch.from_numpy(self.rows[self.cells.order[self.cells.far]]).to(self.vectors.device)
 
     @cached_property
     def _there(self) -> Int[Tensor, " n"]:

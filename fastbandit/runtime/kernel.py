@@ -51,7 +51,7 @@ from fastbandit.runtime.network import (
 
 EXHAUSTIVE, GENERATOR, ASCENT = 0, 1, 2
 """The searches."""
-SEARCH, DOUBT, PRODUCT, WIDE, STARTS, LOOKUPS, CELLS, HOPS, BEAM, STEPS, UNITS = range(11)
+SEARCH, DOUBT, PRODUCT, WIDE, STARTS, LOOKUPS, CELLS, FAR, HOPS, BEAM, STEPS, UNITS = range(12)
 """Places of the whole numbers among the settings."""
 SCALE, STEP, LEAK, ENOUGH = range(4)
 """Places of the other numbers."""
@@ -72,6 +72,7 @@ class Arms(NamedTuple):
     graph: Places
     centres: NDArray[np.float32]
     groups: NDArray[np.float32]
+    far: Places
     more: Floats
     first_more: int
     allowed: NDArray[np.bool_]
@@ -136,6 +137,7 @@ def decide(
     graph: Places,
     centres: NDArray[np.float32],
     groups: NDArray[np.float32],
+    far: Places,
     more: Floats,
     first_more: int,
     allowed: NDArray[np.bool_],
@@ -154,8 +156,19 @@ def decide(
     not finite.
     """
     size, dim, columns = place.shape[1], len(place) - 1, box.shape[1]
+    outermost = far[: counts[FAR]]
     arms = Arms(
-        order, vectors, decode, graph, centres, groups, more, first_more, allowed, open_count
+        order,
+        vectors,
+        decode,
+        graph,
+        centres,
+        groups,
+        outermost,
+        more,
+        first_more,
+        allowed,
+        open_count,
     )
     doubt, scale, leak = counts[DOUBT], numbers[SCALE], numbers[LEAK]
     embedded = np.empty(size, np.float32)
@@ -192,7 +205,7 @@ def decide(
     kept = max(rows.shape[1], counts[HOPS] * counts[BEAM], SETTLED)
     room = max(1, counts[LOOKUPS]) * cells * CELL
     room = max(room, MOST if len(allowed) else 0, _BLOCK, counts[BEAM] * graph.shape[1])
-    room = max(room, counts[STARTS]) + len(more)
+    room = max(room, counts[STARTS]) + len(more) + counts[FAR]
     table = 64
     while table < 2 * (room + counts[HOPS] * counts[BEAM] * graph.shape[1]):
         table *= 2
@@ -263,7 +276,7 @@ def decide(
             evaluated += 2 * climb_all(net, points[: best + 1], counts, numbers, box, dim)
         fresh = land(arms, points[:best], cells, found)
         kept = keep_best(net, arms, found, fresh, 0)
-        kept, walked = walk(net, arms, found, fresh, kept, counts[HOPS], counts[BEAM])
+        kept, walked = walk(net, arms, found, kept, counts[HOPS], counts[BEAM])
         if doubt == BOUND:
             kept = settle(earnest, arms, found, kept, counts, numbers)
             evaluated += kept
@@ -403,7 +416,8 @@ def climb_all(
 def land(arms: Arms, points: Floats, cells: int, found: Found) -> int:
     """Find the open arms in the cells nearest to some points; the fewer open, the more cells.
 
-    Arms added since the cells were made are all found. Answers how many there are.
+    The outermost arms, and those added since the cells were made, are found in any case.
+    Answers how many there are, all noted as seen.
     """
     count = len(arms.order)
     total = cell_count(count)
@@ -416,6 +430,13 @@ def land(arms: Arms, points: Floats, cells: int, found: Found) -> int:
         if not is_masked or fresh >= least or wanted == total or fresh >= MOST:
             break
         wanted = min(total, 4 * wanted)
+    found.seen[:] = -1
+    for number in range(fresh):
+        is_new(found.seen, found.places[number])
+    for there in arms.far:
+        if is_new(found.seen, there) and (not is_masked or arms.allowed[arms.order[there]]):
+            found.places[fresh] = there
+            fresh += 1
     for number in range(len(arms.more)):
         if not is_masked or arms.allowed[arms.first_more + number]:
             found.places[fresh] = count + number
@@ -504,16 +525,10 @@ def insert_best(
 
 
 @njit(cache=True, nogil=True)
-def walk(
-    net: Net, arms: Arms, found: Found, landed: int, kept: int, hops: int, beam: int
-) -> tuple[int, int]:
+def walk(net: Net, arms: Arms, found: Found, kept: int, hops: int, beam: int) -> tuple[int, int]:
     """Score the neighbours of the best arms, hop by hop; answer how many are kept and scored."""
     order, allowed, graph, seen = arms.order, arms.allowed, arms.graph, found.seen
     count, is_masked, scored = len(order), len(arms.allowed) > 0, 0
-    if hops:
-        seen[:] = -1
-        for number in range(landed):
-            is_new(seen, found.places[number])
     for _ in range(hops):
         fresh, left = 0, beam
         for slot in range(kept):

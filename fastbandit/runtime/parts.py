@@ -69,6 +69,7 @@ class FrozenArms:
     graph: Places
     centres: NDArray[np.float32]
     groups: NDArray[np.float32]
+    far: Places
 
     @cached_property
     def arrays(self) -> tuple[Array, ...]:
@@ -92,7 +93,7 @@ class FrozenArms:
         """Freeze cells of these rows; the graph is by place."""
         order = rows[cells.order].astype(np.int32)
         vectors, decode = packed(cells.vectors, keep_as)
-        parts = (order, vectors, decode, graph, cells.centres, cells.groups)
+        parts = (order, vectors, decode, graph, cells.centres, cells.groups, cells.far)
         return FrozenArms(*map(still, parts))
 
 

@@ -70,7 +70,8 @@ class GeneratorSearch:
     """GANBandit: ask the generator, rank its heads by score, climb a little, look up, hop.
 
     Of the `lookups` best heads, climbed for `steps`, all arms in the nearest `cells` are
-    scored (with `neighbours`: just so many arms nearest to each); then `hops` times the
+    scored, and the `far` arms that lie outermost (with `neighbours`: just so many arms nearest
+    to each); then `hops` times the
     neighbours of the `beam` best arms whose neighbours were not scored yet.
     `told` is what the generator sees beside the context: "draw" (this decision's noise and
     the slope at the centre) or "gaussian" (an unrelated z of 8 numbers, as printed).
@@ -81,6 +82,7 @@ class GeneratorSearch:
     hidden: int = 128
     lookups: int = 2
     cells: int = 2
+    far: int = 32
     neighbours: int = 0
     steps: int = 2
     step_size: float = 0.15
@@ -131,10 +133,11 @@ class GeneratorSearch:
         """Land on real arms from points, and walk on from the best."""
         cells, wanted = max(self.cells, -(-count // AT_LEAST)), max(count, SETTLED)
         if allowed is None and not self.neighbours and walks_on_gpu(score, arms, wanted):
-            plan = {"cells": cells, "hops": self.hops, "beam": self.beam}
+            plan = {"cells": cells, "far": self.far, "hops": self.hops, "beam": self.beam}
             return walk(score, arms, points, tally, **plan, count=wanted)
         near = max(self.neighbours, count) if self.neighbours else 0
-        ranked = land(score, arms, points, tally, cells=cells, neighbours=near, allowed=allowed)
+        where = {"cells": cells, "far": self.far, "neighbours": near}
+        ranked = land(score, arms, points, tally, **where, allowed=allowed)
         ranked = hop(score, arms, ranked, tally, hops=self.hops, beam=self.beam, allowed=allowed)
         return fill(score, arms, ranked, tally, count=count, allowed=allowed)
 

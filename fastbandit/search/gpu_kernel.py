@@ -50,6 +50,7 @@ def walk_kernel(
     graph,
     centres,
     groups,
+    outermost,
     places,
     scores,
     waiting,
@@ -65,6 +66,8 @@ def walk_kernel(
     UNITS: tl.constexpr,
     STARTS: tl.constexpr,
     CELLS: tl.constexpr,
+    FAR: tl.constexpr,
+    LANDED: tl.constexpr,
     HOPS: tl.constexpr,
     BEAM: tl.constexpr,
     BESIDE: tl.constexpr,
@@ -154,10 +157,39 @@ def walk_kernel(
             evaluated += tl.sum(is_arm.to(tl.int32), axis=0)
             tl.debug_barrier()
 
+    # -- the outermost arms come along
+    for part in tl.static_range((FAR + CELL - 1) // CELL):
+        there = tl.load(outermost + part * CELL + lane, mask=part * CELL + lane < FAR, other=-1)
+        known = tl.load(places + slot, mask=is_slot, other=-1)
+        is_known = tl.max((there[:, None] == known[None, :]).to(tl.int32), axis=1) > 0
+        is_arm = (there >= 0) & (is_known == 0)
+        marks = _scores(
+            there.to(tl.int64),
+            is_arm,
+            first,
+            bias,
+            last,
+            wide,
+            constant,
+            vectors,
+            LEAK,
+            DIM,
+            WIDTH,
+            UNITS,
+            CELL,
+        )
+        offset = (STARTS * CELLS + part) * CELL + lane
+        tl.debug_barrier()
+        tl.store(places + offset, tl.where(is_arm, there, -1))
+        tl.store(scores + offset, marks)
+        tl.store(waiting + offset, marks)
+        evaluated += tl.sum(is_arm.to(tl.int32), axis=0)
+        tl.debug_barrier()
+
     # -- walk: the neighbours of the best that were not walked from
     near = tl.arange(0, BESIDE)
     for hop in tl.static_range(HOPS):
-        known_until = STARTS * CELLS * CELL + hop * BEAM * BESIDE
+        known_until = LANDED + hop * BEAM * BESIDE
         for one in tl.static_range(BEAM):
             left = tl.load(waiting + slot, mask=slot < known_until, other=float("-inf"))
             top = tl.argmax(left, axis=0)

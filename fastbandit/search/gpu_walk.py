@@ -45,6 +45,7 @@ def walk(
     tally: Tally,
     *,
     cells: int,
+    far: int,
     hops: int,
     beam: int,
     count: int,
@@ -54,7 +55,7 @@ def walk(
     assert isinstance(net, Layered)
     assert shelf is not None
     tally.lookups += points.shape[1]
-    places, scores, found = _launch(net, shelf, points, (cells, hops, beam, count))
+    places, scores, found = _launch(net, shelf, points, (cells, far, hops, beam, count))
     tally.evaluations += found
     is_arm = scores > NOTHING
     rows = torch.where(is_arm, shelf.order[places.clamp_min(0).long()], -1)
@@ -62,16 +63,20 @@ def walk(
 
 
 def _launch(
-    net: Layered, shelf: Shelved, points: Float[Tensor, "B M D"], plan: tuple[int, int, int, int]
+    net: Layered,
+    shelf: Shelved,
+    points: Float[Tensor, "B M D"],
+    plan: tuple[int, int, int, int, int],
 ) -> tuple[Int[Tensor, "B k"], Float[Tensor, "B k"], Int[Tensor, " B"]]:
     import triton
 
     from fastbandit.search.gpu_kernel import walk_kernel
 
-    cells, hops, beam, count = plan
+    cells, far, hops, beam, count = plan
+    far = min(far, len(shelf.far))
     batch, starts, dim = points.shape
     total, groups = len(shelf.centres), len(shelf.groups)
-    landed, beside = starts * cells * _CELL, shelf.graph.shape[1]
+    landed, beside = starts * cells * _CELL + -(-far // _CELL) * _CELL, shelf.graph.shape[1]
     room = landed + hops * beam * beside
     lists = torch.empty(3, batch, room, dtype=torch.float32, device=points.device)
     places = torch.full((batch, room), -1, dtype=torch.int32, device=points.device)
@@ -91,6 +96,7 @@ def _launch(
         shelf.graph,
         shelf.centres,
         shelf.groups,
+        shelf.far,
         places,
         lists[0],
         lists[1],
@@ -106,6 +112,8 @@ def _launch(
         UNITS=triton.next_power_of_2(width),
         STARTS=starts,
         CELLS=min(cells, total),
+        FAR=far,
+        LANDED=landed,
         HOPS=hops,
         BEAM=beam,
         BESIDE=beside,

@@ -31,8 +31,8 @@ class GradientAscent:
     "printed" moves by slope x s / (s + i) with s = `step_size`. A climb that has reached a
     score above `enough` (τ, in the model's own units) stands still. Of the end points the
     `lookups` best by score are looked up (all of them when None), each by its nearest `cells`
-    or, as printed, by just so many `neighbours` (K); `hops` x `beam` then walk the neighbour
-    graph.
+    (and once the `far` outermost arms) or, as printed, by just so many `neighbours` (K);
+    `hops` x `beam` then walk the neighbour graph.
     """
 
     starts: int = 10
@@ -40,6 +40,7 @@ class GradientAscent:
     step_size: float = 0.25
     enough: float | None = None
     cells: int = 1
+    far: int = 32
     neighbours: int = 0
     lookups: int | None = None
     hops: int = 4
@@ -72,6 +73,7 @@ class GradientAscent:
                 points,
                 tally,
                 cells=max(self.cells, -(-count // AT_LEAST)),
+                far=self.far,
                 neighbours=max(self.neighbours, count) if self.neighbours else 0,
                 allowed=allowed,
             )

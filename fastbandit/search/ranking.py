@@ -92,18 +92,20 @@ def land(
     tally: Tally,
     *,
     cells: int,
-    neighbours: int,
+    far: int = 0,
+    neighbours: int = 0,
     allowed: Bool[Tensor, "b N"] | None,
 ) -> Ranked:
     """Look up the real arms near some points and score them.
 
-    These are all in the nearest `cells` of each point, or just so many `neighbours` of it
-    (where not 0). Contexts that are allowed only a few arms have all of those scored as well.
+    These are all in the nearest `cells` of each point and the `far` outermost arms, or just
+    so many `neighbours` of each point (where not 0). Contexts that are allowed only a few
+    arms have all of those scored as well.
     """
     if neighbours:
         candidates = arms.nearest(points, neighbours, allowed=allowed)
     else:
-        candidates = arms.around(points, cells, allowed=allowed)
+        candidates = arms.around(points, cells, far=far, allowed=allowed)
     tally.lookups += points.shape[1]
     few = arms.few(allowed, FEW)
     if few is not None:

@@ -211,7 +211,7 @@ def test_a_frozen_bandit_that_decides_otherwise_is_refused(
 ) -> None:
     other = learned.freeze()
     other.remove_arms(range(1, 80))
-    monkeypatch.setattr(Bandit, "freeze", lambda self: other)
+    monkeypatch.setattr(Bandit, "freeze", lambda self, **settings: other)
 
     assert run("freeze", str(snapshot), "--out", str(tmp_path / "there")) == 2
     assert not (tmp_path / "there").exists()

@@ -46,6 +46,7 @@ from fastbandit.experiments.page import import_matplotlib, make_folder, write_al
 from fastbandit.experiments.run import one_thread
 from fastbandit.experiments.timing import machine_of
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.runtime.parts import KEPT_AS
 
 AUDITED = 100
 _CONTEXTS = 10_000
@@ -139,7 +140,7 @@ def measure_select(
         p99_us=1e6 * float(p99),
         exhaustive_ratio=ratios.get("network"),
         folded_ratio=ratios.get("folded"),
-        quality=ruler.quality(found.scores[:, 0]),
+        quality=ruler.quality(contest.earnest(ruler, found.rows[:, 0])),
         evaluations=float(found.evaluations.mean()),
         lookups=float(found.lookups.mean()),
         bytes_per_arm=frozen.bytes_per_arm,
@@ -246,6 +247,13 @@ def allocations_of(frozen: FrozenBandit, contexts: Floats) -> float:
 @click.command("select")
 @arms_option("10000,100000,1000000")
 @world_options
+@click.option(
+    "--keep-as",
+    type=click.Choice(KEPT_AS),
+    default="float32",
+    show_default=True,
+    help="How the arms' coordinates are kept.",
+)
 @seconds_option(5.0, "Time ours and the sweep for so long each, at each number of arms.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Folder for the rows and a figure of them."
@@ -256,6 +264,7 @@ def select_command(
     dim: int,
     hidden: int | None,
     explore: str,
+    keep_as: str,
     seconds: float,
     out: Path | None,
     doc: Path | None,
@@ -275,7 +284,8 @@ def select_command(
     one_thread()
 
     def measure(size: int, tick: Tick) -> Row:
-        return measure_select(Setup(size, dim, hidden, explore), seconds=seconds, tick=tick)
+        setup = Setup(size, dim, hidden, explore, keep_as=keep_as)
+        return measure_select(setup, seconds=seconds, tick=tick)
 
     rows = over_sizes("Select", sizes, measure, steps=_STEPS)
     if out is not None:

@@ -52,6 +52,7 @@ class Setup:
     explore: str = "ts"
     rounds: int = ROUNDS
     device: str = "cpu"
+    keep_as: str = "float32"
 
     @property
     def settings(self) -> Settings:
@@ -83,7 +84,19 @@ class Contest:
     def frozen(self, search: Search | None = None) -> FrozenBandit:
         """Freeze the policy, with another search where one is given."""
         policy = self.policy if search is None else replace(self.policy, search=search)
-        return freeze(self.bandit.blueprint, policy, self.bandit.version, 0)
+        plan, keep_as = self.bandit.blueprint, self.setup.keep_as if search is None else "float32"
+        return freeze(plan, policy, self.bandit.version, 0, keep_as=keep_as)
+
+    @torch.no_grad()
+    def earnest(self, ruler: Yardstick, rows: NDArray[np.int64]) -> Floats:
+        """Score rows by the policy itself, one for each context: (contexts,).
+
+        What a frozen bandit says of its choice is rounded where its vectors are.
+        """
+        score = self.policy.score(Inputs(dense=ruler.contexts), seeds=ruler.seeds)
+        points = self.policy.arms.all().points[0][torch.from_numpy(rows)][:, None]
+        rewards: Floats = self.policy.model.in_rewards(score(points)[:, 0]).numpy()
+        return rewards
 
     def inputs(self, count: int) -> tuple[Inputs, Seeds]:
         """Give some contexts, over and over where they are few, and a seed for each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,10 +34,11 @@ from fastbandit.reward.model import NeuralReward
 from fastbandit.reward.network import RewardNetwork
 from fastbandit.runtime.encodings import Encoding
 from fastbandit.runtime.fold import BOUND, DROPOUT, LAST_LAYER, MEAN
-from fastbandit.runtime.frozen import FrozenBandit, Words
+from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.kernel import ASCENT, EXHAUSTIVE, GENERATOR
 from fastbandit.runtime.live import Live
 from fastbandit.runtime.parts import FrozenArms, FrozenModel, still
+from fastbandit.runtime.words import Words
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import ArmGenerator, GeneratorSearch
 from fastbandit.search.gradient_ascent import GradientAscent
@@ -52,7 +53,7 @@ _NEVER = float("inf")
 class _Steps:
     """What a search is told: its kind, whole numbers, and the length of a first step."""
 
-    kind: int
+    kind: int = EXHAUSTIVE
     starts: int = 0
     lookups: int = 0
     cells: int = 0
@@ -179,35 +180,12 @@ def catalogue_of(policy: Policy) -> Catalogue:
 def _read_search(search: Search) -> _Steps:
     match search:
         case Exhaustive():
-            return _Steps(EXHAUSTIVE)
+            return _Steps()
         case GeneratorSearch(generator=ArmGenerator() as generator, told="draw", bounded=True):
-            _need_cells(search.neighbours, search)
-            return _Steps(
-                GENERATOR,
-                starts=search.heads,
-                lookups=min(search.lookups, search.heads),
-                cells=search.cells,
-                far=search.far,
-                hops=search.hops,
-                beam=search.beam,
-                steps=search.steps,
-                step_size=search.step_size,
-                generator=generator,
-            )
+            return replace(_steps_of(search, search.heads), kind=GENERATOR, generator=generator)
         case GradientAscent(rule="direction"):
-            _need_cells(search.neighbours, search)
-            return _Steps(
-                ASCENT,
-                starts=search.starts,
-                lookups=min(search.lookups or search.starts, search.starts),
-                cells=search.cells,
-                far=search.far,
-                hops=search.hops,
-                beam=search.beam,
-                steps=search.steps,
-                step_size=search.step_size,
-                enough=_NEVER if search.enough is None else search.enough,
-            )
+            enough = _NEVER if search.enough is None else search.enough
+            return replace(_steps_of(search, search.starts), kind=ASCENT, enough=enough)
     raise _cannot(
         "search",
         search,
@@ -216,9 +194,20 @@ def _read_search(search: Search) -> _Steps:
     )
 
 
-def _need_cells(neighbours: int, search: Search) -> None:
-    if neighbours:
+def _steps_of(search: GeneratorSearch | GradientAscent, starts: int) -> _Steps:
+    """Give what both searches are told, so many points to start from."""
+    if search.neighbours:
         raise _cannot("search by nearest neighbours", search, "cells= and neighbours=0")
+    return _Steps(
+        starts=starts,
+        lookups=min(search.lookups or starts, starts),
+        cells=search.cells,
+        far=search.far,
+        hops=search.hops,
+        beam=search.beam,
+        steps=search.steps,
+        step_size=search.step_size,
+    )
 
 
 def _read_exploration(exploration: Exploration, model: NeuralReward) -> tuple[int, float]:

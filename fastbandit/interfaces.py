@@ -103,6 +103,16 @@ class Shelved(Protocol):
     @property
     def far(self) -> Int[Tensor, " F"]: ...
 
+    @property
+    def cell(self) -> int:
+        """The most that a cell holds."""
+        ...
+
+    @property
+    def near_groups(self) -> int:
+        """How many groups of cells a look-up looks into."""
+        ...
+
 
 @dataclass(frozen=True)
 class Score:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from fastbandit import Exhaustive, GeneratorSearch, GradientAscent, Greedy
-from fastbandit.arms.cells import CELL
-from fastbandit.arms.lookup import NEIGHBOURS
+from fastbandit.arms.cells import CELL, NEIGHBOURS
 from fastbandit.blueprint import (
     Blueprint,
     DropoutDoubt,

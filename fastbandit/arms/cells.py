@@ -26,6 +26,8 @@ LANES = 16
 WIDTH = 8
 _ONE_GROUP = 256  # so few cells are not worth a second level
 GROUPS = 4
+NEIGHBOURS = 16
+"""So many neighbours of an arm are known."""
 FAR = 64
 """So many vectors are known to be farthest from the middle."""
 _FEW = 8

@@ -20,6 +20,8 @@ class DeviceCells:
     `rows`, if those are some of more.
     """
 
+    cell, near_groups = CELL, GROUPS
+
     def __init__(
         self,
         cells: Cells,

@@ -10,10 +10,9 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fastbandit.arms.cells import CELL, LANES, Cells, Places, build_cells
+from fastbandit.arms.cells import CELL, LANES, NEIGHBOURS, Cells, Places, build_cells
 from fastbandit.arms.device_cells import DeviceCells
 
-NEIGHBOURS = 16
 _PROBES_PER_COLUMN = 4
 _AT_ONCE = 2**22  # distances measured at a time
 

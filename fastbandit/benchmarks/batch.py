@@ -17,7 +17,6 @@ from fastbandit.benchmarks.wording import (
     over_sizes,
     read_doc,
     seconds_option,
-    sizes_of,
     tell,
     telling_options,
     world_options,
@@ -25,6 +24,7 @@ from fastbandit.benchmarks.wording import (
 from fastbandit.benchmarks.worlds import Contest, Seeds, Setup, contest_of, searching, silently
 from fastbandit.cores import cores
 from fastbandit.experiments.run import one_thread
+from fastbandit.experiments.sizes import sizes_of
 from fastbandit.experiments.timing import Task, by_turns, machine_of
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.types import Inputs

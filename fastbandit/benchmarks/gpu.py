@@ -18,7 +18,6 @@ from fastbandit.benchmarks.wording import (
     over_sizes,
     read_doc,
     seconds_option,
-    sizes_of,
     tell,
     telling_options,
     world_options,
@@ -26,6 +25,7 @@ from fastbandit.benchmarks.wording import (
 from fastbandit.benchmarks.worlds import Setup, contest_of, searching, silently
 from fastbandit.errors import SettingError
 from fastbandit.experiments.run import one_thread
+from fastbandit.experiments.sizes import sizes_of
 from fastbandit.experiments.timing import by_turns, clock_on, machine_of
 
 BATCH = 100_000

@@ -24,7 +24,6 @@ from fastbandit.benchmarks.wording import (
     over_sizes,
     read_doc,
     seconds_option,
-    sizes_of,
     tell,
     telling_options,
     world_options,
@@ -39,6 +38,7 @@ from fastbandit.benchmarks.worlds import (
     yardstick_of,
 )
 from fastbandit.experiments.run import one_thread
+from fastbandit.experiments.sizes import sizes_of
 from fastbandit.experiments.timing import Task, machine_of
 from fastbandit.freezing import catalogue_of
 from fastbandit.interfaces import Candidates

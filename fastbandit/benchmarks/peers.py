@@ -10,8 +10,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -23,8 +22,9 @@ from statistics import median
 import click
 
 from fastbandit.benchmarks.peer_libraries import OURS, PEERS, Decide, Peer, task_of
-from fastbandit.benchmarks.wording import Tick, arms_option, sizes_of
-from fastbandit.experiments.workers import word_error
+from fastbandit.benchmarks.wording import Tick, arms_option
+from fastbandit.experiments.sizes import sizes_of
+from fastbandit.experiments.workers import one_thread_asked, word_error
 from fastbandit.names import known_name
 from fastbandit.progress import progress_bar
 
@@ -34,14 +34,6 @@ DECISION_SECONDS = 5.0
 
 Turn = Callable[[float], list[float] | str]
 """Decides again and again for so many seconds: gives the seconds of each, or why it cannot."""
-
-_THREADS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "LOKY_MAX_CPU_COUNT",
-)
 
 
 @dataclass(frozen=True)
@@ -140,7 +132,7 @@ class PeerProcess:
         self._process: BaseProcess = context.Process(
             target=_serve, args=(there, peer, arms, dim, seed), daemon=True
         )
-        with _one_thread_asked():
+        with one_thread_asked():
             self._process.start()
         there.close()
 
@@ -205,21 +197,6 @@ def _hush() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)
-
-
-@contextmanager
-def _one_thread_asked() -> Iterator[None]:
-    """Ask libraries that count threads when they are imported for one."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 # -- the measurement

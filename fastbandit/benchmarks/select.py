@@ -16,8 +16,7 @@ from typing import Any
 import click
 import numpy as np
 
-from fastbandit.arms.cells import build_cells
-from fastbandit.arms.lookup import NEIGHBOURS
+from fastbandit.arms.cells import NEIGHBOURS, build_cells
 from fastbandit.benchmarks.figure import figure_of
 from fastbandit.benchmarks.peer_libraries import OURS, Decide, Sweep, forwards_of, sweeps_of
 from fastbandit.benchmarks.peers import Turn, decide_for, take_turns, worded
@@ -28,7 +27,6 @@ from fastbandit.benchmarks.wording import (
     over_sizes,
     read_doc,
     seconds_option,
-    sizes_of,
     tell,
     telling_options,
     world_options,
@@ -44,6 +42,7 @@ from fastbandit.benchmarks.worlds import (
 from fastbandit.experiments.figures import png_of, svg_of
 from fastbandit.experiments.page import import_matplotlib, make_folder, write_all
 from fastbandit.experiments.run import one_thread
+from fastbandit.experiments.sizes import sizes_of
 from fastbandit.experiments.timing import machine_of
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.parts import KEPT_AS

@@ -118,20 +118,6 @@ def read_doc(path: Path) -> str:
 # -- options
 
 
-def sizes_of(text: str) -> list[int]:
-    """Read numbers of arms, separated by commas: smallest first, each once."""
-    try:
-        sizes = sorted({int(size) for size in text.split(",")})
-    except ValueError:
-        sizes = [0]
-    if sizes[0] < 1:
-        raise SettingError(
-            f"--arms needs whole numbers of at least 1, separated by commas: got {text!r}. "
-            f"Write 10000,100000 for example."
-        )
-    return sizes
-
-
 def arms_option(default: str) -> Callable[[Command], Command]:
     """Make the option that names numbers of arms."""
     said = "Numbers of arms, comma-separated."

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from fastbandit.arms.catalogue import Catalogue
+from fastbandit.arms.cells import NEIGHBOURS
 from fastbandit.arms.ids import IdTable
-from fastbandit.arms.lookup import NEIGHBOURS
 from fastbandit.bandit import Bandit
 from fastbandit.benchmarks.wording import Tick
 from fastbandit.blueprint import Blueprint

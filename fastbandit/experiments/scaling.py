@@ -13,7 +13,6 @@ import click
 import numpy as np
 
 from fastbandit.bandit import Bandit
-from fastbandit.errors import SettingError
 from fastbandit.experiments import datasets
 from fastbandit.experiments.comparison import Result
 from fastbandit.experiments.environment import as_raw
@@ -23,6 +22,7 @@ from fastbandit.experiments.report_tables import scaling_table
 from fastbandit.experiments.results import Key, write_result
 from fastbandit.experiments.run import one_thread
 from fastbandit.experiments.runtime import Plan, batch_size_of, listed, players_for
+from fastbandit.experiments.sizes import sizes_of
 from fastbandit.experiments.timing import (
     ROUNDS,
     UPDATES,
@@ -203,7 +203,7 @@ def scaling_command(
     as_json: bool,
 ) -> None:
     """Time decisions among 1,000 to 1,000,000 arms of h2, all in one process and by turns."""
-    sizes = _read_sizes(arms)
+    sizes = sizes_of(arms)
     plan = Plan(
         policies=listed("policy", policies, tuple(NEURAL)),
         preset=preset,
@@ -239,15 +239,3 @@ def write_scaling(results: Sequence[Result], plan: Plan, folder: Path) -> None:
         key = Key(DATASET, {"dim": DIM}, policy, plan.preset, rounds, rounds, 0, plan.device)
         more = {**result, "machine": machine_of(plan.device)}
         write_result(key.path(folder), "scaling", key, more)
-
-
-def _read_sizes(text: str) -> list[int]:
-    try:
-        sizes = sorted({int(size) for size in text.split(",")})
-    except ValueError:
-        sizes = [0]
-    if sizes[0] < 1:
-        raise SettingError(
-            f"--arms needs whole numbers of at least 1, separated by commas: got {text!r}."
-        )
-    return sizes

@@ -21,7 +21,13 @@ from fastbandit.experiments.run import one_thread
 Work = Callable[..., Any]
 """Called with a job, and with `after_batch` to be told the steps done so far."""
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "LOKY_MAX_CPU_COUNT",
+)
 
 
 @dataclass(frozen=True)
@@ -96,14 +102,14 @@ def _start(work: Work) -> _Worker:
     context = get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=_serve, args=(there, work), daemon=True)
-    with _one_thread_asked():
+    with one_thread_asked():
         process.start()
     there.close()
     return _Worker(process, here)
 
 
 @contextmanager
-def _one_thread_asked() -> Iterator[None]:
+def one_thread_asked() -> Iterator[None]:
     """Ask libraries that count threads when they are imported for one; NumPy's among them."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))

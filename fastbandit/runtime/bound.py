@@ -14,8 +14,6 @@ from numba import njit
 
 from fastbandit.arms.cells import FAST, Floats
 
-SETTLED = 8
-"""So many arms that look best by a guess are scored in earnest."""
 AT_ONCE = 4
 """So many gradients meet a row of the root while it is in registers."""
 

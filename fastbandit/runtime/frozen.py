@@ -32,7 +32,7 @@ from fastbandit.runtime.propensity import (
     propensities_of,
     propensity_seeds,
 )
-from fastbandit.runtime.words import Words as Words
+from fastbandit.runtime.words import Words
 from fastbandit.types import Decision, Inputs
 
 _WAITING = 1024

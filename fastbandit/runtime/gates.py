@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.eligibility import read_eligible
 from fastbandit.errors import ShapeError
-from fastbandit.runtime.live import FEW, Gate, Live
+from fastbandit.runtime.live import Gate, Live
 from fastbandit.runtime.propensity import draw_open
+from fastbandit.search.limits import FEW
 
 
 def gate_for_one(live: Live, eligible: Any) -> Gate:

@@ -26,7 +26,7 @@ from fastbandit.arms.cells import (
     measured_size,
     nearest_cells,
 )
-from fastbandit.runtime.bound import AT_ONCE, SETTLED, bound_of, gradient_at, variances_of
+from fastbandit.runtime.bound import AT_ONCE, bound_of, gradient_at, variances_of
 from fastbandit.runtime.draws import uniforms_of
 from fastbandit.runtime.fold import (
     BOUND,
@@ -48,6 +48,7 @@ from fastbandit.runtime.network import (
     slope_at,
     squash,
 )
+from fastbandit.search.limits import SETTLED
 
 EXHAUSTIVE, GENERATOR, ASCENT = 0, 1, 2
 """The searches."""
@@ -263,11 +264,8 @@ def decide(
             evaluated = tell(net, embedded, noise, box, dim, signals[0], points)
             propose(layer_1, layer_2, layer_3, box, dim, signals, points)
         else:
-            evaluated = 0
             start_anywhere(seed, box, dim, signals[0], points[:-1])
-        evaluated += 2 * (
-            climb_all(net, points, counts, numbers, box, dim) if counts[SEARCH] == ASCENT else 0
-        )
+            evaluated = 2 * climb_all(net, points, counts, numbers, box, dim)
         best = min(counts[LOOKUPS], counts[STARTS])
         if best < counts[STARTS]:
             keep_best_points(net, points[:-1], best, found)

@@ -13,16 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.cells import Floats, Places, build_cells
+from fastbandit.arms.cells import NEIGHBOURS, Floats, Places, build_cells
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import EligibilityError, InputError, SettingError
 from fastbandit.runtime.columns import Columns, Recent, canonical
 from fastbandit.runtime.parts import FrozenArms, still
 from fastbandit.runtime.stored_ids import StoredIds
+from fastbandit.search.limits import FEW
 
-NEIGHBOURS = 16
-FEW = 1024
-"""So few eligible arms are all scored, whatever the search."""
 _EVERYTHING = still(np.empty(0, dtype=np.bool_))
 _NOWHERE = still(np.empty(0, dtype=np.int32))
 

@@ -22,8 +22,9 @@ from fastbandit.layers import linear
 from fastbandit.noise import Stream, normals
 from fastbandit.search.gpu_walk import walk, walks_on_gpu
 from fastbandit.search.gradient_ascent import best_points, climb, slope_of
+from fastbandit.search.limits import AT_LEAST, SETTLED
 from fastbandit.search.neighbours import hop
-from fastbandit.search.ranking import AT_LEAST, SETTLED, Ranked, Tally, fill, land, settle
+from fastbandit.search.ranking import Ranked, Tally, fill, land, settle
 
 
 class ArmGenerator(nn.Module):
@@ -71,8 +72,8 @@ class GeneratorSearch:
 
     Of the `lookups` best heads, climbed for `steps`, all arms in the nearest `cells` are
     scored, and the `far` arms that lie outermost (with `neighbours`: just so many arms nearest
-    to each); then `hops` times the
-    neighbours of the `beam` best arms whose neighbours were not scored yet.
+    to each); then, `hops` times, the neighbours of the `beam` best arms whose neighbours were
+    not scored yet.
     `told` is what the generator sees beside the context: "draw" (this decision's noise and
     the slope at the centre) or "gaussian" (an unrelated z of 8 numbers, as printed).
     """
@@ -133,11 +134,27 @@ class GeneratorSearch:
         """Land on real arms from points, and walk on from the best."""
         cells, wanted = max(self.cells, -(-count // AT_LEAST)), max(count, SETTLED)
         if allowed is None and not self.neighbours and walks_on_gpu(score, arms, wanted):
-            plan = {"cells": cells, "far": self.far, "hops": self.hops, "beam": self.beam}
-            return walk(score, arms, points, tally, **plan, count=wanted)
-        near = max(self.neighbours, count) if self.neighbours else 0
-        where = {"cells": cells, "far": self.far, "neighbours": near}
-        ranked = land(score, arms, points, tally, **where, allowed=allowed)
+            return walk(
+                score,
+                arms,
+                points,
+                tally,
+                cells=cells,
+                far=self.far,
+                hops=self.hops,
+                beam=self.beam,
+                count=wanted,
+            )
+        ranked = land(
+            score,
+            arms,
+            points,
+            tally,
+            cells=cells,
+            far=self.far,
+            neighbours=max(self.neighbours, count) if self.neighbours else 0,
+            allowed=allowed,
+        )
         ranked = hop(score, arms, ranked, tally, hops=self.hops, beam=self.beam, allowed=allowed)
         return fill(score, arms, ranked, tally, count=count, allowed=allowed)
 

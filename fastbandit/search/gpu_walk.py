@@ -18,8 +18,6 @@ from torch import Tensor
 from fastbandit.interfaces import ArmSpace, Layered, Score, Shelved
 from fastbandit.search.ranking import NOTHING, Ranked, Tally
 
-_CELL = 32
-_GROUPS = 4
 _MOST = 16  # arms asked for
 _WIDEST = 128  # units of the network
 
@@ -76,9 +74,10 @@ def _launch(
     far = min(far, len(shelf.far))
     batch, starts, dim = points.shape
     total, groups = len(shelf.centres), len(shelf.groups)
-    landed, beside = starts * cells * _CELL + -(-far // _CELL) * _CELL, shelf.graph.shape[1]
+    cell, beside = shelf.cell, shelf.graph.shape[1]
+    landed = (starts * cells + -(-far // cell)) * cell
     room = landed + hops * beam * beside
-    lists = torch.empty(3, batch, room, dtype=torch.float32, device=points.device)
+    lists = torch.empty(2, batch, room, dtype=torch.float32, device=points.device)
     places = torch.full((batch, room), -1, dtype=torch.int32, device=points.device)
     best = torch.empty(batch, count, dtype=torch.int32, device=points.device)
     scores = torch.empty(batch, count, dtype=torch.float32, device=points.device)
@@ -120,10 +119,10 @@ def _launch(
         COUNT=count,
         ROOM=room,
         LIST=triton.next_power_of_2(room),
-        NEAR=min(_GROUPS, groups),
+        NEAR=min(shelf.near_groups, groups),
         ALL_GROUPS=triton.next_power_of_2(groups),
         SIZE=total // groups,
-        CELL=_CELL,
+        CELL=cell,
         num_warps=2,
     )
     return best, scores, found

@@ -19,8 +19,9 @@ from fastbandit.device_noise import uniforms_on
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
 from fastbandit.noise import Stream
+from fastbandit.search.limits import AT_LEAST
 from fastbandit.search.neighbours import hop
-from fastbandit.search.ranking import AT_LEAST, Tally, fill, land, settle
+from fastbandit.search.ranking import Tally, fill, land, settle
 
 
 @dataclass(frozen=True)

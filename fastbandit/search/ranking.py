@@ -9,14 +9,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from fastbandit.interfaces import ArmSpace, Candidates, Choice, Score
+from fastbandit.search.limits import FEW, SETTLED
 
 NOTHING = float("-inf")
-FEW = 1024
-"""So few allowed arms are all scored, whatever the search."""
-SETTLED = 8
-"""So many arms that look best by a guess are scored in earnest."""
-AT_LEAST = 16
-"""A cell of a large catalogue holds more arms than that."""
 
 
 @dataclass

@@ -8,9 +8,9 @@ import torch
 from fakes import vectors_of
 from torch import Tensor
 
-from fastbandit.arms.cells import CELL, build_cells
+from fastbandit.arms.cells import CELL, NEIGHBOURS, build_cells
 from fastbandit.arms.device_cells import DeviceCells
-from fastbandit.arms.lookup import NEIGHBOURS, Lookup
+from fastbandit.arms.lookup import Lookup
 
 DIM = 4
 

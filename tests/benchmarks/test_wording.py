@@ -13,10 +13,10 @@ from fastbandit.benchmarks.wording import (
     over_sizes,
     print_lines,
     read_doc,
-    sizes_of,
     tell,
 )
 from fastbandit.errors import SettingError
+from fastbandit.experiments.sizes import sizes_of
 
 
 @dataclass(frozen=True)

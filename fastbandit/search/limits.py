@@ -1,0 +1,8 @@
+"""Numbers that a search keeps to wherever it runs: in torch, compiled, or on a GPU."""
+
+FEW = 1024
+"""So few allowed arms are all scored, whatever the search."""
+SETTLED = 8
+"""So many arms that look best by a guess are scored in earnest."""
+AT_LEAST = 16
+"""A cell of a large catalogue holds at least so many arms."""

@@ -39,5 +39,5 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
 	  $(BIN)/python -m pip install --disable-pip-version-check -q \
-	  -c constraints.txt -e '.[train,report,experiments,dev]'
+	  -c constraints.txt -e '.[train,report,experiments,serve,client,dev]'
 	touch $@

@@ -19,7 +19,7 @@ from fastbandit.audit import audit
 from fastbandit.blueprint import Blueprint, Doubt
 from fastbandit.errors import InputError, SettingError, ShapeError
 from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Point, kind_of
-from fastbandit.freezing import freeze
+from fastbandit.freezing import freeze, untrained
 from fastbandit.interfaces import Choice, Exploration, Search
 from fastbandit.noise import Stream, philox, uniforms
 from fastbandit.policy import Policy
@@ -28,6 +28,7 @@ from fastbandit.progress import progress_bar
 from fastbandit.rewards import RewardKind, check_reward_kind, read_rewards
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.snapshots import Saved, load_snapshot, save_snapshot
+from fastbandit.training.fit_reward import Curve
 from fastbandit.training.update import update
 from fastbandit.types import Audit, Decision, Inputs, Interactions
 
@@ -119,17 +120,26 @@ class Bandit:
             self._state = replace(state, decisions=state.decisions + len(request.seeds))
         return decision
 
-    def update(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
+    def update(
+        self,
+        *,
+        contexts: Any,
+        arms: Any,
+        rewards: Any,
+        version: int | None = None,
+        curve: Curve | None = None,
+    ) -> None:
         """Learn what came of choosing `arms` for `contexts`, with all that came before.
 
-        Whatever stops an update half-way leaves the bandit as it was.
+        Whatever stops an update half-way leaves the bandit as it was. `version` is the number
+        of this update, the next one unless given; `curve` is told the loss as it falls.
         """
         state = self._state
         fresh = self._read_interactions(contexts, arms, rewards)
         if len(fresh) == 0:
             return
         history = fresh if state.history is None else _stacked(state.history, fresh)
-        version = state.version + 1
+        version = state.version + 1 if version is None else version
         with progress_bar("Update", is_shown=self._progress) as progress:
             policy = update(
                 state.policy,
@@ -138,6 +148,7 @@ class Bandit:
                 training=self._blueprint.training,
                 rng=_training_rng(self._blueprint.seed, version),
                 progress=progress,
+                curve=curve,
             )
         self._state = replace(self._state, policy=policy, history=history, version=version)
 
@@ -165,6 +176,19 @@ class Bandit:
             grown = catalogue.add(listed, features, embed=embed)
         self._state = replace(state, policy=replace(state.policy, arms=grown))
 
+    def put_arms(self, arms: Any, *, ids: Iterable[Any]) -> None:
+        """Add arms, in place of any of the same ids."""
+        catalogue, listed = self._catalogue("put arms into"), list(ids)
+        alive, known = catalogue.alive.copy(), [id for id in listed if id in catalogue.table]
+        alive[catalogue.table.rows(known)] = False
+        state, before = self._state, replace(catalogue, alive=alive)
+        self._state = replace(state, policy=replace(state.policy, arms=before))
+        try:
+            self.add_arms(arms, ids=listed)
+        except BaseException:
+            self._state = state
+            raise
+
     def remove_arms(self, ids: Iterable[Any]) -> None:
         """Never choose these arms again; what was learned from them stays."""
         catalogue = self._catalogue("remove arms from")
@@ -183,7 +207,7 @@ class Bandit:
 
     @property
     def version(self) -> int:
-        """The number of updates so far."""
+        """The number of the last update, 0 where there was none."""
         return self._state.version
 
     @property
@@ -225,16 +249,14 @@ class Bandit:
     def freeze(self, *, keep_as: str = "float32") -> FrozenBandit:
         """Give what it decides now as a bandit that needs no torch, and no longer learns.
 
-        The same seeds give the same arms. Its own seeds go on from those of this bandit.
+        The same seeds give the same arms, before the first update any of them. Its own seeds
+        go on from those of this bandit.
         `keep_as="int16"` or "int8" keeps the arms' coordinates in fewer bytes, rounded.
         """
-        if self.version == 0:
-            raise SettingError(
-                "Only a bandit that has learned something can be frozen: got one without any "
-                "update. Call update() first."
-            )
         state = self._state
         plan, policy = self._blueprint, state.policy
+        if state.version == 0:
+            policy = untrained(policy)
         return freeze(plan, policy, state.version, state.decisions, keep_as=keep_as)
 
     # -- reading requests and wording decisions

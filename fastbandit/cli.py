@@ -26,15 +26,45 @@ Lazy = dict[str, tuple[str, str, str]]
 """Commands by name: the module and the attribute that hold each, and what its help says."""
 
 _COMMANDS: Lazy = {
+    "backup": (
+        "fastbandit.storage_command",
+        "backup_command",
+        "Copy a service's log and snapshots, while it runs.",
+    ),
+    "config": (
+        "fastbandit.config_command",
+        "config_command",
+        "Show each setting of a service, and where it came from.",
+    ),
     "data": (
         "fastbandit.experiments.datasets.command",
         "data_command",
         "List, fetch and check the files of datasets.",
     ),
+    "export": (
+        "fastbandit.storage_command",
+        "export_command",
+        "Write a service's decisions and rewards as Parquet, JSON lines or DSJSON.",
+    ),
     "freeze": (
         "fastbandit.freeze_command",
         "freeze_command",
         "Turn a saved bandit into a folder that decides without torch.",
+    ),
+    "init": (
+        "fastbandit.config_command",
+        "init_command",
+        "Write a commented config file for a service.",
+    ),
+    "keys": (
+        "fastbandit.keys_command",
+        "keys_command",
+        "Make, list and revoke the API keys of a service.",
+    ),
+    "learn": (
+        "fastbandit.learning.command",
+        "learn_command",
+        "Learn from a service's log, and publish snapshots to it.",
     ),
     "plan": (
         "fastbandit.benchmarks.plan",
@@ -45,6 +75,26 @@ _COMMANDS: Lazy = {
         "fastbandit.experiments.report",
         "report_command",
         "Turn result files into tables, figures and a page.",
+    ),
+    "restore": (
+        "fastbandit.storage_command",
+        "restore_command",
+        "Put a backup into a new data folder.",
+    ),
+    "rollback": (
+        "fastbandit.learning.command",
+        "rollback_command",
+        "Let a service decide by an earlier snapshot.",
+    ),
+    "serve": (
+        "fastbandit.serve_command",
+        "serve_command",
+        "Serve decisions over HTTP, remember them, and learn.",
+    ),
+    "snapshots": (
+        "fastbandit.learning.command",
+        "snapshots_command",
+        "List the snapshots of a service, and those refused.",
     ),
     "tune": (
         "fastbandit.experiments.tune",

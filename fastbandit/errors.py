@@ -10,11 +10,19 @@ FastbanditError
 ├── DuplicateArmError (ValueError)  an id that the catalogue holds already
 ├── SettingError (ValueError)       a name or number that no part understands
 ├── SnapshotError (OSError)         a saved bandit that cannot be trusted
+├── LogError (OSError)              an event log that cannot be read, or written to
 ├── DataError (OSError)             a data file that is missing, damaged or of another layout
+├── ServiceError (RuntimeError)     a request that the decision service refused
+│   └── ServiceUnavailable (ConnectionError)  no answer within the deadline
+├── SpoolError (OSError)            a spool of rewards that cannot be read, or written to
+│   └── SpoolFull                   more rewards wait than it may hold
 └── MissingExtraError (ImportError) a part whose optional dependency is not installed
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 
 class FastbanditError(Exception):
@@ -60,8 +68,38 @@ class SnapshotError(FastbanditError, OSError):
     """A saved bandit that cannot be trusted."""
 
 
+class LogError(FastbanditError, OSError):
+    """An event log that cannot be read, or written to."""
+
+
 class DataError(FastbanditError, OSError):
     """A data file that is missing, damaged or of another layout."""
+
+
+class ServiceError(FastbanditError, RuntimeError):
+    """A request that the decision service refused.
+
+    `status` is that of HTTP, 0 where no answer came. `problem` is what the service said of
+    it: "title", "detail" and "fix", and often "field" and "value".
+    """
+
+    def __init__(
+        self, message: str, *, status: int = 0, problem: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status, self.problem = status, dict(problem or {})
+
+
+class ServiceUnavailable(ServiceError, ConnectionError):  # noqa: N818  says what happened
+    """No answer of the decision service within the deadline."""
+
+
+class SpoolError(FastbanditError, OSError):
+    """A spool of rewards that cannot be read, or written to."""
+
+
+class SpoolFull(SpoolError):  # noqa: N818
+    """More rewards wait than the spool may hold."""
 
 
 class MissingExtraError(FastbanditError, ImportError):

@@ -97,6 +97,17 @@ def freeze(
     return FrozenBandit(frozen_model, live, words, decisions=decisions)
 
 
+def untrained(policy: Policy) -> Policy:
+    """Give a policy that was never trained as one that can be frozen.
+
+    What it scores is never asked for: before an update every arm is equally likely.
+    """
+    catalogue = catalogue_of(policy)
+    with torch.no_grad():
+        arms = catalogue.embedded_by(policy.model.embed_arms)
+    return replace(policy, exploration=Greedy(), search=Exhaustive(), arms=arms)
+
+
 def freeze_arms(policy: Policy, *, keep_as: str = "float32") -> FrozenArms:
     """Freeze the arms in the order of their cells, with their neighbour graph."""
     lookup = catalogue_of(policy).lookup

@@ -77,6 +77,11 @@ class Column:
             return "text"
         return "booleans" if self.values.dtype == np.bool_ else "numbers"
 
+    def value(self, row: int) -> Any:
+        """Give the value of one row."""
+        value = self.values[row].item()
+        return value if self.categories is None else self.categories[value]
+
     def holds(self, sign: str, value: Any) -> Mask:
         """Tell for each row whether a condition holds."""
         if self.categories is None:
@@ -158,6 +163,10 @@ class Columns(Mapping[str, Column]):
                 )
         joined = {name: self[name].joined(more[name]) for name in self}
         return Columns(joined, rows=self.rows + rows)
+
+    def row(self, row: int) -> dict[str, Any]:
+        """Give the values of one row."""
+        return {name: column.value(row) for name, column in self.items()}
 
     def mask(self, predicate: Mapping[str, Any]) -> Mask:
         """Tell for each row whether all conditions hold; recent answers are kept."""

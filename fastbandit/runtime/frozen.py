@@ -17,16 +17,18 @@ from fastbandit.cores import in_parts
 from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
 from fastbandit.features import FeaturesAndIds, Ids
 from fastbandit.noise import decision_seeds
+from fastbandit.runtime.columns import Columns
 from fastbandit.runtime.draws import seed_of
 from fastbandit.runtime.folder import Stored, read_folder, write_folder
 from fastbandit.runtime.gates import gate_for_one, gate_to_any, gates_for
 from fastbandit.runtime.kernel import SCALE, decide
-from fastbandit.runtime.live import Gate, Live
+from fastbandit.runtime.live import Gate, Live, Put
 from fastbandit.runtime.parts import FrozenModel, still
 from fastbandit.runtime.propensity import (
     Propensities,
     are_uniform,
     check_floor,
+    draw_open,
     is_certain,
     is_uniform,
     propensities_of,
@@ -94,13 +96,15 @@ class FrozenBandit:
         """Choose one arm for one context: the quickest way to ask.
 
         `eligible` is a list of ids, a mask of rows, or a predicate on columns such as
-        {"price": {"<=": 10}}. With probability `floor` the arm is any eligible one. The seed
-        fixes all of it.
+        {"price": {"<=": 10}}. With probability `floor` the arm is any eligible one, and always
+        before the first update. The seed fixes all of it.
         """
         desk, words = self._desk, self._words
         self._lay_out(desk, context)
         if seed is None:
             seed = int(seed_of(self._root, self._take(1)))
+        if words.version == 0:
+            return self._any_one(context, seed, eligible)
         desk.seeds[0] = seed
         while True:
             live = self._live
@@ -136,7 +140,8 @@ class FrozenBandit:
         """Choose `k` arms for each context, in the words of `Bandit.select`, on all cores.
 
         `eligible` may also be a predicate on columns, or a list of them, one for each context.
-        With probability `floor` the arms of a context are any `k` eligible ones.
+        With probability `floor` the arms of a context are any `k` eligible ones, and always
+        before the first update.
         """
         if not isinstance(k, int | np.integer) or k < 1:
             raise SettingError(
@@ -158,14 +163,14 @@ class FrozenBandit:
             )
             if live is self._live or self._live.are_alive(rows):
                 break
-        ids = live.ids
+        ids, any_arm = live.ids, self._words.version == 0
         return Decision(
             arms=ids.ids(rows[:, 0]) if k == 1 else [ids.ids(row[row >= 0]) for row in rows],
             rows=rows.astype(np.int64),
-            scores=self._words.in_rewards(scores),
+            scores=scores if any_arm else self._words.in_rewards(scores),
             seeds=numbers,
             version=self._words.version,
-            uniform=False,
+            uniform=any_arm,
             evaluations=costs[:, 0].copy(),
             lookups=costs[:, 1].copy(),
         )
@@ -185,6 +190,8 @@ class FrozenBandit:
         """
         live, is_exact = self._live, is_certain(self._model)
         seeds = propensity_seeds(seed, draws)[: 1 if is_exact else draws]
+        if self._words.version == 0:
+            seeds, floor = seeds[:0], 1.0
         is_dense = self._words.context.is_dense
         one = self._read_one(np.asarray(context)[None] if is_dense else context)
         inputs = one.take(np.zeros(len(seeds), dtype=np.int64))
@@ -208,7 +215,7 @@ class FrozenBandit:
 
     @property
     def version(self) -> int:
-        """The number of updates behind what it decides."""
+        """The number of the update behind what it decides, 0 before the first."""
         return self._words.version
 
     @property
@@ -222,13 +229,20 @@ class FrozenBandit:
         arrays = (*self._live.arms.arrays, self._live.places)
         return sum(array.nbytes for array in arrays) / len(self._live.arms.order)
 
+    @property
+    def columns(self) -> Columns | None:
+        """The columns that predicates speak of, one value for each row there ever was."""
+        return self._live.columns
+
     def set_columns(self, columns: Any) -> None:
         """Give the arms columns that predicates speak of, in place of those they had.
 
         A mapping or frame, with one value for each row there ever was, removed arms included.
         """
         with self._lock:
-            self._live = self._live.with_columns(columns)
+            live = self._live
+            is_read = isinstance(columns, Columns) and columns.rows == live.rows
+            self._live = replace(live, columns=columns) if is_read else live.with_columns(columns)
 
     def add_arms(
         self, arms: Any = None, *, ids: Iterable[Any] | None = None, columns: Any = None
@@ -239,6 +253,35 @@ class FrozenBandit:
         points = self._words.points(inputs)
         with self._lock:
             self._live = self._live.added(points, listed, columns)
+        self._index_soon()
+
+    def put_arms(
+        self, arms: Any, *, ids: Iterable[Any], columns: Any = None, is_trial: bool = False
+    ) -> Put:
+        """Add arms; one whose id can be chosen already is changed, or left if it is the same.
+
+        A trial changes nothing: it tells what would happen, or raises what it would raise.
+        """
+        listed = list(ids)
+        points = self._words.points(self._read_arms(arms, listed))
+        with self._lock:
+            live, counts = self._live.put(points, listed, columns)
+            self._live = self._live if is_trial else live
+        self._index_soon()
+        return counts
+
+    def take_arms(self, ids: Iterable[Any], *, is_trial: bool = False) -> list[Any]:
+        """Never choose these arms again; give the ids of those that could not be chosen anyway."""
+        listed = list(dict.fromkeys(ids))
+        with self._lock:
+            rows = self._live.open_rows_of(listed).tolist()
+            there = [id for id, row in zip(listed, rows, strict=True) if row >= 0]
+            live = self._live.removed(there) if there else self._live
+            self._live = self._live if is_trial else live
+        return [id for id, row in zip(listed, rows, strict=True) if row < 0]
+
+    def _index_soon(self) -> None:
+        """Put arms into cells in the background when many are not there."""
         if self.waiting > max(_WAITING, len(self._live.arms.order) // _ONE_IN):
             self.index(wait=False)
 
@@ -305,6 +348,12 @@ class FrozenBandit:
             )
         return inputs
 
+    def _any_one(self, context: Any, seed: int, eligible: Any) -> Chosen:
+        """Choose an arm before anything was learned."""
+        contexts = np.asarray(context)[None] if self._words.context.is_dense else context
+        decision = self.select(contexts, eligible=eligible, seeds=np.array([seed], np.uint64))
+        return Chosen(decision.arms[0], int(decision.rows[0, 0]), 0.0, seed, 0, 0, 0)
+
     def _choose(
         self,
         live: Live,
@@ -322,6 +371,8 @@ class FrozenBandit:
             inputs.dense if self._words.context.is_dense else self._words.context.embed(inputs)
         )
         assert contexts is not None
+        if self._words.version == 0:
+            return _any_rows(live, seeds, k, eligible)
         rows = np.empty((len(seeds), k), dtype=np.int32)
         scores = np.empty((len(seeds), k), dtype=np.float32)
         costs = np.empty((len(seeds), 2), dtype=np.int64)
@@ -411,6 +462,21 @@ def _check_finite(costs: NDArray[np.int64]) -> None:
             f"The contexts need finite numbers of ordinary size: got a row, {wrong[0]}, that is "
             f"infinite once embedded ({len(wrong)} such rows). Scale or drop those rows."
         )
+
+
+def _any_rows(
+    live: Live, seeds: NDArray[np.uint64], k: int, eligible: Any
+) -> tuple[Places, Floats, NDArray[np.int64]]:
+    """Draw rows (B, k), each as likely as another, as a bandit does that learned nothing."""
+    gates = gates_for(live, eligible, contexts=len(seeds))
+    through = cache(lambda number: live.rows_through(gates[number]))
+    rows = np.full((len(seeds), k), -1, dtype=np.int32)
+    for place, seed in enumerate(seeds.tolist()):
+        some = through(place if len(gates) > 1 else 0)
+        drawn = draw_open(seed, some, total=live.rows, count=k)
+        rows[place, : len(drawn)] = drawn
+    scores = np.where(rows >= 0, 0.0, -np.inf).astype(np.float32)
+    return rows, scores, np.zeros((len(seeds), 2), dtype=np.int64)
 
 
 def _with(numbers: Floats, place: int, number: float) -> Floats:

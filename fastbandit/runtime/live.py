@@ -36,6 +36,14 @@ class Gate(NamedTuple):
     listed: Places
 
 
+class Put(NamedTuple):
+    """How many arms are new, took the place of one of the same id, and were there just so."""
+
+    added: int
+    changed: int
+    unchanged: int
+
+
 @dataclass(frozen=True)
 class Live:
     """Arms in cells, `more` that are not in cells yet (rows from `first_more` on), and ids.
@@ -174,6 +182,44 @@ class Live:
             )
         return None
 
+    def put(
+        self, points: Floats, ids: list[Any], columns: Mapping[str, list[Any]] | None = None
+    ) -> tuple[Live, Put]:
+        """Give the arms with some added; one whose id can be chosen already takes its place."""
+        rows, told = self.open_rows_of(ids), _by_row(columns, len(ids))
+        three = zip(rows.tolist(), points, told, strict=True)
+        is_same = np.array([self._is_at(row, *of_it) for row, *of_it in three], dtype=np.bool_)
+        fresh = np.flatnonzero(~is_same)
+        changed = rows[fresh][rows[fresh] >= 0]
+        counts = Put(len(fresh) - len(changed), len(changed), len(ids) - len(fresh))
+        if not len(fresh):
+            return self, counts
+        alive = np.ones(self.rows, dtype=np.bool_) if self.alive is None else self.alive.copy()
+        alive[changed] = False
+        live = replace(self, alive=alive) if len(changed) else self
+        some = {name: [told[n][name] for n in fresh] for name in columns or ()}
+        return live.added(points[fresh], [ids[n] for n in fresh], some or None), counts
+
+    def open_rows_of(self, ids: list[Any]) -> NDArray[np.int64]:
+        """Give the row of each id, -1 where no arm of that id can be chosen."""
+        rows = np.full(len(ids), -1, dtype=np.int64)
+        known = [place for place, id in enumerate(ids) if id in self.ids]
+        rows[known] = self.ids.rows([ids[place] for place in known])
+        rows[known] = np.where(self.is_open[rows[known]], rows[known], -1)
+        return rows
+
+    def _is_at(self, row: int, point: Floats, columns: dict[str, Any]) -> bool:
+        """Tell whether an open row has these coordinates, but for rounding, and these columns."""
+        if row < 0:
+            return False
+        place, count = self.places[row], len(self.arms.order)
+        if place < count:
+            held = self.arms.vectors[place] * self.arms.decode[0] + self.arms.decode[1]
+        else:
+            held = self.more[place - count]
+        is_same = np.allclose(held, point, rtol=1e-4, atol=1e-4)
+        return is_same and (self.columns is None or self.columns.row(row) == columns)
+
     def removed(self, ids: Iterable[Any]) -> Live:
         """Give the arms without some."""
         rows = self.ids.rows(ids)
@@ -213,3 +259,8 @@ class Live:
         if moved.alive is not None and bool(moved.alive[moved.places >= 0].all()):
             return replace(moved, alive=None)
         return moved
+
+
+def _by_row(columns: Mapping[str, list[Any]] | None, rows: int) -> list[dict[str, Any]]:
+    named = {} if columns is None else columns
+    return [{name: values[row] for name, values in named.items()} for row in range(rows)]

@@ -22,7 +22,12 @@ from fastbandit.storage.mapped import Arrays, map_arrays, pieces_of
 
 MANIFEST = "manifest.json"
 BANDIT = "bandit"
-_LOADERS = {BANDIT: "Bandit.load", "frozen bandit": "FrozenBandit.load"}
+SNAPSHOT = "snapshot"
+_LOADERS = {
+    BANDIT: "Bandit.load",
+    "frozen bandit": "FrozenBandit.load",
+    SNAPSHOT: "SnapshotStore",
+}
 _TRIES = 3
 
 
@@ -39,13 +44,7 @@ def write_sealed(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         entry = _write_arrays(folder, arrays)
-        manifest = {"format": format, "kind": kind, "fastbandit": __version__, **notes}
-        manifest |= {"arrays": entry}
-        manifest |= {"sha256": seal(manifest)}
-        text = json.dumps(manifest, indent=1, allow_nan=False)
-        beside = folder / f"{MANIFEST}.part"
-        _write_file(beside, [text.encode()])
-        _rename(beside, folder / MANIFEST)
+        write_manifest(folder / MANIFEST, {**notes, "arrays": entry}, kind=kind, format=format)
         for old in folder.glob("arrays*.safetensors*"):
             if old.name != entry["file"]:
                 old.unlink(missing_ok=True)
@@ -64,7 +63,7 @@ def read_sealed(
     Without `verify` the arrays are trusted if their size is right.
     """
     for _ in range(_TRIES):
-        manifest = _read_manifest(folder, kind=kind, format=format)
+        manifest = read_manifest(folder / MANIFEST, kind=kind, format=format)
         try:
             return manifest, _read_arrays(folder, manifest, verify=verify)
         except FileNotFoundError as error:  # or the folder was just saved again
@@ -72,6 +71,21 @@ def read_sealed(
     raise SnapshotError(
         f"The arrays of the {kind} in {folder} cannot be read ({missing}). Load an older copy."
     ) from missing
+
+
+def write_manifest(path: Path, notes: dict[str, Any], *, kind: str, format: int) -> str:
+    """Write notes (JSON values) with their hash, in place of what is there; give the hash."""
+    manifest = {"format": format, "kind": kind, "fastbandit": __version__, **notes}
+    digest = seal(manifest)
+    write_json(path, {**manifest, "sha256": digest})
+    return digest
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON into a file, whole or not at all, so that it outlives a power cut."""
+    beside = path.with_name(f"{path.name}.part")
+    write_file(beside, [json.dumps(value, indent=1, allow_nan=False).encode()])
+    rename(beside, path)
 
 
 def seal(manifest: dict[str, Any]) -> str:
@@ -85,13 +99,13 @@ def seal(manifest: dict[str, Any]) -> str:
 def _write_arrays(folder: Path, arrays: Arrays) -> dict[str, Any]:
     """Write the arrays under a name of their own; give what the manifest says of them."""
     beside = folder / "arrays.safetensors.part"
-    size, digest = _write_file(beside, pieces_of(arrays))
+    size, digest = write_file(beside, pieces_of(arrays))
     name = f"arrays-{digest[:16]}.safetensors"
-    _rename(beside, folder / name)
+    rename(beside, folder / name)
     return {"file": name, "bytes": size, "sha256": digest}
 
 
-def _write_file(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
+def write_file(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
     """Write and sync a file, or leave none; give its size and SHA-256."""
     size, digest = 0, hashlib.sha256()
     try:
@@ -107,10 +121,15 @@ def _write_file(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, 
     return size, digest.hexdigest()
 
 
-def _rename(beside: Path, path: Path) -> None:
+def rename(beside: Path, path: Path) -> None:
     """Give a file its name, for good."""
     os.replace(beside, path)
-    descriptor = os.open(path.parent, os.O_RDONLY)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder outlive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -129,14 +148,14 @@ def _kind_in(folder: Path) -> str | None:
 # -- reading
 
 
-def _read_manifest(folder: Path, *, kind: str, format: int) -> dict[str, Any]:
-    path = folder / MANIFEST
+def read_manifest(path: Path, *, kind: str, format: int) -> dict[str, Any]:
+    """Read notes that `write_manifest` wrote, or say why they cannot be trusted."""
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise SnapshotError(
-            f"A {kind} needs a {MANIFEST}: found none in {folder}. Give the folder that save() "
-            f"wrote."
+            f"A {kind} needs a {path.name}: found none in {path.parent}. Give the folder that "
+            f"save() wrote."
         ) from error
     except (ValueError, OSError) as error:
         raise SnapshotError(

@@ -13,6 +13,12 @@ from fastbandit.interfaces import RewardModel
 from fastbandit.types import Interactions
 
 
+Curve = Callable[[int, float], None]
+"""Told the iterations done, and the mean loss of the last of them."""
+
+_CURVE_STEP = 50
+
+
 @dataclass(frozen=True)
 class RewardFit:
     """How long and how fast a reward model learns in one update."""
@@ -31,6 +37,7 @@ def fit_reward(
     *,
     rng: Generator,
     done: Callable[[int], None] = lambda iterations: None,
+    curve: Curve | None = None,
 ) -> None:
     """Teach the model its history; the learning rate falls to nothing along half a cosine."""
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -39,6 +46,7 @@ def fit_reward(
     )
     device = parameters[0].device
     rewards = torch.from_numpy(history.rewards)
+    losses: list[torch.Tensor] = []
     for iteration in range(settings.iterations):
         if settings.is_cooling:
             set_rate(optimiser, settings.rate * cooled(iteration / settings.iterations))
@@ -55,6 +63,12 @@ def fit_reward(
         loss.backward()
         optimiser.step()
         done(iteration + 1)
+        if curve is None:
+            continue
+        losses.append(loss.detach())
+        if len(losses) == _CURVE_STEP or iteration + 1 == settings.iterations:
+            curve(iteration + 1, float(torch.stack(losses).mean()))
+            losses.clear()
 
 
 def cooled(share: float) -> float:

@@ -19,7 +19,7 @@ from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.training.fit_generator import GeneratorFit, fit_generator
 from fastbandit.training.fit_guess import fit_guess
-from fastbandit.training.fit_reward import RewardFit, fit_reward
+from fastbandit.training.fit_reward import Curve, RewardFit, fit_reward
 from fastbandit.types import Interactions
 
 
@@ -39,6 +39,7 @@ def update(
     training: Training,
     rng: Generator,
     progress: Progress = silent,
+    curve: Curve | None = None,
 ) -> Policy:
     """Learn the whole history, of which the last `fresh` interactions are new."""
     model = copy.deepcopy(policy.model).requires_grad_(True)
@@ -48,7 +49,7 @@ def update(
     first, second = training.reward.iterations, training.generator.iterations
     steps = first + second * isinstance(policy.search, GeneratorSearch)
     learning = partial(_report, progress, 0, steps, "learning rewards")
-    fit_reward(model, history, training.reward, rng=rng, done=learning)
+    fit_reward(model, history, training.reward, rng=rng, done=learning, curve=curve)
     model.settle(history)
     model.requires_grad_(False)
     arms = embed(policy.arms, model)

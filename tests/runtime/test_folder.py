@@ -300,15 +300,15 @@ def test_one_who_loaded_the_old_folder_goes_on(frozen: FrozenBandit, saved: Path
 def test_one_who_loads_while_it_is_saved_gets_the_new_folder(
     frozen: FrozenBandit, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = sealed._read_manifest
+    read = sealed.read_manifest
     frozen.remove_arms(["arm 1"])
 
-    def read_then_save(folder: Path, **settings: Any) -> dict[str, Any]:
-        manifest = read(folder, **settings)
-        frozen.save(folder)
+    def read_then_save(path: Path, **settings: Any) -> dict[str, Any]:
+        manifest = read(path, **settings)
+        frozen.save(path.parent)
         return manifest
 
-    monkeypatch.setattr(sealed, "_read_manifest", read_then_save)
+    monkeypatch.setattr(sealed, "read_manifest", read_then_save)
 
     assert len(FrozenBandit.load(saved)) == 59
 

@@ -1,0 +1,5 @@
+"""`python -m fastbandit`: the command line."""
+
+from fastbandit.cli import main
+
+main()

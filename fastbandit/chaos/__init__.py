@@ -1,0 +1,1 @@
+"""Trials that break what the service stands on, and count what is lost."""

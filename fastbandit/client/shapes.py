@@ -1,0 +1,144 @@
+"""What the client sends and what it gets: the fields that it knows, of those the service has.
+
+Answers may have more fields than these, so that a newer service can be talked to.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from msgspec import Struct, json
+
+from fastbandit.errors import InputError, RewardError
+from fastbandit.events import ArmId
+
+Context: TypeAlias = Sequence[float] | Mapping[str, float] | Any
+"""Numbers in their order (an array will do), or by their names."""
+Eligible: TypeAlias = Sequence[ArmId] | Mapping[str, Any]
+
+FALLBACK = "fallback:"
+_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+class Selected(Struct, frozen=True):
+    """The arms chosen for one context, best first; `decision` is the id to reward.
+
+    `scores` are in units of reward. `version` counts the updates of the model, `catalogue` is
+    the number of the last change of the arms. `degraded` says that the service had less than
+    the model that should serve; `is_fallback` that no answer came in time, so that the
+    fallback was taken: the service knows nothing of such a decision.
+    """
+
+    decision: str
+    arms: list[ArmId]
+    scores: list[float]
+    version: int = 0
+    catalogue: int = 0
+    degraded: bool = False
+    propensities: list[float] | None = None
+    is_fallback: bool = False
+
+    @property
+    def arm(self) -> ArmId:
+        """The best of the arms."""
+        return self.arms[0]
+
+
+class SelectedMany(Struct):
+    """One answer for each context, in their order."""
+
+    decisions: list[Selected]
+
+
+class Reward(Struct, frozen=True, omit_defaults=True):
+    """What came of a decision: of its first arm, unless another is named.
+
+    Where rewards add up, those that are meant to differ in `part`.
+    """
+
+    decision: str
+    value: float
+    arm: ArmId | None = None
+    part: str = ""
+
+
+class RewardAnswer(Struct):
+    """What became of a reward."""
+
+    decision: str
+    status: str
+
+
+class RewardAnswers(Struct):
+    """One answer for each reward, in their order."""
+
+    rewards: list[RewardAnswer]
+
+
+class ArmToPut(Struct, frozen=True, omit_defaults=True):
+    """An arm to choose from now on, in place of any of the same id."""
+
+    id: ArmId
+    features: Sequence[float] | Any
+    columns: Mapping[str, str | float | bool | None] | None = None
+
+
+class PutArmsAnswer(Struct):
+    """How many arms are new, were changed, and were there just so."""
+
+    added: int
+    changed: int
+    unchanged: int
+    arms: int
+    catalogue: int
+
+
+class DeleteArmsAnswer(Struct):
+    """How many arms were removed; those that were not there are listed."""
+
+    removed: int
+    unknown: list[ArmId]
+    arms: int
+    catalogue: int
+
+
+def encode(value: Any) -> bytes:
+    """Write a request as JSON; arrays are lists of their numbers."""
+    return json.encode(value, enc_hook=_as_list)
+
+
+def _as_list(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise InputError(
+        f"A request needs numbers, texts, lists and objects: got {value!r} of type "
+        f"{type(value).__name__}. Turn it into a list."
+    )
+
+
+def check_id(id: str) -> str:
+    """Give an id that a caller chose, if a decision may have it."""
+    if not isinstance(id, str) or not _ID.fullmatch(id) or id.startswith(FALLBACK):
+        raise InputError(
+            f"The id of a decision needs 1 to 128 letters, digits and . _ : - and may not "
+            f"begin with {FALLBACK!r}: got {id!r}. Choose another, or leave it to the client."
+        )
+    return id
+
+
+def check_reward(reward: Reward) -> Reward:
+    """Give a reward, if the service may take it: what is spooled must not be refused later."""
+    if not _ID.fullmatch(reward.decision):
+        raise InputError(
+            f"A reward needs the id of a decision, such as select() gives: got "
+            f"{reward.decision!r}. Give that id, or what select() gave."
+        )
+    if not math.isfinite(reward.value):
+        raise RewardError(
+            f"A reward needs to be a finite number: got {reward.value!r} for the decision "
+            f"{reward.decision!r}. Leave it out, or say what it was worth."
+        )
+    return reward

@@ -1,0 +1,147 @@
+"""Rewards that could not be delivered yet, in a file that outlives the process.
+
+It is a SQLite file, because several processes may share it and each reward must be there or
+not, whenever one is killed. It keeps a rollback journal instead of a write-ahead log: Python
+comes with whatever SQLite it was built with, and before 3.51.3 a write-ahead log with several
+writers can lose what was synced. A connection lives as long as one step, so a spool can be
+used by any thread and after a fork.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from time import time
+
+from msgspec import json
+
+from fastbandit.client.shapes import Reward
+from fastbandit.errors import SpoolError, SpoolFull
+
+APPLICATION_ID = 0x46425350  # "FBSP", in the header: this file is ours
+_TABLE = """
+CREATE TABLE rewards (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, decision TEXT NOT NULL,
+    reward TEXT NOT NULL, refusal TEXT
+);
+CREATE INDEX rewards_by_decision ON rewards (decision);
+"""
+_FIRST = "SELECT number, reward FROM rewards WHERE refusal IS NULL ORDER BY number LIMIT ?"
+_WAITING = "SELECT DISTINCT decision FROM rewards WHERE decision = ? AND refusal IS NULL"
+
+
+class Spool:
+    """Keeps up to `limit` rewards in the file `path`, in their order; one file a service.
+
+    A reward that the service refused for good stays, with the reason, until it is taken out.
+    """
+
+    def __init__(
+        self, path: str | Path, *, limit: int = 100_000, clock: Callable[[], float] = time
+    ) -> None:
+        self.path, self.limit, self._clock = Path(path), limit, clock
+        with self._opened() as connection, _writing(connection):
+            self._prepare(connection)
+
+    def keep(self, rewards: Sequence[Reward]) -> None:
+        """Write rewards at the end, all or none: on return they outlive a power cut."""
+        at = self._clock()
+        rows = [(at, reward.decision, json.encode(reward).decode()) for reward in rewards]
+        with self._opened() as connection, _writing(connection):
+            ((held,),) = connection.execute("SELECT count(*) FROM rewards").fetchall()
+            if held + len(rows) > self.limit:
+                raise SpoolFull(
+                    f"The spool may hold {self.limit:,} rewards: {self.path} holds {held:,}, and "
+                    f"{len(rows):,} more came. They were not kept: see that the service answers, "
+                    f"call flush(), or allow more with spool_limit."
+                )
+            connection.executemany(
+                "INSERT INTO rewards (at, decision, reward) VALUES (?, ?, ?)", rows
+            )
+
+    def first(self, count: int) -> list[tuple[int, Reward]]:
+        """Give the rewards that have waited longest, each with its number."""
+        with self._opened() as connection:
+            rows = connection.execute(_FIRST, (count,)).fetchall()
+        return [(number, json.decode(text, type=Reward)) for number, text in rows]
+
+    def waiting(self, decisions: Iterable[str]) -> set[str]:
+        """Tell for which of some decisions a reward waits."""
+        with self._opened() as connection:
+            return {
+                found
+                for decision in decisions
+                for (found,) in connection.execute(_WAITING, (decision,))
+            }
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        """Forget rewards that were acknowledged."""
+        with self._opened() as connection, _writing(connection):
+            connection.executemany(
+                "DELETE FROM rewards WHERE number = ?", [(number,) for number in numbers]
+            )
+
+    def refuse(self, number: int, why: str) -> None:
+        """Set a reward aside that the service will never take."""
+        with self._opened() as connection, _writing(connection):
+            connection.execute("UPDATE rewards SET refusal = ? WHERE number = ?", (why, number))
+
+    def take_refused(self) -> list[tuple[Reward, str]]:
+        """Give the rewards that were refused, each with the reason, and forget them."""
+        with self._opened() as connection, _writing(connection):
+            rows = connection.execute(
+                "SELECT reward, refusal FROM rewards WHERE refusal IS NOT NULL ORDER BY number"
+            ).fetchall()
+            connection.execute("DELETE FROM rewards WHERE refusal IS NOT NULL")
+        return [(json.decode(text, type=Reward), why) for text, why in rows]
+
+    def count(self) -> int:
+        """Tell how many rewards wait."""
+        with self._opened() as connection:
+            counted = "SELECT count(*) FROM rewards WHERE refusal IS NULL"
+            return int(connection.execute(counted).fetchall()[0][0])
+
+    # -- the file
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Make the table in a new file; leave the files of others alone."""
+        ((mark,),) = connection.execute("PRAGMA application_id").fetchall()
+        if mark == APPLICATION_ID:
+            return
+        if connection.execute("SELECT 1 FROM sqlite_master").fetchall():
+            raise SpoolError(
+                f"A spool needs a file of its own: {self.path} is some other SQLite database. "
+                f"Name a file that does not exist yet."
+            )
+        for statement in filter(str.strip, _TABLE.split(";")):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(
+                sqlite3.connect(self.path, timeout=5.0, isolation_level=None)
+            ) as connection:
+                connection.execute("PRAGMA synchronous = EXTRA")  # the folder is synced as well
+                yield connection
+        except sqlite3.Error as error:
+            raise SpoolError(
+                f"A spool needs a file that can be written to: {self.path} cannot "
+                f"({type(error).__name__}: {error}). Make room on the disk, or name another file."
+            ) from error
+
+
+@contextmanager
+def _writing(connection: sqlite3.Connection) -> Iterator[None]:
+    """Do all or nothing, with no other writer meanwhile."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,1 @@
+"""The learning loop: joins decisions with rewards, trains, checks and publishes."""

@@ -1,0 +1,71 @@
+"""Brings a bandit's arms, and their columns, to where the log says they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from fastbandit.arms.catalogue import Catalogue
+from fastbandit.bandit import Bandit
+from fastbandit.events import Arm, ArmId, ArmsChanged
+from fastbandit.runtime.columns import Columns
+
+
+def apply_changes(
+    bandit: Bandit, columns: Columns | None, changes: Iterable[ArmsChanged]
+) -> Columns | None:
+    """Put arms into a bandit and take them out, in the order of the log; give the columns.
+
+    An arm that is there just so is left alone; one that differs takes a new row.
+    """
+    for put, taken in _batches(changes):
+        columns = _put(bandit, columns, put)
+        there = [id for id in taken if _catalogue(bandit).is_alive(id)]
+        if there:
+            bandit.remove_arms(there)
+    return columns
+
+
+def _batches(changes: Iterable[ArmsChanged]) -> Iterator[tuple[dict[ArmId, Arm], list[ArmId]]]:
+    """Join changes that touch different arms: they can be made at once."""
+    put: dict[ArmId, Arm] = {}
+    taken: dict[ArmId, None] = {}
+    for change in changes:
+        ids = [*(arm.id for arm in change.put), *change.taken]
+        if any(id in put or id in taken for id in ids):
+            yield put, list(taken)
+            put, taken = {}, {}
+        put |= {arm.id: arm for arm in change.put}
+        taken |= dict.fromkeys(change.taken)
+    yield put, list(taken)
+
+
+def _put(bandit: Bandit, columns: Columns | None, put: dict[ArmId, Arm]) -> Columns | None:
+    catalogue = _catalogue(bandit)
+    fresh = [arm for arm in put.values() if not _is_there(catalogue, columns, arm)]
+    if not fresh:
+        return columns
+    features = np.array([arm.features for arm in fresh], dtype=np.float32)
+    if columns is not None:
+        values = {name: [(arm.columns or {}).get(name) for arm in fresh] for name in columns}
+        columns = columns.added(values, rows=len(fresh))
+    bandit.put_arms(features, ids=[arm.id for arm in fresh])
+    return columns
+
+
+def _is_there(catalogue: Catalogue, columns: Columns | None, arm: Arm) -> bool:
+    """Tell whether an arm can be chosen and has these features and columns."""
+    if not catalogue.is_alive(arm.id):
+        return False
+    row = int(catalogue.table.rows([arm.id])[0])
+    features: Any = catalogue.features.dense
+    is_same = np.array_equal(features[row], np.asarray(arm.features, dtype=np.float32))
+    return is_same and (columns is None or columns.row(row) == (arm.columns or {}))
+
+
+def _catalogue(bandit: Bandit) -> Catalogue:
+    arms = bandit.policy.arms
+    assert isinstance(arms, Catalogue)
+    return arms

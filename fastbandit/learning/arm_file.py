@@ -1,0 +1,175 @@
+"""Reads the first arms from a file: ids, features, and columns that predicates speak of."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.config import ArmsConfig
+from fastbandit.errors import DataError, MissingExtraError
+from fastbandit.events import Arm
+
+_TRUTHS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class ArmFile:
+    """Arms, one row each: `columns` by their names."""
+
+    ids: list[Any]
+    features: NDArray[np.float32]
+    columns: dict[str, list[Any]]
+
+    def __post_init__(self) -> None:
+        if not len(self.ids) or not self.features.shape[1]:
+            raise DataError(
+                f"The arms need at least one arm and one feature: got {len(self.ids)} arms with "
+                f"{self.features.shape[1]} features. Add columns of numbers."
+            )
+        seen: set[Any] = set()
+        twice = next((id for id in self.ids if id in seen or seen.add(id)), None)  # type: ignore[func-returns-value]
+        if twice is not None:
+            raise DataError(
+                f"Each arm needs an id of its own: got {twice!r} twice. Drop or rename one of "
+                f"the two."
+            )
+
+    @staticmethod
+    def of(arms: Iterable[Arm]) -> ArmFile:
+        """Give arms that were put into a log."""
+        listed = list(arms)
+        names = list(listed[0].columns or ()) if listed else []
+        return ArmFile(
+            ids=[arm.id for arm in listed],
+            features=np.array([arm.features for arm in listed], dtype=np.float32),
+            columns={name: [(arm.columns or {}).get(name) for arm in listed] for name in names},
+        )
+
+
+def read_arm_file(config: ArmsConfig) -> ArmFile:
+    """Read the file of the config, or say what is wrong with it."""
+    path = Path(config.file)
+    try:
+        if path.suffix == ".npy":
+            return _from_matrix(np.load(path, allow_pickle=False), path)
+        return _from_table(_READERS[path.suffix](path), config, path)
+    except FileNotFoundError as error:
+        raise DataError(
+            f"The first arms need a file: found none at {path}. Correct arms.file."
+        ) from error
+    except (OSError, ValueError, KeyError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"The file of the arms needs to be .csv, .parquet, .npy or .json that can be read: "
+            f"{path} cannot ({type(error).__name__}: {error}). Write it anew."
+        ) from error
+
+
+def _from_matrix(matrix: NDArray[Any], path: Path) -> ArmFile:
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        raise DataError(
+            f"An array of arms needs one row of numbers for each: {path} has shape "
+            f"{matrix.shape} of {matrix.dtype}. Save a matrix."
+        )
+    _check_finite(matrix, path, [f"number {n}" for n in range(matrix.shape[1])])
+    return ArmFile(list(range(len(matrix))), matrix.astype(np.float32), {})
+
+
+def _from_table(table: dict[str, list[Any]], config: ArmsConfig, path: Path) -> ArmFile:
+    missing = [name for name in (config.id, *config.columns) if name not in table]
+    if missing:
+        raise DataError(
+            f"The arms need a column {missing[0]!r}: {path} has {', '.join(table)}. Add it, or "
+            f"correct arms.{'id' if missing[0] == config.id else 'columns'}."
+        )
+    names = [name for name in table if name != config.id and name not in config.columns]
+    for name in names:
+        _check_numbers(name, table[name], path)
+    numbers = [np.asarray(table[name], dtype=np.float64) for name in names]
+    features = np.stack(numbers, axis=1) if numbers else np.empty((len(table[config.id]), 0))
+    _check_finite(features, path, names)
+    return ArmFile(
+        ids=table[config.id],
+        features=features.astype(np.float32),
+        columns={name: table[name] for name in config.columns},
+    )
+
+
+def _check_numbers(name: str, values: list[Any], path: Path) -> None:
+    wrong = next((v for v in values if isinstance(v, bool) or not isinstance(v, int | float)), None)
+    if wrong is not None or None in values:
+        raise DataError(
+            f"A feature of the arms needs numbers: {name!r} in {path} has {wrong!r}. Drop that "
+            f"column, name it in arms.columns, or turn it into numbers."
+        )
+
+
+def _check_finite(features: NDArray[Any], path: Path, names: list[str]) -> None:
+    with np.errstate(over="ignore"):
+        wrong = np.argwhere(~np.isfinite(features.astype(np.float32)))
+    if len(wrong):
+        row, column = wrong[0].tolist()
+        raise DataError(
+            f"Features of arms need finite numbers: {path} has {features[row, column]} in "
+            f"{names[column]!r} of row {row} ({len(wrong)} such numbers). Fill or drop them."
+        )
+
+
+# -- tables
+
+
+def _read_csv(path: Path) -> dict[str, list[Any]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        header, *rows = [row for row in csv.reader(file) if row] or [[]]
+    odd = next((n for n, row in enumerate(rows, start=2) if len(row) != len(header)), None)
+    if odd is not None:
+        raise ValueError(f"row {odd} has another number of values than the header")
+    return {name: _parsed([row[n] for row in rows]) for n, name in enumerate(header)}
+
+
+def _parsed(texts: list[str]) -> list[Any]:
+    """Turn texts into whole numbers, numbers or booleans, where all of them are such."""
+    if all(text.lower() in _TRUTHS for text in texts):
+        return [_TRUTHS[text.lower()] for text in texts]
+    try:
+        whole = [int(text) for text in texts]
+        return whole if list(map(str, whole)) == texts else [float(text) for text in texts]
+    except ValueError:
+        pass
+    try:
+        return [float(text) for text in texts]
+    except ValueError:
+        return texts
+
+
+def _read_json(path: Path) -> dict[str, list[Any]]:
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows) or not rows:
+        raise ValueError("it needs a list of objects, one for each arm")
+    odd = next((n for n, row in enumerate(rows) if row.keys() != rows[0].keys()), None)
+    if odd is not None:
+        raise ValueError(f"object {odd} has other keys than the first")
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def _read_parquet(path: Path) -> dict[str, list[Any]]:
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtraError(
+            f"Reading {path} needs pyarrow, which is not installed. Run: "
+            f"pip install 'fastbandit[experiments]'"
+        ) from error
+    table: dict[str, list[Any]] = parquet.read_table(path).to_pydict()
+    return table
+
+
+_READERS = {".csv": _read_csv, ".json": _read_json, ".parquet": _read_parquet}

@@ -1,0 +1,63 @@
+"""How close decisions that were served came to the best arm under the same seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fastbandit.arms.catalogue import Catalogue
+from fastbandit.bandit import Bandit
+from fastbandit.events import ArmId, DecisionMade
+from fastbandit.runtime.propensity import is_uniform
+
+_CHUNK = 16
+_ARMS = 4096
+
+
+def is_plain(made: DecisionMade) -> bool:
+    """Tell whether a decision was the policy's own choice among all arms."""
+    is_own = made.explored and not made.degraded and made.eligible is None and made.version > 0
+    return is_own and not is_uniform(made.seed, made.floor)
+
+
+@torch.no_grad()
+def served_qualities(
+    bandit: Bandit, decisions: Sequence[DecisionMade], *, touched: Collection[ArmId]
+) -> NDArray[np.float64]:
+    """Give (chosen - mean) / (best - mean) of each decision whose arm can be judged.
+
+    Arms that were `touched` since the bandit was made count neither way.
+    """
+    arms = bandit.policy.arms
+    assert isinstance(arms, Catalogue)
+    is_out = set(touched)
+    judged = [made for made in decisions if made.arms and made.arms[0] not in is_out]
+    judged = [made for made in judged if arms.is_alive(made.arms[0])]
+    allowed = arms.alive.copy()
+    allowed[arms.table.rows([id for id in is_out if id in arms.table])] = False
+    rows = torch.from_numpy(np.flatnonzero(allowed))
+    parts = [judged[n : n + _CHUNK] for n in range(0, len(judged), _CHUNK)]
+    return np.concatenate([np.empty(0), *(_qualities(bandit, arms, part, rows) for part in parts)])
+
+
+def _qualities(
+    bandit: Bandit, arms: Catalogue, made: Sequence[DecisionMade], rows: torch.Tensor
+) -> NDArray[np.float64]:
+    contexts = np.array([one.context for one in made], dtype=np.float32)
+    inputs = bandit.blueprint.context.read(contexts, what="contexts")
+    seeds = np.array([one.seed for one in made], dtype=np.uint64)
+    score = bandit.policy.score(inputs, seeds=seeds)
+    chosen = torch.from_numpy(arms.table.rows([one.arms[0] for one in made]))[:, None]
+    got = score(arms.at(chosen))[:, 0]
+    total, best = torch.zeros_like(got), got
+    for part in rows.split(_ARMS):
+        scores = score(arms.at(part[None]))
+        total, best = total + scores.sum(1), torch.maximum(best, scores.amax(1))
+    average = total / len(rows)
+    room = best - average
+    # Where all arms score the same, any choice is the best one.
+    quality = torch.where(room > 1e-9, (got - average) / room.clamp_min(1e-9), 1.0)
+    return quality.double().cpu().numpy()

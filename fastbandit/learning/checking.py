@@ -1,0 +1,154 @@
+"""Checks of a candidate before it may serve: finite, well searched, and no worse than before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fastbandit.arms.catalogue import Catalogue
+from fastbandit.bandit import Bandit
+from fastbandit.config import LearnConfig
+from fastbandit.learning.joining import Pair
+from fastbandit.policy import Policy
+from fastbandit.search.generator import GeneratorSearch
+
+_AUDITED = 200
+_LOOKED_UP = 100
+_NEAREST = 10
+_ERRORS = 2.0
+_SURE = 1e-6  # a prediction of 0 or 1 would be punished without bound
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What was measured of a candidate; losses are of the pairs that were held out.
+
+    `worse` is the mean of the candidate's losses less its parent's, with its standard error;
+    None where there were no such pairs, or the parent had learned nothing.
+    """
+
+    finite: bool
+    quality: float
+    recall: float
+    held_out: int
+    loss: float | None = None
+    worse: float | None = None
+    standard_error: float | None = None
+
+    def notes(self) -> dict[str, Any]:
+        """Give the numbers as JSON values."""
+        return {name: _number(value) for name, value in asdict(self).items()}
+
+    def reason(self, floors: LearnConfig) -> str | None:
+        """Say why the candidate must not serve, if so."""
+        if not self.finite:
+            return "Its weights need to be finite numbers, and some are not."
+        if not self.quality >= floors.quality_floor:
+            return (
+                f"Its search needs a quality q of at least {floors.quality_floor:g}: got "
+                f"{self.quality:.3f}."
+            )
+        if not self.recall >= floors.recall_floor:
+            return (
+                f"Its index needs to find a share of at least {floors.recall_floor:g} of the "
+                f"nearest arms: got {self.recall:.3f}."
+            )
+        if self.worse is None or self.standard_error is None:
+            return None
+        if not self.worse <= _ERRORS * self.standard_error:
+            return (
+                f"Its loss on {self.held_out} pairs that it has not seen must not exceed that of "
+                f"its parent by more than {_ERRORS:g} standard errors: got {self.worse:.4g} "
+                f"more, with a standard error of {self.standard_error:.2g}."
+            )
+        return None
+
+
+def check(
+    bandit: Bandit, before: Policy | None, fresh: Sequence[Pair], *, held_out: int
+) -> Checks:
+    """Measure a candidate on fresh pairs, of which it has not seen the last `held_out`.
+
+    `before` is what its parent decides by, None where that had learned nothing.
+    """
+    policy = bandit.policy
+    if not is_finite(policy):
+        return Checks(finite=False, quality=math.nan, recall=math.nan, held_out=held_out)
+    contexts = np.array([pair.context for pair in fresh[-_AUDITED:]], dtype=np.float32)
+    found = Checks(True, bandit.audit(contexts).quality, recall(policy), held_out)
+    if held_out == 0:
+        return found
+    losses = losses_of(bandit, policy, fresh[-held_out:])
+    measured = {**asdict(found), "loss": float(losses.mean())}
+    if before is None or held_out < 2:
+        return Checks(**measured)
+    gaps = losses - losses_of(bandit, before, fresh[-held_out:])
+    error = float(gaps.std(ddof=1)) / math.sqrt(held_out)
+    return Checks(**measured, worse=float(gaps.mean()), standard_error=error)
+
+
+def is_finite(policy: Policy) -> bool:
+    """Tell whether all numbers behind decisions are finite."""
+    tensors = list(policy.model.state_dict().values())
+    if isinstance(policy.search, GeneratorSearch) and policy.search.generator is not None:
+        tensors += policy.search.generator.state_dict().values()
+    vectors = _catalogue(policy).vectors
+    return all(bool(tensor.isfinite().all()) for tensor in [*tensors, vectors] if tensor is not None)
+
+
+@torch.no_grad()
+def recall(policy: Policy) -> float:
+    """Tell which share of the arms nearest to some arms the index finds."""
+    arms = _catalogue(policy)
+    rows = np.flatnonzero(arms.alive)
+    step = max(1, len(rows) // _LOOKED_UP)
+    points = arms.at(torch.from_numpy(rows[::step][:_LOOKED_UP])[:, None])  # (B, 1, D)
+    count = min(_NEAREST, len(rows))
+    alive = torch.from_numpy(arms.alive).to(points.device)[None]
+    found = arms.nearest(points, count, allowed=None)
+    exact = arms.nearest(points, count, allowed=alive)
+    gaps, least = (_distances(points, near.points, near.rows) for near in (found, exact))
+    # By distance, so that one of several arms at the same place is as good as another.
+    return float((gaps <= least[:, -1:] * (1 + 1e-5) + 1e-6).double().mean())
+
+
+def _distances(points: Tensor, found: Tensor, rows: Tensor) -> Tensor:
+    gaps = (found - points).square().sum(-1)
+    return gaps.masked_fill(rows < 0, float("inf")).sort(dim=1).values
+
+
+@torch.no_grad()
+def losses_of(bandit: Bandit, policy: Policy, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+    """Give the loss of the mean prediction for each pair: log loss, or squared error."""
+    arms, model = _catalogue(bandit.policy), policy.model
+    contexts = np.array([pair.context for pair in pairs], dtype=np.float32)
+    rewards = np.array([pair.reward for pair in pairs], dtype=np.float64)
+    inputs = bandit.blueprint.context.read(contexts, what="contexts")
+    features = arms.features.take(arms.table.rows([pair.arm for pair in pairs]))
+    score = model.mean(model.embed_contexts(inputs))
+    scores = score(model.embed_arms(features)[:, None])[:, 0]
+    predicted = model.in_rewards(scores).double().cpu().numpy()
+    if bandit.blueprint.reward == "real":
+        squares: NDArray[np.float64] = np.square(predicted - rewards)
+        return squares
+    chance = np.clip(predicted, _SURE, 1 - _SURE)
+    return -np.log(np.where(rewards > 0.5, chance, 1 - chance))
+
+
+def _catalogue(policy: Policy) -> Catalogue:
+    assert isinstance(policy.arms, Catalogue)
+    return policy.arms
+
+
+def _number(value: Any) -> Any:
+    """Round a number, so that reports are short; what is not finite is None."""
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.6g}") if math.isfinite(value) else None

@@ -1,0 +1,1 @@
+"""A policy behind HTTP: decides, remembers, and shows what it does."""

@@ -1,0 +1,178 @@
+"""The shape of what the console shows; times are milliseconds since 1970, in UTC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+
+class Mean(Struct, frozen=True):
+    """A mean reward, and the 95 % band around it (None where one value says nothing of it).
+
+    `count` is how many chosen arms it is of; `open` is the share of them whose reward may
+    still come. Until then they count as their default.
+    """
+
+    count: int
+    mean: float
+    low: float | None
+    high: float | None
+    open: float = 0.0
+
+
+class VersionMean(Struct, frozen=True):
+    """What a version of the model earned in the range."""
+
+    version: int
+    decisions: int
+    reward: Mean
+
+
+class Summary(Struct, frozen=True):
+    """The numbers people look for first.
+
+    `baseline` is of all decisions of version 0 that were read, in the range or not; `lift` is
+    the range's mean less it, without the decisions of version 0.
+    """
+
+    decisions: int
+    per_second: float
+    reward: Mean | None
+    baseline: Mean | None
+    lift: Mean | None
+    quality: float | None
+    version: int | None
+
+
+class Series(Struct, frozen=True):
+    """What happened in each bucket of the range: one entry for each, None where nothing did."""
+
+    starts: list[int]
+    width_s: float
+    decisions: list[int]
+    per_second: list[float]
+    reward: list[Mean | None]
+    baseline: list[Mean | None]
+
+
+class ArmFigures(Struct, frozen=True):
+    """How often an arm was chosen, and what it earned."""
+
+    id: str | int
+    chosen: int
+    share: float
+    reward: Mean | None
+
+
+class Arms(Struct, frozen=True):
+    """Which arms win, among the latest `of` choices of the range.
+
+    `is_cut` says that the range has more than those. `top_share` is the share of choices that
+    the `top` arms got, a hundredth of all arms. `fresh` arms came within the range.
+    """
+
+    of: int
+    is_cut: bool
+    winners: list[ArmFigures]
+    different: int
+    all: int
+    top: int
+    top_share: float | None
+    fresh: int
+    fresh_chosen: int
+    fresh_choices: int
+
+
+class DelayBin(Struct, frozen=True):
+    """Counted rewards that came so many seconds after their decision (`to_s` None: or later)."""
+
+    from_s: float
+    to_s: float | None
+    count: int
+
+
+class StatusFigures(Struct, frozen=True):
+    """How many rewards of the range were given a status, and by which rule."""
+
+    status: str
+    count: int
+    share: float
+    rule: str
+
+
+class Rewards(Struct, frozen=True):
+    """When rewards came, and what became of them."""
+
+    delays: list[DelayBin]
+    statuses: list[StatusFigures]
+
+
+class Check(Struct, frozen=True):
+    """A number that a candidate was judged by."""
+
+    name: str
+    value: float
+
+
+class Curve(Struct, frozen=True):
+    """The loss in the course of one training."""
+
+    name: str
+    values: list[float]
+
+
+class Candidate(Struct, frozen=True):
+    """A version of the model that was published, or one that was refused and why."""
+
+    version: int
+    at: int | None
+    pairs: int | None
+    checks: list[Check]
+    curves: list[Curve]
+    is_current: bool = False
+    refused: str | None = None
+
+
+class Audit(Struct, frozen=True):
+    """How close live choices came to the best arm: 1 is the best, 0 a random one."""
+
+    version: int | None
+    quality: float
+    low: float | None
+    high: float | None
+    count: int
+    at: int | None
+
+
+class Learner(Struct, frozen=True):
+    """What the learner does now."""
+
+    state: str
+    detail: str
+    at: int | None
+    fresh: int | None
+    needed: int | None
+
+
+class Console(Struct, frozen=True):
+    """Everything the page shows; `notes` say why a panel has nothing, by its name.
+
+    `read` is the share of the log that the figures are of. `serving` is what the service
+    itself measured: times of answers are in no log.
+    """
+
+    at: int
+    minutes: int | None
+    events: int
+    read: float
+    summary: Summary
+    series: Series
+    versions: list[VersionMean]
+    arms: Arms
+    rewards: Rewards
+    candidates: list[Candidate]
+    audits: list[Audit]
+    learner: Learner | None
+    serving: dict[str, Any]
+    notes: dict[str, str]

@@ -1,0 +1,230 @@
+"""Brings together what the console shows: from the log, and from the learner's files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from fastbandit.errors import LogError
+from fastbandit.events import REWARD_STATUSES
+from fastbandit.serving.console.answer import (
+    Audit,
+    Candidate,
+    Console,
+    DelayBin,
+    Rewards,
+    Series,
+    StatusFigures,
+    Summary,
+    VersionMean,
+)
+from fastbandit.serving.console.bands import lift_of, mean_of
+from fastbandit.serving.console.chosen import ChosenArms
+from fastbandit.serving.console.models import Models
+from fastbandit.serving.console.notes import RULES, Notes, reading
+from fastbandit.serving.console.tally import DELAYS_S, SECOND, Sums, Tally
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.sqlite_log import now as clock_now
+
+_MOST_BUCKETS = 72
+_WIDTHS_S = (10, 30, 60, 120, 300, 600, 1200, 3600, 10800, 21600, 43200, 86400)
+_READING_S = 0.4
+_NONE = Sums()
+
+
+@dataclass(frozen=True)
+class _Range:
+    """The buckets to show: from `since` on, `count` of them, each `width` wide (microseconds)."""
+
+    since: int
+    width: int
+    count: int
+    now: int
+
+
+class Figures:
+    """Reads the log through a connection of its own, from one thread at a time.
+
+    An answer reads on for at most 0.4 s; a long log that it has not seen is read newest first,
+    over several answers, and each says how far it is.
+    """
+
+    def __init__(
+        self,
+        log_path: str | Path,
+        store_folder: str | Path,
+        data_dir: str | Path,
+        *,
+        clock: Callable[[], int] = clock_now,
+    ) -> None:
+        self._path, self._clock = Path(log_path), clock
+        self._models = Models(SnapshotStore(store_folder), Path(data_dir))
+        self._connection: apsw.Connection | None = None
+
+    def figures(self, minutes: int | None, *, serving: dict[str, Any] | None = None) -> Console:
+        """Give everything that happened in the last minutes (None: since the beginning)."""
+        try:
+            if self._connection is None:
+                self._open()
+            return self._collect(minutes, serving or {})
+        except apsw.Error as error:
+            self.close()
+            raise LogError(
+                f"The console needs a log that can be read: {self._path} cannot "
+                f"({type(error).__name__}: {error}). See that the file and its folder are there."
+            ) from error
+
+    def close(self) -> None:
+        """Let go of the log, and of what was counted."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _open(self) -> None:
+        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection.set_busy_timeout(5_000)
+        self._tally, self._chosen = Tally(connection), ChosenArms(connection)
+        self._connection = connection
+
+    def _collect(self, minutes: int | None, serving: dict[str, Any]) -> Console:
+        now = self._clock()
+        self._tally.read_on(now, seconds=_READING_S)
+        shown = self._range(minutes, now)
+        versions = self._tally.by_version(since=shown.since, now=now)
+        statuses = self._tally.statuses(since=shown.since)
+        arms = self._chosen.figures(minutes, since=shown.since, now=now)
+        candidates, audits = self._models.candidates(), self._models.audits()
+        learner = self._models.learner()
+        summary = self._summary(shown, versions, candidates, audits)
+        assert self._connection is not None
+        notes = Notes(self._connection, minutes=minutes, now=now)
+        no_decisions = notes.decisions(summary.decisions)
+        found = {
+            "reading": reading(self._tally.share_read),
+            "reward": no_decisions or notes.rewards(statuses),
+            "baseline": notes.baseline(summary.baseline is not None, candidates),
+            "traffic": no_decisions,
+            "arms": notes.arms(arms, no_decisions),
+            "rewards": notes.rewards(statuses),
+            "dropped": notes.dropped(statuses),
+            "models": notes.models(candidates, learner),
+            "audits": notes.audits(audits),
+            "learner": notes.learner(learner),
+        }
+        return Console(
+            at=now // 1000,
+            minutes=minutes,
+            events=self._tally.last,
+            read=self._tally.share_read,
+            summary=summary,
+            series=self._series(shown, versions),
+            versions=_by_version(versions),
+            arms=arms,
+            rewards=Rewards(
+                _delays(self._tally.delays(since=shown.since)), _statuses(statuses)
+            ),
+            candidates=candidates,
+            audits=audits,
+            learner=learner,
+            serving=serving,
+            notes={name: note for name, note in found.items() if note is not None},
+        )
+
+    def _range(self, minutes: int | None, now: int) -> _Range:
+        span = self._tally.span()
+        first = now if span is None else span[0]
+        since = first if minutes is None else now - minutes * 60 * SECOND
+        width = _width_for(now - since)
+        since -= since % width
+        if self._tally.whole_since() > since:  # what is older is not read yet
+            whole = min(self._tally.whole_since(), now)
+            since = whole + -whole % width
+        return _Range(since, width, max(1, -(-(now + 1 - since) // width)), now)
+
+    def _summary(
+        self,
+        shown: _Range,
+        versions: dict[int, Sums],
+        candidates: list[Candidate],
+        audits: list[Audit],
+    ) -> Summary:
+        whole = sum(versions.values(), _NONE)
+        learned = sum((sums for version, sums in versions.items() if version > 0), _NONE)
+        whole_since = self._tally.whole_since()
+        baseline = self._tally.by_version(since=whole_since, now=shown.now).get(0, _NONE)
+        current = next((one.version for one in candidates if one.is_current), None)
+        return Summary(
+            decisions=whole.count,
+            per_second=self._per_second(shown.now),
+            reward=mean_of(whole),
+            baseline=mean_of(baseline),
+            lift=lift_of(learned, baseline),
+            quality=audits[-1].quality if audits else None,
+            version=max(versions, default=None) if current is None else current,
+        )
+
+    def _per_second(self, now: int) -> float:
+        """Give the rate of decisions of about the last minute."""
+        since = now - 60 * SECOND
+        since -= since % (10 * SECOND)
+        made = sum(self._tally.by_version(since=since, now=now).values(), _NONE)
+        return made.count / ((now - since) / SECOND)
+
+    def _series(self, shown: _Range, versions: dict[int, Sums]) -> Series:
+        whole, places = sum(versions.values(), _NONE), range(shown.count)
+        given = {"since": shown.since, "now": shown.now, "width": shown.width}
+        all = self._tally.by_bucket(**given)
+        baseline = self._tally.by_bucket(**given, version=0)
+        decisions = [all.get(place, _NONE).count for place in places]
+        starts = [shown.since + place * shown.width for place in places]
+        ends = [min(start + shown.width, max(shown.now, start + SECOND)) for start in starts]
+        return Series(
+            starts=[start // 1000 for start in starts],
+            width_s=shown.width / SECOND,
+            decisions=decisions,
+            per_second=[
+                count * SECOND / (end - start)
+                for count, start, end in zip(decisions, starts, ends, strict=True)
+            ],
+            reward=[mean_of(all.get(place, _NONE), around=whole) for place in places],
+            baseline=[mean_of(baseline.get(place, _NONE), around=whole) for place in places],
+        )
+
+
+def _width_for(span: int) -> int:
+    """Give the narrowest width of which few enough buckets span a time."""
+    for width in _WIDTHS_S:
+        if span <= _MOST_BUCKETS * width * SECOND:
+            return width * SECOND
+    days = -(-span // (_MOST_BUCKETS * 86400 * SECOND))
+    return days * 86400 * SECOND
+
+
+def _by_version(versions: dict[int, Sums]) -> list[VersionMean]:
+    whole = sum(versions.values(), _NONE)
+    means = [(version, sums, mean_of(sums, around=whole)) for version, sums in versions.items()]
+    return [VersionMean(version, sums.count, mean) for version, sums, mean in means if mean]
+
+
+def _delays(counts: dict[int, int]) -> list[DelayBin]:
+    """Give the bins from the first to the last that has a reward."""
+    if not counts:
+        return []
+    bounds: list[float | None] = [0.0, *DELAYS_S, None]
+    return [
+        DelayBin(bounds[place] or 0.0, bounds[place + 1], counts.get(place, 0))
+        for place in range(min(counts), max(counts) + 1)
+    ]
+
+
+def _statuses(counts: dict[str, int]) -> list[StatusFigures]:
+    whole = sum(counts.values())
+    return [
+        StatusFigures(status, count, count / whole if whole else 0.0, RULES[status])
+        for status in REWARD_STATUSES
+        for count in [counts.get(status, 0)]
+    ]

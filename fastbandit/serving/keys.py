@@ -1,0 +1,327 @@
+"""API keys: who may select, send rewards, or do anything.
+
+A key is `fb_<id>_<secret>`. The file holds a salted SHA-256 of each secret: it can tell a key
+that it is shown, and cannot tell one that it is not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from enum import Enum
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeAlias
+
+from fastbandit.errors import DataError, SettingError
+from fastbandit.names import known_name
+from fastbandit.storage.sealed import seal
+
+KEYS_FILE = "keys.json"
+FORMAT = 1
+Scope: TypeAlias = Literal["select", "reward", "admin"]
+SCOPES: tuple[Scope, ...] = ("select", "reward", "admin")
+_FORM = re.compile(r"fb_([0-9a-f]{8})_([A-Za-z0-9_-]{43})")
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key as the file holds it; `expires` is the last day on which it is taken, in UTC."""
+
+    id: str
+    name: str
+    scopes: tuple[str, ...]
+    created: date
+    expires: date | None = None
+    salt: bytes = field(default=b"", repr=False)
+    digest: bytes = field(default=b"", repr=False)
+
+    @property
+    def until(self) -> float:
+        """The time, in seconds since 1970, from which it is not taken any more."""
+        if self.expires is None:
+            return float("inf")
+        midnight = datetime(self.expires.year, self.expires.month, self.expires.day, tzinfo=UTC)
+        return midnight.timestamp() + timedelta(days=1).total_seconds()
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The scopes that it gives: "admin" includes the others."""
+        return SCOPES if "admin" in self.scopes else self.scopes
+
+
+class KeyFault(Enum):
+    """Why a key does not open a route."""
+
+    MISSING = "missing"
+    MALFORMED = "malformed"
+    UNKNOWN = "unknown"
+    EXPIRED = "expired"
+    LACKS_SCOPE = "lacks the scope"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a key opens: all is well where there is no fault."""
+
+    key: Key | None = None
+    fault: KeyFault | None = None
+
+    @property
+    def is_given(self) -> bool:
+        return self.fault is None
+
+
+_MISSING = Grant(fault=KeyFault.MISSING)
+_MALFORMED = Grant(fault=KeyFault.MALFORMED)
+_UNKNOWN = Grant(fault=KeyFault.UNKNOWN)
+
+
+class KeyRing:
+    """The keys of a service, as its file had them when it was read.
+
+    `is_open` says that there is no such file. `check` then refuses every key all the same:
+    whether anything may be done without one is for the server to say.
+    """
+
+    def __init__(
+        self,
+        keys: Sequence[Key] = (),
+        *,
+        path: Path | None = None,
+        is_open: bool = False,
+        stamp: tuple[int, ...] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.keys, self.path, self.is_open = tuple(keys), path, is_open
+        self._stamp, self._clock = stamp, clock
+        self._held = {key.id: (key.salt, key.digest, key.until, key.allowed) for key in keys}
+        self._grants = {key.id: Grant(key) for key in keys}
+        # For ids that nobody has: work as for the others, which no secret passes.
+        self._nobody = (secrets.token_bytes(16), secrets.token_bytes(32), 0.0, ())
+
+    @classmethod
+    def load(cls, path: Path, *, clock: Callable[[], float] = time.time) -> KeyRing:
+        """Read the keys of a file, or say that it is damaged; no file is an open ring."""
+        try:
+            with path.open("rb") as file:
+                stamp = _stamp_of(os.fstat(file.fileno()))
+                text = file.read()
+        except FileNotFoundError:
+            return cls(path=path, is_open=True, clock=clock)
+        except OSError as error:
+            raise _damaged(path, str(error)) from error
+        return cls(_read(path, text), path=path, stamp=stamp, clock=clock)
+
+    def reload(self) -> KeyRing:
+        """Give the keys that the file holds now: these, if it is the same file.
+
+        A file that is gone leaves a ring that refuses all: a service never opens by itself.
+        """
+        if self.path is None or _stamp_at(self.path) == self._stamp:
+            return self
+        ring = KeyRing.load(self.path, clock=self._clock)
+        if ring.is_open and not self.is_open:
+            return KeyRing(path=self.path, clock=self._clock)
+        return ring
+
+    def check(self, presented: str | None, scope: Scope) -> Grant:
+        """Say whether a key opens a scope, in the same time whether its id is known or not."""
+        if not presented:
+            return _MISSING
+        parts = _FORM.fullmatch(presented)
+        if parts is None:
+            return _MALFORMED
+        id, secret = parts.groups()
+        salt, digest, until, allowed = self._held.get(id, self._nobody)
+        is_same = hmac.compare_digest(_digest(salt, secret), digest)
+        grant = self._grants.get(id)
+        if grant is None or not is_same:
+            return _UNKNOWN
+        if self._clock() >= until:
+            return Grant(grant.key, KeyFault.EXPIRED)
+        return grant if scope in allowed else Grant(grant.key, KeyFault.LACKS_SCOPE)
+
+
+# -- changing the file
+
+
+def create_key(
+    path: Path,
+    *,
+    name: str,
+    scopes: Sequence[str],
+    expires: date | None = None,
+    today: date | None = None,
+) -> tuple[str, Key]:
+    """Add a key to a file; give the text to show once, and the key as it is held."""
+    today = today or datetime.now(UTC).date()
+    _check_new(name, scopes, expires, today=today)
+    with _replacing(path) as file:
+        keys = KeyRing.load(path).keys
+        id = secrets.token_hex(4)
+        while any(key.id == id for key in keys):
+            id = secrets.token_hex(4)
+        secret, salt = secrets.token_urlsafe(32), secrets.token_bytes(16)
+        ordered = tuple(scope for scope in SCOPES if scope in scopes)
+        key = Key(id, name, ordered, today, expires, salt, _digest(salt, secret))
+        file.write(_to_bytes([*keys, key]))
+    return f"fb_{id}_{secret}", key
+
+
+def revoke_key(path: Path, id: str) -> Key:
+    """Take a key out of a file, and give it."""
+    if not KeyRing.load(path).keys:
+        raise SettingError(
+            f"A key to revoke needs to exist: {path} holds none. Name the data folder of the "
+            f"service with --config or --data-dir."
+        )
+    with _replacing(path) as file:
+        keys = {key.id: key for key in KeyRing.load(path).keys}
+        known_name("id of a key", id, tuple(keys))
+        revoked = keys.pop(id)
+        file.write(_to_bytes(keys.values()))
+    return revoked
+
+
+def _check_new(name: str, scopes: Sequence[str], expires: date | None, *, today: date) -> None:
+    if not (name.strip() and name.isprintable() and len(name) <= _LONGEST_NAME):
+        raise SettingError(
+            f"The name of a key needs 1 to {_LONGEST_NAME} printable characters: got {name!r}. "
+            f"Name who will use it."
+        )
+    if not scopes:
+        raise SettingError(f"A key needs scopes: got none. Give some of {', '.join(SCOPES)}.")
+    for scope in scopes:
+        known_name("scope of a key", scope, SCOPES)
+    if expires is not None and expires < today:
+        raise SettingError(
+            f"A new key needs to expire later: got {expires}, and today is {today} (UTC). Name a "
+            f"later day, or none."
+        )
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file beside, which takes the place of `path` in the end unless something is raised.
+
+    Only one at a time can: so no key that was just revoked comes back.
+    """
+    beside = path.with_name(f"{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except OSError as error:
+        if not isinstance(error, FileExistsError) or not beside.exists():
+            raise _unwritable(path, error) from error
+        raise DataError(
+            f"The keys need one writer at a time: {beside} is there already. Wait for the other "
+            f"command; if there is none, remove that file."
+        ) from error
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(beside, path)
+        _sync_folder(path.parent)
+    except BaseException as error:
+        beside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and not isinstance(error, DataError):
+            raise _unwritable(path, error) from error
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unwritable(path: Path, error: OSError) -> DataError:
+    return DataError(
+        f"The keys need a folder that can be written to: {path.parent} cannot ({error}). Make "
+        f"room there, or name another with --data-dir."
+    )
+
+
+# -- the file's layout
+
+
+def _to_bytes(keys: Iterable[Key]) -> bytes:
+    held: dict[str, Any] = {"format": FORMAT, "keys": [_to_json(key) for key in keys]}
+    return json.dumps({**held, "sha256": seal(held)}, indent=1).encode()
+
+
+def _to_json(key: Key) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "scopes": list(key.scopes),
+        "created": key.created.isoformat(),
+        "expires": key.expires.isoformat() if key.expires else None,
+        "salt": key.salt.hex(),
+        "sha256": key.digest.hex(),
+    }
+
+
+def _from_json(raw: dict[str, Any]) -> Key:
+    return Key(
+        id=raw["id"],
+        name=raw["name"],
+        scopes=tuple(raw["scopes"]),
+        created=date.fromisoformat(raw["created"]),
+        expires=date.fromisoformat(raw["expires"]) if raw["expires"] else None,
+        salt=bytes.fromhex(raw["salt"]),
+        digest=bytes.fromhex(raw["sha256"]),
+    )
+
+
+def _read(path: Path, text: bytes) -> list[Key]:
+    """Turn what a file holds into keys, if it is what was written."""
+    try:
+        held = json.loads(text)
+        if held.pop("sha256") != seal(held):
+            raise _damaged(path, "another SHA-256 than was written")
+        if held["format"] != FORMAT:
+            raise DataError(
+                f"This version reads keys of format {FORMAT}: {path} has {held['format']!r}. "
+                f"Install the version of fastbandit that wrote it, or a newer one."
+            )
+        return [_from_json(raw) for raw in held["keys"]]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def _damaged(path: Path, found: str) -> DataError:
+    return DataError(
+        f"The keys in {path} need to be as they were written: got {found}. Restore a copy; or "
+        f"move the file away, and create new keys."
+    )
+
+
+def _digest(salt: bytes, secret: str) -> bytes:
+    return hashlib.sha256(salt + secret.encode()).digest()
+
+
+def _stamp_of(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
+def _stamp_at(path: Path) -> tuple[int, ...] | None:
+    """Tell one state of a file from another; None where there is no file."""
+    try:
+        return _stamp_of(path.stat())
+    except FileNotFoundError:
+        return None

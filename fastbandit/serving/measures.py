@@ -1,0 +1,124 @@
+"""What the service counts and times, and how Prometheus reads it: one owner, no files."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+_BOUNDS = tuple(
+    scale * step for scale in (1e-4, 1e-3, 1e-2, 1e-1, 1.0) for step in (1.0, 1.5, 2.0, 3.0, 5.0)
+)
+"""Seconds; between two of them a quantile is read off as if times lay evenly."""
+
+
+class Times:
+    """A histogram of seconds."""
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(_BOUNDS) + 1)
+        self.total = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count one."""
+        self.counts[bisect_left(_BOUNDS, seconds)] += 1
+        self.total += seconds
+
+    def quantile(self, share: float) -> float | None:
+        """Give the time below which a share of them lies, None where there are none."""
+        rank = share * sum(self.counts)
+        if rank == 0:
+            return None
+        below = 0
+        for place, count in enumerate(self.counts):
+            if count and below + count >= rank:
+                low = _BOUNDS[place - 1] if place else 0.0
+                high = _BOUNDS[min(place, len(_BOUNDS) - 1)]
+                return low + (high - low) * (rank - below) / count
+            below += count
+        return _BOUNDS[-1]
+
+
+class Measures:
+    """Counts since the start of the process; what the log holds is counted there."""
+
+    def __init__(self) -> None:
+        self.answers: Counter[tuple[str, int]] = Counter()  # by route and status
+        self.rewards: Counter[str] = Counter()  # by what became of them
+        self.decisions = self.degraded = self.refused = 0
+        self.swaps = self.failed_swaps = self.learner_starts = 0
+        self.select_times, self.reward_times = Times(), Times()
+
+    def quantiles(self) -> dict[str, float | int | None]:
+        """Give what a person looks at first."""
+        times = self.select_times
+        return {
+            "select_p50_s": times.quantile(0.5),
+            "select_p99_s": times.quantile(0.99),
+            "selects": sum(times.counts),
+            "refused": self.refused,
+            "errors": sum(n for (_, status), n in self.answers.items() if status >= 500),
+        }
+
+
+def render(measures: Measures, gauges: dict[str, float]) -> bytes:
+    """Write everything as Prometheus reads it; gauges are named without the prefix."""
+    from prometheus_client import CollectorRegistry, generate_latest
+
+    class _Once:
+        def collect(self) -> Iterable[Metric]:
+            return _families(measures, gauges)
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Once())
+    text: bytes = generate_latest(registry)
+    return text
+
+
+def _families(measures: Measures, gauges: dict[str, float]) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    answers = CounterMetricFamily(
+        "fastbandit_answers", "Requests answered, by route and status.", labels=["route", "status"]
+    )
+    for (route, status), count in sorted(measures.answers.items()):
+        answers.add_metric([route, str(status)], count)
+    yield answers
+    rewards = CounterMetricFamily(
+        "fastbandit_rewards", "Rewards that were kept, by what became of them.", labels=["status"]
+    )
+    for became, count in sorted(measures.rewards.items()):
+        rewards.add_metric([became], count)
+    yield rewards
+    for name, said, value in (
+        ("decisions", "Decisions that were logged and answered.", measures.decisions),
+        ("degraded", "Decisions from less than the model that should serve.", measures.degraded),
+        ("refused", "Requests refused because too many were waiting.", measures.refused),
+        ("swaps", "Snapshots that were put into service.", measures.swaps),
+        ("failed_swaps", "Snapshots that could not be loaded.", measures.failed_swaps),
+        ("learner_starts", "Starts of the learner process.", measures.learner_starts),
+    ):
+        yield CounterMetricFamily(f"fastbandit_{name}", said, value=value)
+    for name, times in (("select", measures.select_times), ("reward", measures.reward_times)):
+        yield _histogram(name, times)
+    for name, number in sorted(gauges.items()):
+        yield GaugeMetricFamily(f"fastbandit_{name}", name.replace("_", " "), value=number)
+
+
+def _histogram(name: str, times: Times) -> Metric:
+    from prometheus_client.core import HistogramMetricFamily
+
+    buckets, below = [], 0
+    for bound, count in zip((*_BOUNDS, float("inf")), times.counts, strict=True):
+        below += count
+        buckets.append(("+Inf" if bound == float("inf") else repr(bound), below))
+    return HistogramMetricFamily(
+        f"fastbandit_{name}_seconds",
+        f"Seconds from a {name} request to its answer.",
+        buckets=buckets,
+        sum_value=times.total,
+    )

@@ -1,0 +1,136 @@
+"""The description of the HTTP interface (OpenAPI 3.1), made from the shapes themselves."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from fastbandit.serving import schemas
+from fastbandit.serving.status import Status
+
+API_VERSION = "1.0.0"
+_SHAPES = (
+    schemas.SelectRequest,
+    schemas.SelectAnswer,
+    schemas.SelectAnswers,
+    schemas.RewardRequest,
+    schemas.RewardAnswer,
+    schemas.RewardAnswers,
+    schemas.PutArmsRequest,
+    schemas.PutArmsAnswer,
+    schemas.DeleteArmsRequest,
+    schemas.DeleteArmsAnswer,
+    schemas.Problem,
+    schemas.Readiness,
+    Status,
+)
+_REFUSALS = {
+    "400": "The body is not JSON.",
+    "401": "No key, or one that is not known.",
+    "403": "The key lacks the scope.",
+    "413": "The body is too large.",
+    "422": "A field cannot be used; the answer names it.",
+    "503": "Not ready, overloaded, or the log cannot be written to; nothing was acknowledged.",
+}
+
+
+@cache
+def openapi() -> dict[str, Any]:
+    """Describe every route."""
+    _, components = msgspec.json.schema_components(
+        _SHAPES, ref_template="#/components/schemas/{name}"
+    )
+    select = {"200": ("The arms chosen.", ["SelectAnswer", "SelectAnswers"])}
+    select |= {"409": ("The id stands for the decision of another request.", ["Problem"])}
+    reward = {
+        "200": (
+            "Counted, or a duplicate; many rewards at once.",
+            ["RewardAnswer", "RewardAnswers"],
+        ),
+        "202": ("Late: kept, and not learned from.", ["RewardAnswer"]),
+        "404": ("Unknown decision or arm: kept, and not learned from.", ["RewardAnswer"]),
+        "409": ("Another value was counted before: kept, not learned from.", ["RewardAnswer"]),
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "fastbandit",
+            "version": API_VERSION,
+            "description": "Chooses among very many arms, remembers, and learns.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": {
+            "/v1/select": {"post": _operation("select", "Choose arms", "SelectRequest", select)},
+            "/v1/reward": {"post": _operation("reward", "Tell a reward", "RewardRequest", reward)},
+            "/v1/arms": {
+                "put": _operation(
+                    "putArms",
+                    "Add or change arms",
+                    "PutArmsRequest",
+                    {"200": ("They can be chosen from now on.", ["PutArmsAnswer"])},
+                ),
+                "delete": _operation(
+                    "deleteArms",
+                    "Remove arms",
+                    "DeleteArmsRequest",
+                    {"200": ("They are never chosen again.", ["DeleteArmsAnswer"])},
+                ),
+            },
+            "/v1/status": {
+                "get": _reading("status", "What serves now, and what ails it", "Status")
+            },
+            "/live": {"get": _reading("live", "Whether the process answers", None)},
+            "/ready": {
+                "get": _reading("ready", "Whether it can decide and remember", "Readiness", "503")
+            },
+            "/metrics": {"get": _metrics()},
+        },
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"key": []}],
+    }
+
+
+def _operation(
+    name: str, said: str, request: str, answers: dict[str, tuple[str, list[str]]]
+) -> dict[str, Any]:
+    told = {status: _answer(text, shapes) for status, (text, shapes) in answers.items()}
+    told |= {
+        status: _answer(text, ["Problem"])
+        for status, text in _REFUSALS.items()
+        if status not in told
+    }
+    return {
+        "operationId": name,
+        "summary": said,
+        "requestBody": {"required": True, "content": {"application/json": _shape([request])}},
+        "responses": dict(sorted(told.items())),
+    }
+
+
+def _reading(name: str, said: str, shape: str | None, *others: str) -> dict[str, Any]:
+    answers = {"200": _answer(said, [shape] if shape else [])}
+    answers |= {status: _answer("The reasons.", [shape] if shape else []) for status in others}
+    answers |= {status: _answer(_REFUSALS[status], ["Problem"]) for status in ("401", "403")}
+    return {"operationId": name, "summary": said, "responses": answers}
+
+
+def _metrics() -> dict[str, Any]:
+    text = {"text/plain": {"schema": {"type": "string"}}}
+    answers = {"200": {"description": "Counts and times for Prometheus.", "content": text}}
+    answers |= {status: _answer(_REFUSALS[status], ["Problem"]) for status in ("401", "403")}
+    return {"operationId": "metrics", "summary": "For Prometheus", "responses": answers}
+
+
+def _answer(said: str, shapes: list[str]) -> dict[str, Any]:
+    kind = "application/problem+json" if shapes == ["Problem"] else "application/json"
+    return {"description": said, "content": {kind: _shape(shapes)}}
+
+
+def _shape(shapes: list[str]) -> dict[str, Any]:
+    refs = [{"$ref": f"#/components/schemas/{name}"} for name in shapes]
+    return {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs} if refs else {}}

@@ -1,0 +1,181 @@
+"""The shape of each request and answer of the service, version 1.
+
+What is not in a shape is refused: a misspelt field never goes unnoticed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from fastbandit.events import RewardStatus
+
+MOST_CONTEXTS = 1_000
+MOST_REWARDS = 10_000
+MOST_ARMS = 10_000
+MOST_K = 1_000
+MOST_FEATURES = 100_000
+
+DecisionId = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9._:-]{1,128}$",
+        description="Letters, digits and . _ : - ; at most 128 of them.",
+        examples=["0c3f7a52d1e94b60"],
+    ),
+]
+ArmName = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
+ArmNumber = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+AnyArm = ArmName | ArmNumber
+Numbers = Annotated[list[float], Meta(max_length=MOST_FEATURES)]
+Context = Numbers | dict[str, float]
+
+
+class SelectRequest(Struct, forbid_unknown_fields=True):
+    """One context, or many: which arms for each?
+
+    A context is a list of numbers, or an object where the service has names for them. `k`
+    arms are chosen for each, or all that are eligible where those are fewer. `eligible` is a
+    list of ids, or a predicate on the arms' columns such as {"price": {"<=": 10}}. With
+    `explore` off the arms are chosen by expected reward. An id of your own (`ids` for many)
+    makes a retry safe: the same id gives the same answer. `propensity` asks how likely the
+    chosen arm was.
+    """
+
+    context: Context | UnsetType = UNSET
+    contexts: Annotated[list[Context], Meta(min_length=1, max_length=MOST_CONTEXTS)] | UnsetType = (
+        UNSET
+    )
+    k: Annotated[int, Meta(ge=1, le=MOST_K)] = 1
+    eligible: Annotated[list[AnyArm], Meta(min_length=1)] | dict[str, Any] | None = None
+    explore: bool = True
+    propensity: bool = False
+    id: DecisionId | None = None
+    ids: Annotated[list[DecisionId], Meta(min_length=1, max_length=MOST_CONTEXTS)] | None = None
+
+
+class SelectAnswer(Struct):
+    """The arms chosen for one context, best first.
+
+    `scores` are in units of reward. `version` counts the updates of the model, `catalogue` is
+    the number of the last change of the arms. `degraded` says that the answer comes from
+    less than the model that should serve; the status says why.
+    """
+
+    decision: str
+    arms: list[str | int]
+    scores: list[float]
+    version: int
+    catalogue: int
+    degraded: bool
+    propensities: list[float] | None = None
+
+
+class SelectAnswers(Struct):
+    """One answer for each context, in their order."""
+
+    decisions: list[SelectAnswer]
+
+
+class Reward(Struct, forbid_unknown_fields=True):
+    """What came of a decision: of its first arm, unless another is named.
+
+    Where rewards add up, those that are meant to differ in `part`.
+    """
+
+    decision: DecisionId
+    value: float
+    arm: AnyArm | None = None
+    part: Annotated[str, Meta(max_length=128, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+
+
+class RewardRequest(Struct, forbid_unknown_fields=True):
+    """One reward, or many."""
+
+    decision: DecisionId | UnsetType = UNSET
+    value: float | UnsetType = UNSET
+    arm: AnyArm | None = None
+    part: Annotated[str, Meta(max_length=128, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MOST_REWARDS)] | UnsetType = (
+        UNSET
+    )
+
+
+class RewardAnswer(Struct):
+    """What became of a reward; all are kept, only counted ones are learned from."""
+
+    decision: str
+    status: RewardStatus
+
+
+class RewardAnswers(Struct):
+    """One answer for each reward, in their order."""
+
+    rewards: list[RewardAnswer]
+
+
+class ArmToPut(Struct, forbid_unknown_fields=True):
+    """An arm to choose from now on, in place of any of the same id."""
+
+    id: AnyArm
+    features: Annotated[list[float], Meta(max_length=MOST_FEATURES)]
+    columns: dict[str, str | float | bool | None] | None = None
+
+
+class PutArmsRequest(Struct, forbid_unknown_fields=True):
+    """Arms to add, or to change."""
+
+    arms: Annotated[list[ArmToPut], Meta(min_length=1, max_length=MOST_ARMS)]
+
+
+class PutArmsAnswer(Struct):
+    """How many arms are new, were changed, and were there just so."""
+
+    added: int
+    changed: int
+    unchanged: int
+    arms: int
+    catalogue: int
+
+
+class DeleteArmsRequest(Struct, forbid_unknown_fields=True):
+    """Arms never to choose again."""
+
+    ids: Annotated[list[AnyArm], Meta(min_length=1, max_length=MOST_ARMS)]
+
+
+class DeleteArmsAnswer(Struct):
+    """How many arms were removed; those that were not there are listed."""
+
+    removed: int
+    unknown: list[str | int]
+    arms: int
+    catalogue: int
+
+
+class Problem(Struct, omit_defaults=True):
+    """Why a request was refused (RFC 9457): which field, what came, and what to do."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    fix: str
+    field: str | None = None
+    value: str | None = None
+
+
+class Reason(Struct):
+    """Why the service is not ready, or does less than it should."""
+
+    name: str
+    detail: str
+    fix: str
+
+
+class Readiness(Struct):
+    """Whether the service can decide and remember now, and if not, why."""
+
+    status: Literal["ready", "not ready"]
+    reasons: list[Reason]

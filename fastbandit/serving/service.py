@@ -1,0 +1,311 @@
+"""The service without HTTP: its log, its snapshots, its learner, and what ails them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec import UnsetType, json, structs
+
+from fastbandit.config import Config, all_settings
+from fastbandit.errors import FastbanditError, LogError
+from fastbandit.events import ArmsChanged, DecisionMade, Event, Outcome, RewardCame, TimePassed
+from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.serving.decider import Decider, Serving, apply_change
+from fastbandit.serving.measures import Measures
+from fastbandit.serving.schemas import Reason, SelectRequest
+from fastbandit.serving.writer import Writer
+from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+from fastbandit.storage.sqlite_log import SqliteLog
+
+_LOGGER = logging.getLogger("fastbandit.serving")
+_POLL_SECONDS = 0.25
+_LONGEST_PAUSE = 30.0
+_MANY = 8  # so many contexts are decided in a thread of their own, others where they come
+
+
+class Service:
+    """Decides, remembers and learns; `start` and `stop` belong to one event loop.
+
+    `learner` is the command that trains beside it, None for no learner.
+    """
+
+    def __init__(self, config: Config, *, learner: Sequence[str] | None = None) -> None:
+        self.config, self.measures = config, Measures()
+        self.folder = Path(config.server.data_dir)
+        self.store = SnapshotStore(self.folder / "snapshots")
+        self.decider = Decider(config)
+        self._learner_command = None if learner is None else list(learner)
+        self._learner: asyncio.subprocess.Process | None = None
+        self._changing = asyncio.Lock()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._pointer = (0, 0)
+        self._trouble: Reason | None = None  # with the snapshot that should serve
+        self._last_event = self._last_own = time.monotonic()
+        self.started = time.time()
+
+    # -- its life
+
+    async def start(self) -> None:
+        """Open the log, put the current snapshot into service, and start the learner."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / "events.db"
+        self.writer = Writer(lambda: SqliteLog(path), asyncio.get_running_loop())
+        last = await self.writer.start()
+        self.reader = SqliteLog(path, is_reader=True)
+        await self._swap_if_new()
+        jobs = [self._watch_snapshots(), self._let_time_pass()]
+        if self._learner_command is not None:
+            jobs.append(self._keep_learner())
+        self._tasks = [asyncio.create_task(job) for job in jobs]
+        _LOGGER.info("started", extra={"events": last, "version": self.version})
+
+    async def stop(self) -> None:
+        """Write what was acknowledged, end the learner, and let go of everything."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._learner is not None and self._learner.returncode is None:
+            with suppress(ProcessLookupError):
+                self._learner.terminate()
+            await self._learner.wait()
+        await self.writer.stop()
+        self.reader.close()
+        _LOGGER.info("stopped")
+
+    # -- what requests ask for
+
+    async def select(self, request: SelectRequest) -> list[DecisionMade]:
+        """Decide, and remember the decisions before anyone hears of them."""
+        is_large = not isinstance(request.contexts, UnsetType) and len(request.contexts) > _MANY
+        if is_large or request.propensity:
+            made = await asyncio.to_thread(self.decider.decide, request)
+        else:
+            made = self.decider.decide(request)
+        outcomes = await self.append(made)
+        if any(outcome.status == "repeated" for outcome in outcomes):
+            made = [
+                self._first_of(one, outcome) for one, outcome in zip(made, outcomes, strict=True)
+            ]
+        self.measures.decisions += len(made)
+        self.measures.degraded += sum(one.degraded for one in made)
+        return made
+
+    async def reward(self, rewards: Sequence[RewardCame]) -> list[Outcome]:
+        """Keep rewards; tell what became of each."""
+        outcomes = await self.append(rewards)
+        for outcome in outcomes:
+            self.measures.rewards[outcome.status] += 1
+        return outcomes
+
+    async def change_arms(self, change: ArmsChanged) -> tuple[Any, list[Any]]:
+        """Put arms in or take them out: in the log first, then in what serves."""
+        async with self._changing:
+            serving = self.decider.serving
+            assert serving is not None
+            bandit = serving.bandit
+            counts = await asyncio.to_thread(apply_change, bandit, change, is_trial=True)
+            unknown = bandit.take_arms(change.taken, is_trial=True) if change.taken else []
+            (outcome,) = await self.append([change])
+            change = structs.replace(change, seq=outcome.seq)
+            await asyncio.to_thread(self.decider.put, change)
+        return counts, unknown
+
+    async def append(self, events: Sequence[Event]) -> list[Outcome]:
+        """Write events; on return they are synced."""
+        outcomes = await self.writer.submit(events)
+        self._last_event = self._last_own = time.monotonic()
+        return outcomes
+
+    def _first_of(self, made: DecisionMade, outcome: Outcome) -> DecisionMade:
+        """Give the decision that stands in the log under an id."""
+        if outcome.status != "repeated":
+            return made
+        stored = self.reader.decision(made.id)
+        assert stored is not None
+        return stored
+
+    # -- what it is now
+
+    @property
+    def version(self) -> int | None:
+        """The version in service."""
+        serving = self.decider.serving
+        return None if serving is None else serving.bandit.version
+
+    def reasons(self) -> list[Reason]:
+        """Tell why the service is not ready: nothing where it is."""
+        found = []
+        if self.decider.serving is None:
+            said = self._learner_says()
+            found.append(
+                self._trouble
+                or Reason(
+                    "no snapshot",
+                    f"No snapshot is in service yet{f' ({said})' if said else ''}.",
+                    "Wait for the learner to make the first; its log says how far it is.",
+                )
+            )
+        if self.writer.trouble is not None:
+            text = " ".join(str(self.writer.trouble).split())
+            found.append(Reason("log", text, "Selects and rewards work again once it can."))
+        return found
+
+    def ailments(self) -> list[Reason]:
+        """Tell what does less than it should, though the service is ready."""
+        found = [] if self._trouble is None or self.decider.serving is None else [self._trouble]
+        command, process = self._learner_command, self._learner
+        if command is not None and (process is None or process.returncode is not None):
+            found.append(
+                Reason("learner", "The learner is not running.", "It is started again; see logs.")
+            )
+        state = self.learner_state()
+        if state.get("state") == "failed":
+            found.append(
+                Reason("learner", str(state.get("error")), "Mend it; the learner tries again.")
+            )
+        return found
+
+    def learner_state(self) -> dict[str, Any]:
+        """Give what the learner says of itself."""
+        try:
+            return dict(json.decode((self.folder / "learner.json").read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return {}
+
+    def _learner_says(self) -> str:
+        state = self.learner_state()
+        return str(state.get("error") or state.get("state") or "")
+
+    # -- snapshots
+
+    async def _watch_snapshots(self) -> None:
+        while True:
+            await asyncio.sleep(_POLL_SECONDS)
+            try:
+                await self._swap_if_new()
+            except Exception:
+                _LOGGER.exception("a snapshot could not be put into service")
+
+    async def _swap_if_new(self) -> None:
+        """Put the snapshot that the pointer names into service, if it is another."""
+        try:
+            found = os.stat(self.store.pointer)
+        except FileNotFoundError:
+            return
+        pointer = (found.st_mtime_ns, found.st_ino)
+        if pointer == self._pointer:
+            return
+        try:
+            await self._swap()
+        except FastbanditError as error:
+            self.measures.failed_swaps += 1
+            text = " ".join(str(error).split())
+            self._trouble = Reason("snapshot", text, "Roll back, or restore the snapshot.")
+            if self.decider.serving is not None:
+                serving = self.decider.serving
+                self.decider.serving = Serving(serving.bandit, serving.catalogue, (self._trouble,))
+            _LOGGER.error("snapshot refused", extra={"reason": text})
+        self._pointer = pointer
+
+    async def _swap(self) -> None:
+        """Load the current snapshot beside the one that serves, then replace it."""
+        snapshot = await asyncio.to_thread(self.store.current)
+        if snapshot is None:
+            return
+        async with self._changing:  # no arm changes between reading them and the swap
+            serving = await asyncio.to_thread(self._load, snapshot)
+            self._trouble = serving.reasons[0] if serving.reasons else None
+            self.decider.serving = serving
+        self.measures.swaps += 1
+        gc.collect(1)
+        _LOGGER.info("swapped", extra={"version": snapshot.version, "arms": len(serving.bandit)})
+
+    def _load(self, snapshot: Snapshot) -> Serving:
+        """Map a snapshot, tell it of the arms that changed since, and try it."""
+        bandit = FrozenBandit.load(snapshot.frozen)
+        log = SqliteLog(self.folder / "events.db", is_reader=True)
+        try:
+            for change in log.changes(after=snapshot.cut.seq):
+                apply_change(bandit, change)
+            catalogue = log.last_change()
+        finally:
+            log.close()
+        context = np.zeros(self.decider.columns, dtype=np.float32)
+        for seed in range(3):
+            bandit.choose(context, seed=seed)
+        reasons = ()
+        if snapshot.fell_back:
+            reasons = (Reason("snapshot", snapshot.fell_back, "Restore it, or roll back."),)
+        return Serving(bandit, catalogue, reasons)
+
+    # -- time
+
+    async def _let_time_pass(self) -> None:
+        """Write that time passed while nothing else happens and something waits for it.
+
+        While the log cannot be written to, try again, so that its recovery is noticed.
+        """
+        config = self.config
+        quiet = max(1.0, min(config.reward.wait_seconds, config.learn.seconds))
+        until = config.reward.wait_seconds + config.learn.seconds + 2 * quiet
+        while True:
+            await asyncio.sleep(min(1.0, quiet))
+            now = time.monotonic()
+            is_due = now - self._last_event >= quiet and now - self._last_own <= until
+            if is_due or self.writer.trouble is not None:
+                self._last_event = now
+                with suppress(LogError):
+                    await self.writer.submit([TimePassed()])
+
+    # -- the learner
+
+    async def _keep_learner(self) -> None:
+        """Start the learner, and start it again when it ends, ever more slowly."""
+        assert self._learner_command is not None
+        pause = 0.5
+        while True:
+            began = time.monotonic()
+            self.measures.learner_starts += 1
+            self._learner = await asyncio.create_subprocess_exec(
+                *self._learner_command,
+                stdin=asyncio.subprocess.DEVNULL,
+                env=_environment(self.config),
+            )
+            status = await self._learner.wait()
+            _LOGGER.error("the learner ended", extra={"status": _status_name(status)})
+            pause = 0.5 if time.monotonic() - began > 60 else min(2 * pause, _LONGEST_PAUSE)
+            await asyncio.sleep(pause)
+
+
+def learner_command() -> list[str]:
+    """Give the command that runs a learner; it takes its settings from the environment."""
+    return [sys.executable, "-m", "fastbandit", "learn"]
+
+
+def _environment(config: Config) -> dict[str, str]:
+    """Give this process's environment, with all settings in it: a child reads the same config."""
+    told = {
+        setting.variable: _written(getattr(getattr(config, setting.section), setting.key))
+        for setting in all_settings()
+        if config.sources.get(setting.name) != "default"
+    }
+    return {**os.environ, **told}
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else json.encode(value).decode()
+
+
+def _status_name(status: int) -> str:
+    return signal.Signals(-status).name if status < 0 else str(status)

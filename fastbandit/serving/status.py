@@ -1,0 +1,50 @@
+"""What the service says of itself."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from msgspec import Struct
+
+from fastbandit import __version__
+from fastbandit.serving.schemas import Reason
+from fastbandit.serving.service import Service
+
+
+class Status(Struct):
+    """What serves now, what ails it, and what the learner does."""
+
+    fastbandit: str
+    ready: bool
+    reasons: list[Reason]
+    ailments: list[Reason]
+    version: int | None
+    catalogue: int
+    arms: int
+    arms_not_in_cells: int
+    events: int
+    uptime_seconds: float
+    learner: dict[str, Any]
+    serving: dict[str, float | int | None]
+    rewards: dict[str, int]
+
+
+def status_of(service: Service) -> Status:
+    """Say what serves now, and how well."""
+    serving, reasons = service.decider.serving, service.reasons()
+    return Status(
+        fastbandit=__version__,
+        ready=not reasons,
+        reasons=reasons,
+        ailments=service.ailments(),
+        version=service.version,
+        catalogue=0 if serving is None else serving.catalogue,
+        arms=0 if serving is None else len(serving.bandit),
+        arms_not_in_cells=0 if serving is None else serving.bandit.waiting,
+        events=service.reader.last,
+        uptime_seconds=round(time.time() - service.started, 3),
+        learner=service.learner_state(),
+        serving=service.measures.quantiles(),
+        rewards=dict(service.measures.rewards),
+    )

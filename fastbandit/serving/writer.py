@@ -1,0 +1,118 @@
+"""Writes events in groups from one thread: who hands some in waits until they are synced."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from fastbandit.errors import LogError
+from fastbandit.events import Event, EventLog, Outcome
+
+Written: TypeAlias = "asyncio.Future[list[Outcome]]"
+_MOST_AT_ONCE = 1024
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Events of one request, and who waits for them."""
+
+    events: Sequence[Event]
+    written: Written
+
+
+class Writer:
+    """Appends to a log what requests of one event loop hand in.
+
+    While one group is synced the next gathers. `waiting` counts the events that are not
+    synced yet. An error of the log goes to all who wait for the group, and is kept in
+    `trouble` until an append succeeds again.
+    """
+
+    def __init__(self, open_log: Callable[[], EventLog], loop: asyncio.AbstractEventLoop) -> None:
+        self._open_log, self._loop = open_log, loop
+        self._gathered: list[_Waiting] = []
+        self._lock, self._wake = threading.Lock(), threading.Event()
+        self._is_stopping = False
+        self.waiting = 0
+        self.trouble: LogError | None = None
+        self._opened: asyncio.Future[int] = loop.create_future()
+        self._thread = threading.Thread(target=self._work, name="log writer", daemon=True)
+
+    async def start(self) -> int:
+        """Open the log in its thread; give the number of its last event, or raise why not."""
+        self._thread.start()
+        return await self._opened
+
+    def submit(self, events: Sequence[Event]) -> Written:
+        """Hand in events of one request; the answer comes when they are synced."""
+        written: Written = self._loop.create_future()
+        with self._lock:
+            self._gathered.append(_Waiting(events, written))
+            is_first = len(self._gathered) == 1
+        self.waiting += len(events)
+        if is_first:
+            self._wake.set()
+        return written
+
+    async def stop(self) -> None:
+        """Write what was handed in, and close the log."""
+        self._is_stopping = True
+        self._wake.set()
+        await asyncio.to_thread(self._thread.join)
+
+    # -- in the writer's thread
+
+    def _work(self) -> None:
+        try:
+            log = self._open_log()
+        except LogError as error:
+            self._loop.call_soon_threadsafe(self._opened.set_exception, error)
+            return
+        self._loop.call_soon_threadsafe(self._opened.set_result, log.last)
+        while not (self._is_stopping and not self._gathered):
+            self._wake.wait()
+            self._wake.clear()
+            while group := self._take():
+                self._append(log, group)
+        log.close()
+
+    def _take(self) -> list[_Waiting]:
+        """Take a group of what has gathered, in its order."""
+        with self._lock:
+            count = size = 0
+            while count < len(self._gathered) and size < _MOST_AT_ONCE:
+                size += len(self._gathered[count].events)
+                count += 1
+            group, self._gathered = self._gathered[:count], self._gathered[count:]
+        return group
+
+    def _append(self, log: EventLog, group: list[_Waiting]) -> None:
+        events = [event for one in group for event in one.events]
+        try:
+            outcomes = log.append(events)
+        except LogError as error:
+            self._loop.call_soon_threadsafe(self._fail, group, error)
+        else:
+            self._loop.call_soon_threadsafe(self._settle, group, outcomes)
+
+    # -- in the loop's thread
+
+    def _settle(self, group: list[_Waiting], outcomes: list[Outcome]) -> None:
+        self.trouble = None
+        self.waiting -= len(outcomes)
+        first = 0
+        for one in group:
+            last = first + len(one.events)
+            if not one.written.done():  # or its request was given up
+                one.written.set_result(outcomes[first:last])
+            first = last
+
+    def _fail(self, group: list[_Waiting], error: LogError) -> None:
+        self.trouble = error
+        for one in group:
+            self.waiting -= len(one.events)
+            if not one.written.done():
+                one.written.set_exception(error)

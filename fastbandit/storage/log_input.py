@@ -1,0 +1,69 @@
+"""What an event needs to be, so that a log gives back exactly what it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import isfinite
+from typing import Any
+
+from msgspec import json
+
+from fastbandit.errors import InputError, NotFiniteError
+from fastbandit.events import ArmId, ArmsChanged, DecisionMade, Event, RewardCame
+
+_LARGEST = 2**63 - 1
+
+
+def check_events(events: Iterable[Event]) -> None:
+    """Raise unless all numbers are finite, and whole ones have at most 64 bits.
+
+    JSON has no word for numbers that are not finite: they would be read back as nothing.
+    """
+    for event in events:
+        for numbers in _numbers_of(event):
+            if not isfinite(sum(numbers)) and not all(map(isfinite, numbers)):
+                raise NotFiniteError(
+                    f"An event needs finite numbers: got {list(numbers)}. Leave out what is not "
+                    f"known."
+                )
+        for whole in _whole_numbers_of(event):
+            if not -_LARGEST - 1 <= whole <= _LARGEST:
+                raise InputError(
+                    f"An event needs whole numbers of at most 64 bits: got {whole}. Use a text "
+                    f"as the id of such an arm."
+                )
+
+
+def text_of(value: Any) -> str:
+    """Write a value as JSON."""
+    try:
+        return json.encode(value).decode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"An event needs text that is Unicode: got {error.object[:80]!r} ({error.reason}). "
+            f"Leave such characters out."
+        ) from error
+
+
+def _numbers_of(event: Event) -> Iterator[Sequence[float]]:
+    if isinstance(event, DecisionMade):
+        yield event.context
+        yield event.scores
+        yield event.propensities or ()
+        yield (event.otherwise, event.floor)
+    elif isinstance(event, RewardCame):
+        yield (event.value,)
+    elif isinstance(event, ArmsChanged):
+        yield from (arm.features for arm in event.put)
+
+
+def _whole_numbers_of(event: Event) -> Iterator[int]:
+    ids: list[ArmId] = []
+    if isinstance(event, DecisionMade):
+        yield from (event.seed, event.version, event.catalogue, event.wait)
+        ids = event.arms
+    elif isinstance(event, RewardCame) and event.arm is not None:
+        ids = [event.arm]
+    elif isinstance(event, ArmsChanged):
+        ids = [*(arm.id for arm in event.put), *event.taken]
+    yield from (id for id in ids if isinstance(id, int))

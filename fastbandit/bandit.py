@@ -30,17 +30,19 @@ from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.snapshots import Saved, load_snapshot, save_snapshot
 from fastbandit.training.fit_reward import Curve
 from fastbandit.training.update import update
+from fastbandit.twin import Twin
 from fastbandit.types import Audit, Decision, Inputs, Interactions
 
 
 @dataclass(frozen=True)
 class State:
-    """All that changes over a bandit's life, replaced as one."""
+    """All that changes over a bandit's life, replaced as one; the twin is made when needed."""
 
     policy: Policy
     history: Interactions | None = None
     version: int = 0
     decisions: int = 0
+    twin: Twin | None = None
 
 
 class Bandit:
@@ -104,12 +106,21 @@ class Bandit:
         chooses by expected reward. `seeds` of an earlier decision repeat its draw. Before
         the first update every arm is equally likely (`Decision.uniform`).
         """
-        state = self._state
         request = self._read_request(contexts, k=k, eligible=eligible)
         if seeds is not None:
             request = replace(request, seeds=_read_seeds(seeds, len(request.seeds)))
+        state, frozen = self._with_twin()
         if state.version == 0:
             decision = self._decide_uniformly(request)
+        elif frozen is not None:
+            decision = frozen.select(
+                contexts,
+                k=request.k,
+                eligible=None if eligible is None else request.allowed,
+                explore=explore,
+                seeds=request.seeds,
+                threads=torch.get_num_threads(),
+            )
         else:
             policy = state.policy
             if not explore:
@@ -258,6 +269,17 @@ class Bandit:
         if state.version == 0:
             policy = untrained(policy)
         return freeze(plan, policy, state.version, state.decisions, keep_as=keep_as)
+
+    def _with_twin(self) -> tuple[State, FrozenBandit | None]:
+        """Give the state, and what decides in place of its policy where something can."""
+        state = self._state
+        if state.version == 0:
+            return state, None
+        twin = state.twin
+        if twin is None or twin.policy is not state.policy:
+            twin = Twin.of(self._blueprint, state.policy, version=state.version)
+            self._state = state = replace(state, twin=twin)
+        return state, twin.frozen
 
     # -- reading requests and wording decisions
 

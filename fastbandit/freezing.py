@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from fastbandit.arms.box import Box
 from fastbandit.arms.catalogue import Catalogue
+from fastbandit.arms.cells import build_cells
 from fastbandit.blueprint import Blueprint
 from fastbandit.errors import SettingError
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
@@ -108,23 +109,39 @@ def untrained(policy: Policy) -> Policy:
     return replace(policy, exploration=Greedy(), search=Exhaustive(), arms=arms)
 
 
+def can_freeze(policy: Policy) -> bool:
+    """Tell whether a policy can be frozen, without doing it."""
+    try:
+        model = _read_parts(policy).model
+        _check_encoder(model.context_encoder, what="contexts")
+        _check_encoder(model.arm_encoder, what="arms")
+    except SettingError:
+        return False
+    return True
+
+
 def freeze_arms(policy: Policy, *, keep_as: str = "float32") -> FrozenArms:
-    """Freeze the arms in the order of their cells, with their neighbour graph."""
+    """Freeze the arms in the order of their cells, with their neighbour graph.
+
+    Arms that are all scored stay in order: what finds some of them need not be built.
+    """
     lookup = catalogue_of(policy).lookup
     assert lookup is not None, "a catalogue is frozen after a model embedded it"
-    return FrozenArms.of(lookup.cells, lookup.rows, lookup.near, keep_as=keep_as)
+    if not isinstance(policy.search, Exhaustive):
+        return FrozenArms.of(lookup.cells, lookup.rows, lookup.near, keep_as=keep_as)
+    vectors = lookup.vectors[torch.from_numpy(lookup.rows)].cpu().numpy()
+    order = np.arange(len(vectors), dtype=np.int32)
+    cells = replace(build_cells(vectors[:1]), order=order, vectors=vectors)
+    nobody = np.empty((len(vectors), 0), dtype=np.int32)
+    return FrozenArms.of(cells, lookup.rows, nobody, keep_as=keep_as)
 
 
 def freeze_model(policy: Policy) -> FrozenModel:
     """Freeze encoder, network, doubt and search into arrays."""
-    model, arms = copy.deepcopy(policy.model).cpu(), catalogue_of(policy)
-    if not isinstance(model, NeuralReward):
-        raise _cannot("reward model", model, "one of fastbandit's")
-    network, search = model.network, _read_search(policy.search)
-    doubt, scale = _read_exploration(policy.exploration, model)
+    policy = replace(policy, model=copy.deepcopy(policy.model).cpu())
+    arms, model, search, doubt, scale = _read_parts(policy)
+    network = model.network
     first, *deeper, last = network.layers
-    if doubt == BOUND and search.kind == EXHAUSTIVE:
-        raise _cannot("exhaustive search for a bound", policy.search, "search='generator'")
     guess = _guessing(model) if doubt == BOUND else None
     first_weights, first_biases, last_weights = _side_by_side(first, last, guess)
     constant = last.bias if network.wide is None else last.bias + network.wide.bias
@@ -165,10 +182,8 @@ def freeze_model(policy: Policy) -> FrozenModel:
 
 def freeze_encoding(kind: Features, encoder: Encoder, *, what: str) -> Encoding:
     """Freeze the way contexts or arms are embedded."""
-    features = encoder.features if isinstance(encoder, FeaturesAndIdsEncoder) else encoder
+    features = _check_encoder(encoder, what=what)
     ids = encoder.ids if isinstance(encoder, FeaturesAndIdsEncoder) else encoder
-    if not isinstance(features, DenseEncoder | SparseEncoder | IdEncoder):
-        raise _cannot(f"encoder of the {what}", features, "features given as numbers, words or ids")
     nothing = torch.zeros(0, 1)
     return Encoding(
         kind,
@@ -176,6 +191,14 @@ def freeze_encoding(kind: Features, encoder: Encoder, *, what: str) -> Encoding:
         words=_frozen(features.weight if isinstance(features, SparseEncoder) else nothing.T),
         ids=_frozen(ids.weight if isinstance(ids, IdEncoder) else nothing.T),
     )
+
+
+def _check_encoder(encoder: Encoder, *, what: str) -> DenseEncoder | SparseEncoder | IdEncoder:
+    """Give the encoder of the features; raise unless they are of a kind that can be frozen."""
+    features = encoder.features if isinstance(encoder, FeaturesAndIdsEncoder) else encoder
+    if not isinstance(features, DenseEncoder | SparseEncoder | IdEncoder):
+        raise _cannot(f"encoder of the {what}", features, "features given as numbers, words or ids")
+    return features
 
 
 def catalogue_of(policy: Policy) -> Catalogue:
@@ -186,6 +209,30 @@ def catalogue_of(policy: Policy) -> Catalogue:
 
 
 # -- the search and the exploration
+
+
+class _Parts(NamedTuple):
+    """A policy's parts as they are frozen: what scores are drawn from (`doubt`) and how widely."""
+
+    arms: Catalogue
+    model: NeuralReward
+    search: _Steps
+    doubt: int
+    scale: float
+
+
+def _read_parts(policy: Policy) -> _Parts:
+    """Read the parts of a policy; raise where one cannot be frozen."""
+    model, arms = policy.model, catalogue_of(policy)
+    if not isinstance(model, NeuralReward):
+        raise _cannot("reward model", model, "one of fastbandit's")
+    search = _read_search(policy.search)
+    doubt, scale = _read_exploration(policy.exploration, model)
+    if doubt == BOUND and search.kind == EXHAUSTIVE:
+        raise _cannot("exhaustive search for a bound", policy.search, "search='generator'")
+    if doubt == BOUND:
+        _guessing(model)
+    return _Parts(arms, model, search, doubt, scale)
 
 
 def _read_search(search: Search) -> _Steps:

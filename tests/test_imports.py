@@ -24,10 +24,11 @@ LAYERS = [
     ["settings", "storage"],
     ["log_checks", "presets", "runtime"],
     ["freezing"],
+    ["twin"],
     ["bandit", "config"],
     ["learning"],
     ["experiments", "config_command", "freeze_command", "storage_command", "serving", "client"],
-    ["benchmarks", "chaos", "keys_command"],
+    ["benchmarks", "chaos", "keys_command", "serve_command", "visitors"],
     ["cli"],
 ]
 """Lowest first: a module imports only from lines above its own in this list."""

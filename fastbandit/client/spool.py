@@ -17,7 +17,7 @@ from time import time
 
 from msgspec import json
 
-from fastbandit.client.shapes import Reward
+from fastbandit.client.shapes import Reward, encode
 from fastbandit.errors import SpoolError, SpoolFull
 
 APPLICATION_ID = 0x46425350  # "FBSP", in the header: this file is ours
@@ -48,7 +48,7 @@ class Spool:
     def keep(self, rewards: Sequence[Reward]) -> None:
         """Write rewards at the end, all or none: on return they outlive a power cut."""
         at = self._clock()
-        rows = [(at, reward.decision, json.encode(reward).decode()) for reward in rewards]
+        rows = [(at, reward.decision, encode(reward).decode()) for reward in rewards]
         with self._opened() as connection, _writing(connection):
             ((held,),) = connection.execute("SELECT count(*) FROM rewards").fetchall()
             if held + len(rows) > self.limit:

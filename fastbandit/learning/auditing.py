@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,9 +13,42 @@ from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
 from fastbandit.events import ArmId, DecisionMade
 from fastbandit.runtime.propensity import is_uniform
+from fastbandit.storage.snapshot_store import Snapshot
 
+_AT_ONCE = 16
 _CHUNK = 16
 _ARMS = 4096
+
+
+class Audits:
+    """The qualities of decisions that one version served, up to so many."""
+
+    def __init__(self, version: int, bandit: Bandit, *, most: int) -> None:
+        self.version, self._bandit, self._most = version, bandit, most
+        self._qualities: list[float] = []
+
+    @staticmethod
+    def of(snapshot: Snapshot, *, most: int) -> Audits:
+        """Begin to audit a version."""
+        return Audits(snapshot.version, Bandit.load(snapshot.bandit), most=most)
+
+    def take(self, decisions: Sequence[DecisionMade], *, touched: Collection[ArmId]) -> bool:
+        """Judge a few of some decisions, spread evenly; tell whether there were any."""
+        wanted = min(_AT_ONCE, self._most - len(self._qualities))
+        some = decisions[:: max(1, len(decisions) // max(1, wanted))][:wanted]
+        found = served_qualities(self._bandit, some, touched=touched)
+        self._qualities += found.tolist()
+        return len(found) > 0
+
+    def notes(self) -> dict[str, Any]:
+        """Give what was found as JSON values."""
+        each = np.array(self._qualities)
+        return {
+            "version": self.version,
+            "quality": round(float(each.mean()), 6),
+            "count": len(each),
+            "lowest": round(float(each.min()), 6),
+        }
 
 
 def is_plain(made: DecisionMade) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,9 +71,7 @@ class Checks:
         return None
 
 
-def check(
-    bandit: Bandit, before: Policy | None, fresh: Sequence[Pair], *, held_out: int
-) -> Checks:
+def check(bandit: Bandit, before: Policy | None, fresh: Sequence[Pair], *, held_out: int) -> Checks:
     """Measure a candidate on fresh pairs, of which it has not seen the last `held_out`.
 
     `before` is what its parent decides by, None where that had learned nothing.
@@ -86,12 +84,12 @@ def check(
     if held_out == 0:
         return found
     losses = losses_of(bandit, policy, fresh[-held_out:])
-    measured = {**asdict(found), "loss": float(losses.mean())}
+    found = replace(found, loss=float(losses.mean()))
     if before is None or held_out < 2:
-        return Checks(**measured)
+        return found
     gaps = losses - losses_of(bandit, before, fresh[-held_out:])
     error = float(gaps.std(ddof=1)) / math.sqrt(held_out)
-    return Checks(**measured, worse=float(gaps.mean()), standard_error=error)
+    return replace(found, worse=float(gaps.mean()), standard_error=error)
 
 
 def is_finite(policy: Policy) -> bool:
@@ -100,7 +98,9 @@ def is_finite(policy: Policy) -> bool:
     if isinstance(policy.search, GeneratorSearch) and policy.search.generator is not None:
         tensors += policy.search.generator.state_dict().values()
     vectors = _catalogue(policy).vectors
-    return all(bool(tensor.isfinite().all()) for tensor in [*tensors, vectors] if tensor is not None)
+    return all(
+        bool(tensor.isfinite().all()) for tensor in [*tensors, vectors] if tensor is not None
+    )
 
 
 @torch.no_grad()

@@ -1,49 +1,68 @@
-"""The learner: reads the log as it grows, and publishes a version whenever one is due."""
+"""The learner: reads the log as it grows, and makes a version whenever one is due."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import sys
-import threading
 import time
 from bisect import bisect_right
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from fcntl import LOCK_EX, flock
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-import torch
-
-from fastbandit.bandit import Bandit
 from fastbandit.config import Config
-from fastbandit.errors import FastbanditError
-from fastbandit.events import ArmsChanged, DecisionMade, Event, EventLog
-from fastbandit.learning.auditing import is_plain, served_qualities
+from fastbandit.events import ArmsChanged, DecisionMade, Event
+from fastbandit.learning.auditing import Audits, is_plain
 from fastbandit.learning.first import publish_first
 from fastbandit.learning.joining import Joiner
 from fastbandit.learning.schedule import Mark, Schedule
 from fastbandit.learning.update import Lesson, held_out_of, publish, refusal, train
-from fastbandit.storage.snapshot_store import Cut, Reached, Snapshot, SnapshotStore, nothing_more
+from fastbandit.storage.snapshot_store import Reached, Snapshot, SnapshotStore, nothing_more
 from fastbandit.storage.sqlite_log import SqliteLog
 
-_POLL_SECONDS = 0.2
-_PAUSES = (1.0, 60.0)  # after a failure, the first and the longest
-_AUDITED_AT_ONCE = 16
 _READ = 10_000
+_SERVED = 1_000  # decisions of the current version that may wait for their audit
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a step of the learner did; `version` is the one served after it."""
+    """What a step did, in a word and in a sentence; `version` is served after it."""
 
     did: Literal["waited", "published", "refused"]
     version: int | None
-    reason: str = ""
+    told: str = ""
+
+
+@dataclass
+class _Place:
+    """Where the learner is in the log since its parent's cut."""
+
+    parent: Snapshot
+    joiner: Joiner
+    mark: Mark
+    changes: list[ArmsChanged] = field(default_factory=list)
+    served: list[DecisionMade] = field(default_factory=list)
+
+    def take(self, event: Event) -> None:
+        """Take the next event."""
+        self.joiner.feed(event)
+        if isinstance(event, ArmsChanged):
+            self.changes.append(event)
+        elif isinstance(event, DecisionMade) and self._is_judged(event):
+            self.served.append(event)
+        if self.mark.at == 0:  # time is counted from the first event
+            self.mark = replace(self.mark, at=event.at)
+
+    def _is_judged(self, made: DecisionMade) -> bool:
+        is_ours = made.version == self.parent.version
+        return is_ours and len(self.served) < _SERVED and is_plain(made)
+
+    @property
+    def fresh(self) -> int:
+        """The number of pairs that got ready since the mark."""
+        pairs = self.joiner.pairs
+        return len(pairs) - bisect_right(pairs, self.mark.seq, key=lambda pair: pair.ready)
 
 
 class Learner:
@@ -58,7 +77,151 @@ class Learner:
         self._folder = Path(config.server.data_dir)
         self._store = SnapshotStore(self._folder / "snapshots")
         self._schedule = Schedule(learn.fresh, learn.growth, learn.seconds)
-        self._log: EventLog | None = None
+        self._log: SqliteLog | None = None
         self._place: _Place | None = None
-        self._audits: _Audits | None = None
-        self._seconds = 0.0
+        self._audits: Audits | None = None
+        self._state: dict[str, Any] = {}
+        self._seconds: float | None = None
+
+    def start(self) -> None:
+        """Finish what a learner that died left half-done."""
+        self._store.recover()
+
+    def step(self) -> Step:
+        """Make at most one version, if one is due, and tell what was done."""
+        current = self._store.current()
+        if current is None:
+            return self._make_first()
+        try:
+            place = self._place = self._place_after(current)
+            if self._is_due(place):
+                return self._learn(place)
+        except BaseException:
+            self._place = None
+            raise
+        learned = place.joiner.learned
+        self.tell("waiting", fresh=place.fresh, needed=self._schedule.needed(learned))
+        return Step("waited", current.version)
+
+    def audit(self) -> None:
+        """Judge a few of the decisions that the current version made, and write that down."""
+        place = self._place
+        if place is None or not place.served:
+            return
+        if self._audits is None or self._audits.version != place.parent.version:
+            self._audits = Audits.of(place.parent, most=self._config.learn.audited)
+        touched = {id for change in place.changes for id in _touched(change)}
+        served, place.served = place.served, []
+        if self._audits.take(served, touched=touched):
+            _write(self._folder / "audits.json", self._audits.notes())
+
+    def tell(self, state: str, *, error: str = "", **numbers: Any) -> None:
+        """Write down what the learner is doing, where that changed."""
+        place = self._place
+        told = {
+            "state": state,
+            "version": None if place is None else place.parent.version,
+            "error": error,
+            "seconds": self._seconds,
+            **numbers,
+        }
+        if told != self._state:
+            _write(self._folder / "learner.json", told)
+            self._state = told
+
+    # -- the place in the log
+
+    def _place_after(self, current: Snapshot) -> _Place:
+        """Give the place after the current version: mostly where the last step ended."""
+        place = self._place
+        if place is not None and place.parent.hash == current.hash:
+            return place
+        cut = current.cut
+        events = self._events(after=cut.since, until=cut.seq)
+        refused = [report["cut"] for report in self._reports_after(current.version)]
+        mark = Mark(cut.seq, cut.at)
+        if refused:
+            mark = Mark(max(int(cut["seq"]) for cut in refused), None)
+        return _Place(current, Joiner.resumed(cut, events), mark)
+
+    def _reports_after(self, version: int) -> list[dict[str, Any]]:
+        return [report for report in self._store.refused() if report["version"] > version]
+
+    def _is_due(self, place: _Place) -> bool:
+        """Read on to the event at which a version is due, or to the end of the log."""
+        joiner = place.joiner
+        for event in self._events(after=joiner.seq):
+            place.take(event)
+            if self._schedule.is_due(
+                place.mark, fresh=place.fresh, learned=joiner.learned, at=event.at
+            ):
+                return True
+        return False
+
+    def _events(self, *, after: int, until: int | None = None) -> Iterator[Event]:
+        log = self._opened()
+        while log is not None and (until is None or after < until):
+            events = log.read(after=after, limit=_READ)
+            for event in events:
+                if until is not None and event.seq > until:
+                    return
+                yield event
+            if not events:
+                return
+            after = events[-1].seq
+
+    def _opened(self) -> SqliteLog | None:
+        path = self._folder / "events.db"
+        if self._log is None and path.exists():
+            self._log = SqliteLog(path, is_reader=True)
+        return self._log
+
+    # -- making a version
+
+    def _make_first(self) -> Step:
+        log, put = self._opened(), None
+        if not self._config.arms.file:
+            changes = [] if log is None else log.changes()
+            put = next((change for change in changes if change.put), None)
+            if put is None:
+                told = "There are no arms yet: name a file in arms.file, or PUT arms."
+                self.tell("waiting", error=told)
+                return Step("waited", None, told)
+        self.tell("training")
+        publish_first(self._config, self._store, put=put, reached=self._reached)
+        return Step("published", 0)
+
+    def _learn(self, place: _Place) -> Step:
+        self._reached("joined")
+        self.tell("training", fresh=place.fresh)
+        started, learn = time.monotonic(), self._config.learn
+        pairs, version = place.joiner.pairs, self._store.next_version()
+        held_out = held_out_of(len(pairs), learn.held_out)
+        lesson = Lesson(place.parent, version, list(pairs), list(place.changes), held_out)
+        candidate = train(lesson, reached=self._reached)
+        self._seconds = round(time.monotonic() - started, 3)
+        report = refusal(lesson, candidate, learn, cut=place.joiner.cut(0))
+        if report is not None:
+            self._store.refuse(version, report)
+            self._reached("refused")
+            place.mark = Mark(place.joiner.seq, None)
+            return Step("refused", place.parent.version, report["reason"])
+        cut = place.joiner.cut(len(pairs) - held_out)
+        snapshot = publish(self._store, lesson, candidate, cut=cut, reached=self._reached)
+        self._audits = Audits(snapshot.version, candidate.bandit, most=learn.audited)
+        self._place = _Place(snapshot, place.joiner, Mark(cut.seq, cut.at))
+        self._store.prune(learn.keep)
+        self._reached("pruned")
+        return Step("published", version)
+
+
+def _touched(change: ArmsChanged) -> Iterator[Any]:
+    yield from (arm.id for arm in change.put)
+    yield from change.taken
+
+
+def _write(path: Path, told: dict[str, Any]) -> None:
+    """Write JSON in place of what is there; a power cut may lose it."""
+    beside = path.with_name(f"{path.name}.part")
+    beside.write_text(json.dumps(told), encoding="utf-8")
+    os.replace(beside, path)

@@ -9,13 +9,15 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import parse_qs
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from fastbandit import __version__
-from fastbandit.errors import FastbanditError, LogError
+from fastbandit.errors import DataError, FastbanditError, LogError
 from fastbandit.events import Arm, ArmsChanged, DecisionMade, Outcome, RewardCame
+from fastbandit.serving.console import CONTENT_SECURITY_POLICY, STATIC
 from fastbandit.serving.decider import not_ready
 from fastbandit.serving.keys import KeyFault, KeyRing
 from fastbandit.serving.keys import Scope as Right
@@ -37,7 +39,7 @@ from fastbandit.serving.schemas import (
     SelectAnswers,
     SelectRequest,
 )
-from fastbandit.serving.service import Service
+from fastbandit.serving.service import Changed, Service
 from fastbandit.serving.status import status_of
 
 Scope = dict[str, Any]
@@ -51,7 +53,18 @@ _ENCODE = msgspec.json.Encoder().encode
 _JSON = (b"content-type", b"application/json")
 _PROBLEM = (b"content-type", b"application/problem+json")
 _SAFE = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+_METRICS = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
+_PAGE = (
+    *_SAFE,
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"referrer-policy", b"no-referrer"),
+)
+_HEADERS = {"/metrics": (_METRICS, *_SAFE)} | {
+    path: ((b"content-type", kind.encode()), *_PAGE) for path, (_, kind) in STATIC.items()
+}
+"""What is sent with answers that are not JSON."""
 _KEYS_SECONDS = 1.0  # a key that was revoked is refused after so long
+_LOOPBACK = frozenset({"", "localhost", "127.0.0.1", "::1"})
 _STATUS = {"counted": 200, "duplicate": 200, "late": 202, "conflicting": 409}  # else 404
 
 
@@ -79,6 +92,9 @@ class App:
             "/metrics": {"GET": ("admin", self._metrics)},
             "/openapi.json": {"GET": (None, self._openapi)},
         }
+        if service.config.server.console:
+            self._routes["/v1/console"] = {"GET": ("admin", self._console)}
+            self._routes |= {path: {"GET": (None, _page(path))} for path in STATIC}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -89,26 +105,25 @@ class App:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever happens."""
         began, path = time.perf_counter(), scope["path"]
-        headers: list[tuple[bytes, bytes]] = [_JSON, *_SAFE]
+        headers: tuple[tuple[bytes, bytes], ...] = (_JSON, *_SAFE)
         try:
             needed, handle = self._route(scope)
             if needed:
                 self._admit(scope, needed)
             status, body = await handle(await self._body(scope, receive))
-            if path == "/metrics":
-                headers[0] = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
+            headers = _HEADERS.get(path, headers)
         except Refusal as refusal:
             status, body = refusal.status, _ENCODE(refusal.problem)
-            headers = [_PROBLEM, *_SAFE, *refusal.headers]
+            headers = (_PROBLEM, *_SAFE, *refusal.headers)
         except LogError as error:
             status, body = 503, _ENCODE(_not_written(error).problem)
-            headers = [_PROBLEM, *_SAFE, (b"retry-after", b"1")]
+            headers = (_PROBLEM, *_SAFE, (b"retry-after", b"1"))
         except Exception:
             _LOGGER.exception("a request failed", extra={"path": path})
             status, body = 500, _ENCODE(_OUR_FAULT.problem)
-            headers = [_PROBLEM, *_SAFE]
-        headers.append((b"content-length", str(len(body)).encode()))
-        await send({"type": "http.response.start", "status": status, "headers": headers})
+            headers = (_PROBLEM, *_SAFE)
+        size = (b"content-length", str(len(body)).encode())
+        await send({"type": "http.response.start", "status": status, "headers": [*headers, size]})
         await send({"type": "http.response.body", "body": body})
         self._count(path, status, time.perf_counter() - began)
 
@@ -148,13 +163,11 @@ class App:
 
     def _admit(self, scope: Scope, needed: Right) -> None:
         """Refuse who has no key for this; without any keys there is nothing to refuse."""
-        now = time.monotonic()
-        if now - self._keys_read > _KEYS_SECONDS:
-            self.keys, self._keys_read = self.keys.reload(), now
+        self._read_keys()
         if self.keys.is_open:
+            _check_host(_header(scope, b"host"))
             return
-        presented = next((v for name, v in scope["headers"] if name == b"authorization"), b"")
-        kind, _, key = presented.decode("latin-1").partition(" ")
+        kind, _, key = _header(scope, b"authorization").partition(" ")
         fault = self.keys.check(key if kind.lower() == "bearer" else None, needed).fault
         if fault is None:
             return
@@ -169,10 +182,21 @@ class App:
             headers=((b"www-authenticate", b"Bearer"),) if is_foreign else (),
         )
 
+    def _read_keys(self) -> None:
+        """Read the keys anew if their file changed; a damaged one changes nothing."""
+        now = time.monotonic()
+        if now - self._keys_read > _KEYS_SECONDS:
+            self._keys_read = now
+            try:
+                self.keys = self.keys.reload()
+                self.service.keys_trouble = None
+            except DataError as error:
+                self.service.keys_trouble = " ".join(str(error).split())
+
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """Read the body, but never more than the limit."""
         if scope["method"] == "GET":
-            return scope["query_string"]  # type: ignore[no-any-return]
+            return scope["query_string"]
         message = await receive()
         body = message.get("body", b"")
         while message.get("more_body") and len(body) <= self._most_bytes:
@@ -187,7 +211,7 @@ class App:
                 field="body",
                 headers=((b"connection", b"close"),),
             )
-        return body  # type: ignore[no-any-return]
+        return body
 
     # -- select and reward
 
@@ -195,6 +219,8 @@ class App:
         request = _read(self._read_select, body)
         if self.service.writer.waiting >= self.most_under_way:
             raise self._too_many()
+        if self.service.decider.serving is None:
+            raise not_ready(self.service.reasons())
         made = await self.service.select(request)
         answers = [_answer_of(one) for one in made]
         for one in made:
@@ -248,24 +274,22 @@ class App:
                 value=twice,
             )
         change = ArmsChanged(put=[Arm(arm.id, arm.features, arm.columns) for arm in request.arms])
-        counts, _ = await self._change(change, "arms", ids[:3])
-        serving = self.service.decider.serving
-        assert serving is not None
-        return 200, _ENCODE(PutArmsAnswer(*counts, len(serving.bandit), serving.catalogue))
+        changed = await self._change(change, "arms", ids[:3])
+        put = changed.counts
+        answer = PutArmsAnswer(
+            put.added, put.changed, put.unchanged, changed.arms, changed.catalogue
+        )
+        return 200, _ENCODE(answer)
 
     async def _delete_arms(self, body: bytes) -> Answer:
         request = _read(self._read_delete, body)
         ids = list(dict.fromkeys(request.ids))
-        _, unknown = await self._change(ArmsChanged(taken=ids), "ids", ids[:3])
-        serving = self.service.decider.serving
-        assert serving is not None
-        removed = len(ids) - len(unknown)
-        answer = DeleteArmsAnswer(removed, unknown, len(serving.bandit), serving.catalogue)
+        changed = await self._change(ArmsChanged(taken=ids), "ids", ids[:3])
+        removed = len(ids) - len(changed.unknown)
+        answer = DeleteArmsAnswer(removed, changed.unknown, changed.arms, changed.catalogue)
         return 200, _ENCODE(answer)
 
-    async def _change(self, change: ArmsChanged, field: str, value: Any) -> tuple[Any, list[Any]]:
-        if self.service.decider.serving is None:
-            raise not_ready(self.service.reasons())
+    async def _change(self, change: ArmsChanged, field: str, value: Any) -> Changed:
         try:
             return await self.service.change_arms(change)
         except LogError:
@@ -299,6 +323,21 @@ class App:
         }
         return 200, render(self.service.measures, gauges)
 
+    async def _console(self, query: bytes) -> Answer:
+        asked = parse_qs(query.decode("latin-1")).get("minutes", ["all"])[0]
+        if asked != "all" and not (asked.isascii() and asked.isdigit() and len(asked) < 9):
+            raise Refusal(
+                422,
+                "wrong field",
+                "The range needs to be a number of minutes, or all.",
+                fix="Ask for /v1/console?minutes=60.",
+                field="minutes",
+                value=asked,
+            )
+        minutes = None if asked == "all" else max(1, int(asked))
+        told = msgspec.to_builtins(status_of(self.service))
+        return 200, await self.service.figures.ask(minutes, {**told, **told["serving"]})
+
     async def _openapi(self, query: bytes) -> Answer:
         return 200, _ENCODE(openapi())
 
@@ -319,6 +358,33 @@ class App:
                 await self.service.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+def _page(path: str) -> Callable[[bytes], Awaitable[Answer]]:
+    """Give a handler that serves a file of the console."""
+
+    async def serve(query: bytes) -> Answer:
+        return 200, STATIC[path][0]
+
+    return serve
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    return next((v for key, v in scope["headers"] if key == name), b"").decode("latin-1")
+
+
+def _check_host(host: str) -> None:
+    """Refuse a page of some other site that a browser on this machine was led here by."""
+    name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
+    if name.strip("[]") not in _LOOPBACK:
+        raise Refusal(
+            403,
+            "foreign host",
+            "A service without keys answers requests to this machine's own names only.",
+            fix="Ask for localhost or 127.0.0.1, or make keys: `fastbandit keys create`.",
+            field="host",
+            value=host,
+        )
 
 
 _OUR_FAULT = Refusal(

@@ -30,8 +30,8 @@ from fastbandit.serving.problems import Refusal, refusal_of_error
 from fastbandit.serving.schemas import MOST_CONTEXTS, Reason, SelectRequest
 
 _DEEPEST = 4
+_LARGEST = 1e30
 _OF_CONTEXT = (ShapeError, NotFiniteError)
-_NOT_READY = (Reason("no snapshot", "No snapshot is in service yet.", "Wait for the learner."),)
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,7 @@ class Decider:
     def decide(self, request: SelectRequest) -> list[DecisionMade]:
         """Choose arms for each context of a request, or refuse it."""
         serving = self.serving
-        if serving is None:
-            raise not_ready(_NOT_READY)
+        assert serving is not None, "there is something to decide with"
         contexts = self._read_contexts(request)
         ids = _read_ids(request, len(contexts))
         _check_depth(request.eligible)
@@ -225,6 +224,15 @@ class Decider:
                 field=field,
                 value=raw,
             )
+        if max(values) > _LARGEST or min(values) < -_LARGEST:
+            raise Refusal(
+                422,
+                "wrong field",
+                f"A context needs numbers of ordinary size, at most {_LARGEST:g}.",
+                fix="Scale the features.",
+                field=field,
+                value=raw,
+            )
         return values
 
     def _by_name(self, raw: Mapping[str, float], field: str) -> list[float]:
@@ -248,16 +256,12 @@ def apply_change(bandit: FrozenBandit, change: ArmsChanged, *, is_trial: bool = 
     """Put arms into a bandit, or take them out; a trial only raises what that would raise."""
     counts = Put(0, 0, 0)
     if change.put:
-        columns = None
-        if change.put[0].columns:
-            names = change.put[0].columns
-            columns = {
-                name: [(arm.columns or {}).get(name) for arm in change.put] for name in names
-            }
+        names = change.put[0].columns or {}
+        columns = {name: [(arm.columns or {}).get(name) for arm in change.put] for name in names}
         counts = bandit.put_arms(
             np.array([arm.features for arm in change.put], dtype=np.float32),
             ids=[arm.id for arm in change.put],
-            columns=columns,
+            columns=columns or None,
             is_trial=is_trial,
         )
     if change.taken:

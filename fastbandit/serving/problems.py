@@ -16,7 +16,7 @@ _AT = re.compile(r" - at `(?:key in )?\$\.?(.*)`$")
 _UNKNOWN = re.compile(r"unknown field `(.*)`")
 
 
-class Refusal(Exception):
+class Refusal(Exception):  # noqa: N818 - what is said to whom asked, not a failure
     """A request that gets no answer but the reason why."""
 
     def __init__(

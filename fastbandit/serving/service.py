@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ import numpy as np
 from msgspec import UnsetType, json, structs
 
 from fastbandit.config import Config, all_settings
-from fastbandit.errors import FastbanditError, LogError
+from fastbandit.errors import FastbanditError, LogError, ShapeError
 from fastbandit.events import ArmsChanged, DecisionMade, Event, Outcome, RewardCame, TimePassed
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.serving.decider import Decider, Serving, apply_change
+from fastbandit.runtime.live import Put
+from fastbandit.serving.console.process import FiguresProcess
+from fastbandit.serving.decider import Decider, Serving, apply_change, not_ready
 from fastbandit.serving.measures import Measures
 from fastbandit.serving.schemas import Reason, SelectRequest
 from fastbandit.serving.writer import Writer
@@ -32,6 +35,16 @@ _LOGGER = logging.getLogger("fastbandit.serving")
 _POLL_SECONDS = 0.25
 _LONGEST_PAUSE = 30.0
 _MANY = 8  # so many contexts are decided in a thread of their own, others where they come
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What became of a change: counts, ids that were not there, all arms, and its number."""
+
+    counts: Put
+    unknown: list[Any]
+    arms: int
+    catalogue: int
 
 
 class Service:
@@ -48,8 +61,10 @@ class Service:
         self._learner_command = None if learner is None else list(learner)
         self._learner: asyncio.subprocess.Process | None = None
         self._changing = asyncio.Lock()
+        self.figures = FiguresProcess(self.folder)
         self._tasks: list[asyncio.Task[None]] = []
         self._pointer = (0, 0)
+        self.keys_trouble: str | None = None
         self._trouble: Reason | None = None  # with the snapshot that should serve
         self._last_event = self._last_own = time.monotonic()
         self.started = time.time()
@@ -79,6 +94,7 @@ class Service:
             with suppress(ProcessLookupError):
                 self._learner.terminate()
             await self._learner.wait()
+        await self.figures.stop()
         await self.writer.stop()
         self.reader.close()
         _LOGGER.info("stopped")
@@ -94,9 +110,7 @@ class Service:
             made = self.decider.decide(request)
         outcomes = await self.append(made)
         if any(outcome.status == "repeated" for outcome in outcomes):
-            made = [
-                self._first_of(one, outcome) for one, outcome in zip(made, outcomes, strict=True)
-            ]
+            made = list(map(self._first_of, made, outcomes))
         self.measures.decisions += len(made)
         self.measures.degraded += sum(one.degraded for one in made)
         return made
@@ -108,18 +122,33 @@ class Service:
             self.measures.rewards[outcome.status] += 1
         return outcomes
 
-    async def change_arms(self, change: ArmsChanged) -> tuple[Any, list[Any]]:
+    async def change_arms(self, change: ArmsChanged) -> Changed:
         """Put arms in or take them out: in the log first, then in what serves."""
         async with self._changing:
             serving = self.decider.serving
-            assert serving is not None
+            if serving is None:
+                return await self._put_first(change)
             bandit = serving.bandit
             counts = await asyncio.to_thread(apply_change, bandit, change, is_trial=True)
             unknown = bandit.take_arms(change.taken, is_trial=True) if change.taken else []
             (outcome,) = await self.append([change])
             change = structs.replace(change, seq=outcome.seq)
             await asyncio.to_thread(self.decider.put, change)
-        return counts, unknown
+            return Changed(counts, unknown, len(bandit), outcome.seq)
+
+    async def _put_first(self, change: ArmsChanged) -> Changed:
+        """Keep arms that come before there is any snapshot: the first is made of them."""
+        if self.config.arms.file or not change.put:
+            raise not_ready(self.reasons())
+        earlier = [arm for one in self.reader.changes() for arm in one.put]
+        sizes = {len(arm.features) for arm in (*earlier, *change.put)}
+        if len(sizes) != 1:
+            raise ShapeError(
+                f"Arms need the same number of features each: got {sorted(sizes)}. Correct them."
+            )
+        (outcome,) = await self.append([change])
+        count = len({arm.id for arm in (*earlier, *change.put)})
+        return Changed(Put(len(change.put), 0, 0), [], count, outcome.seq)
 
     async def append(self, events: Sequence[Event]) -> list[Outcome]:
         """Write events; on return they are synced."""
@@ -168,6 +197,10 @@ class Service:
         if command is not None and (process is None or process.returncode is not None):
             found.append(
                 Reason("learner", "The learner is not running.", "It is started again; see logs.")
+            )
+        if self.keys_trouble is not None:
+            found.append(
+                Reason("keys", self.keys_trouble, "Restore the file; the keys as read before hold.")
             )
         state = self.learner_state()
         if state.get("state") == "failed":
@@ -244,7 +277,7 @@ class Service:
         context = np.zeros(self.decider.columns, dtype=np.float32)
         for seed in range(3):
             bandit.choose(context, seed=seed)
-        reasons = ()
+        reasons: tuple[Reason, ...] = ()
         if snapshot.fell_back:
             reasons = (Reason("snapshot", snapshot.fell_back, "Restore it, or roll back."),)
         return Serving(bandit, catalogue, reasons)

@@ -43,6 +43,11 @@ def text_of(value: Any) -> str:
             f"An event needs text that is Unicode: got {error.object[:80]!r} ({error.reason}). "
             f"Leave such characters out."
         ) from error
+    except TypeError as error:
+        raise InputError(
+            f"An event needs values that JSON has a word for: got others ({error}). Give texts, "
+            f"numbers, lists and dicts."
+        ) from error
 
 
 def _numbers_of(event: Event) -> Iterator[Sequence[float]]:

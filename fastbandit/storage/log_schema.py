@@ -39,8 +39,10 @@ STEPS: tuple[tuple[str, str], ...] = (
         """,
     ),
     (
-        "rewards by their decision",
-        "CREATE INDEX rewards_by_decision ON rewards (decision, arm);",
+        "counted rewards by their decision",
+        """
+        CREATE INDEX counted_rewards ON rewards (decision, arm, part) WHERE status = 'counted';
+        """,
     ),
 )
 """What each version added to the one before; the first version is 1."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from fcntl import LOCK_EX, flock
@@ -118,7 +118,7 @@ class SnapshotStore:
             _check_part(folder / part, str(told.get(part)))
         return _to_snapshot(folder, told)
 
-    def list(self) -> list[Snapshot]:
+    def list(self) -> Sequence[Snapshot]:
         """Give all versions that are whole, oldest first."""
         found = []
         for version in self.versions():
@@ -126,11 +126,11 @@ class SnapshotStore:
                 found.append(self.get(version))
         return found
 
-    def versions(self) -> list[int]:
+    def versions(self) -> Sequence[int]:
         """Give the numbers of all versions that lie there, whole or damaged, in order."""
         return sorted(int(path.name) for path in self.folder.glob("[0-9]*") if path.is_dir())
 
-    def refused(self) -> list[dict[str, Any]]:
+    def refused(self) -> Sequence[dict[str, Any]]:
         """Give the reports of the versions that were refused, oldest first."""
         found = []
         for version in sorted(self._refused_versions()):
@@ -149,7 +149,8 @@ class SnapshotStore:
         """Give a folder to draft a version in; it goes away unless it is published."""
         with _reporting(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            draft = Path(tempfile.mkdtemp(prefix=f".draft-{os.getpid()}-", dir=self.folder))
+            draft = self.folder / f".draft-{os.getpid()}-{secrets.token_hex(4)}"
+            draft.mkdir()
         try:
             yield draft
         finally:
@@ -210,7 +211,7 @@ class SnapshotStore:
             self._report_of(version).parent.mkdir(parents=True, exist_ok=True)
             write_json(self._report_of(version), {**report, "version": version})
 
-    def prune(self, keep: int) -> list[int]:
+    def prune(self, keep: int) -> Sequence[int]:
         """Remove all but the newest versions; the current one, its parent and younger ones stay."""
         current = self.current()
         if current is None:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import apsw
 from msgspec import MsgspecError, json, structs
 
-from fastbandit.errors import LogError
+from fastbandit.errors import FastbanditError, LogError
 from fastbandit.events import (
     Arm,
     ArmsChanged,
@@ -34,7 +34,7 @@ from fastbandit.storage.log_input import check_events, text_of
 from fastbandit.storage.log_schema import check_version, prepare
 
 OLDEST_SQLITE = 3051003  # earlier ones can lose a page of the write-ahead log
-_DAMAGED = (apsw.CorruptError, apsw.NotADBError, MsgspecError, UnicodeDecodeError)
+_DAMAGED = (apsw.CorruptError, apsw.NotADBError, MsgspecError, TypeError, ValueError)
 
 _INSERT_DECISIONS = """
 INSERT INTO decisions (
@@ -61,11 +61,15 @@ WITH came AS (
         d.id IS NOT NULL AS is_known, coalesce(came.arm, d.arms -> 0) AS arm
     FROM came LEFT JOIN decisions d ON d.id = came.decision AND d.seq < came.seq
 ), judged AS (
-    SELECT met.*, (
+    SELECT met.*, CASE WHEN met.sums THEN (
         SELECT earlier.value FROM rewards earlier
         WHERE earlier.decision = met.decision AND earlier.arm = met.arm
-            AND earlier.status = 'counted' AND (NOT met.sums OR earlier.part = met.part)
-    ) AS counted
+            AND earlier.part = met.part AND earlier.status = 'counted'
+    ) ELSE (
+        SELECT earlier.value FROM rewards earlier
+        WHERE earlier.decision = met.decision AND earlier.arm = met.arm
+            AND earlier.status = 'counted'
+    ) END AS counted
     FROM met
 )
 INSERT INTO rewards (seq, at, decision, arm, part, value, status)
@@ -150,8 +154,9 @@ class SqliteLog:
             ]
             found = self._write(connection, numbered)
             outcomes = [found.get(it.seq) or Outcome(it.seq, "written") for it in numbered]
-            self._last = max([self._last, *(one.seq for one in outcomes)])
-            self._at = at
+            last = max([self._last, *(one.seq for one in outcomes)])
+            if last > self._last:  # unless there were only repeated decisions
+                self._last, self._at = last, at
         return outcomes
 
     def _write(self, connection: apsw.Connection, events: list[Event]) -> dict[int, Outcome]:
@@ -280,6 +285,8 @@ class SqliteLog:
         except BaseException as error:
             with suppress(apsw.Error):
                 self.close()
+            if isinstance(error, FastbanditError):
+                raise
             if isinstance(error, _DAMAGED):
                 raise LogError(
                     f"The event log needs a file that can be {done}: {self._path} is damaged "
@@ -307,7 +314,7 @@ def _take_turn(path: Path) -> apsw.Connection:
     """Become the one writer of a log, by a lock that ends with the process at the latest."""
     turn = apsw.Connection(f"{path}-lock")
     try:
-        turn.execute("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE")
+        turn.execute("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE").fetchall()
     except apsw.BusyError as error:
         turn.close()
         raise LogError(

@@ -12,7 +12,6 @@ from torch import Generator
 from fastbandit.interfaces import RewardModel
 from fastbandit.types import Interactions
 
-
 Curve = Callable[[int, float], None]
 """Told the iterations done, and the mean loss of the last of them."""
 

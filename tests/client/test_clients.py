@@ -94,7 +94,7 @@ def test_a_reward_tells_what_became_of_it(service: FakeService, connect: Connect
     assert client.reward(selected, 1.0) == "counted"
     assert client.reward(selected.decision, 1.0) == "duplicate"
     assert client.reward(selected, 0.0) == "conflicting"
-    assert client.reward("never heard of", 1.0) == "unknown"
+    assert client.reward("never-heard-of", 1.0) == "unknown"
 
 
 def test_many_rewards_are_one_request(service: FakeService, connect: Connect) -> None:

@@ -89,8 +89,9 @@ HARDLY_ANY = Training(
 
 @pytest.fixture(scope="module")
 def hardly_any_training() -> Iterator[None]:
-    """Leave networks about as they begin: the many bandits here need not be good."""
+    """Leave networks about as they begin, which need not be good, and let torch decide."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fastbandit.twin.COMPILED_ABOVE", 10**9)
         patch.setattr("fastbandit.presets._default_training", lambda *_: HARDLY_ANY)
         patch.setattr("fastbandit.presets._paper_training", lambda doubt: HARDLY_ANY)
         yield

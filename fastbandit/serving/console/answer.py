@@ -108,51 +108,47 @@ class Rewards(Struct, frozen=True):
     statuses: list[StatusFigures]
 
 
-class Check(Struct, frozen=True):
-    """A number that a candidate was judged by."""
-
-    name: str
-    value: float
-
-
-class Curve(Struct, frozen=True):
-    """The loss in the course of one training."""
-
-    name: str
-    values: list[float]
-
-
 class Candidate(Struct, frozen=True):
-    """A version of the model that was published, or one that was refused and why."""
+    """A version of the model that was published, or one that was refused and why.
+
+    Losses are of `held_out` pairs that it has not seen; `parent_loss` is that of the version
+    it was made from, on the same pairs. `curve` has the steps of training and the loss there.
+    """
 
     version: int
     at: int | None
     pairs: int | None
-    checks: list[Check]
-    curves: list[Curve]
+    arms: int | None
+    quality: float | None
+    recall: float | None
+    held_out: int | None
+    loss: float | None
+    parent_loss: float | None
+    curve: list[tuple[float, float]]
     is_current: bool = False
     refused: str | None = None
 
 
 class Audit(Struct, frozen=True):
-    """How close live choices came to the best arm: 1 is the best, 0 a random one."""
+    """How close live choices of a version came to the best arm: 1 is the best, 0 a random one."""
 
-    version: int | None
+    version: int
     quality: float
-    low: float | None
-    high: float | None
+    lowest: float
     count: int
-    at: int | None
 
 
 class Learner(Struct, frozen=True):
-    """What the learner does now."""
+    """What the learner does now: it waits for `needed` fresh pairs, or trains.
+
+    `error` says what keeps it from its work; `seconds` is how long the last training took.
+    """
 
     state: str
-    detail: str
-    at: int | None
+    error: str
     fresh: int | None
     needed: int | None
+    seconds: float | None
 
 
 class Console(Struct, frozen=True):
@@ -172,7 +168,7 @@ class Console(Struct, frozen=True):
     arms: Arms
     rewards: Rewards
     candidates: list[Candidate]
-    audits: list[Audit]
+    audit: Audit | None
     learner: Learner | None
     serving: dict[str, Any]
     notes: dict[str, str]

@@ -39,7 +39,10 @@ def lift_of(sums: Sums, baseline: Sums) -> Mean | None:
 def _half(sums: Sums, around: Sums | None) -> float | None:
     spread, weight = _spread(sums), sums.pairs - 1
     if around is not None and around.pairs > 1:
-        spread, weight = spread + _BORROWED * _spread(around) / (around.pairs - 1), weight + _BORROWED
+        spread, weight = (
+            spread + _BORROWED * _spread(around) / (around.pairs - 1),
+            weight + _BORROWED,
+        )
     return _WIDTH * sqrt(spread / weight / sums.pairs) if weight > 0 else None
 
 

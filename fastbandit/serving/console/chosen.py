@@ -10,10 +10,11 @@ from math import ceil
 from time import monotonic
 
 import apsw
+from msgspec.structs import replace
 
 from fastbandit.serving.console.answer import ArmFigures, Arms
 from fastbandit.serving.console.bands import mean_of
-from fastbandit.serving.console.tally import Sums
+from fastbandit.serving.console.tally import Sums, ask
 
 MOST_DECISIONS = 200_000
 WINNERS = 20
@@ -67,13 +68,16 @@ class ChosenArms:
         self._kept: dict[int | None, tuple[float, Arms]] = {}
         connection.execute(_TABLES)
 
-    def figures(self, minutes: int | None, *, since: int, now: int) -> Arms:
-        """Give the arms chosen since a time; `minutes` names the range."""
+    def figures(self, minutes: int | None, *, since: int, now: int, known: int) -> Arms:
+        """Give the arms chosen since a time; `minutes` names the range.
+
+        `known` is how many arms there are; the log knows only of those that came through it.
+        """
         due, kept = self._kept.get(minutes, (0.0, None))
         if kept is not None and monotonic() < due:
             return kept
         began = monotonic()
-        arms = self._count(since, now)
+        arms = self._count(since, now, known)
         took = monotonic() - began
         if len(self._kept) > 8:
             self._kept.clear()
@@ -81,24 +85,26 @@ class ChosenArms:
             self._kept[minutes] = (monotonic() + 20 * took, arms)
         return arms
 
-    def _count(self, since: int, now: int) -> Arms:
+    def _count(self, since: int, now: int, known: int) -> Arms:
         self._read_changes()
         first, is_cut = self._first_since(since)
         with self._connection:
             self._connection.execute("DELETE FROM chosen; DELETE FROM winners")
             self._connection.execute(_CHOSEN, (first,))
             self._connection.execute(_WINNERS, (WINNERS,))
-            return self._collect(first, since, now=now, is_cut=is_cut)
+            found = self._collect(first, since, now=now, known=known)
+        return replace(found, is_cut=is_cut)
 
-    def _collect(self, first: int, since: int, *, now: int, is_cut: bool) -> Arms:
+    def _collect(self, first: int, since: int, *, now: int, known: int) -> Arms:
         of, different = self._row("SELECT total(count), count(*) FROM chosen")
-        (known,) = self._row("SELECT count(*) FROM arms")
+        (put,) = self._row("SELECT count(*) FROM arms")
+        known = known or max(put, different)
         fresh, fresh_chosen, fresh_choices = self._row(_FRESH, since)
-        top = ceil(max(known, different) / 100)
+        top = ceil(known / 100)
         (top_count,) = self._row(_TOP, top)
         return Arms(
             of=int(of),
-            is_cut=is_cut,
+            is_cut=False,
             winners=self._winners(first, int(of), now),
             different=different,
             all=known,
@@ -110,14 +116,15 @@ class ChosenArms:
         )
 
     def _winners(self, first: int, of: int, now: int) -> list[ArmFigures]:
-        rows = self._connection.execute(_EARNED, {"first": first, "now": now}).fetchall()
+        rows = ask(self._connection, _EARNED, {"first": first, "now": now})
         return [
-            ArmFigures(id, count, count / of, mean_of(Sums(count, *rest))) for id, count, *rest in rows
+            ArmFigures(id, count, count / of, mean_of(Sums(count, *rest)))
+            for id, count, *rest in rows
         ]
 
     def _read_changes(self) -> None:
         """Bring the set of arms to the last change."""
-        while rows := self._connection.execute(_NEXT_CHANGE, (self._change,)).fetchall():
+        while rows := ask(self._connection, _NEXT_CHANGE, (self._change,)):
             self._change = rows[0][0]
             with self._connection:
                 self._connection.execute(_PUT, (self._change,))
@@ -131,15 +138,15 @@ class ChosenArms:
         low, high = 0, self._row("SELECT coalesce(max(seq), 0) + 1 FROM main.decisions")[0]
         while low < high:
             middle = (low + high) // 2
-            rows = self._connection.execute(_DECISION_AT, (middle,)).fetchall()
+            rows = ask(self._connection, _DECISION_AT, (middle,))
             if not rows or rows[0][1] >= since:
                 high = middle
             else:
                 low = rows[0][0] + 1
-        rows = self._connection.execute(_NTH_LAST, (MOST_DECISIONS - 1,)).fetchall()
+        rows = ask(self._connection, _NTH_LAST, (MOST_DECISIONS - 1,))
         earliest = rows[0][0] if rows else 0
         return max(low, earliest), earliest > low
 
     def _row(self, sql: str, *given: int) -> tuple[int, ...]:
-        row: tuple[int, ...] = self._connection.execute(sql, given).fetchall()[0]
+        row: tuple[int, ...] = ask(self._connection, sql, given)[0]
         return row

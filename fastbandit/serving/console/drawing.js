@@ -34,7 +34,14 @@ export function reward(value) {
 
 export function share(value) {
   const percent = 100 * value;
-  return `${percent >= 10 || percent === 0 ? percent.toFixed(0) : short(percent)} %`;
+  if (percent > 0 && percent < 0.1) return "< 0.1 %";
+  return `${percent.toFixed(percent === 0 || percent >= 10 ? 0 : 1)} %`;
+}
+
+export function plain(text) {
+  // Makes characters visible that are none themselves but turn or hide others.
+  return text.replace(/(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (one) =>
+    `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
 
 export function duration(seconds) {
@@ -66,8 +73,11 @@ function niceStep(span, wanted) {
 
 function ticks(low, high, wanted) {
   const step = niceStep(high - low, wanted);
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const found = [];
-  for (let n = Math.ceil(low / step - 1e-9); n * step <= high + step * 1e-9; n += 1) found.push(n * step);
+  for (let n = Math.ceil(low / step - 1e-9); n * step <= high + step * 1e-9; n += 1) {
+    found.push({ at: n * step, label: (n * step).toFixed(digits).replace(/^-(?=0(\.0*)?$)/, "").replace("-", "−") });
+  }
   return found;
 }
 
@@ -83,11 +93,11 @@ function scale(low, high, from, to) {
   return (value) => from + ((value - low) / size) * (to - from);
 }
 
-function axes(box, { low, high, starts, step, format }) {
+function axes(box, { low, high, starts, step }) {
   const y = scale(low, high, box.bottom, box.top);
-  const lines = ticks(low, high, Math.max(2, (box.bottom - box.top) / 42)).map((tick) => draw("g", {},
-    draw("line", { class: "grid", x1: box.left, x2: box.right, y1: y(tick), y2: y(tick) }),
-    draw("text", { x: box.left - 7, y: y(tick) + 4, "text-anchor": "end" }, format(tick))));
+  const lines = ticks(low, high, Math.max(2, (box.bottom - box.top) / 42)).map(({ at, label }) => draw("g", {},
+    draw("line", { class: "grid", x1: box.left, x2: box.right, y1: y(at), y2: y(at) }),
+    draw("text", { x: box.left - 7, y: y(at) + 4, "text-anchor": "end" }, label)));
   const x = scale(starts[0], starts.at(-1) + step, box.left, box.right);
   const every = Math.max(1, Math.ceil(starts.length / Math.max(2, Math.floor((box.right - box.left) / 92))));
   const span = starts.at(-1) + step - starts[0];
@@ -235,9 +245,9 @@ export function whiskers(label, rows, mark) {
     const [low, high] = extent(rows.map((row) => row.mean), mark === null ? [] : [mark]);
     const x = scale(low, high, box.left, box.right);
     const clamp = (value) => Math.min(box.right, Math.max(box.left, x(value)));
-    const grid = ticks(low, high, 4).flatMap((tick) => [
-      draw("line", { class: "grid", x1: x(tick), x2: x(tick), y1: 4, y2: box.bottom }),
-      draw("text", { x: x(tick), y: box.height - 4, "text-anchor": "middle" }, reward(tick)),
+    const grid = ticks(low, high, 4).flatMap(({ at, label }) => [
+      draw("line", { class: "grid", x1: x(at), x2: x(at), y1: 4, y2: box.bottom }),
+      draw("text", { x: x(at), y: box.height - 4, "text-anchor": "middle" }, label),
     ]);
     const drawn = rows.map(({ name, mean }, n) => {
       const y = 18 + 24 * n;

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+from msgspec.structs import replace
 
 from fastbandit.errors import LogError
 from fastbandit.events import REWARD_STATUSES
@@ -96,26 +97,12 @@ class Figures:
         shown = self._range(minutes, now)
         versions = self._tally.by_version(since=shown.since, now=now)
         statuses = self._tally.statuses(since=shown.since)
-        arms = self._chosen.figures(minutes, since=shown.since, now=now)
-        candidates, audits = self._models.candidates(), self._models.audits()
+        candidates, audit = self._models.candidates(), self._models.audit()
+        known = _known_arms(serving, candidates)
+        arms = self._chosen.figures(minutes, since=shown.since, now=now, known=known)
         learner = self._models.learner()
-        summary = self._summary(shown, versions, candidates, audits)
-        assert self._connection is not None
-        notes = Notes(self._connection, minutes=minutes, now=now)
-        no_decisions = notes.decisions(summary.decisions)
-        found = {
-            "reading": reading(self._tally.share_read),
-            "reward": no_decisions or notes.rewards(statuses),
-            "baseline": notes.baseline(summary.baseline is not None, candidates),
-            "traffic": no_decisions,
-            "arms": notes.arms(arms, no_decisions),
-            "rewards": notes.rewards(statuses),
-            "dropped": notes.dropped(statuses),
-            "models": notes.models(candidates, learner),
-            "audits": notes.audits(audits),
-            "learner": notes.learner(learner),
-        }
-        return Console(
+        summary = self._summary(shown, versions, candidates, audit)
+        console = Console(
             at=now // 1000,
             minutes=minutes,
             events=self._tally.last,
@@ -124,15 +111,34 @@ class Figures:
             series=self._series(shown, versions),
             versions=_by_version(versions),
             arms=arms,
-            rewards=Rewards(
-                _delays(self._tally.delays(since=shown.since)), _statuses(statuses)
-            ),
+            rewards=Rewards(_delays(self._tally.delays(since=shown.since)), _statuses(statuses)),
             candidates=candidates,
-            audits=audits,
+            audit=audit,
             learner=learner,
             serving=serving,
-            notes={name: note for name, note in found.items() if note is not None},
+            notes={},
         )
+        return replace(console, notes=self._notes(console, statuses))
+
+    def _notes(self, console: Console, statuses: dict[str, int]) -> dict[str, str]:
+        """Say why panels have nothing to show, by their names."""
+        assert self._connection is not None
+        notes = Notes(self._connection, minutes=console.minutes, now=1000 * console.at)
+        decisions = notes.decisions(console.summary.decisions)
+        rewards = notes.rewards(statuses)
+        found = {
+            "reading": reading(console.read),
+            "reward": decisions or rewards,
+            "baseline": notes.baseline(console.summary.baseline is not None),
+            "traffic": decisions,
+            "arms": notes.arms(console.arms, decisions),
+            "rewards": rewards,
+            "dropped": notes.dropped(statuses),
+            "models": notes.models(console.candidates, console.learner),
+            "audit": notes.audit(console.audit),
+            "learner": notes.learner(console.learner),
+        }
+        return {name: note for name, note in found.items() if note is not None}
 
     def _range(self, minutes: int | None, now: int) -> _Range:
         span = self._tally.span()
@@ -150,7 +156,7 @@ class Figures:
         shown: _Range,
         versions: dict[int, Sums],
         candidates: list[Candidate],
-        audits: list[Audit],
+        audit: Audit | None,
     ) -> Summary:
         whole = sum(versions.values(), _NONE)
         learned = sum((sums for version, sums in versions.items() if version > 0), _NONE)
@@ -163,7 +169,7 @@ class Figures:
             reward=mean_of(whole),
             baseline=mean_of(baseline),
             lift=lift_of(learned, baseline),
-            quality=audits[-1].quality if audits else None,
+            quality=None if audit is None else audit.quality,
             version=max(versions, default=None) if current is None else current,
         )
 
@@ -202,6 +208,12 @@ def _width_for(span: int) -> int:
             return width * SECOND
     days = -(-span // (_MOST_BUCKETS * 86400 * SECOND))
     return days * 86400 * SECOND
+
+
+def _known_arms(serving: dict[str, Any], candidates: list[Candidate]) -> int:
+    """Give how many arms there are: now, else in the current version, else 0 for not known."""
+    current = next((one.arms for one in candidates if one.is_current), None)
+    return int(serving.get("arms") or current or 0)
 
 
 def _by_version(versions: dict[int, Sums]) -> list[VersionMean]:

@@ -6,20 +6,18 @@ Whatever is missing or cannot be read is not shown; it never keeps the rest from
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from fastbandit.errors import SnapshotError
-from fastbandit.serving.console.answer import Audit, Candidate, Check, Curve, Learner
+from fastbandit.serving.console.answer import Audit, Candidate, Learner
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 _MOST_POINTS = 120
 _MOST_REFUSED = 20
-_MOST_AUDITS = 100
 
 
 @dataclass
@@ -41,13 +39,15 @@ class Models:
             self._candidates, self._seen = self._read_candidates(), seen
         return self._candidates
 
-    def audits(self) -> list[Audit]:
-        """Give the audits of live choices, oldest first."""
-        told = _read(self.data_dir / "audits.json")
-        found = told.get("audits") if isinstance(told, dict) else told
-        entries = found if isinstance(found, list) else [told]
-        audits = [_to_audit(entry) for entry in entries if isinstance(entry, dict)]
-        return [audit for audit in audits if audit is not None][-_MOST_AUDITS:]
+    def audit(self) -> Audit | None:
+        """Give the audit of the live choices of one version, None where there was none."""
+        told = _object(_read(self.data_dir / "audits.json"))
+        quality, lowest = _number(told.get("quality")), _number(told.get("lowest"))
+        if quality is None or lowest is None:
+            return None
+        return Audit(
+            _whole(told.get("version")) or 0, quality, lowest, _whole(told.get("count")) or 0
+        )
 
     def learner(self) -> Learner | None:
         """Tell what the learner does now, None where it has not said."""
@@ -56,91 +56,77 @@ class Models:
             return None
         return Learner(
             state=str(told.get("state", "unknown")),
-            detail=str(told.get("detail", "")),
-            at=_milliseconds(told.get("at")),
+            error=str(told.get("error", "")),
             fresh=_whole(told.get("fresh")),
             needed=_whole(told.get("needed")),
+            seconds=_number(told.get("seconds")),
         )
 
     def _read_candidates(self) -> list[Candidate]:
-        refused = {report.get("version"): report for report in self.store.refused()}
+        refused = {_whole(report.get("version")) or 0: report for report in self.store.refused()}
         current = None
         with suppress(SnapshotError):
             found = self.store.current()
             current = None if found is None else found.version
         published = [
             _to_candidate(
-                {"version": one.version, "cut": {"pairs": one.cut.pairs, "at": one.cut.at}},
-                one.notes,
-                is_current=one.version == current,
+                one.version, asdict(one.cut), one.notes, is_current=one.version == current
             )
             for one in self.store.list()
             if one.version not in refused
         ]
         reports = [
-            _to_candidate(report, report, refused=str(report.get("reason", "No reason was given.")))
-            for report in list(refused.values())[-_MOST_REFUSED:]
+            _to_candidate(version, report.get("cut"), report, refused=_reason(report))
+            for version, report in list(refused.items())[-_MOST_REFUSED:]
         ]
         return sorted(published + reports, key=lambda one: one.version, reverse=True)
 
 
 def _to_candidate(
-    told: dict[str, Any],
+    version: int,
+    cut: Any,
     notes: dict[str, Any],
     *,
     is_current: bool = False,
     refused: str | None = None,
 ) -> Candidate:
-    cut = told.get("cut")
-    cut = cut if isinstance(cut, dict) else {}
+    cut, checks = _object(cut), _object(notes.get("checks"))
+    loss, worse = _number(checks.get("loss")), _number(checks.get("worse"))
     return Candidate(
-        version=_whole(told.get("version")) or 0,
+        version=version,
         at=_milliseconds(cut.get("at")),
         pairs=_whole(cut.get("pairs")),
-        checks=[Check(name, value) for name, value in _numbers(notes.get("checks"))],
-        curves=[Curve(name, values) for name, values in _lists(notes)],
+        arms=_whole(notes.get("arms")),
+        quality=_number(checks.get("quality")),
+        recall=_number(checks.get("recall")),
+        held_out=_whole(checks.get("held_out")),
+        loss=loss,
+        parent_loss=None if loss is None or worse is None else loss - worse,
+        curve=_thinned(_points(notes.get("curve"))),
         is_current=is_current,
         refused=refused,
     )
 
 
-def _to_audit(told: dict[str, Any]) -> Audit | None:
-    quality = _number(told.get("quality", told.get("q")))
-    if quality is None:
-        return None
-    return Audit(
-        version=_whole(told.get("version")),
-        quality=quality,
-        low=_number(told.get("low")),
-        high=_number(told.get("high")),
-        count=_whole(told.get("count")) or 0,
-        at=_milliseconds(told.get("at")),
-    )
+def _points(told: Any) -> list[tuple[float, float]]:
+    """Read pairs of numbers; what is none is left out."""
+    pairs = [pair for pair in told if isinstance(pair, list)] if isinstance(told, list) else []
+    points = [tuple(map(_number, pair)) for pair in pairs if len(pair) == 2]
+    return [(x, y) for x, y in points if x is not None and y is not None]
 
 
-def _numbers(told: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """Give all numbers of nested objects, named by the way to them."""
-    if isinstance(told, dict):
-        for key, inner in told.items():
-            yield from _numbers(inner, f"{name} {key}".strip())
-    elif isinstance(told, list):
-        for inner in told:
-            if isinstance(inner, dict) and "name" in inner:
-                yield from _numbers(inner.get("value"), str(inner["name"]))
-    elif (number := _number(told)) is not None:
-        yield name, number
+def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Keep about as many points as a small chart can show, among them the last."""
+    step = -(-len(points) // _MOST_POINTS) or 1
+    return points[::-step][::-1]
 
 
-def _lists(told: Any, name: str = "") -> Iterator[tuple[str, list[float]]]:
-    """Give all lists of numbers of nested objects, thinned to what a small chart can show."""
-    if isinstance(told, dict):
-        for key, inner in told.items():
-            yield from _lists(inner, str(key))
-    elif isinstance(told, list) and len(told) > 1:
-        values = [number for number in map(_number, told) if number is not None]
-        if len(values) == len(told):
-            step = -(-len(values) // _MOST_POINTS)
-            yield name, values[::step]
+def _reason(report: dict[str, Any]) -> str:
+    return str(report.get("reason", "No reason was given."))
+
+
+def _object(told: Any) -> dict[str, Any]:
+    return told if isinstance(told, dict) else {}
 
 
 def _number(told: Any) -> float | None:

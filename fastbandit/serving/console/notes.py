@@ -8,6 +8,7 @@ import apsw
 
 from fastbandit.events import REWARD_STATUSES
 from fastbandit.serving.console.answer import Arms, Audit, Candidate, Learner
+from fastbandit.serving.console.tally import ask
 
 RULES = {
     "counted": "Came in time, for an arm that was chosen: it is learned from.",
@@ -33,7 +34,7 @@ class Notes:
     def __init__(self, connection: apsw.Connection, *, minutes: int | None, now: int) -> None:
         self._connection, self._now = connection, now
         self._range = "so far" if minutes is None else f"in the last {_span(minutes)}"
-        rows = connection.execute(_LAST_MADE).fetchall()
+        rows = ask(connection, _LAST_MADE)
         self._last_made = rows[0][0] if rows else None
 
     def decisions(self, count: int) -> str | None:
@@ -53,7 +54,9 @@ class Notes:
             return f"Rewards came {self._range}, but none counts: {dropped}"
         if self._last_made is None:
             return "No reward can come before the first decision is made."
-        came = "No reward has come yet" if self._range == "so far" else f"No reward came {self._range}"
+        came = (
+            "No reward has come yet" if self._range == "so far" else f"No reward came {self._range}"
+        )
         return f"{came}: {self._waiting()}"
 
     def dropped(self, statuses: dict[str, int]) -> str | None:
@@ -71,11 +74,11 @@ class Notes:
             return "The catalogue has no arms yet: PUT some to /v1/arms."
         return decisions
 
-    def baseline(self, has_baseline: bool, candidates: list[Candidate]) -> str | None:
+    def baseline(self, has_baseline: bool) -> str | None:
         """Say why there is nothing to compare with."""
         if has_baseline:
             return None
-        if not candidates and self._last_made is None:
+        if self._last_made is None:
             return "The baseline is what version 0 earns: it has not decided yet."
         return "The log holds no decision of version 0, so there is no baseline to compare with."
 
@@ -97,13 +100,13 @@ class Notes:
             )
         return "No update has been published yet: the learner waits for fresh pairs."
 
-    def audits(self, audits: list[Audit]) -> str | None:
+    def audit(self, audit: Audit | None) -> str | None:
         """Say why no audit is shown."""
-        if audits:
+        if audit is not None:
             return None
         return (
-            "No audit yet: the learner compares a sample of live choices with the best arm once "
-            "a version decides."
+            "No audit yet: once version 1 or a later one decides, the learner compares a sample "
+            "of its choices with the best arm."
         )
 
     def learner(self, learner: Learner | None) -> str | None:
@@ -113,7 +116,7 @@ class Notes:
         return "The learner has not reported: it is off (learn.enabled), or has just started."
 
     def _waiting(self) -> str:
-        rows = self._connection.execute(_WAITING, (self._now,)).fetchall()
+        rows = ask(self._connection, _WAITING, (self._now,))
         count, until, low, high = rows[0]
         if not count:
             return "the wait of all decisions is over, and each counts as its default."

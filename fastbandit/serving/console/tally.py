@@ -47,17 +47,29 @@ ON CONFLICT (kind, start, name) DO UPDATE SET
 
 
 def _width(at: str) -> str:
-    return f"CASE WHEN {at} >= :fine THEN {FINE} WHEN {at} >= :middle THEN {MIDDLE} ELSE {COARSE} END"
+    return (
+        f"CASE WHEN {at} >= :fine THEN {FINE} WHEN {at} >= :middle THEN {MIDDLE} ELSE {COARSE} END"
+    )
 
 
 def _start(at: str) -> str:
     return f"{at} - {at} % ({_width(at)})"
 
 
-_BIN = " ".join(
-    ["CASE", *(f"WHEN r.at - d.at < {bound * SECOND:.0f} THEN {n}" for n, bound in enumerate(DELAYS_S))]
-) + f" ELSE {len(DELAYS_S)} END"
-_MADE = f"""
+_BIN = (
+    " ".join(
+        [
+            "CASE",
+            *(
+                f"WHEN r.at - d.at < {bound * SECOND:.0f} THEN {n}"
+                for n, bound in enumerate(DELAYS_S)
+            ),
+        ]
+    )
+    + f" ELSE {len(DELAYS_S)} END"
+)
+_MADE = (
+    f"""
 INSERT INTO tally
 SELECT 'made', {_start("at")}, version, max({_width("at")}), count(*), sum(size), 0,
     sum(size * otherwise), sum(size * otherwise * otherwise), max(until - at)
@@ -66,12 +78,17 @@ FROM (
     FROM main.decisions WHERE seq > :after AND seq <= :last
 )
 WHERE true GROUP BY 2, 3
-""" + _ADD
-_CAME = f"""
+"""
+    + _ADD
+)
+_CAME = (
+    f"""
 INSERT INTO tally
 SELECT 'came', {_start("at")}, status, max({_width("at")}), count(*), 0, 0, 0, 0, 0
 FROM main.rewards WHERE seq > :after AND seq <= :last GROUP BY 2, 3
-""" + _ADD
+"""
+    + _ADD
+)
 _JOIN = f"""
 INSERT INTO joined
 SELECT made_start, made_width, version, came_start, came_width, bin, count(*), sum(earlier IS NULL),
@@ -91,15 +108,21 @@ FROM (
 )
 GROUP BY 1, 3, 4, 6
 """
-_REWARDED = """
+_REWARDED = (
+    """
 INSERT INTO tally
 SELECT 'made', start, version, max(width), 0, 0, sum(rewarded), sum(total), sum(squares), 0
 FROM joined WHERE true GROUP BY 2, 3
-""" + _ADD
-_DELAYED = """
+"""
+    + _ADD
+)
+_DELAYED = (
+    """
 INSERT INTO tally SELECT 'delay', came, bin, max(came_width), sum(count), 0, 0, 0, 0, 0
 FROM joined WHERE true GROUP BY 2, 3
-""" + _ADD
+"""
+    + _ADD
+)
 _IS_AGED = f"""
 (width < {MIDDLE} AND start < :fine - {FINE}) OR (width < {COARSE} AND start < :middle - {MIDDLE})
 """
@@ -113,7 +136,8 @@ DELETE FROM aged;
 _LAST = """
 SELECT max(coalesce((SELECT max(seq) FROM main.decisions), 0),
     coalesce((SELECT max(seq) FROM main.rewards), 0),
-    coalesce((SELECT max(seq) FROM main.changes), 0), coalesce((SELECT max(seq) FROM main.ticks), 0))
+    coalesce((SELECT max(seq) FROM main.changes), 0),
+    coalesce((SELECT max(seq) FROM main.ticks), 0))
 """
 _FIRST_AFTER = "SELECT at FROM main.decisions WHERE seq > ? ORDER BY seq LIMIT 1"
 _SPAN = "SELECT min(start), max(start) FROM tally WHERE kind = 'made'"
@@ -144,6 +168,11 @@ class Sums:
             self.squares + other.squares,
             self.open + other.open,
         )
+
+
+def ask(connection: apsw.Connection, sql: str, given: Any = ()) -> list[Any]:
+    """Give the rows that SQL finds."""
+    return connection.execute(sql, given).fetchall()
 
 
 class Tally:
@@ -183,7 +212,7 @@ class Tally:
                 self._connection.execute(sql)
 
     def _find_last(self) -> int:
-        return int(self._connection.execute(_LAST).fetchall()[0][0])
+        return int(ask(self._connection, _LAST)[0][0])
 
     # -- what was counted
 
@@ -196,12 +225,12 @@ class Tally:
         """Give the time from which on every bucket is whole: 0 where all was read."""
         if self._low == 0:
             return 0
-        rows = self._connection.execute(_FIRST_AFTER, (self._low,)).fetchall()
+        rows = ask(self._connection, _FIRST_AFTER, (self._low,))
         return int(rows[0][0]) + 1 if rows else 1 << 62
 
     def span(self) -> tuple[int, int] | None:
         """Give the first and the last time with a decision, None where there is none."""
-        ((first, last),) = self._connection.execute(_SPAN).fetchall()
+        ((first, last),) = ask(self._connection, _SPAN)
         return None if first is None else (int(first), int(last))
 
     def by_version(self, *, since: int, now: int) -> dict[int, Sums]:
@@ -229,7 +258,7 @@ class Tally:
     ) -> list[tuple[Any, Sums]]:
         sql = _SUMS.format(by=by, only=only)
         given = {"kind": kind, "since": since, "now": now}
-        return [(name, Sums(*rest)) for name, *rest in self._connection.execute(sql, given)]
+        return [(name, Sums(*rest)) for name, *rest in ask(self._connection, sql, given)]
 
 
 def _bounds(now: int) -> dict[str, int]:

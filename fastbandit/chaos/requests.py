@@ -1,0 +1,445 @@
+"""Generated requests, many of them wrong: each gets an answer that says what to do about it.
+
+They go to the ASGI application of a service in this process, without sockets: those that
+schemathesis makes from /openapi.json, and those of odd_requests.py. Garbage that is no HTTP
+goes to a service of its own over sockets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+import numpy as np
+
+from fastbandit.chaos.garbage import throw_garbage
+from fastbandit.chaos.odd_requests import Asked, OddRequests, Told
+from fastbandit.chaos.stage import Stage, running, set_stage
+from fastbandit.chaos.throughput import teach
+from fastbandit.errors import MissingExtraError
+from fastbandit.experiments.synthetic import Synthetic
+from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.serving import schemas
+from fastbandit.serving.app import App
+from fastbandit.serving.keys import KeyRing, create_key
+from fastbandit.serving.openapi import openapi
+from fastbandit.serving.schemas import Problem
+from fastbandit.serving.service import Service
+from fastbandit.serving.status import Status
+
+_ARMS, _FEATURES, _MOST_BYTES = 60, 3, 200_000
+_TOGETHER = 16
+_SHOWN = 20
+_NAMELESS = {"missing", "neither", "both", "either", "empty"}
+
+
+@dataclass
+class RequestsReport:
+    """What came back for requests, by their kind and by status, and what was wrong with it.
+
+    `server_errors` counts 5xx other than 503, `tracebacks` errors in the journal, `unfit`
+    answers that are not as described or do not say what to do. `failures` shows some.
+    """
+
+    seed: int = 0
+    requests: int = 0
+    by_kind: Counter[str] = field(default_factory=Counter)
+    by_status: Counter[int] = field(default_factory=Counter)
+    server_errors: int = 0
+    tracebacks: int = 0
+    unfit: int = 0
+    garbage: int = 0
+    events: int = 0
+    seconds: float = 0.0
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether every request got the answer that it should."""
+        return self.server_errors == self.tracebacks == self.unfit == 0 and not self.failures
+
+    def take(self, asked: Asked, told: Told, fault: str) -> None:
+        """Count an answer."""
+        self.requests += 1
+        self.by_kind[asked.kind] += 1
+        self.by_status[told.status] += 1
+        self.server_errors += told.status >= 500 and told.status != 503
+        self.unfit += bool(fault)
+        if fault:
+            self.tell(f"{fault}: {asked.method} {asked.path!r:.80} {asked.body[:300]!r}", told)
+
+    def tell(self, failure: str, told: Told | None = None) -> None:
+        """Keep a failure, unless there are many."""
+        if len(self.failures) < _SHOWN:
+            self.failures.append(failure + (f" → {told.status} {told.body[:400]!r}" if told else ""))
+
+
+def generated_requests(
+    count: int,
+    *,
+    described: int = 2_000,
+    garbage: int = 200,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> RequestsReport:
+    """Send `count` requests, so many of them made from the description; then garbage."""
+    report, began = RequestsReport(seed=seed), time.monotonic()
+    with tempfile.TemporaryDirectory() as home:
+        stage = _small_stage(Path(home))
+        with _journal(report), asyncio.Runner() as runner:
+            trial = _Trial(stage, report, seed=seed)
+            runner.run(trial.start())
+            _ask_as_described(trial, runner, described, seed=seed, progress=progress)
+            while report.requests < count:
+                runner.run(trial.ask_some(min(_TOGETHER, count - report.requests)))
+                progress(report.requests, count, "generated requests")
+            runner.run(trial.finish())
+        report.events = len(stage.events())
+        if garbage:
+            with running(stage, "--no-learner") as service:
+                for failure in throw_garbage(stage.port, garbage, seed=seed):
+                    report.tell(failure)
+                report.garbage = garbage
+                if not service.is_alive:
+                    report.tell("the service ended")
+            report.tracebacks += stage.journal.read_text(encoding="utf-8").count("Traceback")
+    report.seconds = round(time.monotonic() - began, 1)
+    return report
+
+
+def _small_stage(home: Path) -> Stage:
+    """Set up a service of few arms with columns, which has learned a little."""
+    world = Synthetic("h2", _FEATURES, _ARMS)
+    rows = [
+        f"a{row},{','.join(map(str, arm))},{row},{'odd' if row % 2 else 'even'},{row % 3 == 0}"
+        for row, arm in enumerate(world.arms.tolist())
+    ]
+    (home / "arms.csv").write_text("\n".join(["id,x,y,z,price,kind,is_new", *rows]), "utf-8")
+    settings = {
+        "arms.file": str(home / "arms.csv"),
+        "arms.columns": ["price", "kind", "is_new"],
+        "server.max_body_bytes": _MOST_BYTES,
+        "select.propensity_draws": 20,
+    }
+    stage = set_stage(home, world, settings)
+    teach(stage, rounds=64)
+    return stage
+
+
+class _Trial:
+    """A service in this process, asked with and without keys."""
+
+    def __init__(self, stage: Stage, report: RequestsReport, *, seed: int) -> None:
+        self.stage, self.report = stage, report
+        self.service = Service(stage.config)
+        path = stage.home / "keys.json"
+        self.key = create_key(path, name="trial", scopes=["reward"])[0].encode()
+        self.open = App(self.service, KeyRing(is_open=True))
+        self.closed = App(self.service, KeyRing.load(path))
+        self.rng = np.random.default_rng(seed)
+        self.odd = OddRequests(
+            features=_FEATURES, arms=_ARMS, most_bytes=_MOST_BYTES, rng=self.rng
+        )
+
+    async def start(self) -> None:
+        await self.service.start()
+
+    async def ask_some(self, count: int) -> None:
+        """Send a few requests at the same time."""
+        await asyncio.gather(*(self._ask_one() for _ in range(count)))
+
+    async def ask(self, asked: Asked) -> Told:
+        """Send one request, and judge the answer."""
+        told = await ask(self.open, asked)
+        self.report.take(asked, told, fault_of(asked, told))
+        return told
+
+    async def finish(self) -> None:
+        """See that the service still decides, and let go of it."""
+        arms = [
+            {"id": f"a{row}", "features": arm, "columns": _COLUMNS}
+            for row, arm in enumerate(self.stage.world.arms.tolist())
+        ]
+        asked = Asked("valid", "PUT", "/v1/arms", json.dumps({"arms": arms}).encode())
+        put = await self.ask(asked)
+        context = {"context": [0.1] * _FEATURES, "k": 3}
+        made = await self.ask(
+            Asked("valid", "POST", "/v1/select", json.dumps(context).encode())
+        )
+        if put.status != 200 or made.status != 200:
+            self.report.tell("the service does not decide any more", made)
+        await self.service.stop()
+
+    async def _ask_one(self) -> None:
+        asked = self.odd.draw()
+        if self.rng.random() < 0.05:
+            await self._ask_with_key(asked)
+            return
+        told = await self.ask(asked)
+        if told.status == 200 and asked.path == "/v1/select":
+            answer = json.loads(told.body)
+            for one in answer.get("decisions", [answer]):
+                self.odd.saw(one["decision"])
+
+    async def _ask_with_key(self, asked: Asked) -> None:
+        """Ask the service that wants keys, with one for rewards alone or without any."""
+        if self.rng.random() < 0.5:
+            given = (*asked.headers, (b"authorization", b"Bearer " + self.key))
+            asked = msgspec.structs.replace(asked) if False else _with_headers(asked, given)
+        told = await ask(self.closed, asked)
+        self.report.take(asked, told, fault_of(asked, told))
+
+
+_COLUMNS = {"price": 1.0, "kind": "odd", "is_new": False}
+
+
+def _with_headers(asked: Asked, headers: Any) -> Asked:
+    from dataclasses import replace
+
+    return replace(asked, headers=headers)
+
+
+async def ask(app: Callable[..., Awaitable[None]], asked: Asked) -> Told:
+    """Send a request to an ASGI application in this process."""
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": asked.method,
+        "scheme": "http",
+        "path": asked.path,
+        "raw_path": asked.path.encode("utf-8", "surrogatepass"),
+        "query_string": asked.query,
+        "root_path": "",
+        "headers": list(asked.headers),
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 2),
+    }
+    messages, sent = _messages(asked), []
+
+    async def receive() -> dict[str, Any]:
+        return next(messages, {"type": "http.disconnect"})
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return Told(sent[0]["status"], headers, body)
+
+
+def _messages(asked: Asked) -> Iterator[dict[str, Any]]:
+    """Give a body in its pieces; without the last where it is cut off."""
+    size = -(-len(asked.body) // asked.pieces) or 1
+    parts = [asked.body[at : at + size] for at in range(0, len(asked.body), size)] or [b""]
+    for place, part in enumerate(parts):
+        is_last = place == len(parts) - 1
+        if is_last and asked.is_cut_off:
+            return
+        yield {"type": "http.request", "body": part, "more_body": not is_last}
+
+
+# -- what an answer must be
+
+
+def fault_of(asked: Asked, told: Told) -> str:
+    """Say what is wrong with an answer; nothing where all is well."""
+    if told.status >= 500 and told.status != 503:
+        return "a server error"
+    if told.headers.get("content-length") != str(len(told.body)):
+        return "another length than told"
+    operation = openapi()["paths"].get(asked.path, {}).get(asked.method.lower())
+    if operation is None:
+        return "" if asked.path == "/openapi.json" and told.status == 200 else _fault_of_problem(told)
+    described = operation["responses"].get(str(told.status))
+    if described is None:
+        return "a status that is not described"
+    kind = told.headers.get("content-type", "").partition(";")[0]
+    if kind not in described["content"]:
+        return "a content type that is not described"
+    if kind == "application/problem+json":
+        return _fault_of_problem(told)
+    return _fault_of_shape(told, described["content"][kind]["schema"])
+
+
+def _fault_of_problem(told: Told) -> str:
+    """Say what a refusal fails to say: the field, the value where there is one, and the fix."""
+    if told.headers.get("content-type") != "application/problem+json":
+        return "a refusal that is no problem+json"
+    problem = msgspec.json.decode(told.body, type=Problem)
+    if problem.status != told.status or not (problem.detail and problem.fix and problem.type):
+        return "a refusal without detail or fix"
+    if told.status == 503:
+        return "" if told.headers.get("retry-after") else "a 503 without Retry-After"
+    if not problem.field:
+        return "a refusal that names no field"
+    is_nameless = bool(_NAMELESS & set(problem.detail.replace("`", " ").replace(":", " ").split()))
+    if problem.value is None and told.status in (400, 409, 422) and not is_nameless:
+        return "a refusal that does not show the value"
+    return ""
+
+
+_SHAPES: dict[str, type[msgspec.Struct]] = {
+    name: getattr(schemas, name)
+    for name in (
+        "SelectAnswer",
+        "SelectAnswers",
+        "RewardAnswer",
+        "RewardAnswers",
+        "PutArmsAnswer",
+        "DeleteArmsAnswer",
+        "Readiness",
+    )
+} | {"Status": Status}
+
+
+def _fault_of_shape(told: Told, schema: dict[str, Any]) -> str:
+    """Say where an answer does not have any of the shapes that are described."""
+    names = [one["$ref"].rsplit("/", 1)[1] for one in schema.get("anyOf", [schema]) if "$ref" in one]
+    said = ""
+    for name in names:
+        try:
+            msgspec.json.decode(told.body, type=_SHAPES[name])
+            return ""
+        except msgspec.MsgspecError as error:
+            said = f"another shape than {name}: {error}"
+    return said
+
+
+# -- requests made from the description
+
+
+def _ask_as_described(
+    trial: _Trial, runner: asyncio.Runner, count: int, *, seed: int, progress: Progress
+) -> None:
+    """Send requests that schemathesis makes, fitting and not, and let it check the answers."""
+    if count == 0:
+        return
+    try:
+        import schemathesis
+        from hypothesis import HealthCheck, Phase, given, settings
+        from hypothesis import seed as seeded
+        from requests import Request
+    except ImportError as error:
+        raise MissingExtraError(
+            "Requests made from the description need schemathesis, which is not installed. Run: "
+            "pip install 'fastbandit[dev]'"
+        ) from error
+    description = json.loads(runner.run(ask(trial.open, Asked("", "GET", "/openapi.json"))).body)
+    schema = schemathesis.openapi.from_dict(description)
+    operations = [found.ok() for found in schema.get_all_operations()]
+    posting = [one for one in operations if one.method.lower() != "get"]
+    each = max(1, count // (2 * len(posting)))
+    checks = _checks_of(schemathesis)
+    plain = Request("GET", "http://127.0.0.1/").prepare()
+
+    def send(case: Any) -> None:
+        is_empty = case.media_type is None
+        body = b"" if is_empty else json.dumps(case.body).encode("utf-8", "surrogatepass")
+        asked = Asked("from the description", case.method, case.path, body)
+        told = runner.run(trial.ask(asked))
+        headers = {name: [value] for name, value in told.headers.items()}
+        answer = schemathesis.Response(told.status, headers, told.body, plain, 0.0, False)
+        try:
+            case.validate_response(answer, checks=checks)
+        except Exception as error:
+            trial.report.unfit += 1
+            trial.report.tell(f"schemathesis: {str(error)[:300]}: {body[:300]!r}", told)
+        progress(trial.report.requests, count, "requests as described")
+
+    for operation in operations:
+        for mode in schemathesis.GenerationMode:
+            if operation not in posting and mode.name == "NEGATIVE":
+                continue
+            drawn = given(case=operation.as_strategy(generation_mode=mode))
+            calm = settings(
+                max_examples=each,
+                database=None,
+                phases=[Phase.generate],
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
+            )
+            seeded(seed)(calm(drawn(send)))()
+
+
+def _checks_of(schemathesis: Any) -> list[Any]:
+    names = (
+        "not_a_server_error",
+        "status_code_conformance",
+        "content_type_conformance",
+        "response_schema_conformance",
+    )
+    return schemathesis.checks.CHECKS.get_by_names(names)
+
+
+# -- the journal
+
+
+@contextmanager
+def _journal(report: RequestsReport) -> Iterator[None]:
+    """Count what is logged as an error."""
+
+    class Counting(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            report.tracebacks += 1
+            report.tell(f"journal: {self.format(record)}")
+
+    handler, logger = Counting(logging.ERROR), logging.getLogger()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+# -- the command
+
+
+@click.command("requests")
+@click.option("--requests", "count", type=click.IntRange(min=1), default=50_000, show_default=True)
+@click.option("--described", type=click.IntRange(min=0), default=2_000, show_default=True,
+              help="How many of them schemathesis makes from /openapi.json.")
+@click.option("--garbage", type=click.IntRange(min=0), default=500, show_default=True,
+              help="Connections that send what is no HTTP.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def requests_command(count: int, described: int, garbage: int, seed: int, as_json: bool) -> None:
+    """Send generated requests, most of them wrong, and judge every answer.
+
+    Ends with 1 if any was a server error, left a traceback, or did not say what to do.
+    """
+    with progress_bar("Requests") as progress:
+        report = generated_requests(
+            count, described=described, garbage=garbage, seed=seed, progress=progress
+        )
+    if as_json:
+        click.echo(json.dumps(asdict(report), indent=1))
+    else:
+        _show(report)
+    if not report.is_sound:
+        raise click.exceptions.Exit(1)
+
+
+def _show(report: RequestsReport) -> None:
+    kinds = ", ".join(f"{name} {count:,}" for name, count in report.by_kind.most_common())
+    statuses = ", ".join(f"{status}: {n:,}" for status, n in sorted(report.by_status.items()))
+    click.echo(f"{report.requests:,} requests ({kinds}) in {report.seconds:.0f} s")
+    click.echo(f"answers by status: {statuses}")
+    click.echo(
+        f"{report.server_errors} server errors, {report.tracebacks} tracebacks, "
+        f"{report.unfit} answers that do not fit; {report.garbage} connections of garbage"
+    )
+    for failure in report.failures:
+        click.echo(failure)

@@ -1,0 +1,103 @@
+"""Figures from a process of their own: reading a long log takes no time from deciding.
+
+The child reads questions as lines of JSON and answers each with one line; it ends when the
+service does, because its input ends then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fastbandit.errors import FastbanditError, LogError
+from fastbandit.serving.console.figures import Figures
+
+_LONGEST_LINE = 64 * 2**20
+_SECONDS = 20.0
+
+
+class Question(msgspec.Struct):
+    """The range to show in minutes (None: all), and what the service says of itself."""
+
+    minutes: int | None
+    serving: dict[str, Any]
+
+
+class FiguresProcess:
+    """Asks a child process for figures, one question at a time; starts it when first asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._child: asyncio.subprocess.Process | None = None
+        self._asking = asyncio.Lock()
+
+    async def ask(self, minutes: int | None, serving: dict[str, Any]) -> bytes:
+        """Give figures as JSON, or raise why there are none."""
+        question = msgspec.json.encode(Question(minutes, serving)) + b"\n"
+        async with self._asking:
+            if self._child is None or self._child.returncode is not None:
+                self._child = await self._start()
+            try:
+                line = await asyncio.wait_for(self._answer(self._child, question), _SECONDS)
+            except (TimeoutError, OSError, ValueError):
+                line = b""
+            if not line.startswith(b"+"):
+                await self._end(self._child)
+                self._child = None
+        if line.startswith(b"+"):
+            return line[1:]
+        said = line[1:].decode().strip() or "the process that reads the log gave no answer"
+        raise LogError(f"The console needs a log that can be read: {said}. Try again.")
+
+    async def stop(self) -> None:
+        """End the child."""
+        if self._child is not None:
+            await self._end(self._child)
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            __name__,
+            str(self._folder),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=_LONGEST_LINE,
+        )
+
+    @staticmethod
+    async def _answer(child: asyncio.subprocess.Process, question: bytes) -> bytes:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(question)
+        await child.stdin.drain()
+        return await child.stdout.readline()
+
+    @staticmethod
+    async def _end(child: asyncio.subprocess.Process) -> None:
+        if child.returncode is None:
+            child.kill()
+        await child.wait()
+
+
+def main() -> None:
+    """Answer questions about the data folder in the first argument until they end."""
+    folder = Path(sys.argv[1])
+    figures = Figures(folder / "events.db", folder / "snapshots", folder)
+    for line in sys.stdin.buffer:
+        question = msgspec.json.decode(line, type=Question)
+        try:
+            told = figures.figures(question.minutes, serving=question.serving)
+            answer = b"+" + msgspec.json.encode(told)
+        except FastbanditError as error:
+            answer = b"-" + " ".join(str(error).split()).encode()
+        sys.stdout.buffer.write(answer + b"\n")
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,272 @@
+"""A copy of all that a service knows, made while it runs, that vouches for each of its files.
+
+The snapshots are copied before the log: so no snapshot knows of an event that the log lacks.
+A backup and a restored data folder are written beside their place and then renamed: they are
+there whole, or not at all.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import apsw
+
+from fastbandit.errors import DataError, FastbanditError
+from fastbandit.progress import Progress, silent
+from fastbandit.storage.log_reader import LOG_FILE, check_integrity, one_moment_of
+from fastbandit.storage.sealed import (
+    MANIFEST,
+    rename,
+    seal,
+    sync_folder,
+    write_file,
+    write_json,
+    write_manifest,
+)
+from fastbandit.storage.snapshot_store import SnapshotStore
+
+FORMAT = 1
+KIND = "backup"
+KEYS_FILE = "keys.json"
+SNAPSHOTS = "snapshots"
+_TABLES = ("decisions", "rewards", "changes", "ticks")
+_PAGES = 2_000
+_PIECE = 1 << 20
+_TRIES = 3
+
+
+@dataclass(frozen=True)
+class Backup:
+    """What a backup holds: how many events of each kind, which version, and its size."""
+
+    folder: Path
+    counts: dict[str, int]
+    version: int | None
+    files: int
+    bytes: int
+
+
+def back_up(data_dir: Path, target: Path, *, progress: Progress = silent) -> Backup:
+    """Copy the log, the current snapshot, its parent and the keys into a new folder."""
+    if target.exists():
+        raise DataError(
+            f"A backup needs a folder of its own: {target} is there already. Name another, for "
+            f"example with the date."
+        )
+    with _drafting(target) as draft:
+        progress(0, 100, "Copying snapshots")
+        version = _copy_snapshots(data_dir / SNAPSHOTS, draft / SNAPSHOTS)
+        if (data_dir / KEYS_FILE).exists():
+            _copy(data_dir / KEYS_FILE, draft / KEYS_FILE)
+        counts = _copy_log(data_dir / LOG_FILE, draft / LOG_FILE, progress)
+        progress(90, 100, "Checking")
+        check_integrity(draft / LOG_FILE)
+        files = {_name(path, draft): _entry(path) for path in _files_in(draft)}
+        told = {"at": datetime.now(UTC).isoformat(), "version": version, "counts": counts}
+        write_manifest(draft / MANIFEST, {**told, "files": files}, kind=KIND, format=FORMAT)
+        _sync_folders(draft)
+        rename(draft, target)
+    return _to_backup(target, {**told, "files": files})
+
+
+def restore(backup: Path, data_dir: Path, *, progress: Progress = silent) -> Backup:
+    """Make a data folder of a backup, after all of it was checked; else leave none."""
+    manifest = read_backup(backup)
+    if data_dir.exists() and (not data_dir.is_dir() or any(data_dir.iterdir())):
+        raise DataError(
+            f"A restore needs a folder that is empty, or not there yet: {data_dir} is neither. "
+            f"Name another, or move that one away."
+        )
+    names = list(manifest["files"])
+    with _drafting(data_dir) as draft:
+        for done, name in enumerate(names):
+            progress(done, len(names) + 1, "Copying")
+            _copy_checked(backup / name, draft / name, manifest["files"][name])
+        progress(len(names), len(names) + 1, "Checking")
+        check_integrity(draft / LOG_FILE)
+        _check_counts(draft / LOG_FILE, manifest["counts"])
+        if manifest["version"] is not None:
+            SnapshotStore(draft / SNAPSHOTS).get(manifest["version"])
+        _sync_folders(draft)
+        rename(draft, data_dir)
+    return _to_backup(data_dir, manifest)
+
+
+def read_backup(folder: Path) -> dict[str, Any]:
+    """Give the manifest of a backup, or say why it cannot be trusted."""
+    path = folder / MANIFEST
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        is_sealed = manifest.pop("sha256") == seal(manifest)
+        kind, format = manifest["kind"], manifest["format"]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"A backup needs a {MANIFEST} that can be read: {path} cannot "
+            f"({type(error).__name__}: {error}). Name a folder that `fastbandit backup` wrote."
+        ) from error
+    if (kind, format) != (KIND, FORMAT):
+        raise DataError(
+            f"This version reads a backup of format {FORMAT}: {path} is a {kind} of format "
+            f"{format}. Name another folder, or install a newer fastbandit."
+        )
+    if not is_sealed or not all(_is_inside(name) for name in manifest["files"]):
+        raise DataError(
+            f"A backup needs to be as it was written: {path} was changed since. Use another backup."
+        )
+    return manifest
+
+
+# -- parts
+
+
+def _copy_log(log: Path, copy: Path, progress: Progress) -> dict[str, int]:
+    """Copy one moment of a log; give how many events of each kind it holds."""
+    with one_moment_of(log) as source, closing(apsw.Connection(str(copy))) as target:
+        try:
+            with target.backup("main", source, "main") as backup:
+                while not backup.done:
+                    backup.step(_PAGES)
+                    done = backup.page_count - backup.remaining
+                    progress(90 * done // max(backup.page_count, 1), 100, "Copying the log")
+            target.execute("PRAGMA journal_mode = DELETE").fetchall()  # no files beside it
+        except apsw.FullError as error:
+            raise OSError(errno.ENOSPC, str(error)) from error
+    with copy.open("rb") as file:
+        os.fsync(file.fileno())
+    return _counts_in(copy)
+
+
+def _counts_in(log: Path) -> dict[str, int]:
+    with one_moment_of(log) as connection:
+        return {table: _count(connection, table) for table in _TABLES}
+
+
+def _count(connection: apsw.Connection, table: str) -> int:
+    rows: list[Any] = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
+    return int(rows[0][0])
+
+
+def _check_counts(log: Path, wanted: dict[str, int]) -> None:
+    found = _counts_in(log)
+    if found != wanted:
+        raise DataError(
+            f"A restored log needs to hold what was backed up, {wanted}: it holds {found}. Use "
+            f"another backup."
+        )
+
+
+def _copy_snapshots(source: Path, target: Path) -> int | None:
+    """Copy the current version, its parent and the reports of refused ones."""
+    store = SnapshotStore(source)
+    for _ in range(_TRIES):
+        current = store.current()
+        if current is None:
+            return None
+        kept = {current.version, current.parent} & set(store.versions())
+        try:
+            for name in [f"{version:06d}" for version in kept]:
+                _copy_folder(source / name, target / name)
+        except FileNotFoundError:  # newer ones came meanwhile, and this one went
+            shutil.rmtree(target, ignore_errors=True)
+            continue
+        for report in (source / "refused").glob("[0-9]*.json"):
+            _copy(report, target / "refused" / report.name)
+        write_json(target / store.pointer.name, {"version": current.version})
+        return current.version
+    raise DataError(
+        f"A backup needs snapshots that stay while they are copied: those in {source} went "
+        f"{_TRIES} times. Keep more of them (learn.keep), or try again."
+    )
+
+
+# -- files
+
+
+def _copy_folder(source: Path, target: Path) -> None:
+    for path in _files_in(source):
+        _copy(path, target / path.relative_to(source))
+
+
+def _copy(source: Path, target: Path) -> tuple[int, str]:
+    """Copy and sync a file, with who may read it; give its size and SHA-256."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with source.open("rb") as file:
+        written = write_file(target, iter(lambda: file.read(_PIECE), b""))
+    shutil.copymode(source, target)
+    return written
+
+
+def _copy_checked(source: Path, target: Path, entry: dict[str, Any]) -> None:
+    """Copy a file of a backup, if it is still the one that was written."""
+    try:
+        size, digest = _copy(source, target)
+    except FileNotFoundError as error:
+        raise DataError(
+            f"A backup needs all of its files: {source} is not there. Use another backup."
+        ) from error
+    if (size, digest) != (entry["bytes"], entry["sha256"]):
+        raise DataError(
+            f"A backup needs its files as they were written: {source} should have "
+            f"{entry['bytes']} bytes with SHA-256 {entry['sha256'][:12]}…, and has {size} bytes "
+            f"with {digest[:12]}…. Use another backup."
+        )
+
+
+def _entry(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": digest}
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _name(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).as_posix()
+
+
+def _is_inside(name: str) -> bool:
+    """Tell whether the name of a file stays within its folder."""
+    return not PurePosixPath(name).is_absolute() and ".." not in PurePosixPath(name).parts
+
+
+def _sync_folders(folder: Path) -> None:
+    for path in [folder, *(path for path in folder.rglob("*") if path.is_dir())]:
+        sync_folder(path)
+
+
+@contextmanager
+def _drafting(target: Path) -> Iterator[Path]:
+    """Give a folder beside a place, to be renamed to it; it goes away unless it is."""
+    target = target.absolute()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", suffix=".part", dir=target.parent))
+        try:
+            yield draft
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    except OSError as error:
+        if isinstance(error, FastbanditError):
+            raise
+        raise DataError(
+            f"A copy needs a place that can be written to: {target} cannot "
+            f"({type(error).__name__}: {error}). Make room there, or name another folder."
+        ) from error
+
+
+def _to_backup(folder: Path, told: dict[str, Any]) -> Backup:
+    sizes = [int(entry["bytes"]) for entry in told["files"].values()]
+    return Backup(folder, told["counts"], told["version"], len(sizes), sum(sizes))

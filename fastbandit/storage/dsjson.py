@@ -1,0 +1,96 @@
+"""Decisions as lines that the DSJSON reader of Vowpal Wabbit takes.
+
+The context is the namespace `context`. Each action is an arm: its id in the namespace `arm`,
+and its numbers in `features` where the log holds them. The first arm that was chosen is the
+first action, and has the label: a cost of minus the reward, and how likely it was. Arms that
+were listed as eligible are the other actions; each is told an even part of the rest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+from msgspec import Raw, Struct, json
+
+from fastbandit.events import ArmId
+from fastbandit.storage.joined_rows import Row
+
+NO_REWARD = "no reward yet"
+NO_PROPENSITY = "no propensity"
+_CHANGES = "SELECT seq, put FROM changes WHERE seq > ? AND seq <= ? ORDER BY seq"
+
+
+class _Put(Struct, array_like=True):
+    """An arm as a change holds it, less what is not needed."""
+
+    id: ArmId
+    features: Raw
+
+
+class DsjsonLines:
+    """Turns rows into lines, in their order; remembers the features of each arm it met."""
+
+    def __init__(self, log: apsw.Connection) -> None:
+        self._log, self._known = log, 0
+        self._features: dict[ArmId, Raw] = {}
+
+    def of(self, rows: Sequence[Row]) -> tuple[list[bytes], Counter[str]]:
+        """Give the lines of rows, and how many had none: a label needs all of its parts."""
+        reasons = [_why_not(row) for row in rows]
+        lines = [self._line(row) for row, why in zip(rows, reasons, strict=True) if not why]
+        return lines, Counter(filter(None, reasons))
+
+    def _line(self, row: Row) -> bytes:
+        self._learn_arms(row.catalogue)
+        arms, probability = _actions(row), _probability(row) or 0.0
+        others = len(arms) - 1
+        rest = (1.0 - probability) / others if others else 0.0
+        told = {
+            "_label_cost": -(row.reward or 0.0),
+            "_label_probability": probability,
+            "_label_Action": 1,
+            "_labelIndex": 0,
+            "Timestamp": row.at,
+            "Version": "1",
+            "EventId": row.decision,
+            "a": list(range(1, len(arms) + 1)),
+            "c": {"context": row.context, "_multi": [self._action(arm) for arm in arms]},
+            "p": [probability, *[rest] * others],
+            "VWState": {"m": str(row.version)},
+        }
+        return json.encode(told)
+
+    def _action(self, arm: ArmId) -> dict[str, Any]:
+        action: dict[str, Any] = {"_tag": str(arm), "arm": {"id": str(arm)}}
+        features = self._features.get(arm)
+        return action if features is None else {**action, "features": features}
+
+    def _learn_arms(self, catalogue: int) -> None:
+        """Take in the changes that a decision knew of; an arm that went keeps its features."""
+        if catalogue <= self._known:
+            return
+        for _, put in self._log.execute(_CHANGES, (self._known, catalogue)):
+            for arm in json.decode(put, type=list[_Put]):
+                self._features[arm.id] = arm.features.copy()
+        self._known = catalogue
+
+
+def _actions(row: Row) -> list[ArmId]:
+    listed = row.eligible if isinstance(row.eligible, list) else []
+    return [*row.arms, *(arm for arm in listed if arm not in row.arms)]
+
+
+def _probability(row: Row) -> float | None:
+    """Give how likely the first arm was, where that is known."""
+    if row.propensities:
+        return row.propensities[0]
+    return None if row.explored or row.floor else 1.0
+
+
+def _why_not(row: Row) -> str:
+    if row.reward is None:
+        return NO_REWARD
+    return NO_PROPENSITY if _probability(row) is None else ""

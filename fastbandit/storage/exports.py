@@ -1,0 +1,182 @@
+"""Decisions with what came of them as files that other tools read, one row for each decision."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import apsw
+from msgspec import json
+
+from fastbandit.errors import DataError, FastbanditError, MissingExtraError, SettingError
+from fastbandit.progress import Progress, silent
+from fastbandit.storage.dsjson import DsjsonLines
+from fastbandit.storage.joined_rows import (
+    Bounds,
+    Row,
+    count_decisions,
+    has_text_ids,
+    joined_rows,
+)
+from fastbandit.storage.log_reader import LOG_FILE, one_moment_of
+from fastbandit.storage.log_schema import check_version
+from fastbandit.storage.sealed import rename
+
+FORMATS = ("parquet", "dsjson", "jsonl")
+ALL = Bounds()
+_ROWS_A_GROUP = 50_000
+Write: TypeAlias = Callable[[Sequence[Row]], Counter[str]]
+"""Writes rows; tells how many it left out, by reason."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The file that was written, its rows, and how many were left out for which reason."""
+
+    file: Path
+    rows: int
+    left_out: dict[str, int]
+
+
+def export(
+    data_dir: Path, out: Path, format: str, *, bounds: Bounds = ALL, progress: Progress = silent
+) -> Exported:
+    """Write the decisions of a log that lie within bounds, as they are at one moment."""
+    if format not in FORMATS:
+        raise SettingError(
+            f"An export needs one of the formats {', '.join(FORMATS)}: got {format!r}. Name one "
+            f"of them."
+        )
+    rows, left_out = 0, Counter[str]()
+    with one_moment_of(data_dir / LOG_FILE) as log:
+        check_version(log, data_dir / LOG_FILE, is_reader=True)
+        steps = count_decisions(log, bounds)
+        with _written_beside(out) as beside, _opened(format, beside, log, bounds) as write:
+            for batch in joined_rows(log, bounds):
+                left_out += write(batch)
+                rows += len(batch)
+                progress(rows, steps, "Writing")
+    return Exported(out, rows - left_out.total(), dict(left_out))
+
+
+@contextmanager
+def _written_beside(out: Path) -> Iterator[Path]:
+    """Give a file beside a place, which takes it once it is whole and synced."""
+    beside = out.with_name(f"{out.name}.part")
+    try:
+        yield beside
+        with beside.open("rb") as file:
+            os.fsync(file.fileno())
+        rename(beside, out)
+    except OSError as error:
+        if isinstance(error, FastbanditError):
+            raise
+        raise DataError(
+            f"An export needs a file that can be written: {out} cannot ({error}). Make room "
+            f"there, or name another."
+        ) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+# -- formats
+
+
+def _opened(
+    format: str, path: Path, log: apsw.Connection, bounds: Bounds
+) -> AbstractContextManager[Write]:
+    if format == "parquet":
+        return _parquet(path, has_text_ids=has_text_ids(log, bounds))
+    if format == "jsonl":
+        return _lines(path, lambda rows: (map(json.encode, rows), Counter()))
+    return _lines(path, DsjsonLines(log).of)
+
+
+@contextmanager
+def _lines(
+    path: Path, of: Callable[[Sequence[Row]], tuple[Iterable[bytes], Counter[str]]]
+) -> Iterator[Write]:
+    with path.open("wb") as file:
+
+        def write(rows: Sequence[Row]) -> Counter[str]:
+            lines, left_out = of(rows)
+            file.writelines(line + b"\n" for line in lines)
+            return left_out
+
+        yield write
+
+
+@contextmanager
+def _parquet(path: Path, *, has_text_ids: bool) -> Iterator[Write]:
+    try:
+        import pyarrow
+        from pyarrow.parquet import ParquetWriter
+    except ImportError as error:
+        raise MissingExtraError(
+            "Parquet files need pyarrow: it is not installed. Run pip install "
+            "'fastbandit[experiments]', or export as jsonl."
+        ) from error
+    schema = _schema(pyarrow, has_text_ids=has_text_ids)
+    waiting: list[Row] = []
+    with ParquetWriter(path, schema) as writer:
+
+        def flush() -> None:
+            columns = [
+                pyarrow.array([_cell(row, field.name, has_text_ids) for row in waiting], field.type)
+                for field in schema
+            ]
+            writer.write_batch(pyarrow.record_batch(columns, schema=schema))
+            waiting.clear()
+
+        def write(rows: Sequence[Row]) -> Counter[str]:
+            waiting.extend(rows)
+            if len(waiting) >= _ROWS_A_GROUP:
+                flush()
+            return Counter()
+
+        yield write
+        if waiting:
+            flush()
+
+
+def _schema(arrow: Any, *, has_text_ids: bool) -> Any:
+    number, whole, truth, text = arrow.float64(), arrow.int64(), arrow.bool_(), arrow.string()
+    numbers, time = arrow.list_(number), arrow.timestamp("us", tz="UTC")
+    return arrow.schema(
+        [
+            ("seq", whole),
+            ("at", time),
+            ("decision", text),
+            ("context", numbers),
+            ("arms", arrow.list_(text if has_text_ids else whole)),
+            ("scores", numbers),
+            ("reward", number),
+            ("rewards", numbers),
+            ("propensities", numbers),
+            ("version", whole),
+            ("catalogue", whole),
+            ("seed", whole),
+            ("explored", truth),
+            ("floor", number),
+            ("degraded", truth),
+            ("until", time),
+            ("otherwise", number),
+            ("sums", truth),
+            ("eligible", text),
+        ]
+    )
+
+
+def _cell(row: Row, name: str, has_text_ids: bool) -> Any:
+    """Give a value as the column of its name holds it: ids of one kind, predicates as JSON."""
+    value = getattr(row, name)
+    if name == "arms" and has_text_ids:
+        return [str(arm) for arm in value]
+    if name == "eligible" and value is not None:
+        return json.encode(value).decode()
+    return value

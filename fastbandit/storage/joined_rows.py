@@ -1,0 +1,143 @@
+"""Decisions joined with what came of them, read from one moment of a log in SQL.
+
+A reward is told as it is learned: the first that counted, or where rewards add up their sum
+once the time for them is over; where none came by then, the one that the decision says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import apsw
+from msgspec import Struct, json
+
+from fastbandit.events import ArmId
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_BATCH = 5_000
+_NEVER = 2**63 - 1
+_RANGE = "seq >= ?1 AND seq < ?2 AND at >= ?3 AND at < ?4"
+_DECISIONS = f"""
+SELECT seq, at, id, context, arms, scores, propensities, version, catalogue, seed, explored,
+    floor, degraded, until, otherwise, sums, eligible
+FROM decisions WHERE {_RANGE} AND seq > ?5 ORDER BY seq LIMIT {_BATCH}
+"""
+_COUNT = f"SELECT count(*) FROM decisions WHERE {_RANGE}"
+_TEXT_IDS = f"""
+SELECT 1 FROM decisions, json_each(decisions.arms) arm
+WHERE {_RANGE} AND arm.type = 'text' LIMIT 1
+"""
+_REWARDS = """
+SELECT r.decision, r.arm, r.value FROM decisions d JOIN rewards r ON r.decision = d.id
+WHERE d.seq BETWEEN ? AND ? AND r.status = 'counted' ORDER BY r.seq
+"""
+_LAST_AT = " UNION ALL ".join(
+    f"SELECT max(at) FROM {table} WHERE seq = (SELECT max(seq) FROM {table})"
+    for table in ("decisions", "rewards", "changes", "ticks")
+)
+
+
+class Row(Struct):
+    """A decision, and the reward of each of its arms: None while that is not known for good."""
+
+    seq: int
+    at: datetime
+    decision: str
+    context: list[float]
+    arms: list[ArmId]
+    scores: list[float]
+    reward: float | None
+    rewards: list[float | None]
+    propensities: list[float] | None
+    version: int
+    catalogue: int
+    seed: int
+    explored: bool
+    floor: float
+    degraded: bool
+    until: datetime
+    otherwise: float
+    sums: bool
+    eligible: Any
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Which decisions: from `since` on and before `until`, event numbers or times."""
+
+    since: int | datetime = 0
+    until: int | datetime = _NEVER
+
+    @property
+    def values(self) -> tuple[int, int, int, int]:
+        """The first number and the one after the last, then the same of times."""
+        numbers, times = [0, _NEVER], [0, _NEVER]
+        for place, bound in enumerate((self.since, self.until)):
+            if isinstance(bound, datetime):
+                times[place] = (bound - _EPOCH) // timedelta(microseconds=1)
+            else:
+                numbers[place] = bound
+        return numbers[0], numbers[1], times[0], times[1]
+
+
+def count_decisions(log: apsw.Connection, bounds: Bounds) -> int:
+    """Tell how many decisions of a log lie within bounds."""
+    return int(_rows(log, _COUNT, *bounds.values)[0][0])
+
+
+def has_text_ids(log: apsw.Connection, bounds: Bounds) -> bool:
+    """Tell whether some arm that was chosen has a text as its id."""
+    return bool(_rows(log, _TEXT_IDS, *bounds.values))
+
+
+def joined_rows(log: apsw.Connection, bounds: Bounds) -> Iterator[list[Row]]:
+    """Give the decisions of a log within bounds, in their order, a few thousand at a time."""
+    now, last = max(row[0] or 0 for row in _rows(log, _LAST_AT)), 0
+    while found := _rows(log, _DECISIONS, *bounds.values, last):
+        first, last = found[0][0], found[-1][0]
+        counted: dict[str, dict[ArmId, float]] = {}
+        for decision, arm, value in _rows(log, _REWARDS, first, last):
+            sums = counted.setdefault(decision, {})
+            sums[json.decode(arm)] = sums.get(json.decode(arm), 0.0) + value
+        yield [_to_row(row, counted.get(row[2], {}), now) for row in found]
+
+
+def _rows(log: apsw.Connection, sql: str, *values: int) -> list[Any]:
+    return log.execute(sql, values).fetchall()
+
+
+def _to_row(found: Sequence[Any], counted: dict[ArmId, float], now: int) -> Row:
+    seq, at, id, context, arms, scores, propensities, version, catalogue, seed, *rest = found
+    explored, floor, degraded, until, otherwise, sums, eligible = rest
+    chosen, is_over = json.decode(arms), now > until
+    late = otherwise if is_over else None
+    known = {} if sums and not is_over else counted
+    rewards = [known.get(arm, late) for arm in chosen]
+    return Row(
+        seq=seq,
+        at=_time(at),
+        decision=id,
+        context=json.decode(context),
+        arms=chosen,
+        scores=json.decode(scores),
+        reward=rewards[0],
+        rewards=rewards,
+        propensities=None if propensities is None else json.decode(propensities),
+        version=version,
+        catalogue=catalogue,
+        seed=seed,
+        explored=bool(explored),
+        floor=floor,
+        degraded=bool(degraded),
+        until=_time(until),
+        otherwise=otherwise,
+        sums=bool(sums),
+        eligible=None if eligible is None else json.decode(eligible),
+    )
+
+
+def _time(at: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=at)

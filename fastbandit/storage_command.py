@@ -1,0 +1,144 @@
+"""The commands `backup`, `restore` and `export`: the data of a service as files to keep."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fastbandit.config import find_config, read_config
+from fastbandit.errors import MissingExtraError, SettingError
+from fastbandit.progress import progress_bar
+
+try:
+    from fastbandit.storage.backups import Backup, back_up, restore
+    from fastbandit.storage.exports import FORMATS, export
+    from fastbandit.storage.joined_rows import Bounds
+except ModuleNotFoundError as error:
+    if error.name not in {"apsw", "msgspec"}:
+        raise
+    raise MissingExtraError(
+        f"The data of a service needs {error.name}, which is not installed. Run: "
+        f"pip install 'fastbandit[serve]'"
+    ) from error
+
+_CONFIG = click.option(
+    "--config", type=click.Path(path_type=Path), help="The file of the service's settings."
+)
+_DATA_DIR = click.option(
+    "--data-dir", type=click.Path(path_type=Path), help="The folder of the log and the snapshots."
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.command("backup")
+@click.argument("target", type=click.Path(path_type=Path))
+@_CONFIG
+@_DATA_DIR
+@_JSON
+def backup_command(target: Path, config: Path | None, data_dir: Path | None, as_json: bool) -> None:
+    """Copy the log, the current snapshot and the keys into the new folder TARGET.
+
+    The service may run meanwhile: the copy is of one moment.
+    """
+    folder = _data_dir(config, data_dir)
+    with progress_bar("Backing up") as progress:
+        made = back_up(folder, target, progress=progress)
+    _tell(made, as_json, verb="Backed up")
+
+
+@click.command("restore")
+@click.argument("backup", type=click.Path(path_type=Path))
+@_CONFIG
+@_DATA_DIR
+@_JSON
+def restore_command(
+    backup: Path, config: Path | None, data_dir: Path | None, as_json: bool
+) -> None:
+    """Make an empty data folder of the folder BACKUP, after every file of it was checked."""
+    folder = _data_dir(config, data_dir)
+    with progress_bar("Restoring") as progress:
+        made = restore(backup, folder, progress=progress)
+    _tell(made, as_json, verb="Restored")
+
+
+def _bound(_: click.Context, option: click.Parameter, text: str | None) -> int | datetime | None:
+    """Read an event number, or a time (in UTC unless it says otherwise)."""
+    if text is None:
+        return None
+    if text.isdecimal():
+        return int(text)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise SettingError(
+            f"--{option.name} needs an event number, or a time such as 2026-01-31T12:00: got "
+            f"{text!r}. Give one of these."
+        ) from error
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
+@click.command("export")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The file to write.")
+@click.option(
+    "--format",
+    type=click.Choice(FORMATS),
+    default="parquet",
+    show_default=True,
+    help="DSJSON lines are for Vowpal Wabbit.",
+)
+@click.option("--since", callback=_bound, help="The first event number, or time, to write.")
+@click.option("--until", callback=_bound, help="The event number, or time, to end before.")
+@_CONFIG
+@_DATA_DIR
+@_JSON
+def export_command(
+    out: Path,
+    format: str,
+    since: int | datetime | None,
+    until: int | datetime | None,
+    config: Path | None,
+    data_dir: Path | None,
+    as_json: bool,
+) -> None:
+    """Write decisions with their rewards, one row each.
+
+    The service may run meanwhile. A reward that is still waited for is empty; DSJSON leaves
+    such decisions out, and those that do not say how likely their arm was.
+    """
+    bounds = Bounds() if since is None else Bounds(since=since)
+    bounds = bounds if until is None else Bounds(since=bounds.since, until=until)
+    folder = _data_dir(config, data_dir)
+    with progress_bar("Exporting") as progress:
+        made = export(folder, out, format, bounds=bounds, progress=progress)
+    if as_json:
+        _print({"file": str(made.file), "rows": made.rows, "left_out": made.left_out})
+        return
+    click.echo(f"{made.rows:,} decisions")
+    for why, count in made.left_out.items():
+        click.echo(f"{count:,} left out: {why}")
+    click.echo(str(made.file))
+
+
+def _data_dir(config: Path | None, data_dir: Path | None) -> Path:
+    return data_dir or Path(read_config(find_config(config)).server.data_dir)
+
+
+def _tell(made: Backup, as_json: bool, *, verb: str) -> None:
+    if as_json:
+        told = {"counts": made.counts, "version": made.version, "bytes": made.bytes}
+        _print({"folder": str(made.folder), **told, "files": made.files})
+        return
+    version = "no snapshot" if made.version is None else f"version {made.version}"
+    click.echo(
+        f"{verb} {made.counts['decisions']:,} decisions, {made.counts['rewards']:,} rewards and "
+        f"{version}: {made.bytes / 1e6:,.1f} MB in {made.files} files"
+    )
+    click.echo(str(made.folder))
+
+
+def _print(told: dict[str, Any]) -> None:
+    click.echo(json.dumps(told, indent=1))

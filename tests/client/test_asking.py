@@ -1,0 +1,117 @@
+"""Retries and deadlines, driven without a clock or a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from email.utils import formatdate
+from random import Random
+from time import time
+from typing import Any
+
+import pytest
+
+from fastbandit.client.asking import Asker, Pause, Send
+from fastbandit.client.retries import Answer, NoAnswer, Retries, seconds_until
+from fastbandit.errors import ServiceUnavailable, SettingError
+
+BUSY = Answer(503, b"{}")
+
+
+class Clock:
+    """A clock that stands still unless it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def drive(
+    outcomes: Iterable[Answer | NoAnswer], *, retries: Retries, takes: float = 0.0
+) -> tuple[list[float], list[float]]:
+    """Ask once with a deadline of a second; give the patience of each try, and each pause."""
+    clock, came, sent, paused = Clock(), iter(outcomes), [], []
+    asker = Asker("http://x", deadline_seconds=1.0, retries=retries, clock=clock)
+    call = asker.ask("GET", "/", None, read=bytes)
+    step: Any = next(call)
+    try:
+        while True:
+            if isinstance(step, Send):
+                sent.append(step.seconds)
+                clock.now += takes
+                step = call.send(next(came))
+            else:
+                assert isinstance(step, Pause)
+                paused.append(step.seconds)
+                clock.now += step.seconds
+                step = call.send(None)
+    except (StopIteration, ServiceUnavailable):
+        return sent, paused
+
+
+def test_a_request_is_sent_no_more_often_than_allowed() -> None:
+    sent, paused = drive([BUSY] * 9, retries=Retries(tries=3, first_seconds=0.0))
+
+    assert (len(sent), len(paused)) == (3, 2)
+
+
+def test_a_good_answer_ends_the_tries() -> None:
+    sent, _ = drive([NoAnswer("refused"), Answer(200, b"")], retries=Retries())
+
+    assert len(sent) == 2
+
+
+def test_all_tries_but_the_last_leave_time_for_another() -> None:
+    sent, _ = drive([BUSY] * 3, retries=Retries(tries=3, first_seconds=0.0, share=0.5))
+
+    assert sent == [0.5, 0.5, 1.0]
+
+
+def test_the_deadline_ends_the_tries() -> None:
+    sent, _ = drive([BUSY] * 9, retries=Retries(tries=9, first_seconds=0.0), takes=0.4)
+
+    assert len(sent) == 3
+
+
+def test_pauses_are_drawn_below_a_bound_that_doubles() -> None:
+    retries = Retries(tries=9, first_seconds=0.01, most_seconds=0.04)
+    rng = Random(7)
+
+    for tried, bound in enumerate([0.01, 0.02, 0.04, 0.04]):
+        drawn = [retries.pause(tried, BUSY, rng) for _ in range(200)]
+        assert 0.9 * bound < max(drawn) <= bound
+        assert min(drawn) < 0.1 * bound
+
+
+def test_the_same_seed_gives_the_same_pauses() -> None:
+    retries = Retries(tries=5, seed=3)
+
+    assert drive([BUSY] * 9, retries=retries)[1] == drive([BUSY] * 9, retries=retries)[1]
+
+
+def test_a_pause_is_as_long_as_the_service_asked() -> None:
+    busy = Answer(429, b"{}", retry_after="0.2")
+
+    _, paused = drive([busy] * 9, retries=Retries(tries=9, first_seconds=0.001, seed=7))
+
+    assert len(paused) == 4
+    assert all(0.2 <= pause <= 0.21 for pause in paused)
+
+
+def test_a_date_says_how_long_to_wait() -> None:
+    assert 50 < seconds_until(formatdate(time() + 60, usegmt=True)) <= 60
+    assert seconds_until(formatdate(time() - 60, usegmt=True)) == 0.0
+
+
+@pytest.mark.parametrize("said", ["", "soon", "-3", "nan"])
+def test_a_wait_that_says_nothing_is_none(said: str) -> None:
+    assert seconds_until(said) == 0.0
+
+
+@pytest.mark.parametrize(
+    "settings", [{"tries": 0}, {"first_seconds": 2.0}, {"first_seconds": -1.0}, {"share": 0.0}]
+)
+def test_retries_that_make_no_sense_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(SettingError, match="need"):
+        Retries(**settings)

@@ -1,0 +1,138 @@
+"""The joined pairs equal those of an oracle that sees the whole log at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.learning.joining import Joiner, Pair
+from fastbandit.storage.snapshot_store import Cut
+from fastbandit.storage.sqlite_log import SqliteLog
+
+ARMS = ["a", "b", 1]
+
+
+def oracle(events: list[Event]) -> list[Pair]:
+    """Join by looking at everything, for each arm of each decision."""
+    pairs = []
+    for made in [event for event in events if isinstance(event, DecisionMade)]:
+        over = next((event.seq for event in events if event.at > made.until), None)
+        for place, arm in enumerate(made.arms):
+            came = [event for event in events if isinstance(event, RewardCame)]
+            came = [one for one in came if one.status == "counted" and one.decision == made.id]
+            came = [one for one in came if one.arm == arm]
+            ready = came[0].seq if came and not made.sums else over
+            reward = sum(one.value for one in came) if came else made.otherwise
+            if ready is not None:
+                pairs.append(Pair(ready, made.seq, place, made.context, arm, reward))
+    return sorted(pairs)
+
+
+@some.composite
+def steps(draw: some.DrawFn) -> list[tuple[int, Event]]:
+    """Draw events, each with the time that passes before it."""
+    made, found = 0, []
+    for _ in range(draw(some.integers(1, 40))):
+        kind = draw(some.sampled_from(["decide", "reward", "reward", "pass"]))
+        event: Event = TimePassed()
+        if kind == "decide":
+            event = DecisionMade(
+                id=f"d{made}",
+                context=[float(made)],
+                arms=draw(some.permutations(ARMS))[: draw(some.integers(1, 3))],
+                scores=[],
+                seed=0,
+                version=0,
+                catalogue=0,
+                wait=draw(some.sampled_from([3, 3, 8])),
+                otherwise=draw(some.sampled_from([0.0, -1.0])),
+                sums=draw(some.booleans()),
+            )
+            made += 1
+        elif kind == "reward":
+            event = RewardCame(
+                decision=f"d{draw(some.integers(0, max(0, made)))}",
+                value=float(draw(some.integers(0, 3))),
+                arm=draw(some.sampled_from([None, *ARMS])),
+                part=draw(some.sampled_from(["", "x"])),
+            )
+        found.append((draw(some.integers(0, 4)), event))
+    return found
+
+
+def logged(drawn: list[tuple[int, Event]]) -> list[Event]:
+    """Give the events as a log keeps them: numbered, timed, rewards judged."""
+    clock = [0]
+    with TemporaryDirectory() as folder:
+        log = SqliteLog(Path(folder) / "events.db", clock=lambda: clock[0])
+        for gap, event in drawn:
+            clock[0] += gap
+            log.append([event])
+        events = log.read()
+        log.close()
+    return events
+
+
+def joined(events: list[Event]) -> list[Pair]:
+    joiner = Joiner()
+    for event in events:
+        joiner.feed(event)
+    return joiner.pairs
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps(), some.data())
+def test_pairs_are_those_of_the_oracle_whether_or_not_one_stops_at_any_cut(
+    drawn: list[tuple[int, Event]], data: some.DataObject
+) -> None:
+    events = logged(drawn)
+    joiner, cut, learned = Joiner(), Cut(), []
+    for event in events:
+        joiner.feed(event)
+        if data.draw(some.booleans()):
+            count = data.draw(some.integers(0, len(joiner.pairs)))
+            learned += joiner.pairs[:count]
+            cut = joiner.cut(count)
+            again = [one for one in events if cut.since < one.seq <= cut.seq]
+            joiner = Joiner.resumed(cut, again)
+
+    assert joined(events) == oracle(events)
+    assert learned + joiner.pairs == oracle(events)
+    assert cut.pairs == len(learned) == joiner.learned
+
+
+def decision(**changes: Any) -> DecisionMade:
+    whole = dict(id="d", context=[1.0], arms=["a", "b"], scores=[], seed=0, version=0, catalogue=0)
+    return DecisionMade(**{**whole, "wait": 10, **changes})
+
+
+def test_a_joiner_remembers_only_what_is_waited_for() -> None:
+    events = logged([(0, decision()), (1, RewardCame("d", 1.0)), (1, RewardCame("d", 1.0, "b"))])
+    joiner = Joiner()
+    for event in events:
+        joiner.feed(event)
+
+    assert not joiner._open
+    assert joiner.cut(2) == Cut(seq=3, at=2, since=3, pairs=2, held=0)
+
+
+def test_a_cut_reaches_back_to_the_oldest_decision_that_waits() -> None:
+    events = logged([(0, TimePassed()), (0, decision()), (0, decision(id="e"))])
+    joiner = Joiner()
+    for event in events:
+        joiner.feed(event)
+
+    assert joiner.cut(0) == Cut(seq=3, at=0, since=1, pairs=0, held=0)
+
+
+@pytest.mark.parametrize("sums", [False, True])
+def test_an_arm_without_a_reward_gets_the_default_after_its_time(sums: bool) -> None:
+    events = logged([(0, decision(sums=sums, otherwise=-2.0)), (11, TimePassed())])
+
+    assert [(pair.arm, pair.reward) for pair in joined(events)] == [("a", -2.0), ("b", -2.0)]

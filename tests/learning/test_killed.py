@@ -1,0 +1,63 @@
+"""A learner that is killed at any step leaves a whole version, and the next ends alike."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+AT_FIRST = ["saved bandit:1", "saved frozen:1", "sealed:1", "renamed:1", "published:1"]
+"""Steps of version 0."""
+LATER = [
+    "joined:1",
+    "trained:1",
+    "checked:2",
+    "saved bandit:2",
+    "saved frozen:2",
+    "sealed:3",
+    "renamed:3",
+    "published:2",
+    "pruned:1",
+]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("killed")
+    done = subprocess.run(
+        [sys.executable, HERE / "killing.py", folder, *AT_FIRST, *LATER],
+        cwd=HERE.parent.parent,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("case", AT_FIRST + LATER)
+def test_it_ends_as_if_it_had_never_been_killed(results: dict[str, Any], case: str) -> None:
+    result = results[case]
+
+    assert result["ended"] == -9
+    assert result["again"] == 0
+    assert result["final"]["hashes"] == results["none:1"]["final"]["hashes"]
+    assert result["final"]["leftovers"] == []
+
+
+@pytest.mark.parametrize("case", LATER)
+def test_a_whole_version_is_served_meanwhile(results: dict[str, Any], case: str) -> None:
+    assert results[case]["after"]["served"] in (0, 1, 2)
+
+
+def test_all_was_learned_once(results: dict[str, Any]) -> None:
+    final = results["none:1"]["final"]
+
+    assert final["served"] == 2
+    assert final["learned"] == final["pairs"] == 32

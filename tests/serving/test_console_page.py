@@ -1,0 +1,315 @@
+"""The console's page in a browser: every panel is drawn, nothing hostile runs, nothing leaves."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fastbandit.events import Arm, ArmsChanged, DecisionMade, RewardCame
+from fastbandit.serving.console import CONTENT_SECURITY_POLICY, STATIC
+from fastbandit.serving.console.figures import Figures
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.sqlite_log import SqliteLog
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="the browser test needs playwright")
+
+SECOND = 1_000_000
+BEGIN = 1_700_000_000 * SECOND
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "\"'><script>alert(2)</script>",
+    "javascript:alert(3)",
+    "\u202egnp.exe",
+    "${alert(4)} </td></table>",
+)
+PANELS = ("reward", "versions", "traffic", "quality", "arms", "rewards", "models")
+
+
+@dataclass
+class Site:
+    """Serves the page, and the answer of the day."""
+
+    answer: bytes
+    key: str | None = None
+    is_down: bool = False
+    asked: list[str] = field(default_factory=list)
+    url: str = ""
+
+    def reply(self, path: str, key: str | None) -> tuple[int, bytes, str]:
+        self.asked.append(path)
+        if path in STATIC:
+            return 200, *STATIC[path]
+        if path.partition("?")[0] != "/v1/console":
+            return 404, b"", "text/plain"
+        if self.is_down:
+            return 503, b"", "text/plain"
+        if self.key is not None and key != f"Bearer {self.key}":
+            return 401, b"{}", "application/json"
+        return 200, self.answer, "application/json"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    site = Site(answer_of(tmp_path))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body, kind = site.reply(self.path, self.headers["Authorization"])
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Security-Policy", CONTENT_SECURITY_POLICY)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    site.url = f"http://127.0.0.1:{server.server_port}"
+    yield site
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    found = next((path for path in map(shutil.which, BROWSERS) if path), None)
+    with sync_api.sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=found, args=OPTIONS)
+        except sync_api.Error as error:
+            pytest.skip(f"no Chromium could be started: {error.message.splitlines()[0]}")
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Visit:
+    """A page, and what went wrong on it."""
+
+    page: Any
+    faults: list[str]
+    requests: list[str]
+
+
+@pytest.fixture
+def visit(browser: Any, site: Site) -> Iterator[Visit]:
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.set_default_timeout(20_000)
+    visit = Visit(page, [], [])
+
+    def dismiss(dialog: Any) -> None:
+        visit.faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def note(message: Any) -> None:
+        if message.type in ("error", "warning"):
+            visit.faults.append(f"{message.type}: {message.text}")
+
+    page.on("dialog", dismiss)
+    page.on("console", note)
+    page.on("pageerror", lambda error: visit.faults.append(f"error: {error}"))
+    page.on("request", lambda request: visit.requests.append(request.url))
+    yield visit
+    page.close()
+
+
+def opened(visit: Visit, site: Site) -> Any:
+    visit.page.goto(f"{site.url}/console/")
+    visit.page.wait_for_selector("#status.is-live")
+    return visit.page
+
+
+def answer_of(folder: Path, *, is_empty: bool = False) -> bytes:
+    """Give a true answer about a small log, with hostile words wherever words may come from."""
+    now = [BEGIN]
+    log = SqliteLog(folder / "events.db", clock=lambda: now[0])
+    if not is_empty:
+        _fill(log, folder, now)
+    figures = Figures(folder / "events.db", folder / "snapshots", folder, clock=lambda: now[0])
+    serving = {"select_p50_s": 0.0012, "select_p99_s": 0.0061, "refused": 3, "errors": 0}
+    answer = figures.figures(60, serving={} if is_empty else serving)
+    log.close()
+    figures.close()
+    return msgspec.json.encode(answer)
+
+
+def _fill(log: SqliteLog, folder: Path, now: list[int]) -> None:
+    log.append([ArmsChanged(put=[Arm(id, [0.0]) for id in HOSTILE])])
+    for n in range(60):
+        now[0] += 20 * SECOND
+        made = DecisionMade(
+            f"d{n}", [0.5], [HOSTILE[n % len(HOSTILE)]], [0.0], n, n // 20, 1, 60 * SECOND
+        )
+        log.append([made, RewardCame(f"d{n - 1}", float(n % 3 == 0)), RewardCame("none", 1.0)])
+    curve = [[step, 1.0 / (step + 1)] for step in range(30)]
+    checks = {"quality": 0.5, "recall": 0.9, "loss": 0.4, "worse": 0.2}
+    report = {"reason": HOSTILE[0], "checks": checks, "curve": curve, "cut": {"pairs": 9, "at": 1}}
+    SnapshotStore(folder / "snapshots").refuse(3, report)
+    learner = {"state": "waiting", "error": HOSTILE[1], "seconds": 1.5, "fresh": 7, "needed": 500}
+    (folder / "learner.json").write_text(json.dumps(learner))
+    audit = {"version": 2, "quality": 0.91, "count": 64, "lowest": 0.5}
+    (folder / "audits.json").write_text(json.dumps(audit))
+
+
+def test_every_panel_is_drawn_and_nothing_goes_wrong(visit: Visit, site: Site) -> None:
+    page = opened(visit, site)
+
+    for panel in PANELS:
+        assert page.inner_text(f"#{panel} .body").strip(), panel
+    assert page.locator("#reward svg .band").count() >= 2  # the rewards' and the baseline's
+    assert page.locator("#traffic svg rect").count() >= 20
+    assert page.locator("#rewards svg rect").count() >= 1
+    assert page.locator("#models .spark").count() == 1
+    summary = page.inner_text("#summary")
+    for told in ("Decisions", "60", "Against the baseline", "0.910", "1.2 / 6.1"):
+        assert told in summary
+    assert "7 of 500" in page.inner_text("#models")
+    assert visit.faults == []
+
+
+def test_hostile_names_are_shown_as_text_and_run_nothing(visit: Visit, site: Site) -> None:
+    page = opened(visit, site)
+
+    shown = page.inner_text("#arms")
+
+    for name in HOSTILE:
+        assert name.replace("\u202e", "⟨U+202E⟩") in shown
+    assert HOSTILE[0] in page.inner_text("#models")
+    assert page.locator("main img, main script, main [onerror], main a").count() == 0
+    assert visit.faults == []
+
+
+def test_the_policy_keeps_a_script_from_running_even_if_it_got_in(visit: Visit, site: Site) -> None:
+    page = opened(visit, site)
+
+    page.evaluate(
+        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"document.title=1\">')"
+    )
+    page.wait_for_timeout(200)
+
+    assert page.title() == "fastbandit console"
+
+
+def test_no_request_leaves_the_service(visit: Visit, site: Site) -> None:
+    opened(visit, site)
+
+    kinds = ("data:", site.url)
+    assert visit.requests
+    assert [url for url in visit.requests if not url.startswith(kinds)] == []
+    assert {path.partition("?")[0] for path in site.asked} == {*STATIC, "/v1/console"}
+
+
+def test_an_empty_log_says_why_nothing_is_shown(
+    visit: Visit, site: Site, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    site.answer = answer_of(tmp_path_factory.mktemp("empty"), is_empty=True)
+    page = opened(visit, site)
+
+    assert "No decision has been made yet" in page.inner_text("#reward")
+    for panel in PANELS:
+        assert page.locator(f"#{panel} .note").count() >= 1, panel
+    assert visit.faults == []
+
+
+def test_the_range_is_asked_for_by_keyboard(visit: Visit, site: Site) -> None:
+    page = opened(visit, site)
+
+    page.focus("input[name=range]:checked")
+    with page.expect_request("**/v1/console?minutes=1440"):
+        page.keyboard.press("ArrowRight")
+    with page.expect_request("**/v1/console"):
+        page.keyboard.press("ArrowRight")
+
+
+def test_arrow_keys_read_single_points_of_a_chart(visit: Visit, site: Site) -> None:
+    page = opened(visit, site)
+
+    page.focus("#traffic svg")
+    page.keyboard.press("End")
+
+    assert "decisions" in page.inner_text("#traffic .readout")
+
+
+def test_a_service_that_does_not_answer_is_told_and_found_again(visit: Visit, site: Site) -> None:
+    page = opened(visit, site)
+
+    site.is_down = True
+    page.wait_for_selector("#status.is-lost")
+    told = page.inner_text("#status")
+    site.is_down = False
+    page.wait_for_selector("#status.is-live")
+
+    assert "does not answer since" in told
+    assert "it answered 503" in told
+
+
+def test_a_key_is_asked_for_and_kept_in_the_tab_only(visit: Visit, site: Site) -> None:
+    site.key = "the-right-key"
+    page = visit.page
+    page.goto(f"{site.url}/console/")
+    page.wait_for_selector("#key:not([hidden])")
+
+    page.fill("#secret", "a-wrong-key")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#refused:not(:empty)")
+    page.fill("#secret", "the-right-key")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#status.is-live")
+
+    assert page.evaluate("Object.keys(localStorage).length") == 0
+    assert page.context.cookies() == []
+    assert page.is_hidden("#key")
+
+
+def test_a_hidden_page_asks_nothing(visit: Visit, site: Site) -> None:
+    page = opened(visit, site)
+
+    page.evaluate(
+        "Object.defineProperty(document, 'hidden', {get: () => true, configurable: true});"
+        "document.dispatchEvent(new Event('visibilitychange'))"
+    )
+    page.wait_for_timeout(300)  # one that was on its way may still come
+    before = len(site.asked)
+    page.wait_for_timeout(2500)
+
+    assert len(site.asked) == before
+
+
+def test_a_phone_shows_all_without_scrolling_sideways(visit: Visit, site: Site) -> None:
+    visit.page.set_viewport_size({"width": 360, "height": 740})
+    page = opened(visit, site)
+
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_the_page_loads_nothing_inline() -> None:
+    for content, kind in STATIC.values():
+        text = content.decode()
+        assert "innerHTML" not in text
+        assert "http://www.w3.org/" in text or "http" not in text, kind
+    assert b" style=" not in STATIC["/console/"][0]
+    assert "'unsafe" not in CONTENT_SECURITY_POLICY

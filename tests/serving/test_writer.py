@@ -1,0 +1,113 @@
+"""Group commit: nobody hears of an event before it is written, and nothing is mixed up."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from fastbandit.errors import LogError
+from fastbandit.events import Event, Outcome, TimePassed
+from fastbandit.serving.writer import Writer
+from fastbandit.storage.memory_log import MemoryLog
+
+
+class SlowLog(MemoryLog):
+    """A log whose appends wait until they are let through."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.groups, self.error = threading.Event(), [], None
+        self.gate.set()
+
+    groups: list[int]
+    error: LogError | None
+
+    def append(self, events: Sequence[Event]) -> list[Outcome]:
+        self.gate.wait(10)
+        if self.error is not None:
+            raise self.error
+        self.groups.append(len(events))
+        return super().append(events)
+
+
+def test_what_gathers_during_a_sync_is_written_as_one_group() -> None:
+    log = SlowLog()
+
+    async def story() -> None:
+        writer = Writer(lambda: log, asyncio.get_running_loop())
+        await writer.start()
+        log.gate.clear()
+        first = writer.submit([TimePassed()])
+        while writer._gathered:  # the first group is on its way
+            await asyncio.sleep(0)
+        more = [writer.submit([TimePassed(), TimePassed()]) for _ in range(5)]
+        assert (writer.waiting, first.done()) == (11, False)
+        log.gate.set()
+        seqs = [[outcome.seq for outcome in await one] for one in [first, *more]]
+        assert seqs == [[1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
+        assert (log.groups, writer.waiting) == ([1, 10], 0)
+        await writer.stop()
+
+    asyncio.run(story())
+
+
+def test_an_error_goes_to_all_who_wait_and_the_next_group_is_tried() -> None:
+    log = SlowLog()
+
+    async def story() -> None:
+        writer = Writer(lambda: log, asyncio.get_running_loop())
+        await writer.start()
+        log.error = LogError("full")
+        with pytest.raises(LogError, match="full"):
+            await writer.submit([TimePassed()])
+        assert isinstance(writer.trouble, LogError)
+        log.error = None
+        await writer.submit([TimePassed()])
+        assert (writer.trouble, writer.waiting) == (None, 0)
+        await writer.stop()
+
+    asyncio.run(story())
+
+
+def test_a_request_that_was_given_up_does_not_stop_the_others() -> None:
+    log = SlowLog()
+
+    async def story() -> None:
+        writer = Writer(lambda: log, asyncio.get_running_loop())
+        await writer.start()
+        log.gate.clear()
+        given_up, kept = writer.submit([TimePassed()]), writer.submit([TimePassed()])
+        given_up.cancel()
+        log.gate.set()
+        assert [outcome.seq for outcome in await kept] == [2]
+        await writer.stop()
+
+    asyncio.run(story())
+
+
+def test_stopping_writes_what_was_handed_in() -> None:
+    log = SlowLog()
+
+    async def story() -> None:
+        writer = Writer(lambda: log, asyncio.get_running_loop())
+        await writer.start()
+        written = writer.submit([TimePassed()])
+        await writer.stop()
+        assert (await written)[0].seq == 1
+
+    asyncio.run(story())
+
+
+def test_a_log_that_does_not_open_is_told() -> None:
+    def broken() -> MemoryLog:
+        raise LogError("no such disk")
+
+    async def story() -> None:
+        writer = Writer(broken, asyncio.get_running_loop())
+        with pytest.raises(LogError, match="no such disk"):
+            await writer.start()
+
+    asyncio.run(story())

@@ -1,0 +1,218 @@
+"""What only the log in a file has to bear: failing disks, other writers, strangers' files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+
+from fastbandit.chaos.volatile_disk import VolatileDisk
+from fastbandit.errors import InputError, LogError
+from fastbandit.events import ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.log_checks import Clock
+from fastbandit.storage.sqlite_log import SqliteLog
+
+
+def made(id: str, *, wait: int = 1_000, sums: bool = False) -> DecisionMade:
+    return DecisionMade(id, [0.5], ["x", "y"], [1.0, 0.5], 1, 0, 0, wait, sums=sums)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "events.db"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[VolatileDisk]:
+    disk = VolatileDisk(tmp_path)
+    yield disk
+    disk.close()
+
+
+# -- a disk that fails
+
+
+def failures(log: SqliteLog, disk: VolatileDisk, events: list[Event]) -> int:
+    """Append events, with the disk failing at the first step, then at the second, and so on."""
+    step = 1
+    while True:
+        disk.steps_left = step
+        try:
+            log.append(events)
+        except LogError:
+            step += 1
+        finally:
+            is_done, disk.has_power, disk.steps_left = disk.steps_left != 0, True, None
+        if is_done:
+            return step - 1
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([made("b")], id="one statement"),
+        pytest.param([RewardCame("a", 1.0), TimePassed(), made("b")], id="a transaction"),
+    ],
+)
+def test_a_failed_append_leaves_all_or_nothing_and_the_next_one_works(
+    path: Path, disk: VolatileDisk, events: list[Event]
+) -> None:
+    log = SqliteLog(path, vfs=disk.vfs, pragmas=["wal_autocheckpoint = 1"])
+    log.append([made("a"), TimePassed()])
+
+    count = failures(log, disk, events)
+
+    numbers = [event.seq for event in log.read()]
+    assert count > 3
+    assert numbers == sorted(set(numbers))
+    assert log.last == numbers[-1] == log.append([TimePassed()])[0].seq - 1
+    log.close()
+
+
+def test_events_of_another_kind_after_a_failed_append_get_other_numbers(
+    path: Path, disk: VolatileDisk
+) -> None:
+    log = SqliteLog(path, vfs=disk.vfs, pragmas=["wal_autocheckpoint = 1"])
+    log.append([made("a")])
+
+    for step in range(1, 12):
+        disk.steps_left = step
+        for event in (RewardCame("a", 1.0), made(f"{step}"), ArmsChanged()):
+            try:
+                log.append([event])
+            except LogError:
+                disk.has_power, disk.steps_left = True, None
+
+    numbers = [event.seq for event in log.read()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    log.close()
+
+
+def test_a_disk_that_fails_is_named_in_the_error(path: Path, disk: VolatileDisk) -> None:
+    log = SqliteLog(path, vfs=disk.vfs)
+    disk.steps_left = 1
+
+    with pytest.raises(LogError, match="nothing that was acknowledged is lost"):
+        log.append([TimePassed()])
+    log.close()
+
+
+def test_a_full_disk_refuses_and_goes_on_when_there_is_room(path: Path) -> None:
+    log = SqliteLog(path, pragmas=["max_page_count = 12"])
+    kept: list[int] = []
+    big = [DecisionMade("", [0.1] * 400, ["x"], [1.0], 1, 0, 0, 9)]
+    with pytest.raises(LogError, match="Make room"):
+        for number in range(200):
+            kept += [log.append([DecisionMade(f"{number}", *_rest(big[0]))])[0].seq]
+
+    log._pragmas = ()
+    log.append([TimePassed()])
+
+    assert [event.seq for event in log.read()] == [*kept, kept[-1] + 1]
+    log.close()
+
+
+def _rest(
+    made: DecisionMade,
+) -> tuple[list[float], list[str | int], list[float], int, int, int, int]:
+    return made.context, made.arms, made.scores, made.seed, made.version, made.catalogue, made.wait
+
+
+# -- one writer, any readers
+
+
+def test_a_second_writer_is_refused_until_the_first_lets_go(path: Path) -> None:
+    first = SqliteLog(path)
+
+    with pytest.raises(LogError, match="one writer"):
+        SqliteLog(path)
+    first.append([TimePassed()])
+    first.close()
+
+    second = SqliteLog(path)
+    assert second.last == 1
+    second.close()
+
+
+def test_a_reader_cannot_write(path: Path) -> None:
+    SqliteLog(path).close()
+    reader = SqliteLog(path, is_reader=True)
+
+    with pytest.raises(LogError, match="ReadOnly"):
+        reader.append([TimePassed()])
+    reader.close()
+
+
+def test_a_reader_of_no_file_is_refused_and_makes_none(path: Path) -> None:
+    with pytest.raises(LogError):
+        SqliteLog(path, is_reader=True)
+
+    assert not path.exists()
+
+
+def test_a_page_is_read_at_one_moment_while_the_writer_goes_on(path: Path) -> None:
+    writer, reader = SqliteLog(path), SqliteLog(path, is_reader=True)
+    for number in range(30):
+        writer.append([made(f"{number}"), RewardCame(f"{number}", 1.0)])
+        page = reader.read()
+        assert [event.seq for event in page] == list(range(1, 2 * number + 3))
+    reader.close()
+    writer.close()
+
+
+def test_text_that_is_not_unicode_is_refused_by_name(path: Path) -> None:
+    log = SqliteLog(path)
+
+    with pytest.raises(InputError, match="Unicode"):
+        log.append([made("\ud800")])
+    with pytest.raises(InputError, match="JSON"):
+        log.append([DecisionMade("a", [], [], [], 1, 0, 0, 0, eligible=object())])
+
+    assert log.last == 0
+    log.close()
+
+
+def test_many_rewards_of_one_decision_are_judged_one_after_the_other(path: Path) -> None:
+    log = SqliteLog(path, clock=Clock())
+    log.append([made("a", sums=True)])
+    parts = [RewardCame("a", 1.0, part=f"{number // 2}") for number in range(600)]
+
+    outcomes = log.append(parts)
+
+    assert [one.status for one in outcomes] == ["counted", "duplicate"] * 300
+    log.close()
+
+
+# -- damage
+
+
+def test_flipped_bits_are_noticed_or_give_an_event_that_can_be_read(
+    path: Path, tmp_path: Path, numbers: np.random.Generator
+) -> None:
+    log = SqliteLog(path, clock=Clock())
+    for number in range(40):
+        log.append([made(f"{number}"), RewardCame(f"{number}", 0.1 * number), ArmsChanged()])
+    log.close()
+    whole = path.read_bytes()
+    seen = [read_flipped(whole, tmp_path / f"{flip}.db", numbers) for flip in range(100)]
+
+    assert set(seen) <= {"same", "noticed", "changed"}
+    assert seen.count("noticed") > 5
+
+
+def read_flipped(whole: bytes, path: Path, rng: np.random.Generator) -> str:
+    """Tell what reading a file with one flipped bit comes to: any other error rises."""
+    damaged = bytearray(whole)
+    damaged[int(rng.integers(len(whole)))] ^= 1 << int(rng.integers(8))
+    path.write_bytes(damaged)
+    try:
+        log = SqliteLog(path)
+        events = log.read()
+        log.close()
+    except LogError:
+        return "noticed"
+    return "same" if len(events) == 120 else "changed"

@@ -72,8 +72,8 @@ def test_the_same_seeds_give_the_same_arms_as_torch(bandit: Bandit, name: str) -
     assert decision.arms == expected.arms
     np.testing.assert_array_equal(decision.rows, expected.rows)
     np.testing.assert_allclose(decision.scores, expected.scores, rtol=1e-4, atol=1e-5)
-    np.testing.assert_array_equal(decision.lookups, expected.lookups)
     assert (decision.evaluations <= expected.evaluations).all()  # none is scored twice
+    assert (decision.lookups <= expected.lookups).all()
     assert decision.version == expected.version
 
 

@@ -12,7 +12,7 @@ from fastbandit.chaos.stage import HOST
 
 _BODY = b'{"context": [0.1, 0.2, 0.3]}'
 _GOOD = (
-    b"POST /v1/select HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+    b"POST /v1/select HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
     b"content-length: " + str(len(_BODY)).encode() + b"\r\n\r\n" + _BODY
 )
 _EVERY = 20

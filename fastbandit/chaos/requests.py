@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -196,18 +196,12 @@ class _Trial:
         """Ask the service that wants keys, with one for rewards alone or without any."""
         if self.rng.random() < 0.5:
             given = (*asked.headers, (b"authorization", b"Bearer " + self.key))
-            asked = msgspec.structs.replace(asked) if False else _with_headers(asked, given)
+            asked = replace(asked, headers=given)
         told = await ask(self.closed, asked)
         self.report.take(asked, told, fault_of(asked, told))
 
 
 _COLUMNS = {"price": 1.0, "kind": "odd", "is_new": False}
-
-
-def _with_headers(asked: Asked, headers: Any) -> Asked:
-    from dataclasses import replace
-
-    return replace(asked, headers=headers)
 
 
 async def ask(app: Callable[..., Awaitable[None]], asked: Asked) -> Told:
@@ -260,7 +254,8 @@ def fault_of(asked: Asked, told: Told) -> str:
         return "a server error"
     if told.headers.get("content-length") != str(len(told.body)):
         return "another length than told"
-    operation = openapi()["paths"].get(asked.path, {}).get(asked.method.lower())
+    method = asked.method.lower() if asked.method.isupper() else asked.method
+    operation = openapi()["paths"].get(asked.path, {}).get(method)
     if operation is None:
         return "" if asked.path == "/openapi.json" and told.status == 200 else _fault_of_problem(told)
     described = operation["responses"].get(str(told.status))
@@ -346,15 +341,14 @@ def _ask_as_described(
     plain = Request("GET", "http://127.0.0.1/").prepare()
 
     def send(case: Any) -> None:
-        is_empty = case.media_type is None
-        body = b"" if is_empty else json.dumps(case.body).encode("utf-8", "surrogatepass")
+        body = _written(case.body)
         asked = Asked("from the description", case.method, case.path, body)
         told = runner.run(trial.ask(asked))
         headers = {name: [value] for name, value in told.headers.items()}
         answer = schemathesis.Response(told.status, headers, told.body, plain, 0.0, False)
         try:
             case.validate_response(answer, checks=checks)
-        except Exception as error:
+        except (Exception, BaseExceptionGroup) as error:
             trial.report.unfit += 1
             trial.report.tell(f"schemathesis: {str(error)[:300]}: {body[:300]!r}", told)
         progress(trial.report.requests, count, "requests as described")
@@ -372,6 +366,15 @@ def _ask_as_described(
                 suppress_health_check=list(HealthCheck),
             )
             seeded(seed)(calm(drawn(send)))()
+
+
+def _written(body: Any) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    try:
+        return json.dumps(body).encode()
+    except TypeError:  # no body at all
+        return b""
 
 
 def _checks_of(schemathesis: Any) -> list[Any]:

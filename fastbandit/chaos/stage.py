@@ -168,7 +168,7 @@ class Running:
     """A service that runs. It and its learner are a process group, which `end` leaves empty."""
 
     def __init__(self, stage: Stage, *options: str) -> None:
-        self.stage, self.began = stage, time.monotonic()
+        self.stage, self.began, self.ended = stage, time.monotonic(), 0.0
         environ = {k: v for k, v in os.environ.items() if not k.startswith("FASTBANDIT_")}
         command = [sys.executable, "-m", "fastbandit", "serve"]
         command += ["--config", str(stage.home / "fastbandit.toml"), *options]
@@ -252,6 +252,7 @@ class Running:
         """Kill the service, as if it had crashed; its learner is left to itself."""
         self.process.kill()
         self.process.wait()
+        self.ended = time.monotonic()
 
     def stop(self, *, seconds: float = 30.0) -> int:
         """Ask the service to end; give its exit status."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import threading
+import time
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -21,17 +24,21 @@ _DATA_DIR = click.option(
     "--data-dir", type=click.Path(), help="The folder of the log and the snapshots."
 )
 _LESS_URGENT = 5
+_WATCH_SECONDS = 0.5
 
 
 @click.command("learn")
 @_CONFIG
 @_DATA_DIR
 @click.option("--once", is_flag=True, help="Make the versions that are due now, and end.")
-def learn_command(path: Path | None, data_dir: str | None, once: bool) -> None:
+@click.option("--parent", type=int, hidden=True, help="End once another process is the parent.")
+def learn_command(path: Path | None, data_dir: str | None, once: bool, parent: int | None) -> None:
     """Learn from the log of a service, and publish new versions of its bandit.
 
     `fastbandit serve` starts this by itself.
     """
+    if parent is not None:
+        _end_with(parent)  # before the slow imports: the service may be killed meanwhile
     from fastbandit.learning.running import run_learner
 
     os.nice(_LESS_URGENT)  # decisions come first
@@ -77,6 +84,17 @@ def rollback_command(version: int | None, path: Path | None, data_dir: str | Non
     """
     snapshot = _store(path, data_dir).rollback(version)
     click.echo(f"Version {snapshot.version} is served now.")
+
+
+def _end_with(parent: int) -> None:
+    """End this process as SIGTERM does, once its parent is another: the service was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _read(path: Path | None, data_dir: str | None) -> Config:

@@ -1,11 +1,9 @@
-"""Runs a learner until it is told to stop, or whoever started it has died."""
+"""Runs a learner until it is told to stop."""
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,21 +66,13 @@ def _alone(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _ending() -> Iterator[None]:
-    """Turn SIGTERM, and the death of the parent process, into an end of this one."""
+    """Turn SIGTERM into an end of this process that tidies up."""
 
     def end(number: int, frame: Any) -> None:
         sys.exit(0)
 
-    def watch(parent: int) -> None:
-        while not is_over.wait(1.0):
-            if os.getppid() != parent:
-                os.kill(os.getpid(), signal.SIGTERM)
-
-    is_over = threading.Event()
     before = signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=watch, args=(os.getppid(),), daemon=True).start()
     try:
         yield
     finally:
-        is_over.set()
         signal.signal(signal.SIGTERM, before)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from msgspec import UNSET, UnsetType
+from numpy.typing import NDArray
 
 from fastbandit.config import Config
 from fastbandit.errors import (
@@ -23,7 +24,7 @@ from fastbandit.errors import (
     ShapeError,
     UnknownArmError,
 )
-from fastbandit.events import ArmsChanged, DecisionMade
+from fastbandit.events import Arm, ArmsChanged, DecisionMade
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.live import Put
 from fastbandit.serving.problems import Refusal, refusal_of_error
@@ -237,9 +238,18 @@ class Decider:
 
     def _by_name(self, raw: Mapping[str, float], field: str) -> list[float]:
         """Put named features into the order of the config."""
-        if set(raw) == set(self._names) and self._names:
+        if not self._names:
+            raise Refusal(
+                422,
+                "wrong field",
+                "This service knows no names of features.",
+                fix=f"Send a list of {self.columns} numbers.",
+                field=field,
+                value=raw,
+            )
+        if set(raw) == set(self._names):
             return [raw[name] for name in self._names]
-        known = ", ".join(self._names) or "none: this service knows contexts as lists"
+        known = ", ".join(self._names)
         odd = sorted(set(raw) ^ set(self._names))
         raise Refusal(
             422,
@@ -259,7 +269,7 @@ def apply_change(bandit: FrozenBandit, change: ArmsChanged, *, is_trial: bool = 
         names = change.put[0].columns or {}
         columns = {name: [(arm.columns or {}).get(name) for arm in change.put] for name in names}
         counts = bandit.put_arms(
-            np.array([arm.features for arm in change.put], dtype=np.float32),
+            _features_of(change.put),
             ids=[arm.id for arm in change.put],
             columns=columns or None,
             is_trial=is_trial,
@@ -267,6 +277,18 @@ def apply_change(bandit: FrozenBandit, change: ArmsChanged, *, is_trial: bool = 
     if change.taken:
         bandit.take_arms(change.taken, is_trial=is_trial)
     return counts
+
+
+def _features_of(arms: Sequence[Arm]) -> NDArray[np.float32]:
+    """Stack the features of arms, if all have as many."""
+    counts = [len(arm.features) for arm in arms]
+    odd = next((place for place, count in enumerate(counts) if count != counts[0]), None)
+    if odd is not None:
+        raise ShapeError(
+            f"Arms need equally many features: got {counts[0]} for {arms[0].id!r} and "
+            f"{counts[odd]} for {arms[odd].id!r}. Send as many as the others have."
+        )
+    return np.array([arm.features for arm in arms], dtype=np.float32)
 
 
 def not_ready(reasons: Sequence[Reason]) -> Refusal:
@@ -315,6 +337,7 @@ def _check_depth(value: Any, *, depth: int = 0) -> None:
             "A predicate needs at most an object of conditions, with lists in them.",
             fix='Write it as {"column": {"<=": 10}}.',
             field="eligible",
+            value=value,
         )
     if isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value[:1]:

@@ -322,8 +322,8 @@ class Service:
 
 
 def learner_command() -> list[str]:
-    """Give the command that runs a learner; it takes its settings from the environment."""
-    return [sys.executable, "-m", "fastbandit", "learn"]
+    """Give the command that runs a learner of this process, with settings in its environment."""
+    return [sys.executable, "-m", "fastbandit", "learn", "--parent", str(os.getpid())]
 
 
 def _environment(config: Config) -> dict[str, str]:
@@ -331,7 +331,6 @@ def _environment(config: Config) -> dict[str, str]:
     told = {
         setting.variable: _written(getattr(getattr(config, setting.section), setting.key))
         for setting in all_settings()
-        if config.sources.get(setting.name) != "default"
     }
     return {**os.environ, **told}
 

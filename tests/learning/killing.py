@@ -1,7 +1,7 @@
-"""Runs a learner that kills itself at a step, then another that goes on: prints what is left.
+"""Runs learners that kill themselves at a step, then others that go on: prints what is left.
 
-One process does this for many steps: it forks after the slow imports. Usage: killing.py FOLDER
-STEP:TIMES…, where the learner dies when it reaches a step for so many times.
+Usage: killing.py FOLDER STEP:TIMES…, where a learner dies when it reaches a step for so many
+times. The first learner is not killed; the others are forked from it, which saves the imports.
 """
 
 from __future__ import annotations
@@ -13,27 +13,34 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import torch
 from little_service import LittleLog, current_of, learn_all, little_config, store_of
 
 from fastbandit import Bandit, FrozenBandit
 from fastbandit.learning.learner import Learner
 
 
-def in_fork(work: Callable[[], None]) -> int:
-    """Do something in a process of its own; give how that ended (-9: it was killed)."""
+def in_fork(work: Callable[[], Any]) -> tuple[int, Any]:
+    """Do something in a process of its own; give how that ended (-9: killed), and its answer."""
+    reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            work()
+            os.write(writer, json.dumps(work()).encode())
             os._exit(0)
         except BaseException as error:
-            print(repr(error), file=sys.stderr)
+            print(repr(error), file=sys.stderr, flush=True)
             os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        told = file.read()
+    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return ended, json.loads(told) if told else None
 
 
-def run(folder: Path, *, kill_at: str = "", times: int = 1) -> None:
+def learn(folder: Path, *, kill_at: str = "", times: int = 1) -> None:
     left = [times]
 
     def reached(step: str) -> None:
@@ -44,40 +51,43 @@ def run(folder: Path, *, kill_at: str = "", times: int = 1) -> None:
     learn_all(Learner(little_config(folder), reached=reached))
 
 
-def look(folder: Path, name: str) -> None:
-    """Write down what is served, after trying it."""
+def look(folder: Path) -> dict[str, Any] | None:
+    """Tell what is served, after trying it."""
     config = little_config(folder)
-    told: dict[str, object] = {"versions": list(store_of(config).versions()), "served": None}
-    if store_of(config).current() is not None:
-        current = current_of(config)
-        history = Bandit.load(current.bandit)._state.history
-        told["served"] = FrozenBandit.load(current.frozen).choose([0.0, 1.0]).version
-        told["hashes"] = [one.hash for one in store_of(config).list()]
-        told["learned"] = 0 if history is None else len(history)
-        told["pairs"] = current.cut.pairs
-        told["leftovers"] = [path.name for path in store_of(config).folder.glob(".draft-*")]
-    (folder / name).write_text(json.dumps(told))
+    if store_of(config).current() is None:
+        return None
+    current = current_of(config)
+    history = Bandit.load(current.bandit)._state.history
+    return {
+        "served": FrozenBandit.load(current.frozen).choose([0.0, 1.0]).version,
+        "hashes": [one.hash for one in store_of(config).list()],
+        "learned": 0 if history is None else len(history),
+        "pairs": current.cut.pairs,
+        "drafts": [path.name for path in store_of(config).folder.glob(".draft-*")],
+    }
 
 
-def tell(folder: Path, name: str) -> dict[str, object]:
-    assert in_fork(lambda: look(folder, name)) == 0
-    told: dict[str, object] = json.loads((folder / name).read_text())
-    return told
+def go_on(folder: Path) -> tuple[Any, Any]:
+    """Tell what is served after the kill, and after another learner went on."""
+    before = look(folder)
+    learn(folder)
+    return before, look(folder)
 
 
 def main(root: Path, cases: list[str]) -> None:
-    template = root / "template"
+    torch.set_num_threads(1)  # threads do not survive a fork
+    template, whole = root / "template", root / "whole"
     template.mkdir()
     LittleLog(template).decide(45)
-    results = {}
-    for case in ["none:1", *cases]:
+    shutil.copytree(template, whole)
+    learn(whole)
+    results: dict[str, Any] = {"never": {"final": look(whole)}}
+    for case in cases:
         step, times = case.split(":")
         folder = root / case.replace(":", " ")
         shutil.copytree(template, folder)
-        ended = in_fork(lambda: run(folder, kill_at=step, times=int(times)))  # noqa: B023
-        after = tell(folder, "after")
-        again = in_fork(lambda: run(folder))  # noqa: B023
-        final = tell(folder, "final")
+        ended, _ = in_fork(lambda: learn(folder, kill_at=step, times=int(times)))  # noqa: B023
+        again, (after, final) = in_fork(lambda: go_on(folder))  # noqa: B023
         results[case] = {"ended": ended, "after": after, "again": again, "final": final}
     print(json.dumps(results))
 

@@ -110,12 +110,12 @@ def test_rewards_that_add_up_are_told_once_the_time_is_over(
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.data())
+@given(data=st.data())
 def test_an_export_tells_the_rewards_that_are_learned(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder, clock = tmp_path_factory.mktemp("data"), Clock()
-    log = SqliteLog(folder / "events.db", clock=clock)
+    log = SqliteLog(folder / "events.db", clock=clock, pragmas=["synchronous = OFF"])
     ids, arms = st.sampled_from("abc"), st.sampled_from(["x", 1])
     decision = st.builds(lambda id, sums: made(id, ("x", 1), sums=sums), ids, st.booleans())
     reward = st.builds(RewardCame, ids, st.sampled_from([0.25, 1.0]), arms, st.sampled_from("pq"))

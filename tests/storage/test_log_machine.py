@@ -57,8 +57,9 @@ def joined(happened: list[tuple[int, Event]]) -> Table:
             parts: dict[str, float] = {}
             for at, came in later:
                 if isinstance(came, RewardCame) and came.decision == made.id and at <= until:
-                    if arm == (made.arms[0] if came.arm is None else came.arm):
-                        parts.setdefault(came.part if made.sums else "", came.value)
+                    named = made.arms[0] if came.arm is None else came.arm
+                    key = came.part if made.sums else ""
+                    parts |= {key: came.value} if named == arm and key not in parts else {}
             if (parts and not made.sums) or any(at > until for at, _ in later):
                 table[made.id, position] = sum(parts.values()) if parts else made.otherwise
     return table

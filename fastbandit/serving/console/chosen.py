@@ -16,7 +16,7 @@ from fastbandit.serving.console.answer import ArmFigures, Arms
 from fastbandit.serving.console.bands import mean_of
 from fastbandit.serving.console.tally import Sums, ask
 
-MOST_DECISIONS = 200_000
+MOST_DECISIONS = 100_000
 WINNERS = 20
 _TABLES = """
 CREATE TEMP TABLE arms (id PRIMARY KEY, since INTEGER) WITHOUT ROWID;

@@ -6,6 +6,7 @@ import {
 } from "./drawing.js";
 
 const EVERY_MS = 2000;
+const WHILE_READING_MS = 300;
 const PATIENCE_MS = 15000;
 const byId = (id) => document.getElementById(id);
 const bodyOf = (id) => byId(id).querySelector(".body");
@@ -293,12 +294,13 @@ function say(text, state) {
   document.body.classList.toggle("is-stale", state === "is-lost");
 }
 
-function askAgain(soon = EVERY_MS) {
+function askAgain(after) {
   clearTimeout(timer);
-  if (!document.hidden) timer = setTimeout(ask, soon);
+  if (!document.hidden) timer = setTimeout(ask, after);
 }
 
 async function ask() {
+  clearTimeout(timer);
   turn += 1;
   const mine = turn;
   const key = sessionStorage.getItem("fastbandit-key");
@@ -315,10 +317,12 @@ async function ask() {
     const told = await answer.json();
     if (mine !== turn) return;
     receive(told);
+    askAgain(told.read < 1 ? WHILE_READING_MS : EVERY_MS);
   } catch (error) {
-    if (mine === turn) lose(error);
+    if (mine !== turn) return;
+    lose(error);
+    askAgain(EVERY_MS);
   }
-  askAgain();
 }
 
 function receive(told) {

@@ -33,14 +33,18 @@ from fastbandit.storage.sqlite_log import now as clock_now
 
 _MOST_BUCKETS = 72
 _WIDTHS_S = (10, 30, 60, 120, 300, 600, 1200, 3600, 10800, 21600, 43200, 86400)
-_READING_S = 0.4
+_READING_S = 0.3
 _NONE = Sums()
 
 
 @dataclass(frozen=True)
 class _Range:
-    """The buckets to show: from `since` on, `count` of them, each `width` wide (microseconds)."""
+    """The buckets to show: from `since` on, `count` of them, each `width` wide (microseconds).
 
+    `asked` is where they would begin if all of the log were read.
+    """
+
+    asked: int
     since: int
     width: int
     count: int
@@ -50,7 +54,7 @@ class _Range:
 class Figures:
     """Reads the log through a connection of its own, from one thread at a time.
 
-    An answer reads on for at most 0.4 s; a long log that it has not seen is read newest first,
+    An answer reads on for about 0.3 s at most; a long log that it has not seen is read newest first,
     over several answers, and each says how far it is.
     """
 
@@ -99,7 +103,7 @@ class Figures:
         statuses = self._tally.statuses(since=shown.since)
         candidates, audit = self._models.candidates(), self._models.audit()
         known = _known_arms(serving, candidates)
-        arms = self._chosen.figures(minutes, since=shown.since, now=now, known=known)
+        arms = self._chosen.figures(minutes, since=shown.asked, now=now, known=known)
         learner = self._models.learner()
         summary = self._summary(shown, versions, candidates, audit)
         console = Console(
@@ -129,7 +133,9 @@ class Figures:
         found = {
             "reading": reading(console.read),
             "reward": decisions or rewards,
-            "baseline": notes.baseline(console.summary.baseline is not None),
+            "baseline": notes.baseline(
+                console.summary.baseline is not None, is_read=console.read == 1
+            ),
             "traffic": decisions,
             "arms": notes.arms(console.arms, decisions),
             "rewards": rewards,
@@ -146,10 +152,11 @@ class Figures:
         since = first if minutes is None else now - minutes * 60 * SECOND
         width = _width_for(now - since)
         since -= since % width
+        asked = 0 if minutes is None else since
         if self._tally.whole_since() > since:  # what is older is not read yet
             whole = min(self._tally.whole_since(), now)
             since = whole + -whole % width
-        return _Range(since, width, max(1, -(-(now + 1 - since) // width)), now)
+        return _Range(asked, since, width, max(1, -(-(now + 1 - since) // width)), now)
 
     def _summary(
         self,

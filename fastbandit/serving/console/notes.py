@@ -74,10 +74,12 @@ class Notes:
             return "The catalogue has no arms yet: PUT some to /v1/arms."
         return decisions
 
-    def baseline(self, has_baseline: bool) -> str | None:
+    def baseline(self, has_baseline: bool, *, is_read: bool) -> str | None:
         """Say why there is nothing to compare with."""
         if has_baseline:
             return None
+        if not is_read:
+            return "The baseline, version 0, is in a part of the log that is not read yet."
         if self._last_made is None:
             return "The baseline is what version 0 earns: it has not decided yet."
         return "The log holds no decision of version 0, so there is no baseline to compare with."

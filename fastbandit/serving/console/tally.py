@@ -21,7 +21,7 @@ DELAYS_S = (
     0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 60, 180, 600, 1800, 3600, 10800, 21600, 86400, 259200
 )  # fmt: skip
 """Bounds between the bins of delays: the first bin lies below the first."""
-_PIECE = 50_000
+_PIECE = 25_000
 _MOST_BEHIND = 1_000_000
 
 _TABLES = """

@@ -1,0 +1,97 @@
+"""The client talks to the service itself, in one process and without a socket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from fastbandit.client import ArmToPut, AsyncClient, Reward
+from fastbandit.config import Config
+from fastbandit.errors import ServiceError
+from tests.serving.little_service import CONTEXT, Asker, begin, run
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Config:
+    return begin(tmp_path_factory.mktemp("data"))
+
+
+def client_of(asker: Asker, spool: Path | None = None) -> AsyncClient:
+    transport = httpx.ASGITransport(app=asker.app)
+    return AsyncClient(
+        "http://localhost:8080", transport=transport, deadline_seconds=20.0, spool=spool
+    )
+
+
+def test_a_retry_of_a_select_gives_the_same_answer(config: Config) -> None:
+    async def story(asker: Asker) -> None:
+        async with client_of(asker) as client:
+            first = await client.select(CONTEXT, k=2, id="mine")
+            assert len(first.arms) == len(first.scores) == 2
+            assert await client.select(CONTEXT, k=2, id="mine") == first
+
+    run(config, story)
+
+
+def test_many_contexts_and_propensities_are_understood(config: Config) -> None:
+    async def story(asker: Asker) -> None:
+        async with client_of(asker) as client:
+            one, two = await client.select_many([CONTEXT, CONTEXT], eligible=["arm-1"])
+            assert one.decision != two.decision
+            assert one.arms == two.arms == ["arm-1"]
+            sure = await client.select(CONTEXT, eligible=["arm-2"], propensity=True)
+            assert sure.propensities == [1.0]
+
+    run(config, story)
+
+
+def test_rewards_are_understood(config: Config, tmp_path: Path) -> None:
+    async def story(asker: Asker) -> None:
+        async with client_of(asker, tmp_path / "spool") as client:
+            selected = await client.select(CONTEXT)
+            assert await client.reward(selected, 1.0) == "counted"
+            assert await client.rewards(
+                [Reward(selected.decision, 1.0), Reward(selected.decision, 0.0), Reward("x", 0.0)]
+            ) == ["duplicate", "conflicting", "unknown"]
+
+    run(config, story)
+
+
+def test_arms_and_the_status_are_understood(config: Config) -> None:
+    async def story(asker: Asker) -> None:
+        async with client_of(asker) as client:
+            put = await client.put_arms([ArmToPut("new", [0.1, 0.2, 0.3])])
+            assert (put.added, put.arms) == (1, 13)
+            assert (await client.delete_arms(["new", "never"])).unknown == ["never"]
+            assert await client.status()
+
+    run(config, story)
+
+
+def test_a_refusal_names_the_field_and_the_fix(config: Config) -> None:
+    async def story(asker: Asker) -> None:
+        async with client_of(asker) as client:
+            with pytest.raises(ServiceError) as caught:
+                await client.select([1.0])
+            assert caught.value.status == 422
+            assert caught.value.problem["field"] == "context"
+            assert caught.value.problem["fix"] in str(caught.value)
+
+    run(config, story)
+
+
+def test_a_spooled_reward_that_the_service_refuses_is_set_aside(
+    config: Config, tmp_path: Path
+) -> None:
+    async def story(asker: Asker) -> None:
+        async with client_of(asker, tmp_path / "spool") as client:
+            selected = await client.select(CONTEXT)
+            assert client.spool is not None
+            client.spool.keep([Reward("x", 0.5), Reward(selected.decision, 1.0)])
+            flushed = await client.flush()
+            assert (flushed.sent, flushed.refused, flushed.left) == (1, 1, 0)
+            assert "0 or 1" in client.spool.take_refused()[0][1]
+
+    run(config, story)

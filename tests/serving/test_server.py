@@ -1,0 +1,95 @@
+"""The service on real sockets: TLS, keys for other machines, and its journal."""
+
+from __future__ import annotations
+
+import json
+import logging
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import trustme
+
+from fastbandit.config import Config
+from fastbandit.errors import SettingError
+from fastbandit.serving.journal import JsonLines
+from fastbandit.serving.server import Server, key_ring, make_server
+from fastbandit.serving.service import Service
+from tests.serving.little_service import CONTEXT, begin, config_in
+
+
+@contextmanager
+def serving(config: Config) -> Iterator[Server]:
+    """Serve in a thread, on a free port."""
+    server = make_server(config, Service(config))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 60
+    while not server.started and time.monotonic() < deadline:
+        time.sleep(0.01)
+    try:
+        yield server
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+def test_decisions_come_over_tls(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    paths = {name: str(tmp_path / name) for name in ("cert.pem", "key.pem")}
+    issued = authority.issue_cert("localhost", "127.0.0.1")
+    issued.cert_chain_pems[0].write_to_path(paths["cert.pem"])
+    issued.private_key_pem.write_to_path(paths["key.pem"])
+    config = begin(
+        tmp_path / "data",
+        server__port=0,
+        server__tls_cert=paths["cert.pem"],
+        server__tls_key=paths["key.pem"],
+    )
+    trust = ssl.create_default_context()
+    authority.configure_trust(trust)
+
+    with serving(config) as server, httpx.Client(verify=trust) as client:
+        reply = client.post(f"{server.url}/v1/select", json={"context": CONTEXT})
+        assert (reply.status_code, server.url[:5]) == (200, "https")
+        plain = server.url.replace("https", "http")
+        with pytest.raises(httpx.HTTPError):
+            client.post(f"{plain}/v1/select", json={"context": CONTEXT})
+
+
+def test_the_console_is_served_with_its_policy(tmp_path: Path) -> None:
+    with serving(begin(tmp_path, server__port=0)) as server, httpx.Client() as client:
+        page = client.get(f"{server.url}/console/")
+        assert page.headers["content-security-policy"].startswith("default-src 'none'")
+        client.post(f"{server.url}/v1/select", json={"context": CONTEXT})
+        assert client.get(f"{server.url}/v1/console?minutes=10").status_code == 200
+        wrong = client.get(f"{server.url}/v1/console?minutes=ten").json()
+        assert wrong["field"] == "minutes"
+
+
+def test_a_service_without_a_console_has_no_page(tmp_path: Path) -> None:
+    config = begin(tmp_path, server__port=0, server__console=False)
+    with serving(config) as server, httpx.Client() as client:
+        assert client.get(f"{server.url}/console/").status_code == 404
+        assert client.get(f"{server.url}/v1/console").status_code == 404
+
+
+def test_other_machines_need_keys(tmp_path: Path) -> None:
+    config = config_in(tmp_path, server__host="0.0.0.0", server__allow_plain_http=True)
+
+    with pytest.raises(SettingError, match="keys create"):
+        key_ring(config)
+
+
+def test_the_journal_is_lines_of_json() -> None:
+    record = logging.LogRecord("fastbandit", logging.INFO, "", 0, "started %s", ("now",), None)
+    record.events = 3
+
+    told = json.loads(JsonLines().format(record))
+
+    assert (told["message"], told["events"], told["level"]) == ("started now", 3, "info")

@@ -28,8 +28,10 @@ LAYERS = [
     ["bandit", "config"],
     ["learning"],
     ["experiments", "config_command", "freeze_command", "storage_command", "serving", "client"],
-    ["benchmarks", "chaos", "keys_command", "serve_command", "visitors"],
+    ["benchmarks", "chaos", "keys_command", "visitors"],
+    ["serve_command"],
     ["cli"],
+    ["__main__"],
 ]
 """Lowest first: a module imports only from lines above its own in this list."""
 

@@ -12,6 +12,7 @@ import numpy as np
 Headers = tuple[tuple[bytes, bytes], ...]
 _JSON: Headers = ((b"content-type", b"application/json"),)
 _DEEP = 20_000
+_TOO_LONG = "a number of more digits than Python reads"
 
 
 @dataclass(frozen=True)
@@ -305,7 +306,7 @@ def replaced(value: Any, odd: Any, *, rng: np.random.Generator) -> Any:
 
 def _text(told: Any, *, is_ascii: bool = True) -> bytes:
     """Write JSON, with what JSON must not have where that is asked for."""
-    text = json.dumps(told, ensure_ascii=is_ascii)
+    text = json.dumps(told, ensure_ascii=is_ascii).replace(f'"{_TOO_LONG}"', "9" * 5_000)
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -331,6 +332,7 @@ _ODD: list[Any] = [
     2**64,
     -(2**63) - 1,
     10**400,
+    _TOO_LONG,
     "",
     " ",
     "0",

@@ -113,7 +113,10 @@ def generated_requests(
                 report.garbage = garbage
                 if not service.is_alive:
                     report.tell("the service ended")
-            report.tracebacks += stage.journal.read_text(encoding="utf-8").count("Traceback")
+            for line in stage.journal.read_text(encoding="utf-8").splitlines():
+                if "Traceback" in line:
+                    report.tracebacks += 1
+                    report.tell(f"journal: {line}")
     report.seconds = round(time.monotonic() - began, 1)
     return report
 
@@ -254,7 +257,7 @@ def fault_of(asked: Asked, told: Told) -> str:
         return "a server error"
     if told.headers.get("content-length") != str(len(told.body)):
         return "another length than told"
-    method = asked.method.lower() if asked.method.isupper() else asked.method
+    method = asked.method.lower() if asked.method.isupper() else ""
     operation = openapi()["paths"].get(asked.path, {}).get(method)
     if operation is None:
         return "" if asked.path == "/openapi.json" and told.status == 200 else _fault_of_problem(told)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,7 @@ from fastbandit.config import ArmsConfig
 from fastbandit.errors import DataError, MissingExtraError
 from fastbandit.events import Arm
 
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _TRUTHS = {"true": True, "false": False}
 
 
@@ -33,12 +36,15 @@ class ArmFile:
                 f"The arms need at least one arm and one feature: got {len(self.ids)} arms with "
                 f"{self.features.shape[1]} features. Add columns of numbers."
             )
-        seen: set[Any] = set()
-        twice = next((id for id in self.ids if id in seen or seen.add(id)), None)  # type: ignore[func-returns-value]
-        if twice is not None:
+        for id in self.ids:
+            if isinstance(id, bool) or not isinstance(id, str | int) or id == "":
+                raise DataError(
+                    f"An arm needs text or a whole number as its id: got {id!r}. Name it."
+                )
+        ((id, count),) = Counter(self.ids).most_common(1)
+        if count > 1:
             raise DataError(
-                f"Each arm needs an id of its own: got {twice!r} twice. Drop or rename one of "
-                f"the two."
+                f"Each arm needs an id of its own: got {id!r} twice. Drop or rename one of them."
             )
 
     @staticmethod
@@ -59,7 +65,10 @@ def read_arm_file(config: ArmsConfig) -> ArmFile:
     try:
         if path.suffix == ".npy":
             return _from_matrix(np.load(path, allow_pickle=False), path)
-        return _from_table(_READERS[path.suffix](path), config, path)
+        table = _READERS[path.suffix](path)
+        if path.suffix == ".csv":
+            table = {name: _parsed(table[name], is_id=name == config.id) for name in table}
+        return _from_table(table, config, path)
     except FileNotFoundError as error:
         raise DataError(
             f"The first arms need a file: found none at {path}. Correct arms.file."
@@ -132,18 +141,16 @@ def _read_csv(path: Path) -> dict[str, list[Any]]:
     odd = next((n for n, row in enumerate(rows, start=2) if len(row) != len(header)), None)
     if odd is not None:
         raise ValueError(f"row {odd} has another number of values than the header")
-    return {name: _parsed([row[n] for row in rows]) for n, name in enumerate(header)}
+    return {name: [row[n] for row in rows] for n, name in enumerate(header)}
 
 
-def _parsed(texts: list[str]) -> list[Any]:
-    """Turn texts into whole numbers, numbers or booleans, where all of them are such."""
+def _parsed(texts: list[str], *, is_id: bool) -> list[Any]:
+    """Turn texts into numbers or booleans (ids: whole numbers), where all of them are such."""
+    if is_id:
+        are_whole = all(_WHOLE.fullmatch(text) for text in texts)
+        return [int(text) for text in texts] if are_whole else texts
     if all(text.lower() in _TRUTHS for text in texts):
         return [_TRUTHS[text.lower()] for text in texts]
-    try:
-        whole = [int(text) for text in texts]
-        return whole if list(map(str, whole)) == texts else [float(text) for text in texts]
-    except ValueError:
-        pass
     try:
         return [float(text) for text in texts]
     except ValueError:

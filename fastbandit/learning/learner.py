@@ -7,6 +7,7 @@ import os
 import time
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -113,7 +114,8 @@ class Learner:
         touched = {id for change in place.changes for id in _touched(change)}
         served, place.served = place.served, []
         if self._audits.take(served, touched=touched):
-            _write(self._folder / "audits.json", self._audits.notes())
+            with suppress(OSError):
+                _write(self._folder / "audits.json", self._audits.notes())
 
     def tell(self, state: str, *, error: str = "", **numbers: Any) -> None:
         """Write down what the learner is doing, where that changed."""
@@ -126,8 +128,9 @@ class Learner:
             **numbers,
         }
         if told != self._state:
-            _write(self._folder / "learner.json", told)
-            self._state = told
+            with suppress(OSError):  # where a note finds no room, learning goes on
+                _write(self._folder / "learner.json", told)
+                self._state = told
 
     # -- the place in the log
 

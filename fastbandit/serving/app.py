@@ -131,7 +131,7 @@ class App:
         measures = self.service.measures
         measures.answers[(path if path in self._routes else "other", status)] += 1
         if path == "/v1/select" and status == 200:
-            measures.select_times.add(seconds)
+            measures.selected(seconds)
         elif path == "/v1/reward":
             measures.reward_times.add(seconds)
 
@@ -335,8 +335,9 @@ class App:
                 value=asked,
             )
         minutes = None if asked == "all" else max(1, int(asked))
-        told = msgspec.to_builtins(status_of(self.service))
-        return 200, await self.service.figures.ask(minutes, {**told, **told["serving"]})
+        status, measures = status_of(self.service), self.service.measures
+        told = {"arms": status.arms, "latency": [*measures.windows], **status.serving}
+        return 200, await self.service.figures.ask(minutes, msgspec.to_builtins(told))
 
     async def _openapi(self, query: bytes) -> Answer:
         return 200, _ENCODE(openapi())

@@ -85,6 +85,15 @@ class Decider:
             raise refusal_of_error(error, field="context", value=contexts[:1]) from error
         except FastbanditError as error:
             raise refusal_of_error(error, field="eligible", value=request.eligible) from error
+        except OverflowError as error:  # the columns hold numbers of 64 bits
+            raise Refusal(
+                422,
+                "wrong field",
+                "A predicate needs numbers below 1e308.",
+                fix="Send a smaller number.",
+                field="eligible",
+                value=request.eligible,
+            ) from error
 
     def put(self, change: ArmsChanged) -> Put:
         """Let what serves know of arms that were put in or taken out, and are in the log."""
@@ -288,7 +297,8 @@ def _features_of(arms: Sequence[Arm]) -> NDArray[np.float32]:
             f"Arms need equally many features: got {counts[0]} for {arms[0].id!r} and "
             f"{counts[odd]} for {arms[odd].id!r}. Send as many as the others have."
         )
-    return np.array([arm.features for arm in arms], dtype=np.float32)
+    with np.errstate(over="ignore"):  # what is infinite then is refused
+        return np.array([arm.features for arm in arms], dtype=np.float32)
 
 
 def not_ready(reasons: Sequence[Reason]) -> Refusal:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
+WINDOW_SECONDS = 10.0
+_WINDOWS = 360  # of which so many are kept
+_SHOWN = 6  # and so many make up the times shown first
 _BOUNDS = tuple(
     scale * step for scale in (1e-4, 1e-3, 1e-2, 1e-1, 1.0) for step in (1.0, 1.5, 2.0, 3.0, 5.0)
 )
@@ -43,6 +49,15 @@ class Times:
         return _BOUNDS[-1]
 
 
+class Window(msgspec.Struct, frozen=True):
+    """How long selects took in some seconds: the start in milliseconds since 1970, and times."""
+
+    at: int
+    selects: int
+    p50_s: float
+    p99_s: float
+
+
 class Measures:
     """Counts since the start of the process; what the log holds is counted there."""
 
@@ -52,14 +67,34 @@ class Measures:
         self.decisions = self.degraded = self.refused = 0
         self.swaps = self.failed_swaps = self.learner_starts = 0
         self.select_times, self.reward_times = Times(), Times()
+        self.windows: deque[Window] = deque(maxlen=_WINDOWS)
+        self._recent, self._since = Times(), time.time()
+
+    def selected(self, seconds: float) -> None:
+        """Count a select that was answered after so long."""
+        self.select_times.add(seconds)
+        self._recent.add(seconds)
+
+    def close_window(self) -> None:
+        """Begin another window if this one has lasted long enough."""
+        now = time.time()
+        if now - self._since < WINDOW_SECONDS:
+            return
+        p50, p99 = self._recent.quantile(0.5), self._recent.quantile(0.99)
+        if p50 is not None and p99 is not None:
+            count = sum(self._recent.counts)
+            self.windows.append(Window(int(1000 * self._since), count, p50, p99))
+        self._recent, self._since = Times(), now
 
     def quantiles(self) -> dict[str, float | int | None]:
-        """Give what a person looks at first."""
-        times = self.select_times
+        """Give what a person looks at first; the times are those of the last windows."""
+        recent = [*self.windows][-_SHOWN:]
+        selects = sum(window.selects for window in recent)
+        p50 = sum(window.selects * window.p50_s for window in recent) / selects if selects else None
         return {
-            "select_p50_s": times.quantile(0.5),
-            "select_p99_s": times.quantile(0.99),
-            "selects": sum(times.counts),
+            "select_p50_s": p50,
+            "select_p99_s": max((window.p99_s for window in recent), default=None),
+            "selects": sum(self.select_times.counts),
             "refused": self.refused,
             "errors": sum(n for (_, status), n in self.answers.items() if status >= 500),
         }

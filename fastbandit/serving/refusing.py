@@ -1,7 +1,9 @@
 """Refusals that cost little: under overload a request is refused before any work is begun.
 
-uvicorn starts a task for each request as it is read. With more requests under way than can be
-answered soon, those that come are told so at once, and the ones begun are finished.
+uvicorn starts a task for each request as soon as its headers are read. Here a task is started
+once the body is there too, so that the tasks are the requests that are being worked on, and
+not those that arrive slowly. With more of them than can be answered soon, those that come are
+told so at once, and the ones begun are finished.
 """
 
 from __future__ import annotations
@@ -9,47 +11,165 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from fastbandit.serving.problems import Refusal
 
-_SELECT = b"/v1/select"
+_SELECT, _REWARD = b"/v1/select", b"/v1/reward"
+_LINE = b"POST /v1/select HTTP/1.1\r\n"
+_KEEP_ALIVE = b"\r\nconnection: keep-alive"
 
 
 class RefusingProtocol(HttpToolsProtocol):
-    """HTTP as uvicorn speaks it, with a limit on the selects that are under way.
+    """HTTP as uvicorn speaks it, with a limit on the requests that are under way.
 
-    The limit and the measures are those of the app: see `App.most_under_way`.
+    The limit and the measures are those of the app: see `App.most_under_way`. Rewards, of
+    which nothing may be lost, have twice the room of selects.
     """
 
+    _is_between = True  # no request is half read
     _is_refusing = False
+    _running: RequestResponseCycle | None = None
+    _held: Any = None  # the app, for a request whose body is not there yet
+    _refused_at = 0.0
+
+    # -- what comes over the wire
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; a whole request that will be refused is not even parsed."""
+        app: Any = self.config.app
+        is_full = len(self.tasks) >= app.most_under_way
+        if is_full and self._is_between and self._is_free and is_whole_select(data):
+            self._refuse()
+        else:
+            super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """Begin to read a request."""
+        self._is_between = False
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """Begin a request, or see that it will be refused."""
-        app: Any = self.config.app
-        is_free = self.cycle is None or self.cycle.response_complete
-        if is_free and self.url == _SELECT and len(self.tasks) >= app.most_under_way:
+        if not (self._is_free and self._has_no_room()):
+            super().on_headers_complete()
+        elif self.expect_100_continue:  # its body will not come, or be taken for a request
             self._is_refusing = True
-            return
-        super().on_headers_complete()
+            self._refuse(is_last=True)
+        else:
+            self._is_refusing = True
 
     def on_body(self, body: bytes) -> None:
         """Take a part of a body."""
-        if not self._is_refusing:
+        if self._is_refusing:
+            return
+        if self._held is None:
             super().on_body(body)
+            return
+        self.cycle.body += body
+        service = self.config.app.service  # type: ignore[union-attr]
+        if len(self.cycle.body) > service.config.server.max_body_bytes:
+            self._begin()
 
     def on_message_complete(self) -> None:
         """End a request: refuse it, if that is how it began."""
-        if not self._is_refusing:
-            super().on_message_complete()
+        self._is_between = True
+        if self._is_refusing:
+            self._is_refusing = False
+            is_old = self.parser.get_http_version() == "1.0"
+            self._refuse(is_last=is_old or not self.parser.should_keep_alive())
             return
-        self._is_refusing = False
+        super().on_message_complete()
+        if self._held is not None:
+            self._begin()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let a request that is under way know that nobody waits for its answer."""
+        self._give_up()
+        super().connection_lost(exc)
+
+    # -- tasks
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        if cycle.more_body and not cycle.waiting_for_100_continue:
+            self._held = app
+        else:
+            super()._start_asgi_task(cycle, app)
+
+    def _begin(self) -> None:
+        """Start the task of the request that was held."""
+        app, self._held = self._held, None
+        super()._start_asgi_task(self.cycle, app)
+
+    def _give_up(self) -> None:
+        """Send nothing more for the request that is under way."""
+        self._held = None
+        running = self._running
+        if running is not None and not running.response_complete:
+            running.disconnected = True
+            running.message_event.set()
+
+    # -- refusals
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether no answer is under way, which would have to come first."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _has_no_room(self) -> bool:
+        most = self.config.app.most_under_way  # type: ignore[union-attr]
+        path = self.url.partition(b"?")[0]
+        limit = {_SELECT: most, _REWARD: 2 * most}.get(path)
+        return limit is not None and len(self.tasks) >= limit
+
+    def _refuse(self, *, is_last: bool = False) -> None:
+        if self.transport.is_closing():
+            return
         measures = self.config.app.service.measures  # type: ignore[union-attr]
         measures.refused += 1
         measures.answers["/v1/select", 503] += 1
-        self.transport.write(OVERLOADED)
-        if not self.parser.should_keep_alive():
+        self._refused_at = self.loop.time()
+        self.transport.write(OVERLOADED_LAST if is_last else OVERLOADED)
+        if is_last:
             self.transport.close()
+        elif self.timeout_keep_alive_task is None:
+            self._close_after(self.timeout_keep_alive)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection that was quiet for long, unless a refusal went over it meanwhile."""
+        left = self._refused_at + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._close_after(left)
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _close_after(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(
+            seconds, self.timeout_keep_alive_handler
+        )
+
+    def send_400_response(self, msg: str) -> None:
+        """Say that what came is no HTTP, and end the connection."""
+        self._give_up()
+        if not self.transport.is_closing():
+            self.transport.write(NO_HTTP)
+            self.transport.close()
+
+
+def is_whole_select(data: bytes) -> bool:
+    """Tell whether these bytes are one select, whole and plain, and nothing else."""
+    end = data.find(b"\r\n\r\n") if data.startswith(_LINE) else -1
+    if end < 0:
+        return False
+    head = data[:end].lower()
+    at = head.find(b"\r\ncontent-length:")
+    if at < 0 or b"\r\nexpect:" in head or b"\r\ntransfer-encoding:" in head:
+        return False
+    if b"\r\nconnection:" in head and _KEEP_ALIVE not in head:
+        return False
+    length = head[at + 17 :].partition(b"\r\n")[0].strip()
+    return length.isdigit() and len(data) == end + 4 + int(length)
 
 
 def overloaded() -> Refusal:
@@ -63,13 +183,28 @@ def overloaded() -> Refusal:
     )
 
 
-def _written(refusal: Refusal) -> bytes:
+def _no_http() -> Refusal:
+    return Refusal(
+        400,
+        "not HTTP",
+        "What came is not a request of HTTP/1.1.",
+        fix="Speak plain HTTP/1.1; where TLS is set up, https.",
+        field="request",
+        headers=((b"connection", b"close"),),
+    )
+
+
+def _written(line: bytes, refusal: Refusal, *, is_last: bool = False) -> bytes:
     """Write a refusal as it goes over the wire."""
     body = msgspec.json.encode(refusal.problem)
     headers = [*refusal.headers, (b"content-type", b"application/problem+json")]
-    headers += [(b"cache-control", b"no-store"), (b"content-length", str(len(body)).encode())]
+    headers += [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+    headers += [(b"connection", b"close")] if is_last else []
+    headers += [(b"content-length", str(len(body)).encode())]
     lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
-    return b"HTTP/1.1 503 Service Unavailable\r\n" + lines + b"\r\n" + body
+    return b"HTTP/1.1 " + line + b"\r\n" + lines + b"\r\n" + body
 
 
-OVERLOADED = _written(overloaded())
+OVERLOADED = _written(b"503 Service Unavailable", overloaded())
+OVERLOADED_LAST = _written(b"503 Service Unavailable", overloaded(), is_last=True)
+NO_HTTP = _written(b"400 Bad Request", _no_http())

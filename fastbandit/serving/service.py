@@ -225,6 +225,7 @@ class Service:
     async def _watch_snapshots(self) -> None:
         while True:
             await asyncio.sleep(_POLL_SECONDS)
+            self.measures.close_window()
             try:
                 await self._swap_if_new()
             except Exception:

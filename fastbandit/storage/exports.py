@@ -29,7 +29,7 @@ from fastbandit.storage.sealed import rename
 
 FORMATS = ("parquet", "dsjson", "jsonl")
 ALL = Bounds()
-_ROWS_A_GROUP = 50_000
+_ROWS_A_GROUP = 20_000
 Write: TypeAlias = Callable[[Sequence[Row]], Counter[str]]
 """Writes rows; tells how many it left out, by reason."""
 

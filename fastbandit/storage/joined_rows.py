@@ -100,8 +100,8 @@ def joined_rows(log: apsw.Connection, bounds: Bounds) -> Iterator[list[Row]]:
         first, last = found[0][0], found[-1][0]
         counted: dict[str, dict[ArmId, float]] = {}
         for decision, arm, value in _rows(log, _REWARDS, first, last):
-            sums = counted.setdefault(decision, {})
-            sums[json.decode(arm)] = sums.get(json.decode(arm), 0.0) + value
+            sums, id = counted.setdefault(decision, {}), json.decode(arm)
+            sums[id] = sums.get(id, 0.0) + value
         yield [_to_row(row, counted.get(row[2], {}), now) for row in found]
 
 

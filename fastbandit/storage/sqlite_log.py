@@ -19,15 +19,15 @@ from typing import Any, TypeVar
 import apsw
 from msgspec import MsgspecError, json, structs
 
-from fastbandit.errors import FastbanditError, LogError
+from fastbandit.errors import FastbanditError, InputError, LogError
 from fastbandit.events import (
+    REWARD_STATUSES,
     Arm,
     ArmsChanged,
     DecisionMade,
     Event,
     Outcome,
     RewardCame,
-    Status,
     TimePassed,
 )
 from fastbandit.storage.log_input import check_events, text_of
@@ -282,6 +282,8 @@ class SqliteLog:
         """Turn what SQLite says of a file into our error; after any, open the file anew."""
         try:
             yield
+        except InputError:
+            raise
         except BaseException as error:
             with suppress(apsw.Error):
                 self.close()
@@ -391,12 +393,8 @@ def _to_decision(row: Sequence[Any]) -> DecisionMade:
 def _to_reward(row: Sequence[Any]) -> RewardCame:
     decision, value, arm, part, status, seq, at = row
     named = None if arm is None else json.decode(arm)
-    return RewardCame(decision, value, named, part, _known(status), seq, at)
-
-
-def _known(status: str) -> Any:
-    known: Status = status  # type: ignore[assignment]
-    return known
+    known = REWARD_STATUSES[REWARD_STATUSES.index(status)]
+    return RewardCame(decision, value, named, part, known, seq, at)
 
 
 def _to_change(row: Sequence[Any]) -> ArmsChanged:

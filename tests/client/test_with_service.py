@@ -62,7 +62,8 @@ def test_rewards_are_understood(config: Config, tmp_path: Path) -> None:
 def test_arms_and_the_status_are_understood(config: Config) -> None:
     async def story(asker: Asker) -> None:
         async with client_of(asker) as client:
-            put = await client.put_arms([ArmToPut("new", [0.1, 0.2, 0.3])])
+            columns = {"price": 3.0, "colour": "red"}
+            put = await client.put_arms([ArmToPut("new", [0.1, 0.2, 0.3], columns)])
             assert (put.added, put.arms) == (1, 13)
             assert (await client.delete_arms(["new", "never"])).unknown == ["never"]
             assert await client.status()

@@ -126,9 +126,7 @@ def _same_as_before(config: object, id: str) -> tuple[list[float], float]:
 
 
 @pytest.mark.parametrize("arms", [1, 2])
-def test_a_tiny_catalogue_can_be_changed_whole(
-    tmp_path: Path, log: LittleLog, arms: int
-) -> None:
+def test_a_tiny_catalogue_can_be_changed_whole(tmp_path: Path, log: LittleLog, arms: int) -> None:
     config = little_config(tmp_path, arms=arms)
     log.decide(10, arms=arms)
     log.write(ArmsChanged([Arm(f"arm {n}", [n, 1.0, 2.0], {"price": 0}) for n in range(arms)]))

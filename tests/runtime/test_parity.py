@@ -378,6 +378,18 @@ def test_what_cannot_be_frozen_says_what_to_use_instead(name: str) -> None:
     assert advice in str(refusal.value)
 
 
-def test_a_bandit_that_learned_nothing_cannot_be_frozen() -> None:
-    with pytest.raises(SettingError, match="update"):
-        Bandit(arms=FEW, context=4).freeze()
+@pytest.mark.parametrize("arms", [1, 10, 60])
+@pytest.mark.parametrize("explore", ["ts", "ucb"])
+def test_before_the_first_update_any_arm_is_as_likely_as_another(arms: int, explore: str) -> None:
+    bandit = Bandit(arms=FEW[:arms], context=4, explore=explore)
+    frozen = bandit.freeze()
+    asked = bandit.select(CONTEXTS, k=3)
+    found = frozen.select(CONTEXTS, k=3, seeds=asked.seeds)
+
+    assert found.uniform
+    assert found.arms == asked.arms
+    assert np.array_equal(found.scores, asked.scores)
+    one = frozen.choose(CONTEXTS[0], seed=int(asked.seeds[0]))
+    assert one.arm == bandit.select(CONTEXTS[:1], seeds=asked.seeds[:1]).arms[0]
+    assert one.score == 0.0
+    assert frozen.propensities(CONTEXTS[0], floor=0.0).of(one.arm) == 1 / arms

@@ -129,7 +129,7 @@ def test_only_eligible_arms_are_chosen(config: Config, eligible: Any, may_be: se
         ({"context": CONTEXT, "contexts": [CONTEXT]}, "context"),
         ({"context": [1.0]}, "context"),
         ({"contexts": [CONTEXT, [1.0]]}, "contexts[1]"),
-        ({"context": {"a": 1.0}}, "context.a"),
+        ({"context": {"a": 1.0}}, "context"),
         ({"context": CONTEXT, "k": 0}, "k"),
         ({"context": CONTEXT, "k": 2, "propensity": True}, "k"),
         ({"context": CONTEXT, "eligible": ["nobody"]}, "eligible"),

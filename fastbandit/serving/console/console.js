@@ -120,6 +120,22 @@ function showVersions({ versions, summary, notes }) {
   return chart;
 }
 
+const latencyChart = timeChart("Time of a select over time; arrow keys read single points");
+const latencyKeys = make("p", { class: "keys" },
+  make("span", {}, make("i", { class: "ours" }), "p50"),
+  make("span", {}, make("i", { class: "base" }), "p99, milliseconds since this process started"));
+
+function showLatency(windows) {
+  const line = (name) => windows.map((one) => ({ mean: 1000 * one[name], low: null, high: null, open: 0 }));
+  const [p50, p99] = [line("p50_s"), line("p99_s")];
+  latencyChart.show({
+    starts: windows.map((one) => one.at), width_s: 10, height: 120, hint: " ",
+    low: 0, high: 1.08 * Math.max(...p99.map((one) => one.mean)),
+    tell: (n) => `p50 ${short(p50[n].mean)} ms, p99 ${short(p99[n].mean)} ms, ${count(windows[n].selects)} selects`,
+    paint: (view) => [meanLine(p50, "ours", view), meanLine(p99, "base", view)],
+  });
+}
+
 const trafficChart = timeChart("Decisions per second over time; arrow keys read single points");
 
 function showTraffic({ series, serving, notes }) {
@@ -130,7 +146,10 @@ function showTraffic({ series, serving, notes }) {
     ["p50 / p99, ms", milliseconds(serving)],
   ]);
   if (notes.traffic) return body.replaceChildren(note(notes.traffic), numbers);
-  keep(body, [trafficChart.element, numbers]);
+  const windows = serving.latency ?? [];
+  const times = windows.length > 1 ? [latencyKeys, latencyChart.element] : [];
+  keep(body, [trafficChart.element, ...times, numbers]);
+  if (windows.length > 1) showLatency(windows);
   trafficChart.show({
     ...series, low: 0, high: 1.08 * Math.max(...series.per_second, 1e-3), hint: " ",
     tell: (n) => `${short(series.per_second[n])}/s, ${count(series.decisions[n])} decisions`,
@@ -212,7 +231,8 @@ function showModels({ candidates, learner, notes }) {
   const body = bodyOf("models");
   const parts = notes.models ? [note(notes.models)] : [];
   if (candidates.length > 0) parts.push(candidateTable(candidates));
-  parts.push(learner === null ? note(notes.learner) : learnerOf(learner));
+  if (learner !== null) parts.push(learnerOf(learner));
+  else if (!notes.models) parts.push(note(notes.learner));
   body.replaceChildren(...parts);
 }
 

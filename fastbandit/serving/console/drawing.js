@@ -157,7 +157,7 @@ export function timeChart(label) {
 }
 
 export function meanLine(means, name, { middle, y, box }) {
-  // A line of means with their bands: broken where there is none, dashed where some are open.
+  // A line of means with their bands: broken where there is none, dotted where some are open.
   const clamp = (value) => Math.min(box.bottom, Math.max(box.top, y(value)));
   const group = draw("g", { class: name });
   for (const run of runs(means)) {

@@ -54,8 +54,8 @@ class _Range:
 class Figures:
     """Reads the log through a connection of its own, from one thread at a time.
 
-    An answer reads on for about 0.3 s at most; a long log that it has not seen is read newest first,
-    over several answers, and each says how far it is.
+    An answer reads on for about 0.3 s at most; a long log that it has not seen is read newest
+    first, over several answers, and each says how far it is.
     """
 
     def __init__(

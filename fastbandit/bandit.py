@@ -21,7 +21,7 @@ from fastbandit.errors import InputError, SettingError, ShapeError
 from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Point, kind_of
 from fastbandit.freezing import freeze, untrained
 from fastbandit.interfaces import Choice, Exploration, Search
-from fastbandit.noise import Stream, philox, uniforms
+from fastbandit.noise import Stream, decision_seeds, philox, uniforms
 from fastbandit.policy import Policy
 from fastbandit.presets import Preset, blueprint
 from fastbandit.progress import progress_bar
@@ -106,29 +106,23 @@ class Bandit:
         chooses by expected reward. `seeds` of an earlier decision repeat its draw. Before
         the first update every arm is equally likely (`Decision.uniform`).
         """
-        request = self._read_request(contexts, k=k, eligible=eligible)
-        if seeds is not None:
-            request = replace(request, seeds=_read_seeds(seeds, len(request.seeds)))
         state, frozen = self._with_twin()
-        if state.version == 0:
-            decision = self._decide_uniformly(request)
-        elif frozen is not None:
+        if frozen is not None:
             decision = frozen.select(
                 contexts,
-                k=request.k,
-                eligible=None if eligible is None else request.allowed,
+                k=k,
+                eligible=eligible,
                 explore=explore,
-                seeds=request.seeds,
+                seeds=self._next_seeds(contexts) if seeds is None else seeds,
                 threads=torch.get_num_threads(),
             )
         else:
-            policy = state.policy
-            if not explore:
-                policy = replace(policy, exploration=policy.exploration.quiet())
-            choice = self._choose(policy, request)
-            decision = self._decide(choice, request, version=state.version)
+            request = self._read_request(contexts, k=k, eligible=eligible)
+            if seeds is not None:
+                request = replace(request, seeds=_read_seeds(seeds, len(request.seeds)))
+            decision = self._decide_by_torch(request, explore=explore)
         if seeds is None:
-            self._state = replace(state, decisions=state.decisions + len(request.seeds))
+            self._state = replace(state, decisions=state.decisions + len(decision.seeds))
         return decision
 
     def update(
@@ -280,6 +274,18 @@ class Bandit:
             twin = Twin.of(self._blueprint, state.policy, version=state.version)
             self._state = state = replace(state, twin=twin)
         return state, twin.frozen
+
+    def _next_seeds(self, contexts: Any) -> NDArray[np.uint64]:
+        plan, first = self._blueprint, self._state.decisions
+        return decision_seeds(plan.seed, first, len(plan.context.read(contexts, what="contexts")))
+
+    def _decide_by_torch(self, request: Request, *, explore: bool) -> Decision:
+        policy, version = self._state.policy, self._state.version
+        if version == 0:
+            return self._decide_uniformly(request)
+        if not explore:
+            policy = replace(policy, exploration=policy.exploration.quiet())
+        return self._decide(self._choose(policy, request), request, version=version)
 
     # -- reading requests and wording decisions
 

@@ -42,6 +42,26 @@ COMMANDS = (
     "data fetch",
     "data where",
     "data sample",
+    "backup",
+    "chaos disk",
+    "chaos kills",
+    "chaos learning",
+    "chaos overload",
+    "chaos power-cut",
+    "chaos requests",
+    "chaos swaps",
+    "chaos throughput",
+    "config show",
+    "export",
+    "init",
+    "keys create",
+    "keys list",
+    "keys revoke",
+    "learn",
+    "restore",
+    "rollback",
+    "serve",
+    "snapshots",
 )
 
 
@@ -185,8 +205,8 @@ def test_a_command_is_documented(name: str) -> None:
 @pytest.mark.parametrize("path", [*TYPED, ROOT / "CONTRIBUTING.md"], ids=lambda path: path.name)
 def test_a_command_in_the_docs_is_one(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    said = re.findall(r"^(?: {4})?fastbandit ([a-z ]+)", _code(text), re.MULTILINE)
-    said += re.findall(r"`fastbandit ([a-z ]+)", text)
+    said = re.findall(r"^(?: {4})?fastbandit ([a-z -]+)", _code(text), re.MULTILINE)
+    said += re.findall(r"`fastbandit ([a-z -]+)", text)
     groups = {name.split()[0] for name in COMMANDS if " " in name}
 
     for words in (line.split() for line in said):

@@ -176,7 +176,9 @@ class _Served:
                 told.append({"decision": _id(number), "value": reward})
                 self.out_of_order += number < self._last_told
                 self._last_told = number
-            statuses = {one["status"] for one in self._ask("/v1/reward", {"rewards": told})["rewards"]}
+            statuses = {
+                one["status"] for one in self._ask("/v1/reward", {"rewards": told})["rewards"]
+            }
             assert statuses == {"counted"}
             self._told += len(told)
             if self._told % fresh == 0:

@@ -124,7 +124,15 @@ def _many_headers(rng: np.random.Generator) -> bytes:
 
 
 def _bad_lengths(rng: np.random.Generator) -> bytes:
-    wrong = (b"-1", b"1e3", b"99999999999999999999", b"5, 5", b"", b"0x10", b"4\r\ncontent-length: 5")
+    wrong = (
+        b"-1",
+        b"1e3",
+        b"99999999999999999999",
+        b"5, 5",
+        b"",
+        b"0x10",
+        b"4\r\ncontent-length: 5",
+    )
     length = wrong[int(rng.integers(len(wrong)))]
     return b"POST /v1/select HTTP/1.1\r\ncontent-length: " + length + b"\r\n\r\n" + _BODY
 

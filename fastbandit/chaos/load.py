@@ -6,6 +6,7 @@ A load runs in a process of its own, ends by itself, and goes to loopback only.
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 import time
 from collections import Counter, deque
@@ -16,7 +17,7 @@ from typing import cast
 import msgspec
 import numpy as np
 
-from fastbandit.errors import SettingError
+from fastbandit.errors import ServiceUnavailable, SettingError
 
 _STEP_SECONDS = 0.002
 
@@ -37,7 +38,11 @@ class Load(msgspec.Struct, frozen=True):
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """How many requests were sent and answered, by status, and how long answers took."""
+    """How many requests were sent and answered, by status, and how long answers took.
+
+    On a schedule, times count from when a request was due. `unsent` are those for which no
+    connection was free then, `blunt` refusals that do not say when to come again.
+    """
 
     seconds: float
     sent: int
@@ -48,6 +53,12 @@ class Answers(msgspec.Struct, frozen=True):
     p99_ms: float
     refused_p99_ms: float
     broken: int
+    blunt: int = 0
+
+    @property
+    def sent_per_second(self) -> float:
+        """The rate that was reached."""
+        return self.sent / self.seconds
 
 
 class _Connection(asyncio.Protocol):
@@ -55,7 +66,7 @@ class _Connection(asyncio.Protocol):
 
     def __init__(self, on_answer: Callable[[_Connection, int], None]) -> None:
         self.on_answer, self.buffer, self.began = on_answer, b"", 0.0
-        self.is_busy = self.is_open = False
+        self.is_busy = self.is_open = self.is_blunt = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport, self.is_open = cast(asyncio.Transport, transport), True
@@ -65,8 +76,8 @@ class _Connection(asyncio.Protocol):
         if self.is_busy:
             self.on_answer(self, 0)
 
-    def send(self, request: bytes) -> None:
-        self.is_busy, self.began = True, time.perf_counter()
+    def send(self, request: bytes, *, due: float) -> None:
+        self.is_busy, self.began = True, due
         self.transport.write(request)
 
     def data_received(self, data: bytes) -> None:
@@ -80,6 +91,7 @@ class _Connection(asyncio.Protocol):
         if len(self.buffer) < end + 4 + length:
             return
         status, self.buffer = int(head[9:12]), b""
+        self.is_blunt = status == 503 and b"\r\nretry-after:" not in head
         self.on_answer(self, status)
 
 
@@ -92,7 +104,7 @@ class _Driver:
         self.statuses: Counter[str] = Counter()
         self.good: list[float] = []
         self.refused: list[float] = []
-        self.sent = self.unsent = self.broken = 0
+        self.sent = self.unsent = self.broken = self.blunt = 0
         self.is_over = False
 
     async def run(self) -> Answers:
@@ -107,7 +119,7 @@ class _Driver:
             await self._on_schedule(began)
         else:
             while self.idle:
-                self._send(self.idle.popleft())
+                self._send(self.idle.popleft(), due=began)
             await asyncio.sleep(load.seconds)
         self.is_over = True
         seconds = time.perf_counter() - began
@@ -116,33 +128,34 @@ class _Driver:
 
     async def _on_schedule(self, began: float) -> None:
         """Send so many a second whether answers come or not, as visitors do."""
-        due = 0
+        due, rate = 0, self.load.rate
         while (passed := time.perf_counter() - began) < self.load.seconds:
-            wanted = int(passed * self.load.rate)
+            wanted = int(passed * rate)
             while due < wanted:
                 due += 1
                 if self.idle:
-                    self._send(self.idle.popleft())
+                    self._send(self.idle.popleft(), due=began + due / rate)
                 else:
                     self.unsent += 1
             await asyncio.sleep(_STEP_SECONDS)
 
-    def _send(self, one: _Connection) -> None:
-        one.send(self.requests[self.sent % len(self.requests)])
+    def _send(self, one: _Connection, *, due: float) -> None:
+        one.send(self.requests[self.sent % len(self.requests)], due=due)
         self.sent += 1
 
     def answered(self, one: _Connection, status: int) -> None:
-        one.is_busy = False
+        one.is_busy, now = False, time.perf_counter()
         if not self.is_over:
-            took = time.perf_counter() - one.began
+            took = now - one.began
             self.statuses[str(status)] += 1
+            self.blunt += one.is_blunt
             (self.good if status == 200 else self.refused).append(took)
         if status == 0 or not one.is_open:
             self.broken += 1
         elif self.load.rate:
             self.idle.append(one)
         elif not self.is_over:
-            self._send(one)
+            self._send(one, due=now)
 
     def _answers(self, seconds: float) -> Answers:
         return Answers(
@@ -155,6 +168,7 @@ class _Driver:
             p99_ms=_milliseconds(self.good, 99),
             refused_p99_ms=_milliseconds(self.refused, 99),
             broken=self.broken,
+            blunt=self.blunt,
         )
 
 
@@ -172,6 +186,18 @@ def requests_of(load: Load, *, count: int = 512) -> list[bytes]:
         )
         requests.append(head.encode() + body)
     return requests
+
+
+def load_from_process(load: Load) -> Answers:
+    """Send a load from a process of its own, and tell what came back."""
+    command = [sys.executable, "-m", "fastbandit.chaos.load", msgspec.json.encode(load).decode()]
+    told = subprocess.run(command, capture_output=True, timeout=load.seconds + 60, check=False)
+    if told.returncode:
+        raise ServiceUnavailable(
+            f"A load needs a service that answers on port {load.port}: it ended with "
+            f"{told.stderr.decode(errors='replace').strip()[-300:]}. See the service's journal."
+        )
+    return msgspec.json.decode(told.stdout, type=Answers)
 
 
 def run_load(load: Load) -> Answers:

@@ -269,9 +269,7 @@ class OddRequests:
 
     def _odd_headers(self) -> Asked:
         method, path, told = self._any()
-        headers = tuple(
-            self._one_of(_HEADERS) for _ in range(int(self._rng.integers(0, 4)))
-        )
+        headers = tuple(self._one_of(_HEADERS) for _ in range(int(self._rng.integers(0, 4))))
         return Asked("odd headers", method, path, _text(told), headers)
 
     def _cut_off(self) -> Asked:

@@ -82,7 +82,9 @@ class RequestsReport:
     def tell(self, failure: str, told: Told | None = None) -> None:
         """Keep a failure, unless there are many."""
         if len(self.failures) < _SHOWN:
-            self.failures.append(failure + (f" → {told.status} {told.body[:400]!r}" if told else ""))
+            self.failures.append(
+                failure + (f" → {told.status} {told.body[:400]!r}" if told else "")
+            )
 
 
 def generated_requests(
@@ -151,9 +153,7 @@ class _Trial:
         self.open = App(self.service, KeyRing(is_open=True))
         self.closed = App(self.service, KeyRing.load(path))
         self.rng = np.random.default_rng(seed)
-        self.odd = OddRequests(
-            features=_FEATURES, arms=_ARMS, most_bytes=_MOST_BYTES, rng=self.rng
-        )
+        self.odd = OddRequests(features=_FEATURES, arms=_ARMS, most_bytes=_MOST_BYTES, rng=self.rng)
 
     async def start(self) -> None:
         await self.service.start()
@@ -177,9 +177,7 @@ class _Trial:
         asked = Asked("valid", "PUT", "/v1/arms", json.dumps({"arms": arms}).encode())
         put = await self.ask(asked)
         context = {"context": [0.1] * _FEATURES, "k": 3}
-        made = await self.ask(
-            Asked("valid", "POST", "/v1/select", json.dumps(context).encode())
-        )
+        made = await self.ask(Asked("valid", "POST", "/v1/select", json.dumps(context).encode()))
         if put.status != 200 or made.status != 200:
             self.report.tell("the service does not decide any more", made)
         await self.service.stop()
@@ -260,7 +258,9 @@ def fault_of(asked: Asked, told: Told) -> str:
     method = asked.method.lower() if asked.method.isupper() else ""
     operation = openapi()["paths"].get(asked.path, {}).get(method)
     if operation is None:
-        return "" if asked.path == "/openapi.json" and told.status == 200 else _fault_of_problem(told)
+        return (
+            "" if asked.path == "/openapi.json" and told.status == 200 else _fault_of_problem(told)
+        )
     described = operation["responses"].get(str(told.status))
     if described is None:
         return "a status that is not described"
@@ -305,7 +305,9 @@ _SHAPES: dict[str, type[msgspec.Struct]] = {
 
 def _fault_of_shape(told: Told, schema: dict[str, Any]) -> str:
     """Say where an answer does not have any of the shapes that are described."""
-    names = [one["$ref"].rsplit("/", 1)[1] for one in schema.get("anyOf", [schema]) if "$ref" in one]
+    names = [
+        one["$ref"].rsplit("/", 1)[1] for one in schema.get("anyOf", [schema]) if "$ref" in one
+    ]
     said = ""
     for name in names:
         try:
@@ -415,10 +417,20 @@ def _journal(report: RequestsReport) -> Iterator[None]:
 
 @click.command("requests")
 @click.option("--requests", "count", type=click.IntRange(min=1), default=50_000, show_default=True)
-@click.option("--described", type=click.IntRange(min=0), default=2_000, show_default=True,
-              help="How many of them schemathesis makes from /openapi.json.")
-@click.option("--garbage", type=click.IntRange(min=0), default=500, show_default=True,
-              help="Connections that send what is no HTTP.")
+@click.option(
+    "--described",
+    type=click.IntRange(min=0),
+    default=2_000,
+    show_default=True,
+    help="How many of them schemathesis makes from /openapi.json.",
+)
+@click.option(
+    "--garbage",
+    type=click.IntRange(min=0),
+    default=500,
+    show_default=True,
+    help="Connections that send what is no HTTP.",
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def requests_command(count: int, described: int, garbage: int, seed: int, as_json: bool) -> None:

@@ -47,6 +47,11 @@ class ArmFile:
                 f"Each arm needs an id of its own: got {id!r} twice. Drop or rename one of them."
             )
 
+    def first(self, count: int) -> ArmFile:
+        """Give the first arms alone."""
+        columns = {name: values[:count] for name, values in self.columns.items()}
+        return ArmFile(self.ids[:count], self.features[:count], columns)
+
     @staticmethod
     def of(arms: Iterable[Arm]) -> ArmFile:
         """Give arms that were put into a log."""

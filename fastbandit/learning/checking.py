@@ -22,6 +22,7 @@ from fastbandit.search.generator import GeneratorSearch
 _AUDITED = 200
 _LOOKED_UP = 100
 _NEAREST = 10
+_ABOUT = 1.1  # an arm so many times as far is about as near
 _ERRORS = 2.0
 _SURE = 1e-6  # a prediction of 0 or 1 would be punished without bound
 
@@ -105,7 +106,11 @@ def is_finite(policy: Policy) -> bool:
 
 @torch.no_grad()
 def recall(policy: Policy) -> float:
-    """Tell which share of the arms nearest to some arms the index finds."""
+    """Tell which share of the arms that the index finds near some arms are nearest to them.
+
+    Those a tenth farther than the tenth nearest count as such: where features are many, a
+    great number of arms are about as near, and one is as good as another.
+    """
     arms = _catalogue(policy)
     rows = np.flatnonzero(arms.alive)
     step = max(1, len(rows) // _LOOKED_UP)
@@ -115,8 +120,7 @@ def recall(policy: Policy) -> float:
     found = arms.nearest(points, count, allowed=None)
     exact = arms.nearest(points, count, allowed=alive)
     gaps, least = (_distances(points, near.points, near.rows) for near in (found, exact))
-    # By distance, so that one of several arms at the same place is as good as another.
-    return float((gaps <= least[:, -1:] * (1 + 1e-5) + 1e-6).double().mean())
+    return float((gaps <= _ABOUT**2 * least[:, -1:] + 1e-6).double().mean())
 
 
 def _distances(points: Tensor, found: Tensor, rows: Tensor) -> Tensor:

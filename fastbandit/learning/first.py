@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fastbandit.bandit import Bandit
 from fastbandit.config import Config
 from fastbandit.events import ArmsChanged
 from fastbandit.learning.arm_file import ArmFile, read_arm_file
+from fastbandit.presets import settings_for
+from fastbandit.settings import Sections
 from fastbandit.storage.snapshot_store import Cut, Reached, Snapshot, SnapshotStore, nothing_more
+
+_TRIED = 16
 
 
 def publish_first(
@@ -19,6 +25,7 @@ def publish_first(
     """Publish version 0, of the arms in the config's file, else of those `put` into the log."""
     arms = read_arm_file(config.arms) if put is None else ArmFile.of(put.put)
     cut = Cut() if put is None else Cut(put.seq, put.at, put.seq)
+    try_out(config, arms)
     bandit = first_bandit(config, arms)
     with store.drafting() as draft:
         bandit.save(draft / "bandit")
@@ -32,7 +39,16 @@ def publish_first(
         return store.publish(draft, notes, version=0, parent=None, cut=cut, reached=reached)
 
 
-def first_bandit(config: Config, arms: ArmFile) -> Bandit:
+def try_out(config: Config, arms: ArmFile) -> None:
+    """Learn for one step from one pair and freeze that: raises what a later version would."""
+    short = {"training.reward": {"iterations": 1}, "training.generator": {"iterations": 1}}
+    bandit = first_bandit(config, arms.first(_TRIED), settings=short)
+    contexts = np.zeros((1, config.context.dim), dtype=np.float32)
+    bandit.update(contexts=contexts, arms=arms.ids[:1], rewards=[0.0])
+    bandit.freeze()
+
+
+def first_bandit(config: Config, arms: ArmFile, *, settings: Sections | None = None) -> Bandit:
     """Make the bandit of a config, before it has learned anything."""
     select = config.select
     return Bandit(
@@ -42,6 +58,6 @@ def first_bandit(config: Config, arms: ArmFile) -> Bandit:
         reward=config.reward.kind,  # type: ignore[arg-type]
         explore=select.explore,
         search=select.search,
-        preset=select.preset,
+        preset=settings_for(select.preset).merged(settings or {}),
         seed=select.seed,
     )

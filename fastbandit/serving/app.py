@@ -24,7 +24,7 @@ from fastbandit.serving.keys import Scope as Right
 from fastbandit.serving.measures import render
 from fastbandit.serving.openapi import openapi
 from fastbandit.serving.problems import Refusal, refusal_of_body, refusal_of_error
-from fastbandit.serving.refusing import overloaded
+from fastbandit.serving.refusing import Room, overloaded
 from fastbandit.serving.schemas import (
     DeleteArmsAnswer,
     DeleteArmsRequest,
@@ -75,7 +75,7 @@ class App:
         self.service, self.keys = service, keys
         self._keys_read = time.monotonic()
         self._most_bytes = service.config.server.max_body_bytes
-        self.most_under_way = service.config.server.max_waiting
+        self.room = Room(service.config.server.max_waiting)
         self._is_binary = service.config.reward.kind == "binary"
         self._read_select = msgspec.json.Decoder(SelectRequest).decode
         self._read_reward = msgspec.json.Decoder(RewardRequest).decode
@@ -217,11 +217,17 @@ class App:
 
     async def _select(self, body: bytes) -> Answer:
         request = _read(self._read_select, body)
-        if self.service.writer.waiting >= self.most_under_way:
+        contexts, room = request.contexts, self.room
+        rows = 1 if isinstance(contexts, UnsetType) else len(contexts)
+        if room.rows and room.rows + rows > room.most_rows:
             raise self._too_many()
         if self.service.decider.serving is None:
             raise not_ready(self.service.reasons())
-        made = await self.service.select(request)
+        room.rows += rows
+        try:
+            made = await self.service.select(request)
+        finally:
+            room.rows -= rows
         answers = [_answer_of(one) for one in made]
         for one in made:
             _check_same(request, one, len(made))
@@ -231,7 +237,7 @@ class App:
 
     async def _reward(self, body: bytes) -> Answer:
         request = _read(self._read_reward, body)
-        if self.service.writer.waiting >= 2 * self.most_under_way:
+        if self.service.writer.waiting >= 2 * self.room.most_rows:
             raise self._too_many()
         given = _rewards_of(request)
         for place, one in enumerate(given):

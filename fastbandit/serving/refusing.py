@@ -3,27 +3,70 @@
 uvicorn starts a task for each request as soon as its headers are read. Here a task is started
 once the body is there too, so that the tasks are the requests that are being worked on, and
 not those that arrive slowly. With more of them than can be answered soon, those that come are
-told so at once, and the ones begun are finished.
+told so at once, and the ones begun are finished. Where more are refused than answered, their
+connections are not read for a moment, so that refusals never take most of the time.
 """
 
 from __future__ import annotations
 
+from asyncio import AbstractEventLoop
+from collections import deque
 from typing import Any
 
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
 
 from fastbandit.serving.problems import Refusal
 
 _SELECT, _REWARD = b"/v1/select", b"/v1/reward"
 _LINE = b"POST /v1/select HTTP/1.1\r\n"
 _KEEP_ALIVE = b"\r\nconnection: keep-alive"
+_ROWS = 8
+_TICK_SECONDS = 0.005
+_FREE = 5  # refusals in a tick that hold nobody up
+
+
+class Room:
+    """How many requests may be under way, and the connections that wait to be read again.
+
+    Requests with many contexts may hold `most_rows` of them together.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most, self.most_rows = most, _ROWS * most
+        self.rows = 0
+        self._held: deque[RefusingProtocol] = deque()
+        self._is_ticking, self._left, self._answered = False, 0, 0
+
+    def hold(self, one: RefusingProtocol) -> None:
+        """Count a refusal; where there were too many, do not read that connection for a while."""
+        if not self._is_ticking:
+            self._is_ticking, self._left = True, _FREE
+            self._answered = one.server_state.total_requests
+            one.loop.call_later(_TICK_SECONDS, self._tick, one.loop, one.server_state)
+        self._left -= 1
+        if self._left < 0:
+            one.flow.pause_reading()
+            self._held.append(one)
+
+    def _tick(self, loop: AbstractEventLoop, state: ServerState) -> None:
+        """Read connections again: one for each two answers since the last tick."""
+        self._left = max(_FREE, (state.total_requests - self._answered) // 2)
+        self._answered = state.total_requests
+        for _ in range(min(self._left, len(self._held))):
+            one = self._held.popleft()
+            if not one.transport.is_closing():
+                one.flow.resume_reading()
+        self._is_ticking = bool(self._held)
+        if self._is_ticking:
+            loop.call_later(_TICK_SECONDS, self._tick, loop, state)
 
 
 class RefusingProtocol(HttpToolsProtocol):
     """HTTP as uvicorn speaks it, with a limit on the requests that are under way.
 
-    The limit and the measures are those of the app: see `App.most_under_way`. Rewards, of
+    The limit and the measures are those of the app: see `App.room`. Rewards, of
     which nothing may be lost, have twice the room of selects.
     """
 
@@ -38,7 +81,7 @@ class RefusingProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Read on; a whole request that will be refused is not even parsed."""
         app: Any = self.config.app
-        is_full = len(self.tasks) >= app.most_under_way
+        is_full = len(self.tasks) >= app.room.most
         if is_full and self._is_between and self._is_free and is_whole_select(data):
             self._refuse()
         else:
@@ -118,7 +161,7 @@ class RefusingProtocol(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _has_no_room(self) -> bool:
-        most = self.config.app.most_under_way  # type: ignore[union-attr]
+        most = self.config.app.room.most  # type: ignore[union-attr]
         path = self.url.partition(b"?")[0]
         limit = {_SELECT: most, _REWARD: 2 * most}.get(path)
         return limit is not None and len(self.tasks) >= limit
@@ -133,8 +176,10 @@ class RefusingProtocol(HttpToolsProtocol):
         self.transport.write(OVERLOADED_LAST if is_last else OVERLOADED)
         if is_last:
             self.transport.close()
-        elif self.timeout_keep_alive_task is None:
+            return
+        if self.timeout_keep_alive_task is None:
             self._close_after(self.timeout_keep_alive)
+        self.config.app.room.hold(self)  # type: ignore[union-attr]
 
     def timeout_keep_alive_handler(self) -> None:
         """Close a connection that was quiet for long, unless a refusal went over it meanwhile."""

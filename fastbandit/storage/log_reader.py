@@ -44,6 +44,6 @@ def check_integrity(path: Path) -> None:
         found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(3)")]
     if found != ["ok"]:
         raise LogError(
-            f"A log needs to be whole: SQLite says of {path}: {'; '.join(found)}. Use another "
-            f"backup."
+            f"A log needs to be whole: SQLite says of {path}: {'; '.join(found)}. Restore "
+            f"a backup from before the damage."
         )

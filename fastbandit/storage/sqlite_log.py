@@ -45,7 +45,7 @@ SELECT value ->> 15, value ->> 16, value ->> 0, value -> 1, value -> 2, value ->
     value ->> 5, value ->> 6, (value ->> 16) + (value ->> 7), value ->> 8, value ->> 9,
     value ->> 10, value ->> 11, nullif(value -> 12, 'null'), nullif(value -> 13, 'null'),
     value ->> 14
-FROM json_each(?1) WHERE true
+FROM jsonb_each(?1) WHERE true
 ON CONFLICT (id) DO NOTHING
 """
 _FIRST_OF = """
@@ -55,7 +55,7 @@ _INSERT_REWARDS = """
 WITH came AS (
     SELECT value ->> 5 AS seq, value ->> 6 AS at, value ->> 0 AS decision, value ->> 1 AS value,
         nullif(value -> 2, 'null') AS arm, value ->> 3 AS part
-    FROM json_each(?1)
+    FROM jsonb_each(?1)
 ), met AS (
     SELECT came.seq, came.at, came.decision, came.value, came.part, d.until, d.sums, d.arms,
         d.id IS NOT NULL AS is_known, coalesce(came.arm, d.arms -> 0) AS arm

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+NOBODY = "http://127.0.0.1:1"  # where nothing listens
 Failure = Callable[["Handler"], None]
 """What is done with a request in place of answering it."""
 
@@ -173,10 +173,3 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a client that went away."""
-
-
-def nobody() -> str:
-    """Give an address where nothing listens."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{held.getsockname()[1]}"

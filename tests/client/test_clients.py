@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from fake_service import (
+    NOBODY,
     FakeService,
     babble,
     dribble,
     drop,
     drop_once_done,
     hang,
-    nobody,
     refuse,
 )
 
@@ -84,7 +84,7 @@ def test_many_contexts_are_one_request(service: FakeService, connect: Connect) -
 
 
 def test_no_contexts_need_no_service(connect: Connect) -> None:
-    assert connect(nobody()).select_many([]) == []
+    assert connect(NOBODY).select_many([]) == []
 
 
 def test_a_reward_tells_what_became_of_it(service: FakeService, connect: Connect) -> None:
@@ -219,7 +219,7 @@ def test_a_service_that_asks_for_more_time_than_there_is_is_left_alone(
 
 
 def test_a_fallback_is_taken_where_no_answer_comes(connect: Connect) -> None:
-    client = connect(nobody(), fallback="home", retries=ONCE)
+    client = connect(NOBODY, fallback="home", retries=ONCE)
 
     selected = client.select([0.1])
 
@@ -228,20 +228,20 @@ def test_a_fallback_is_taken_where_no_answer_comes(connect: Connect) -> None:
 
 
 def test_a_fallback_may_look_at_the_context(connect: Connect) -> None:
-    client = connect(nobody(), fallback=lambda context: ["a", "b"][context[0]], retries=ONCE)
+    client = connect(NOBODY, fallback=lambda context: ["a", "b"][context[0]], retries=ONCE)
 
     assert [selected.arm for selected in client.select_many([[0], [1]])] == ["a", "b"]
 
 
 def test_the_fallback_of_a_call_goes_first(connect: Connect) -> None:
-    client = connect(nobody(), fallback="home", retries=ONCE)
+    client = connect(NOBODY, fallback="home", retries=ONCE)
 
     assert client.select([0.1], k=2, fallback=[0, 1]).arms == [0, 1]
 
 
 def test_without_a_fallback_a_select_raises(connect: Connect) -> None:
     with pytest.raises(ServiceUnavailable, match="needs to answer in time") as caught:
-        connect(nobody(), retries=ONCE).select([0.1])
+        connect(NOBODY, retries=ONCE).select([0.1])
 
     assert isinstance(caught.value, ConnectionError)
     assert caught.value.status == 0
@@ -264,23 +264,23 @@ def test_the_reward_of_a_fallback_is_not_sent(service: FakeService, connect: Con
 @pytest.mark.parametrize("id", ["", "two words", "x" * 129, "fallback:mine"])
 def test_an_id_that_no_decision_may_have_is_refused(id: str, connect: Connect) -> None:
     with pytest.raises(InputError, match="The id of a decision needs"):
-        connect(nobody()).select([0.1], id=id)
+        connect(NOBODY).select([0.1], id=id)
 
 
 def test_each_context_needs_an_id(connect: Connect) -> None:
     with pytest.raises(InputError, match="got 1 ids for 2 contexts"):
-        connect(nobody()).select_many([[0.1], [0.2]], ids=["one"])
+        connect(NOBODY).select_many([[0.1], [0.2]], ids=["one"])
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_reward_needs_to_be_finite(value: float, connect: Connect) -> None:
     with pytest.raises(RewardError, match="finite"):
-        connect(nobody()).reward("mine", value)
+        connect(NOBODY).reward("mine", value)
 
 
 def test_what_json_has_no_word_for_is_refused(connect: Connect) -> None:
     with pytest.raises(InputError, match="of type object"):
-        connect(nobody()).select([object()])
+        connect(NOBODY).select([object()])
 
 
 @pytest.mark.parametrize("url", ["localhost:8080", "ftp://host", "http://", "http://[::"])
@@ -291,11 +291,11 @@ def test_an_address_needs_to_be_one(url: str, connect: Connect) -> None:
 
 def test_a_deadline_needs_some_time(connect: Connect) -> None:
     with pytest.raises(SettingError, match="needs some time"):
-        connect(nobody(), deadline_seconds=0.0)
+        connect(NOBODY, deadline_seconds=0.0)
 
 
 def test_a_client_without_a_spool_says_that_a_reward_was_not_delivered(
     connect: Connect, tmp_path: Path
 ) -> None:
     with pytest.raises(ServiceUnavailable, match="a spool for rewards"):
-        connect(nobody(), retries=ONCE).reward("mine", 1.0)
+        connect(NOBODY, retries=ONCE).reward("mine", 1.0)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from fake_service import FakeService, nobody
+from fake_service import NOBODY, FakeService
 
 from fastbandit.events import REWARD_STATUSES
 
@@ -26,7 +26,7 @@ def test_an_example_runs_without_a_service(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    run(BLOCKS[number], nobody())
+    run(BLOCKS[number], NOBODY)
 
 
 def test_the_first_example_runs_with_a_service(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_service import FakeService, babble, drop_once_done, hang, nobody, refuse, serving
+from fake_service import NOBODY, FakeService, babble, drop_once_done, hang, refuse, serving
 
 from fastbandit.client import SPOOLED, Flushed, Retries, Reward
 from fastbandit.client.spool import Spool
@@ -46,7 +46,7 @@ def kept(path: Path) -> list[Reward]:
 
 
 def test_a_reward_that_is_not_delivered_is_spooled(path: Path, connect: Connect) -> None:
-    client = connect(nobody(), spool=path, retries=ONCE)
+    client = connect(NOBODY, spool=path, retries=ONCE)
 
     assert client.reward("a", 1.0, arm=7, part="x") == SPOOLED
     assert kept(path) == [Reward("a", 1.0, 7, "x")]
@@ -114,7 +114,7 @@ def test_flush_leaves_what_was_not_acknowledged(
 
 
 def test_flush_without_a_spool_has_nothing_to_do(connect: Connect) -> None:
-    assert connect(nobody()).flush() == Flushed(sent=0, refused=0, left=0)
+    assert connect(NOBODY).flush() == Flushed(sent=0, refused=0, left=0)
 
 
 def test_a_reward_that_is_refused_for_good_is_set_aside(
@@ -155,7 +155,7 @@ def test_what_waits_is_no_reason_to_fail_a_reward_that_was_counted(
 
 
 def test_a_full_spool_is_an_error(path: Path, connect: Connect) -> None:
-    client = connect(nobody(), spool=path, spool_limit=2, retries=ONCE)
+    client = connect(NOBODY, spool=path, spool_limit=2, retries=ONCE)
     client.rewards(rewards("a", "b"))
 
     with pytest.raises(SpoolFull, match=r"may hold 2 rewards.*They were not kept"):

@@ -108,8 +108,8 @@ def test_pairs_are_those_of_the_oracle_whether_or_not_one_stops_at_any_cut(
 
 
 def decision(**changes: Any) -> DecisionMade:
-    whole = dict(id="d", context=[1.0], arms=["a", "b"], scores=[], seed=0, version=0, catalogue=0)
-    return DecisionMade(**{**whole, "wait": 10, **changes})
+    terms = {"id": "d", "arms": ["a", "b"], "wait": 10, **changes}
+    return DecisionMade(context=[1.0], scores=[], seed=0, version=0, catalogue=0, **terms)
 
 
 def test_a_joiner_remembers_only_what_is_waited_for() -> None:

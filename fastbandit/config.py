@@ -88,7 +88,7 @@ class ServerConfig:
     )
     max_body_bytes: int = _setting(4_194_304, "largest request that is read", _AT_LEAST_1)
     max_waiting: int = _setting(
-        2_000, "decisions and rewards that may wait for the log; further ones get 503", _AT_LEAST_1
+        256, "requests that may be under way; further selects get 503", _AT_LEAST_1
     )
     log_level: str = _setting(
         "info", "debug, info, warning or error", _one_of("debug", "info", "warning", "error")

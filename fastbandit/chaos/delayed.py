@@ -170,7 +170,8 @@ class _Served:
         """Tell the rewards that are due; wait for a version each time one is."""
         fresh = self._visits.fresh
         while self._due and self._due[0][0] <= now:
-            room, told = fresh - self._told % fresh, []
+            room = fresh - self._told % fresh
+            told: list[dict[str, Any]] = []
             while self._due and self._due[0][0] <= now and len(told) < room:
                 _, number, reward = heappop(self._due)
                 told.append({"decision": _id(number), "value": reward})

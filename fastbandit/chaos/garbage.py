@@ -63,7 +63,7 @@ def read_answers(one: socket.socket, count: int) -> bytes:
 
 def split_answers(found: bytes) -> list[bytes]:
     """Split bytes into the whole answers at their start; all have a content length."""
-    answers = []
+    answers: list[bytes] = []
     while True:
         end = found.find(b"\r\n\r\n")
         if end < 0:

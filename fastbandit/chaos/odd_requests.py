@@ -190,7 +190,7 @@ class OddRequests:
                 [odd],
                 [self._arm(), odd],
                 {"price": {"<=": {"<=": {"<=": {"<=": 1}}}}},
-                {name: odd for name in names},
+                dict.fromkeys(names, odd),
                 {f"c{n}": n for n in range(500)},
             ]
         )
@@ -227,7 +227,7 @@ class OddRequests:
             case 1:
                 text[place:place] = self._one_of(_BYTES)
             case 2:
-                text = b"\xef\xbb\xbf" + text
+                text[:0] = b"\xef\xbb\xbf"
             case 3:
                 del text[place:]
             case 4:

@@ -339,7 +339,7 @@ def _ask_as_described(
         ) from error
     description = json.loads(runner.run(ask(trial.open, Asked("", "GET", "/openapi.json"))).body)
     schema = schemathesis.openapi.from_dict(description)
-    operations = [found.ok() for found in schema.get_all_operations()]
+    operations: list[Any] = [found.ok() for found in schema.get_all_operations()]  # type: ignore[union-attr]
     posting = [one for one in operations if one.method.lower() != "get"]
     each = max(1, count // (2 * len(posting)))
     checks = _checks_of(schemathesis)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -36,6 +36,8 @@ PER_SECOND, P99_MS, ADDED_US = 5_000.0, 15.0, 100.0
 _CONNECTIONS = (8, 16, 32)
 _RATE = 5_000.0
 _DIM = 8
+TRAINED: Mapping[str, Any] = {"select.preset": "default"}
+"""Settings with which a service learns as it does in earnest."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,16 @@ class ThroughputReport:
 
 
 def throughput(
-    arms: int, *, seconds: float = 10.0, rounds: int = 3, progress: Progress = silent
+    arms: int,
+    *,
+    seconds: float = 10.0,
+    rounds: int = 3,
+    settings: Mapping[str, Any] = TRAINED,
+    progress: Progress = silent,
 ) -> ThroughputReport:
     """Measure a service of so many arms; all loads of one kind take `seconds`."""
     with tempfile.TemporaryDirectory() as home:
-        stage = taught_stage(Path(home), arms)
+        stage = taught_stage(Path(home), arms, settings)
         choose_us, added_us = added_time(stage)
         with running(stage, "--no-learner") as service, _bare_handler(stage) as bare:
             ports = (service.stage.port, bare)
@@ -120,11 +127,12 @@ def _measured(name: str, plan: Load, ports: tuple[int, int], *, rounds: int) -> 
 # -- a service that has learned
 
 
-def taught_stage(home: Path, arms: int, settings: dict[str, Any] | None = None) -> Stage:
-    """Set up a service of so many arms that has learned from a thousand rewards."""
-    own = {"select.preset": "default", **(settings or {})}
-    stage = set_stage(home, Synthetic("h3", _DIM, arms), own)
-    teach(stage, rounds=1_000)
+def taught_stage(
+    home: Path, arms: int, settings: Mapping[str, Any], *, rounds: int = 1_000
+) -> Stage:
+    """Set up a service of so many arms, which has learned from so many rewards."""
+    stage = set_stage(home, Synthetic("h3", _DIM, arms), settings)
+    teach(stage, rounds=rounds)
     return stage
 
 

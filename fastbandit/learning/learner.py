@@ -80,6 +80,7 @@ class Learner:
         self._schedule = Schedule(learn.fresh, learn.growth, learn.seconds)
         self._log: SqliteLog | None = None
         self._place: _Place | None = None
+        self._pointer = (0, 0)
         self._audits: Audits | None = None
         self._state: dict[str, Any] = {}
         self._seconds: float | None = None
@@ -90,7 +91,7 @@ class Learner:
 
     def step(self) -> Step:
         """Make at most one version, if one is due, and tell what was done."""
-        current = self._store.current()
+        current = self._current()
         if current is None:
             return self._make_first()
         try:
@@ -133,6 +134,18 @@ class Learner:
                 self._state = told
 
     # -- the place in the log
+
+    def _current(self) -> Snapshot | None:
+        """Give the current version; it is read anew only where the pointer was written anew."""
+        try:
+            found = os.stat(self._store.pointer)
+        except FileNotFoundError:
+            return None
+        pointer = (found.st_mtime_ns, found.st_ino)
+        if self._place is not None and pointer == self._pointer:
+            return self._place.parent
+        self._pointer = pointer
+        return self._store.current()
 
     def _place_after(self, current: Snapshot) -> _Place:
         """Give the place after the current version: mostly where the last step ended."""

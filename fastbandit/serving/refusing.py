@@ -51,10 +51,10 @@ class Room:
             self._held.append(one)
 
     def _tick(self, loop: AbstractEventLoop, state: ServerState) -> None:
-        """Read connections again: one for each two answers since the last tick."""
-        self._left = max(_FREE, (state.total_requests - self._answered) // 2)
-        self._answered = state.total_requests
-        for _ in range(min(self._left, len(self._held))):
+        """Read connections again: one for each answer since the last tick."""
+        answered, self._answered = self._answered, state.total_requests
+        count, self._left = max(_FREE, self._answered - answered), _FREE
+        for _ in range(min(count, len(self._held))):
             one = self._held.popleft()
             if not one.transport.is_closing():
                 one.flow.resume_reading()

@@ -86,7 +86,7 @@ def joined(events: list[Event]) -> list[Pair]:
     return joiner.pairs
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(steps(), some.data())
 def test_pairs_are_those_of_the_oracle_whether_or_not_one_stops_at_any_cut(
     drawn: list[tuple[int, Event]], data: some.DataObject

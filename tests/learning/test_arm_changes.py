@@ -1,0 +1,87 @@
+"""A bandit's arms follow the log."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fakes import vectors_of
+
+from fastbandit import Bandit
+from fastbandit.errors import FastbanditError
+from fastbandit.events import Arm, ArmsChanged
+from fastbandit.learning.arm_changes import apply_changes
+from fastbandit.runtime.columns import Columns
+
+ARMS = vectors_of(4, 2, seed=2)
+
+
+@pytest.fixture
+def bandit() -> Bandit:
+    return Bandit(arms=ARMS, ids=["a", "b", "c", "d"], context=2)
+
+
+def alive(bandit: Bandit) -> dict[str, list[float]]:
+    catalogue = bandit.policy.arms
+    rows = np.flatnonzero(catalogue.alive)  # type: ignore[union-attr]
+    features = catalogue.features.dense[rows].tolist()  # type: ignore[union-attr]
+    return dict(zip(catalogue.table.ids(rows), features, strict=True))  # type: ignore[union-attr]
+
+
+def test_arms_are_put_in_place_of_those_of_the_same_id(bandit: Bandit) -> None:
+    bandit.put_arms([[1.0, 2.0], [3.0, 4.0]], ids=["a", "e"])
+
+    assert len(bandit) == 5
+    assert alive(bandit)["a"] == [1.0, 2.0]
+    assert alive(bandit)["e"] == [3.0, 4.0]
+
+
+def test_arms_that_cannot_be_put_change_nothing(bandit: Bandit) -> None:
+    with pytest.raises(FastbanditError):
+        bandit.put_arms([[1.0, 2.0, 3.0]], ids=["a"])
+
+    assert len(bandit) == 4
+
+
+def test_changes_of_one_arm_are_made_in_their_order(bandit: Bandit) -> None:
+    changes = [
+        ArmsChanged([Arm("a", [1.0, 1.0]), Arm("e", [2.0, 2.0])], ["b"]),
+        ArmsChanged([Arm("b", [3.0, 3.0])], ["e"]),
+        ArmsChanged([], ["c", "nobody", "c"]),
+        ArmsChanged([Arm("a", [4.0, 4.0])]),
+    ]
+    apply_changes(bandit, None, changes)
+
+    expected = {"a": [4.0, 4.0], "b": [3.0, 3.0], "d": ARMS[3].tolist()}
+    assert alive(bandit) == expected
+
+
+def test_an_arm_that_is_there_just_so_is_left_alone(bandit: Bandit) -> None:
+    apply_changes(bandit, None, [ArmsChanged([Arm("a", ARMS[0].tolist())])])
+
+    assert len(bandit.policy.arms.table) == 4  # type: ignore[union-attr]
+
+
+def test_columns_grow_with_the_rows(bandit: Bandit) -> None:
+    columns = Columns.of({"price": [1.0, 2.0, 3.0, 4.0]}, rows=4)
+    same, dearer = (Arm(id, ARMS[0].tolist(), {"price": 1.0}) for id in ("a", "b"))
+    found = apply_changes(bandit, columns, [ArmsChanged([same, dearer])])
+
+    assert found is not None
+    assert found["price"].values.tolist() == [1.0, 2.0, 3.0, 4.0, 1.0]
+
+
+def test_an_update_may_have_a_number_of_its_own_and_tells_its_losses(
+    little_training: None,
+) -> None:
+    told: list[tuple[int, float]] = []
+    bandit = Bandit(arms=ARMS, context=2)
+    bandit.update(
+        contexts=ARMS,
+        arms=[0, 1, 2, 3],
+        rewards=[0, 1, 0, 1],
+        version=7,
+        curve=lambda *point: told.append(point),
+    )
+
+    assert (bandit.version, bandit.freeze().version) == (7, 7)
+    assert [steps for steps, _ in told] == [40]

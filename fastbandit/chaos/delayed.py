@@ -140,11 +140,11 @@ class _Served:
 
     def run(self) -> Any:
         """Give the rows chosen, one for each round."""
-        visits, chosen = self._visits, []
-        for first in range(0, visits.rounds, _TOGETHER):
-            chosen += self._visit(first, min(_TOGETHER, visits.rounds - first))
-            self._tell_rewards(now=first)
-            self._progress(visits.rounds + first, 2 * visits.rounds, "over HTTP")
+        rounds, chosen = self._visits.rounds, list[int]()
+        while len(chosen) < rounds:
+            chosen += self._visit(len(chosen), min(_TOGETHER, rounds - len(chosen)))
+            self._tell_rewards(now=len(chosen) - 1)
+            self._progress(rounds + len(chosen), 2 * rounds, "over HTTP")
         self._caller.close()
         return np.array(chosen)
 
@@ -162,7 +162,7 @@ class _Served:
                 f"{self._stage.journal}."
             )
         for number, reward in enumerate(world.observed(first, np.array(rows)).tolist(), first):
-            delay = int(self._rng.integers(1, self._visits.latest + 1))
+            delay = int(self._rng.integers(self._visits.latest + 1))
             heappush(self._due, (number + delay, number, reward))
         return rows
 

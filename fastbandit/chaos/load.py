@@ -20,6 +20,7 @@ import numpy as np
 from fastbandit.errors import ServiceUnavailable, SettingError
 
 _STEP_SECONDS = 0.002
+_LAST_SECONDS = 0.2  # for answers that are under way
 
 
 class Load(msgspec.Struct, frozen=True):
@@ -114,6 +115,7 @@ class _Driver:
                 lambda: _Connection(self.answered), load.host, load.port
             )
             self.idle.append(one)
+        connections = list(self.idle)
         began = time.perf_counter()
         if load.rate:
             await self._on_schedule(began)
@@ -123,7 +125,10 @@ class _Driver:
             await asyncio.sleep(load.seconds)
         self.is_over = True
         seconds = time.perf_counter() - began
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(_LAST_SECONDS)
+        for one in connections:
+            one.transport.close()
+        await asyncio.sleep(0)
         return self._answers(seconds)
 
     async def _on_schedule(self, began: float) -> None:
@@ -151,7 +156,7 @@ class _Driver:
             self.blunt += one.is_blunt
             (self.good if status == 200 else self.refused).append(took)
         if status == 0 or not one.is_open:
-            self.broken += 1
+            self.broken += not self.is_over
         elif self.load.rate:
             self.idle.append(one)
         elif not self.is_over:
@@ -202,13 +207,18 @@ def load_from_process(load: Load) -> Answers:
 
 def run_load(load: Load) -> Answers:
     """Send a load from this process, and tell what came back."""
+    import uvloop
+
+    return uvloop.run(send_load(load))
+
+
+async def send_load(load: Load) -> Answers:
+    """Send a load from this event loop, and tell what came back."""
     if not ip_address(load.host).is_loopback:
         raise SettingError(
             f"A load goes to this machine only: got host {load.host!r}. Use 127.0.0.1."
         )
-    import uvloop
-
-    return uvloop.run(_Driver(load).run())
+    return await _Driver(load).run()
 
 
 def _milliseconds(times: list[float], percent: float) -> float:

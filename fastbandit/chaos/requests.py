@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
@@ -397,18 +398,24 @@ def _checks_of(schemathesis: Any) -> list[Any]:
 
 @contextmanager
 def _journal(report: RequestsReport) -> Iterator[None]:
-    """Count what is logged as an error."""
+    """Count what is logged as an error, and threads that end with one."""
 
     class Counting(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             report.tracebacks += 1
             report.tell(f"journal: {self.format(record)}")
 
-    handler, logger = Counting(logging.ERROR), logging.getLogger()
+    def ended(thread: threading.ExceptHookArgs) -> None:
+        report.tracebacks += 1
+        report.tell(f"a thread ended: {thread.exc_value!r}")
+
+    handler, logger, before = Counting(logging.ERROR), logging.getLogger(), threading.excepthook
     logger.addHandler(handler)
+    threading.excepthook = ended
     try:
         yield
     finally:
+        threading.excepthook = before
         logger.removeHandler(handler)
 
 

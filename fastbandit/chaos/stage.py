@@ -237,7 +237,9 @@ class Running:
             found[:] = [self.readiness()]
             return found[0].status == wanted
 
-        wait_for(said, seconds=seconds, what="a service that is" + " not" * (not is_ready) + " ready")
+        wait_for(
+            said, seconds=seconds, what="a service that is" + " not" * (not is_ready) + " ready"
+        )
         return found[0]
 
     def memory(self) -> dict[str, int]:

@@ -106,9 +106,10 @@ def hot_swaps(
             turns.follow(service)
             steady = _loaded(stage, max(3.0, swaps * every / 4), rate, seed=seed)
             began = time.monotonic()
-            with _loading(stage, swaps * every, rate, seed=seed + 1) as answers, _probing(
-                stage
-            ) as replies:
+            with (
+                _loading(stage, swaps * every, rate, seed=seed + 1) as answers,
+                _probing(stage) as replies,
+            ):
                 memory = turns.take(service, swaps, every=every, progress=progress)
             service.stop()
         made = list(stage.decisions().values())

@@ -115,7 +115,7 @@ class SnapshotStore:
         folder = self._folder_of(version)
         told = read_manifest(folder / _NOTES, kind=SNAPSHOT, format=FORMAT)
         for part in PARTS:
-            _check_part(folder / part, str(told.get(part)))
+            _check_part(folder / part, told.get(part))
         return _to_snapshot(folder, told)
 
     def list(self) -> Sequence[Snapshot]:
@@ -170,8 +170,8 @@ class SnapshotStore:
         told = {"version": version, "parent": parent and parent.version, "cut": asdict(cut)}
         with _reporting(self.folder), self._writing():
             self._check_still_current(parent)
-            hashes = {part: _hash_of(draft / part / MANIFEST) for part in PARTS}
-            all_told = {**told, "notes": notes, **hashes}
+            sealed = {part: _sealed(draft / part) for part in PARTS}
+            all_told = {**told, "notes": notes, **sealed}
             write_manifest(draft / _NOTES, all_told, kind=SNAPSHOT, format=FORMAT)
             sync_folder(draft)
             reached("sealed")
@@ -284,15 +284,24 @@ class SnapshotStore:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _check_part(folder: Path, wanted: str) -> None:
-    """Check that a manifest is the one that was sealed, and its arrays have their size."""
-    path = folder / MANIFEST
+def _sealed(folder: Path) -> dict[str, Any]:
+    """Give what tells a part from others: the hash of its manifest, and its arrays' file."""
+    manifest = (folder / MANIFEST).read_bytes()
+    entry = json.loads(manifest)["arrays"]
+    digest = hashlib.sha256(manifest).hexdigest()
+    return {"manifest": digest, "arrays": entry["file"], "bytes": entry["bytes"]}
+
+
+def _check_part(folder: Path, told: Any) -> None:
+    """Check that a manifest is the one that was sealed, and its arrays have their size.
+
+    The manifest is not parsed: it may hold millions of ids, and a service does this as it
+    serves.
+    """
     try:
-        manifest = path.read_bytes()
-        entry = json.loads(manifest)["arrays"]
-        is_whole = hashlib.sha256(manifest).hexdigest() == wanted
-        arrays = folder / Path(str(entry["file"])).name
-        is_whole = is_whole and arrays.stat().st_size == int(entry["bytes"])
+        digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+        arrays = folder / Path(str(told["arrays"])).name
+        is_whole = digest == told["manifest"] and arrays.stat().st_size == int(told["bytes"])
     except (OSError, ValueError, LookupError, TypeError):
         is_whole = False
     if not is_whole:
@@ -312,10 +321,6 @@ def _to_snapshot(folder: Path, told: dict[str, Any]) -> Snapshot:
             f"The snapshot in {folder} does not fit together ({type(error).__name__}: {error}). "
             f"Roll back to an older one."
         ) from error
-
-
-def _hash_of(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _rolled_back(snapshot: Snapshot, *, to: int) -> dict[str, Any]:

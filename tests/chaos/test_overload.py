@@ -62,9 +62,7 @@ async def serving(most: int = 1) -> AsyncIterator[tuple[Waiting, Any]]:
     config = uvicorn.Config(app, lifespan="off", log_config=None, ws="none", access_log=False)  # type: ignore[arg-type]
     config.load()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: RefusingProtocol(config, state, {}), "127.0.0.1", 0
-    )
+    server = await loop.create_server(lambda: RefusingProtocol(config, state, {}), "127.0.0.1", 0)
     clients: list[Client] = []
 
     async def connect() -> Client:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fastbandit import __version__
+from fastbandit.chaos.command import COMMANDS as CAMPAIGNS
 from fastbandit.errors import FastbanditError, MissingExtraError
 from fastbandit.progress import progress_bar
 
@@ -219,6 +220,11 @@ def experiment() -> None:
 @cli.group(cls=LazyGroup, lazy=_BENCHMARKS, before=with_one_thread)
 def bench() -> None:
     """Measure how fast decisions are on this machine."""
+
+
+@cli.group(cls=LazyGroup, lazy=CAMPAIGNS)
+def chaos() -> None:
+    """Try to break a service, and see what it keeps."""
 
 
 @cli.command()

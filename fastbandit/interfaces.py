@@ -227,7 +227,7 @@ class RewardModel(nn.Module, ABC):
         arms: Inputs,
         rewards: Float[Tensor, " B"],
         *,
-        total: int,
+        total: float,
         rng: Generator,
     ) -> Float[Tensor, ""]:
         """Give the loss of a minibatch out of `total` observations, penalties included."""

@@ -53,7 +53,7 @@ _CHOICES = {
 }
 _MAY_BE_ZERO = ("far", "full_below", "hops", "neighbours", "steps")
 _MAY_BE_NEGATIVE = ("enough",)
-_ABOVE_ZERO = ("prior_precision", "rate", "ridge")
+_ABOVE_ZERO = ("half_life", "prior_precision", "rate", "ridge")
 
 
 @dataclass(frozen=True)

@@ -49,14 +49,30 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Interactions:
-    """Decisions whose rewards are known: contexts, the features of the arms taken, rewards."""
+    """Decisions whose rewards are known: contexts, the features of the arms taken, rewards.
+
+    `weights` say how much each counts; None where each counts once.
+    """
 
     contexts: Inputs
     arms: Inputs
     rewards: NDArray[np.float32]
+    weights: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.rewards)
+
+    @property
+    def total(self) -> float:
+        """The sum of the weights: as many interactions that count once would tell as much."""
+        return float(len(self) if self.weights is None else self.weights.sum())
+
+    def take(self, rows: Any) -> Interactions:
+        """Give the interactions named by a slice or an array of positions."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Interactions(
+            self.contexts.take(rows), self.arms.take(rows), self.rewards[rows], weights
+        )
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class BowlReward(RewardModel):
         return Score(bowl, contexts, noise)
 
     def loss(
-        self, contexts: Inputs, arms: Inputs, rewards: Tensor, *, total: int, rng: Generator
+        self, contexts: Inputs, arms: Inputs, rewards: Tensor, *, total: float, rng: Generator
     ) -> Tensor:
         return rewards.sum() * 0
 

@@ -180,7 +180,6 @@ def test_freeze_prints_json_and_takes_another_folder(
     ("case", "words"),
     [
         ("missing", "found none in"),
-        ("untaught", "Call update() first"),
         ("itself", "needs a folder of its own"),
         ("a file", "name another"),
     ],
@@ -188,11 +187,9 @@ def test_freeze_prints_json_and_takes_another_folder(
 def test_what_cannot_be_frozen_is_one_line(
     case: str, words: str, snapshot: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Bandit(arms=vectors_of(9, 2), context=2).save(tmp_path / "untaught")
     (tmp_path / "taken").write_text("")
     args = {
         "missing": (str(tmp_path / "nowhere"),),
-        "untaught": (str(tmp_path / "untaught"),),
         "itself": (str(snapshot), "--out", str(snapshot)),
         "a file": (str(snapshot), "--out", str(tmp_path / "taken")),
     }

@@ -48,6 +48,7 @@ COMMANDS = (
     "chaos learning",
     "chaos overload",
     "chaos power-cut",
+    "chaos report",
     "chaos requests",
     "chaos swaps",
     "chaos throughput",

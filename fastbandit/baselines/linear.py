@@ -37,8 +37,11 @@ class LinearBandit(ABC):
         disjoint: bool,
         intercept: bool,
         ridge: float,
+        half_life: float | None = None,
     ) -> None:
         _check_number("ridge", ridge, above_zero=True)
+        if half_life is not None:
+            _check_number("half_life", half_life, above_zero=True)
         table, features = read_arms(arms, ids)
         kind = read_context(context)
         self._table = ArmTable(table, kind, reward, seed)
@@ -46,10 +49,14 @@ class LinearBandit(ABC):
         context_dim = _count_features(kind) + intercept
         self._model: Ridge
         if disjoint:
-            self._model = DisjointRidge.blank(len(table), context_dim=context_dim, ridge=ridge)
+            self._model = DisjointRidge.blank(
+                len(table), context_dim=context_dim, ridge=ridge, half_life=half_life
+            )
         else:
             vectors = self._to_vectors(_check_features(features))
-            self._model = SharedRidge.blank(vectors, context_dim=context_dim, ridge=ridge)
+            self._model = SharedRidge.blank(
+                vectors, context_dim=context_dim, ridge=ridge, half_life=half_life
+            )
         self._decided = 0
         self._version = 0
 
@@ -102,6 +109,7 @@ class LinearTS(LinearBandit):
 
     `scale` widens (or narrows) the posterior that is drawn from. `intercept` adds a constant
     to both kinds of features. A disjoint bandit takes arms without features, by `ids` alone.
+    Where rewards drift, one counts half as much as another `half_life` rewards later.
     """
 
     def __init__(
@@ -116,6 +124,7 @@ class LinearTS(LinearBandit):
         intercept: bool = False,
         ridge: float = 1.0,
         scale: float = 1.0,
+        half_life: float | None = None,
     ) -> None:
         _check_number("scale", scale)
         super().__init__(
@@ -127,6 +136,7 @@ class LinearTS(LinearBandit):
             disjoint=disjoint,
             intercept=intercept,
             ridge=ridge,
+            half_life=half_life,
         )
         self._scale = scale
 
@@ -138,7 +148,7 @@ class LinUCB(LinearBandit):
     """Upper confidence: the arm with the highest mean + `width` x standard deviation.
 
     `intercept` adds a constant to both kinds of features. A disjoint bandit takes arms
-    without features, by `ids` alone.
+    without features, by `ids` alone. `half_life` as for LinearTS.
     """
 
     def __init__(
@@ -153,6 +163,7 @@ class LinUCB(LinearBandit):
         intercept: bool = False,
         ridge: float = 1.0,
         width: float = 1.0,
+        half_life: float | None = None,
     ) -> None:
         _check_number("width", width)
         super().__init__(
@@ -164,6 +175,7 @@ class LinUCB(LinearBandit):
             disjoint=disjoint,
             intercept=intercept,
             ridge=ridge,
+            half_life=half_life,
         )
         self._width = width
 

@@ -1,7 +1,9 @@
 """Bayesian linear regression of rewards, exact: one model for all arms, or one for each.
 
 Weights have the prior N(0, 1 / ridge), rewards noise of variance 1. Models are never
-changed: `learn` gives a new one.
+changed: `learn` gives a new one. With a half-life a reward counts half as much as one that came
+so many rewards later, and the prior comes back as rewards fade (Russac, Vernade and Cappé,
+"Weighted linear bandits for non-stationary environments", 2019, who widen the bound further).
 """
 
 from __future__ import annotations
@@ -23,6 +25,26 @@ Seeds = NDArray[np.uint64]
 
 _BLOCK = 2**22  # numbers held at once while all arms are scored
 _LIMIT = 2 * 2**30  # bytes
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is believed before any reward, and how fast rewards fade (None: never)."""
+
+    ridge: float
+    half_life: float | None = None
+
+    def faded(self, precision: Floats, moment: Floats, rewards: int) -> tuple[Floats, Floats]:
+        """Give what is left of sums once so many more rewards have come."""
+        if self.half_life is None:
+            return precision, moment
+        kept = 0.5 ** (rewards / self.half_life)
+        return kept * precision + (1 - kept) * self.ridge * np.eye(moment.shape[-1]), kept * moment
+
+    def shares(self, rewards: int) -> Floats:
+        """Give the roots of the weights of so many rewards, the newest last."""
+        ages = np.arange(rewards - 1, -1, -1)
+        return np.ones(rewards) if self.half_life is None else 0.5 ** (ages / self.half_life / 2)
 
 
 class Ridge(Protocol):
@@ -54,9 +76,12 @@ class SharedRidge:
     arms: Floats
     precision: Floats
     moment: Floats
+    prior: Prior
 
     @staticmethod
-    def blank(arms: Floats, *, context_dim: int, ridge: float) -> SharedRidge:
+    def blank(
+        arms: Floats, *, context_dim: int, ridge: float, half_life: float | None = None
+    ) -> SharedRidge:
         """Give a model that has seen nothing."""
         pairs = context_dim * arms.shape[1]
         _check_memory(
@@ -65,10 +90,14 @@ class SharedRidge:
             f"3 x {pairs}² numbers",
             "Give fewer features, or use disjoint=True where the arms are few",
         )
-        return SharedRidge(arms, ridge * np.eye(pairs), np.zeros(pairs))
+        prior = Prior(ridge, half_life)
+        return SharedRidge(arms, ridge * np.eye(pairs), np.zeros(pairs), prior)
 
     def learn(self, contexts: Floats, rows: Rows, rewards: Floats) -> SharedRidge:
-        precision, moment = self.precision.copy(), self.moment.copy()
+        count = len(rows)
+        precision, moment = self.prior.faded(self.precision.copy(), self.moment.copy(), count)
+        shares = self.prior.shares(count)
+        contexts, rewards = contexts * shares[:, None], rewards * shares
         for part in _split(len(rows), len(moment)):
             pairs = contexts[part, :, None] * self.arms[rows[part], None, :]  # (b, C, D)
             features = pairs.reshape(len(pairs), -1)
@@ -126,9 +155,12 @@ class DisjointRidge:
     covariance: Floats
     moment: Floats
     weights: Floats
+    prior: Prior
 
     @staticmethod
-    def blank(arms: int, *, context_dim: int, ridge: float) -> DisjointRidge:
+    def blank(
+        arms: int, *, context_dim: int, ridge: float, half_life: float | None = None
+    ) -> DisjointRidge:
         """Give a model that has seen nothing."""
         _check_memory(
             2 * arms * context_dim**2,
@@ -142,11 +174,16 @@ class DisjointRidge:
             covariance=np.broadcast_to(one / ridge, shape),
             moment=np.zeros(shape[:2]),
             weights=np.zeros(shape[:2]),
+            prior=Prior(ridge, half_life),
         )
 
     def learn(self, contexts: Floats, rows: Rows, rewards: Floats) -> DisjointRidge:
         touched, place = np.unique(rows, return_inverse=True)
-        precision, moment = self.precision[touched], self.moment[touched]
+        if self.prior.half_life is not None:
+            touched, place = np.arange(len(self.moment)), rows  # what fades, changes
+        count, shares = len(rows), self.prior.shares(len(rows))
+        contexts, rewards = contexts * shares[:, None], rewards * shares
+        precision, moment = self.prior.faded(self.precision[touched], self.moment[touched], count)
         for part in _split(len(rows), contexts.shape[1] ** 2):
             x = contexts[part]
             np.add.at(precision, place[part], x[:, :, None] * x[:, None, :])
@@ -157,6 +194,7 @@ class DisjointRidge:
             covariance=_put(self.covariance, touched, covariance),
             moment=_put(self.moment, touched, moment),
             weights=_put(self.weights, touched, np.einsum("ncd,nd->nc", covariance, moment)),
+            prior=self.prior,
         )
 
     def means(self, contexts: Floats) -> Floats:

@@ -143,7 +143,8 @@ class _Served:
         rounds, chosen = self._visits.rounds, list[int]()
         while len(chosen) < rounds:
             chosen += self._visit(len(chosen), min(_TOGETHER, rounds - len(chosen)))
-            self._tell_rewards(now=len(chosen) - 1)
+            if len(chosen) < rounds:
+                self._tell_rewards(now=len(chosen) - 1)
             self._progress(rounds + len(chosen), 2 * rounds, "over HTTP")
         self._caller.close()
         return np.array(chosen)
@@ -177,14 +178,20 @@ class _Served:
                 told.append({"decision": _id(number), "value": reward})
                 self.out_of_order += number < self._last_told
                 self._last_told = number
-            statuses = {
-                one["status"] for one in self._ask("/v1/reward", {"rewards": told})["rewards"]
-            }
-            assert statuses == {"counted"}
+            self._tell(told)
             self._told += len(told)
             if self._told % fresh == 0:
                 self.version += 1
                 self._wait_for_version()
+
+    def _tell(self, rewards: list[dict[str, Any]]) -> None:
+        answer = self._ask("/v1/reward", {"rewards": rewards})
+        statuses = {one["status"] for one in answer["rewards"]}
+        if statuses != {"counted"}:
+            raise ServiceUnavailable(
+                f"Rewards that come in time need to be counted: they were {sorted(statuses)}. See "
+                f"{self._stage.journal}."
+            )
 
     def _wait_for_version(self) -> None:
         def serves() -> bool:

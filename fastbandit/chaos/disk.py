@@ -8,24 +8,29 @@ and says so.
 
 from __future__ import annotations
 
-import errno
 import json
 import resource
-import shutil
-import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import click
 
+from fastbandit.chaos.small_disk import (
+    NotPermittedError,
+    fill,
+    limit_files,
+    make_room,
+    set_immutable,
+    small_disk,
+    why_not_immutable,
+)
 from fastbandit.chaos.stage import LOG, Caller, Reply, Running, Stage, running, set_stage, wait_for
-from fastbandit.errors import SettingError
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
 
@@ -40,8 +45,8 @@ class DiskTrial:
     """What a service did while its disk took nothing, and after.
 
     `unlogged` counts answers of 200 that the log does not hold, `kept` refused decisions that
-    it does, `unclear` refusals that do not name the disk, and `lost` refused decisions that
-    were not answered when asked for again. `skipped` says why a trial was left out.
+    it does, `unclear` refusals that do not name the disk, and `lost` what was refused again, or
+    anew, once the service had said that it is ready. `skipped` says why a trial was left out.
     """
 
     name: str
@@ -75,15 +80,14 @@ class LearnerTrial:
     skipped: str = ""
     error: str = ""
     half: int = 0
-    is_told: bool = False
     versions: int = 0
     recovery_seconds: float = 0.0
 
     @property
     def is_whole(self) -> bool:
         """Whether it said why, published nothing half, and recovered."""
-        is_clear = "room" in self.error and self.is_told
-        return bool(self.skipped) or (is_clear and self.half == 0 and self.versions > 0)
+        has_recovered = "room" in self.error and self.half == 0 and self.versions > 0
+        return bool(self.skipped) or has_recovered
 
 
 @dataclass(frozen=True)
@@ -97,10 +101,6 @@ class DiskReport:
     def is_whole(self) -> bool:
         """Whether all trials that could be made were passed."""
         return self.learner.is_whole and all(trial.is_whole for trial in self.service)
-
-
-class NotPermitted(SettingError):
-    """A disk that cannot be staged here."""
 
 
 def disk_trials(
@@ -117,9 +117,6 @@ def disk_trials(
     return DiskReport(service, learner)
 
 
-# -- disks that take nothing
-
-
 @dataclass(frozen=True)
 class _Trouble:
     """How to make a disk take nothing, and how to mend it."""
@@ -130,54 +127,6 @@ class _Trouble:
     mend: Callable[[Running], None]
 
 
-@contextmanager
-def small_disk(folder: Path, *, megabytes: int) -> Iterator[None]:
-    """Mount a file system of its own in a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    _run("mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "fastbandit-chaos", str(folder))
-    try:
-        yield
-    finally:
-        _run("umount", "--lazy", str(folder))
-
-
-def fill(folder: Path) -> None:
-    """Write a file until the disk is full."""
-    with (folder / "filler").open("wb", buffering=0) as file:
-        for size in (1 << 20, 1 << 12, 1):
-            try:
-                while True:
-                    file.write(bytes(size))
-            except OSError as error:
-                if error.errno != errno.ENOSPC:
-                    raise
-
-
-def make_room(folder: Path) -> None:
-    """Remove the file that fills a disk."""
-    (folder / "filler").unlink()
-
-
-def _run(*command: str) -> None:
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True)
-    except FileNotFoundError as error:
-        raise NotPermitted(f"This needs the program {command[0]}, which is not there.") from error
-    except subprocess.CalledProcessError as error:
-        said = " ".join(error.stderr.split())
-        raise NotPermitted(f"`{command[0]}` is not permitted here: {said}") from error
-
-
-def _limit_files(service: Running, size: int) -> None:
-    hard = resource.prlimit(service.pid, resource.RLIMIT_FSIZE)[1]
-    resource.prlimit(service.pid, resource.RLIMIT_FSIZE, (size, hard))
-
-
-def _mark_immutable(folder: Path, sign: str) -> None:
-    """Let nobody write to the log, or let them again."""
-    _run("chattr", f"{sign}i", *(str(path) for path in (folder / LOG, folder / f"{LOG}-wal")))
-
-
 # -- the service
 
 
@@ -185,12 +134,12 @@ def _full(home: Path, world: Synthetic, stack: ExitStack, seconds: float) -> Dis
     data = home / "data"
     try:
         stack.enter_context(small_disk(data, megabytes=_MEGABYTES))
-    except NotPermitted:
+    except NotPermittedError:
         trouble = _Trouble(
             "full",
             "a limit on the size of files, since nothing can be mounted here",
-            lambda service: _limit_files(service, 0),
-            lambda service: _limit_files(service, resource.RLIM_INFINITY),
+            lambda service: limit_files(service.pid, 0),
+            lambda service: limit_files(service.pid, resource.RLIM_INFINITY),
         )
     else:
         trouble = _Trouble(
@@ -203,35 +152,19 @@ def _full(home: Path, world: Synthetic, stack: ExitStack, seconds: float) -> Dis
 
 
 def _read_only(home: Path, world: Synthetic, stack: ExitStack, seconds: float) -> DiskTrial:
-    data, name = home / "data", "read-only"
-    if reason := _why_not_immutable(home):
+    name = "read-only"
+    if reason := why_not_immutable(home):
         return DiskTrial(name, skipped=reason)
+    stage = set_stage(home, world, {"learn.enabled": False})
+    log = [stage.data / LOG, stage.data / f"{LOG}-wal"]
     trouble = _Trouble(
         name,
         "files marked immutable",
-        lambda service: _mark_immutable(data, "+"),
-        lambda service: _mark_immutable(data, "-"),
+        lambda service: set_immutable(log, True),
+        lambda service: set_immutable(log, False),
     )
-    stage = set_stage(home, world, {"learn.enabled": False})
-    stack.callback(lambda: (data / LOG).exists() and _mark_immutable(data, "-"))
+    stack.callback(set_immutable, log, False)
     return _tried(stage, trouble, seconds)
-
-
-def _why_not_immutable(home: Path) -> str:
-    """Say why files cannot be marked here so that open ones refuse to be written to."""
-    path = home / "trial"
-    try:
-        with path.open("wb", buffering=0) as file:
-            _run("chattr", "+i", str(path))
-            try:
-                file.write(b"x")
-            except PermissionError:
-                return ""
-            finally:
-                _run("chattr", "-i", str(path))
-    except NotPermitted as error:
-        return str(error)
-    return "The file system here lets immutable files be written to that are open."
 
 
 @dataclass
@@ -286,8 +219,8 @@ def _tried(stage: Stage, trouble: _Trouble, seconds: float) -> DiskTrial:
             time.sleep(seconds / 3)
         finally:
             asker.stop()
-        kept = len(stage.decisions().keys() & set(asker.ids(are_good=False)))
         refused = asker.ids(are_good=False)
+        kept = len(stage.decisions().keys() & set(refused))
         trouble.mend(service)
         began = time.monotonic()
         service.wait_until(True)
@@ -295,7 +228,7 @@ def _tried(stage: Stage, trouble: _Trouble, seconds: float) -> DiskTrial:
         asker.start()
         time.sleep(seconds / 3)
         asker.stop()
-        lost = _lost(stage, asker, refused)
+        lost = len(asker.ids(are_good=False)) - len(refused) + _lost(stage, asker, refused)
         service.stop()
     stage.check_log()
     return DiskTrial(
@@ -305,9 +238,7 @@ def _tried(stage: Stage, trouble: _Trouble, seconds: float) -> DiskTrial:
         refused=len(refused),
         unlogged=_unlogged(stage, asker),
         kept=kept,
-        unclear=sum(not _is_clear(asker.replies[id]) for id in refused)
-        + len(asker.ids(are_good=False))
-        - len(refused),  # nothing is refused once the service has said that it is ready
+        unclear=sum(not _is_clear(asker.replies[id]) for id in refused),
         lost=lost,
         reason=reason,
         recovery_seconds=round(recovery, 3),
@@ -347,7 +278,7 @@ def _learner_trial(home: Path, world: Synthetic, stack: ExitStack, seconds: floa
     snapshots = home / "data" / "snapshots"
     try:
         stack.enter_context(small_disk(snapshots, megabytes=_MEGABYTES))
-    except NotPermitted as error:
+    except NotPermittedError as error:
         return LearnerTrial(skipped=str(error))
     stage = set_stage(home, world, {"learn.fresh": 20})
     fill(snapshots)
@@ -355,28 +286,31 @@ def _learner_trial(home: Path, world: Synthetic, stack: ExitStack, seconds: floa
         caller = Caller(stage.port)
         for visit in range(60):
             _decide_and_reward(caller, world, visit)
-        error = wait_for(lambda: _failure(stage), seconds=60.0, what="a learner that fails")
+        said = wait_for(lambda: _failure(stage), seconds=60.0, what="a learner that fails")
         time.sleep(seconds / 3)
-        status = caller.ask("/v1/status")
-        ailments = [] if status is None else [one["detail"] for one in status.told["ailments"]]
-        current = stage.store.current()
-        half = len(stage.store.versions()) - 1 + (current is None or current.version != 0)
+        half = sum(version > 0 for version in stage.store.versions())
+        wait_for(lambda: _is_told(caller, said), seconds=30.0, what="an ailment in the status")
         make_room(snapshots)
         began = time.monotonic()
-        wait_for(lambda: _version(caller) > 0, seconds=90.0, what="a version once there is room")
+        wait_for(lambda: _asked(caller, "version"), seconds=90.0, what="a version after that")
         recovery = time.monotonic() - began
         caller.close()
         service.stop()
-    half += len(list(snapshots.glob(".draft-*")))
-    found = stage.store.list()
-    half += len(stage.store.versions()) - len(found)
-    return LearnerTrial(
-        error=error,
-        half=half,
-        is_told=any("room" in said for said in ailments),
-        versions=len(found) - 1,
-        recovery_seconds=round(recovery, 3),
-    )
+    whole = stage.store.list()
+    half += len(stage.store.versions()) - len(whole) + len(list(snapshots.glob(".draft-*")))
+    return LearnerTrial("", said, half, len(whole) - 1, round(recovery, 3))
+
+
+def _is_told(caller: Caller, said: str) -> bool:
+    """Tell whether the status says why the learner failed, but for the name of its draft."""
+    ailments = [ailment["detail"] for ailment in _asked(caller, "ailments") or []]
+    return any(said.rpartition("(")[2] in ailment for ailment in ailments)
+
+
+def _asked(caller: Caller, what: str) -> Any:
+    """Give something that the status of a service tells."""
+    status = caller.ask("/v1/status")
+    return None if status is None else status.told[what]
 
 
 def _decide_and_reward(caller: Caller, world: Synthetic, visit: int) -> None:
@@ -388,11 +322,6 @@ def _decide_and_reward(caller: Caller, world: Synthetic, visit: int) -> None:
 def _failure(stage: Stage) -> str:
     state = stage.learner_state()
     return str(state["error"]) if state.get("state") == "failed" else ""
-
-
-def _version(caller: Caller) -> int:
-    status = caller.ask("/v1/status")
-    return -1 if status is None or status.told["version"] is None else int(status.told["version"])
 
 
 # -- the command

@@ -12,7 +12,6 @@ import signal
 import tempfile
 import threading
 import time
-from bisect import bisect_right
 from collections import Counter, deque
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,11 +20,16 @@ from typing import Any
 import click
 import numpy as np
 
+from fastbandit.chaos.kept import (
+    Rewards,
+    history_faults,
+    lineage_faults,
+    lost_decisions,
+    lost_rewards,
+)
 from fastbandit.chaos.stage import Caller, Reply, Running, Stage, set_stage, wait_for
-from fastbandit.events import DecisionMade, Event, RewardCame
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.storage.snapshot_store import Snapshot
 
 MOST_RESTART_SECONDS = 2.0
 _TARGETS = {"service": 0.4, "learner": 0.4, "both": 0.2}
@@ -33,6 +37,7 @@ _MOMENT_SECONDS = (0.3, 3.0)
 _PAUSE_SECONDS = 0.01
 _OF_REWARDS = {200, 202, 404, 409}
 _ORPHAN_SECONDS = 5.0
+_LEARNS_EVERY = 10  # after so many rounds, nobody is killed until a version was made
 _SETTINGS: dict[str, Any] = {
     "reward.wait_seconds": 3.0,
     "learn.fresh": 100,
@@ -100,8 +105,9 @@ def kill_rounds(
                 visitor.start()
             for number in range(1, rounds + 1):
                 shots.fire()
+                if number % _LEARNS_EVERY == 0 or number == rounds:
+                    shots.let_learn()
                 progress(number, rounds, "kills")
-            shots.let_learn()
             for visitor in crowd:
                 visitor.leave()
             shots.service.stop()
@@ -125,7 +131,7 @@ class _Visitor(threading.Thread):
         self._rng = np.random.default_rng([stage.world.seed, number])
         self.asked: dict[str, dict[str, Any]] = {}
         self.answers: dict[str, dict[str, Any]] = {}
-        self.rewards: Counter[tuple[str, float, str]] = Counter()
+        self.rewards: Rewards = Counter()
         self.odd: list[str] = []
         self._unrewarded: deque[tuple[str, float]] = deque()
         self.broken = self.asked_again = self.other_answers = 0
@@ -291,7 +297,7 @@ def _judged(
 ) -> KillReport:
     stage.check_log()
     events, snapshots = stage.events(), stage.store.list()
-    rewards = sum((visitor.rewards for visitor in crowd), Counter[tuple[str, float, str]]())
+    rewards: Rewards = sum((visitor.rewards for visitor in crowd), Counter())
     return KillReport(
         rounds=rounds,
         seed=seed,
@@ -313,69 +319,6 @@ def _judged(
         + lineage_faults(snapshots, events)
         + history_faults(snapshots[-1], events),
     )
-
-
-def lost_decisions(
-    asked: dict[str, dict[str, Any]], answers: dict[str, dict[str, Any]], events: list[Event]
-) -> int:
-    """Count the answers that the log does not hold exactly once, and just so."""
-    made = [event for event in events if isinstance(event, DecisionMade)]
-    times = Counter(one.id for one in made)
-    stored = {one.id: one for one in made}
-    lost = 0
-    for id, answer in answers.items():
-        one = stored.get(id)
-        is_there = times[id] == 1 and one is not None and one.context == asked[id]["context"]
-        keys = ("arms", "scores", "version", "catalogue")
-        lost += not (is_there and all(getattr(one, key) == answer[key] for key in keys))
-    return lost
-
-
-def lost_rewards(acknowledged: Counter[tuple[str, float, str]], events: list[Event]) -> int:
-    """Count the rewards that the log does not hold with the status that was told."""
-    came = [event for event in events if isinstance(event, RewardCame)]
-    return (acknowledged - Counter((it.decision, it.value, str(it.status)) for it in came)).total()
-
-
-def lineage_faults(snapshots: list[Snapshot], events: list[Event]) -> list[str]:
-    """Say where a version does not go on from its parent, with what the log had ready by then."""
-    by_version, faults = {one.version: one for one in snapshots}, []
-    ready = [pair.ready for pair in _pairs(events)]
-    for one in snapshots[1:]:
-        parent = by_version.get(-1 if one.parent is None else one.parent)
-        if parent is None or not parent.cut.seq < one.cut.seq:
-            faults.append(f"version {one.version} does not come after its parent")
-        elif one.cut.pairs != parent.cut.pairs + one.notes["learned"]:
-            faults.append(f"version {one.version} does not add what it learned to its parent")
-        if one.cut.pairs + one.cut.held != bisect_right(ready, one.cut.seq):
-            faults.append(f"version {one.version} looked at other pairs than were ready")
-    return faults
-
-
-def history_faults(snapshot: Snapshot, events: list[Event]) -> list[str]:
-    """Say whether a version learned other pairs than the first that the log holds, each once."""
-    from fastbandit.storage.snapshots import load_snapshot
-
-    pairs = _pairs(events)[: snapshot.cut.pairs]
-    history = load_snapshot(snapshot.bandit, device="cpu").history
-    if len({(pair.decision, pair.position) for pair in pairs}) != len(pairs):
-        return ["a pair was joined twice"]
-    if history is None or len(history) != snapshot.cut.pairs:
-        return [f"{0 if history is None else len(history)} learned, {snapshot.cut.pairs} noted"]
-    contexts = np.array([pair.context for pair in pairs], dtype=np.float32)
-    rewards = np.array([pair.reward for pair in pairs], dtype=history.rewards.dtype)
-    is_same = np.array_equal(history.contexts.dense, contexts)  # type: ignore[arg-type]
-    is_same = is_same and np.array_equal(history.rewards, rewards)
-    return [] if is_same else ["what was learned is not what the log holds"]
-
-
-def _pairs(events: list[Event]) -> list[Any]:
-    from fastbandit.learning.joining import Joiner
-
-    joiner = Joiner()
-    for event in events:
-        joiner.feed(event)
-    return joiner.pairs
 
 
 # -- the command

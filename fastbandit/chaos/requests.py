@@ -21,28 +21,23 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 import numpy as np
 
+from fastbandit.chaos.described import ask_as_described
 from fastbandit.chaos.garbage import throw_garbage
+from fastbandit.chaos.judging import fault_of
 from fastbandit.chaos.odd_requests import Asked, OddRequests, Told
 from fastbandit.chaos.stage import Stage, running, set_stage
 from fastbandit.chaos.throughput import teach
-from fastbandit.errors import MissingExtraError
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.serving import schemas
 from fastbandit.serving.app import App
 from fastbandit.serving.keys import KeyRing, create_key
-from fastbandit.serving.openapi import openapi
-from fastbandit.serving.schemas import Problem
 from fastbandit.serving.service import Service
-from fastbandit.serving.status import Status
 
 _ARMS, _FEATURES, _MOST_BYTES = 60, 3, 200_000
 _TOGETHER = 16
 _SHOWN = 20
-_NAMELESS = {"missing", "neither", "both", "either", "empty"}
 
 
 @dataclass
@@ -103,7 +98,8 @@ def generated_requests(
         with _journal(report), asyncio.Runner() as runner:
             trial = _Trial(stage, report, seed=seed)
             runner.run(trial.start())
-            _ask_as_described(trial, runner, described, seed=seed, progress=progress)
+            if described:
+                _ask_as_described(trial, runner, described, seed=seed, progress=progress)
             while report.requests < count:
                 runner.run(trial.ask_some(min(_TOGETHER, count - report.requests)))
                 progress(report.requests, count, "generated requests")
@@ -247,150 +243,21 @@ def _messages(asked: Asked) -> Iterator[dict[str, Any]]:
         yield {"type": "http.request", "body": part, "more_body": not is_last}
 
 
-# -- what an answer must be
-
-
-def fault_of(asked: Asked, told: Told) -> str:
-    """Say what is wrong with an answer; nothing where all is well."""
-    if told.status >= 500 and told.status != 503:
-        return "a server error"
-    if told.headers.get("content-length") != str(len(told.body)):
-        return "another length than told"
-    method = asked.method.lower() if asked.method.isupper() else ""
-    operation = openapi()["paths"].get(asked.path, {}).get(method)
-    if operation is None:
-        return (
-            "" if asked.path == "/openapi.json" and told.status == 200 else _fault_of_problem(told)
-        )
-    described = operation["responses"].get(str(told.status))
-    if described is None:
-        return "a status that is not described"
-    kind = told.headers.get("content-type", "").partition(";")[0]
-    if kind not in described["content"]:
-        return "a content type that is not described"
-    if kind == "application/problem+json":
-        return _fault_of_problem(told)
-    return _fault_of_shape(told, described["content"][kind]["schema"])
-
-
-def _fault_of_problem(told: Told) -> str:
-    """Say what a refusal fails to say: the field, the value where there is one, and the fix."""
-    if told.headers.get("content-type") != "application/problem+json":
-        return "a refusal that is no problem+json"
-    problem = msgspec.json.decode(told.body, type=Problem)
-    if problem.status != told.status or not (problem.detail and problem.fix and problem.type):
-        return "a refusal without detail or fix"
-    if told.status == 503:
-        return "" if told.headers.get("retry-after") else "a 503 without Retry-After"
-    if not problem.field:
-        return "a refusal that names no field"
-    is_nameless = bool(_NAMELESS & set(problem.detail.replace("`", " ").replace(":", " ").split()))
-    if problem.value is None and told.status in (400, 409, 422) and not is_nameless:
-        return "a refusal that does not show the value"
-    return ""
-
-
-_SHAPES: dict[str, type[msgspec.Struct]] = {
-    name: getattr(schemas, name)
-    for name in (
-        "SelectAnswer",
-        "SelectAnswers",
-        "RewardAnswer",
-        "RewardAnswers",
-        "PutArmsAnswer",
-        "DeleteArmsAnswer",
-        "Readiness",
-    )
-} | {"Status": Status}
-
-
-def _fault_of_shape(told: Told, schema: dict[str, Any]) -> str:
-    """Say where an answer does not have any of the shapes that are described."""
-    names = [
-        one["$ref"].rsplit("/", 1)[1] for one in schema.get("anyOf", [schema]) if "$ref" in one
-    ]
-    said = ""
-    for name in names:
-        try:
-            msgspec.json.decode(told.body, type=_SHAPES[name])
-            return ""
-        except msgspec.MsgspecError as error:
-            said = f"another shape than {name}: {error}"
-    return said
-
-
-# -- requests made from the description
-
-
 def _ask_as_described(
     trial: _Trial, runner: asyncio.Runner, count: int, *, seed: int, progress: Progress
 ) -> None:
-    """Send requests that schemathesis makes, fitting and not, and let it check the answers."""
-    if count == 0:
-        return
-    try:
-        import schemathesis
-        from hypothesis import HealthCheck, Phase, given, settings
-        from hypothesis import seed as seeded
-        from requests import Request
-    except ImportError as error:
-        raise MissingExtraError(
-            "Requests made from the description need schemathesis, which is not installed. Run: "
-            "pip install 'fastbandit[dev]'"
-        ) from error
-    description = json.loads(runner.run(ask(trial.open, Asked("", "GET", "/openapi.json"))).body)
-    schema = schemathesis.openapi.from_dict(description)
-    operations: list[Any] = [found.ok() for found in schema.get_all_operations()]  # type: ignore[union-attr]
-    posting = [one for one in operations if one.method.lower() != "get"]
-    each = max(1, count // (2 * len(posting)))
-    checks = _checks_of(schemathesis)
-    plain = Request("GET", "http://127.0.0.1/").prepare()
+    """Send requests made from what the service says of its interface."""
+    description = runner.run(ask(trial.open, Asked("valid", "GET", "/openapi.json"))).body
 
-    def send(case: Any) -> None:
-        body = _written(case.body)
-        asked = Asked("from the description", case.method, case.path, body)
-        told = runner.run(trial.ask(asked))
-        headers = {name: [value] for name, value in told.headers.items()}
-        answer = schemathesis.Response(told.status, headers, told.body, plain, 0.0, False)
-        try:
-            case.validate_response(answer, checks=checks)
-        except (Exception, BaseExceptionGroup) as error:
-            trial.report.unfit += 1
-            trial.report.tell(f"schemathesis: {str(error)[:300]}: {body[:300]!r}", told)
+    def send(asked: Asked) -> Told:
         progress(trial.report.requests, count, "requests as described")
+        return runner.run(trial.ask(asked))
 
-    for operation in operations:
-        for mode in schemathesis.GenerationMode:
-            if operation not in posting and mode.name == "NEGATIVE":
-                continue
-            drawn = given(case=operation.as_strategy(generation_mode=mode))
-            calm = settings(
-                max_examples=each,
-                database=None,
-                phases=[Phase.generate],
-                deadline=None,
-                suppress_health_check=list(HealthCheck),
-            )
-            seeded(seed)(calm(drawn(send)))()
+    def tell(failure: str, told: Told) -> None:
+        trial.report.unfit += 1
+        trial.report.tell(failure, told)
 
-
-def _written(body: Any) -> bytes:
-    if isinstance(body, bytes):
-        return body
-    try:
-        return json.dumps(body).encode()
-    except TypeError:  # no body at all
-        return b""
-
-
-def _checks_of(schemathesis: Any) -> list[Any]:
-    names = (
-        "not_a_server_error",
-        "status_code_conformance",
-        "content_type_conformance",
-        "response_schema_conformance",
-    )
-    return schemathesis.checks.CHECKS.get_by_names(names)
+    ask_as_described(json.loads(description), count, seed=seed, send=send, tell=tell)
 
 
 # -- the journal

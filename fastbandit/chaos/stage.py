@@ -150,7 +150,9 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def wait_for(found: Callable[[], _T], *, seconds: float, what: str) -> _T:
+def wait_for(
+    found: Callable[[], _T], *, seconds: float, what: str, step: float = STEP_SECONDS
+) -> _T:
     """Look for something again and again until it is true, and give it."""
     until = time.monotonic() + seconds
     while True:
@@ -161,7 +163,7 @@ def wait_for(found: Callable[[], _T], *, seconds: float, what: str) -> _T:
                 f"A campaign needs {what} within {seconds:g} seconds: it did not come. See the "
                 f"service's journal."
             )
-        time.sleep(STEP_SECONDS)
+        time.sleep(step)
 
 
 class Running:

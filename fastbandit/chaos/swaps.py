@@ -40,6 +40,7 @@ _DIM = 8
 _KEEP = 5
 _EARLY = 20  # memory is compared with that at this swap
 _PROBE_SECONDS = 0.02
+_STEP_SECONDS = 0.05  # asking more often would be a load of its own
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def hot_swaps(
     seed: int = 0,
     arms: int = 100_000,
     rate: float = 500.0,
-    every: float = 0.75,
+    every: float = 1.0,
     sample: int = 2_000,
     progress: Progress = silent,
 ) -> SwapReport:
@@ -100,21 +101,17 @@ def hot_swaps(
     with tempfile.TemporaryDirectory() as home:
         world = Synthetic("h2", _DIM, arms, seed=seed)
         stage = set_stage(Path(home), world, {"learn.enabled": False})
-        turns = _Turns(stage, _two_bandits(stage))
+        turns = Turns(stage, two_bandits(stage))
         turns.publish()
-        with running(stage) as service:
-            turns.follow(service)
-            steady = _loaded(stage, max(3.0, swaps * every / 4), rate, seed=seed)
+        with running(stage) as service, _probing(stage) as replies:
+            with _loading(stage, max(3.0, swaps * every / 4), rate, seed=seed) as steady:
+                turns.follow()
             began = time.monotonic()
-            with (
-                _loading(stage, swaps * every, rate, seed=seed + 1) as answers,
-                _probing(stage) as replies,
-            ):
+            with _loading(stage, swaps * every, rate, seed=seed + 1) as swapping:
                 memory = turns.take(service, swaps, every=every, progress=progress)
-            service.stop()
+        before, during = steady[0], swapping[0]
         made = list(stage.decisions().values())
         checked = _sampled(made, replies, sample, rng=np.random.default_rng(seed))
-        before, during = steady, answers[0]
         early = memory[min(_EARLY, len(memory) // 2) - 1]["rss"]
         return SwapReport(
             swaps=swaps,
@@ -122,11 +119,11 @@ def hot_swaps(
             seed=seed,
             arms=arms,
             requests=before.sent + during.sent + len(replies),
-            failed=_failed(before) + _failed(during) + sum(r.status != 200 for r in replies),
+            failed=failed(before) + failed(during) + sum(r.status != 200 for r in replies),
             versions=len({one.version for one in made}),
             unknown=sum(one.version not in turns.numbers for one in made),
             checked=len(checked),
-            mixed=_mixed(turns, checked, made, replies),
+            mixed=mixed(turns, checked, made, replies),
             steady_p50_ms=round(before.p50_ms, 3),
             steady_p99_ms=round(before.p99_ms, 3),
             swapping_p50_ms=round(during.p50_ms, 3),
@@ -139,7 +136,7 @@ def hot_swaps(
 # -- versions that take turns
 
 
-def _two_bandits(stage: Stage) -> list[FrozenBandit]:
+def two_bandits(stage: Stage) -> list[FrozenBandit]:
     """Give two bandits that learned rewards of the world, and their opposite."""
     from fastbandit.bandit import Bandit
 
@@ -156,7 +153,7 @@ def _two_bandits(stage: Stage) -> list[FrozenBandit]:
 
 
 @dataclass
-class _Turns:
+class Turns:
     """Publishes two bandits by turns, each time under a number of its own."""
 
     stage: Stage
@@ -190,7 +187,7 @@ class _Turns:
         memory, began = [], time.monotonic()
         for number in range(1, swaps + 1):
             self.publish()
-            self.follow(service)
+            self.follow()
             self._done.append(time.monotonic())
             memory.append(service.memory())
             progress(number, swaps, "swaps")
@@ -201,7 +198,7 @@ class _Turns:
         """Count the swaps that were done by a moment."""
         return sum(done <= moment for done in self._done)
 
-    def follow(self, service: Running) -> None:
+    def follow(self) -> None:
         """Wait until the service decides by the version that was published last."""
         caller = Caller(self.stage.port)
         version = max(self.numbers)
@@ -210,7 +207,7 @@ class _Turns:
             status = caller.ask("/v1/status")
             return status is not None and status.told["version"] == version
 
-        wait_for(serves, seconds=30.0, what=f"version {version} in service")
+        wait_for(serves, seconds=30.0, what=f"version {version} in service", step=_STEP_SECONDS)
         caller.close()
 
 
@@ -238,13 +235,7 @@ def _loading(stage: Stage, seconds: float, rate: float, *, seed: int) -> Iterato
     answers.append(msgspec.json.decode(told, type=Answers))
 
 
-def _loaded(stage: Stage, seconds: float, rate: float, *, seed: int) -> Answers:
-    with _loading(stage, seconds, rate, seed=seed) as answers:
-        pass
-    return answers[0]
-
-
-def _failed(answers: Answers) -> int:
+def failed(answers: Answers) -> int:
     """Count the requests that were refused, or broke; those under way at the end are neither."""
     refused = sum(count for status, count in answers.statuses.items() if status not in ("0", "200"))
     return refused + answers.broken
@@ -285,8 +276,8 @@ def _sampled(
     return [one for place, one in enumerate(made) if one.id in probed or place in set(rows)]
 
 
-def _mixed(
-    turns: _Turns, checked: list[DecisionMade], made: list[DecisionMade], replies: list[Reply]
+def mixed(
+    turns: Turns, checked: list[DecisionMade], made: list[DecisionMade], replies: list[Reply]
 ) -> int:
     """Count decisions, and answers, that are not those of the version they name."""
     by_version: dict[int, list[DecisionMade]] = defaultdict(list)
@@ -318,7 +309,7 @@ def _is_stored(told: dict[str, Any], one: DecisionMade | None) -> bool:
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--arms", type=click.IntRange(min=2), default=100_000, show_default=True)
 @click.option("--rate", type=float, default=500.0, show_default=True, help="Requests a second.")
-@click.option("--every", default=0.75, show_default=True, help="Seconds from swap to swap.")
+@click.option("--every", default=1.0, show_default=True, help="Seconds from swap to swap.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def swaps_command(
     swaps: int, seed: int, arms: int, rate: float, every: float, as_json: bool

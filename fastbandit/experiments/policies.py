@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fastbandit.errors import SettingError
@@ -22,18 +23,29 @@ NEURAL = {
     "GANBandit TS": ("ts", "generator", "auto"),
     "GANBandit UCB": ("ucb", "generator", "auto"),
     "NeuralLinear": ("ts", "exhaustive", "last-layer"),
+    "GANBandit window": ("ts", "generator", "auto"),
+    "GANBandit fading": ("ts", "generator", "auto"),
 }
 """Exploration, search and doubt of each neural policy."""
 
-NINE = ("Random", "Overall best arm", "LinearTS", *(n for n in NEURAL if n != "NeuralLinear"))
+_FORGETTING = {
+    "GANBandit window": {"window": 1000},
+    "GANBandit fading": {"half_life": 500.0},
+}
+"""What each policy for rewards that drift keeps of the past."""
+
+_HALF_LIFE = 500.0
+
+NINE = ("Random", "Overall best arm", "LinearTS", *(n for n in NEURAL if n[-3:] in (" TS", "UCB")))
 """The policies of the paper's comparison."""
 
 _RARE = 0.1
 """About the deviation of a binary reward that comes once in a hundred rounds."""
 
-_LINEAR = ("LinearTS", "LinUCB", "GLOC", "GLOC-TS", "QGLOC")
+_LINEAR = ("LinearTS", "LinUCB", "GLOC", "GLOC-TS", "QGLOC", "LinearTS fading", "LinUCB fading")
 _CONTINUUM = ("GP-UCB", "GP-TS", "HOO", "LinearTS")
-NAMES = (*NINE, "Learned best arm", "NeuralLinear", *_LINEAR[1:], *_CONTINUUM[:3])
+_MORE_NEURAL = tuple(name for name in NEURAL if name not in NINE)
+NAMES = (*NINE, "Learned best arm", *_MORE_NEURAL, *_LINEAR[1:], *_CONTINUUM[:3])
 
 
 def player_for(
@@ -63,8 +75,11 @@ def _neural(
     name: str, environment: Environment, *, preset: Preset, seed: int, device: str
 ) -> Player:
     from fastbandit.bandit import Bandit
+    from fastbandit.presets import settings_for
 
     explore, search, doubt = NEURAL[name]
+    if name in _FORGETTING:
+        preset = settings_for(preset).merged({"training.reward": _FORGETTING[name]})
     arms = environment.arms
     return Bandit(
         arms=arms,
@@ -88,6 +103,8 @@ def _linear(name: str, environment: Environment, *, seed: int) -> Player:
     makers: dict[str, Callable[..., Player]] = {
         "LinearTS": baselines.LinearTS,
         "LinUCB": baselines.LinUCB,
+        "LinearTS fading": partial(baselines.LinearTS, half_life=_HALF_LIFE),
+        "LinUCB fading": partial(baselines.LinUCB, half_life=_HALF_LIFE),
         "GLOC": baselines.GLOC,
         "GLOC-TS": baselines.GLOCTS,
         "QGLOC": baselines.QGLOC,
@@ -96,12 +113,12 @@ def _linear(name: str, environment: Environment, *, seed: int) -> Player:
     arms, is_disjoint = linear_arms(environment)
     settings: dict[str, Any] = {"arms": arms, "context": view.columns, "seed": seed}
     settings |= {"reward": environment.reward, "intercept": environment.reward == "binary"}
-    if is_disjoint and name not in ("LinearTS", "LinUCB"):
+    if is_disjoint and not name.startswith(("LinearTS", "LinUCB")):
         raise SettingError(
             f"{name} needs features of its arms: got {environment.name}, whose arms are ids "
             f"alone. Use LinearTS or LinUCB, which can learn a model for each arm."
         )
-    if name == "LinearTS" and environment.reward == "binary":
+    if name.startswith("LinearTS") and environment.reward == "binary":
         settings["scale"] = _RARE  # its draws assume a deviation of 1
     if is_disjoint:
         settings |= {"disjoint": True, "ids": range(environment.size or 0)}

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError
+from fastbandit.experiments.drift import Drift
 from fastbandit.experiments.environment import FAR, Floats
 from fastbandit.features import Dense, Features
 from fastbandit.noise import Stream, decision_seeds, normals
@@ -31,7 +32,8 @@ class Synthetic:
     """Arms and contexts spread evenly over the unit sphere, and a reward for every pair.
 
     A context and the noise of its reward depend on the seed and the number of the round
-    alone: policies meet the same world, whatever they choose and however they batch.
+    alone: policies meet the same world, whatever they choose and however they batch. With a
+    `drift` rewards are those of turned contexts, in each round of others.
     """
 
     def __init__(
@@ -42,10 +44,11 @@ class Synthetic:
         *,
         noise: float = 1.0,
         seed: int = 0,
+        drift: Drift | None = None,
     ) -> None:
         _check_settings(function, dim=dim, arms=arms, noise=noise)
         self.function, self.dim, self.noise, self.seed = function, dim, noise, seed
-        self.name = function
+        self.name, self.drift = function, drift
         self.context: Features = Dense(dim)
         self.embed_ids = False
         self.reward: RewardKind = "real"
@@ -75,7 +78,7 @@ class Synthetic:
 
     def expected(self, first: int, chosen: Any) -> Floats:
         """Give the expected rewards of the rows chosen in rounds `first` and on."""
-        return self.means(self.contexts(first, len(chosen)), chosen)
+        return self.means(self._turned(first, len(chosen)), chosen)
 
     def observed(self, first: int, chosen: Any) -> Floats:
         """Give the rewards of rounds `first` and on; a round's noise is the same for any arm."""
@@ -86,13 +89,13 @@ class Synthetic:
 
     def ceiling(self, first: int, count: int) -> Floats:
         """Give the expected reward of the best arm in each round: (n,); O(n N)."""
-        return self.best(self.contexts(first, count))[1]
+        return self.best(self._turned(first, count))[1]
 
     def best_arm(self, rounds: int) -> int:
         """Find the one arm that would earn most in the first `rounds`; O(rounds N)."""
         totals = np.zeros(len(self.arms))
         for first in range(0, rounds, 500):
-            contexts = self.contexts(first, min(500, rounds - first))
+            contexts = self._turned(first, min(500, rounds - first))
             for start, block in self._all_means(contexts):
                 totals[start : start + block.shape[1]] += block.sum(axis=0)
         return int(totals.argmax())
@@ -114,6 +117,11 @@ class Synthetic:
         for _, block in self._all_means(contexts):
             total += block.sum(axis=1)
         return total / len(self.arms)
+
+    def _turned(self, first: int, count: int) -> NDArray[np.floating[Any]]:
+        """Give the contexts of rounds as their rewards see them."""
+        contexts = self.contexts(first, count)
+        return contexts if self.drift is None else self.drift.turn(contexts, first)
 
     def _all_means(self, contexts: Any) -> Iterator[tuple[int, Floats]]:
         """Yield the means of all arms in blocks of some: (first row, (n, some))."""

@@ -171,6 +171,9 @@ class GradientReward(NeuralReward):
             contexts = self.embed_contexts(history.contexts.take(rows))
             arms = self.embed_arms(history.arms.take(rows))
             gradients = self._gradients(contexts, arms)
+            if history.weights is not None:
+                shares = torch.from_numpy(history.weights[rows]).sqrt().to(gradients)
+                gradients = gradients * shares[:, None]
             if self.is_full:
                 self.information += (gradients.T @ gradients).double() / self.width
             else:

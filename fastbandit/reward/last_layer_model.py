@@ -72,6 +72,8 @@ class LastLayerReward(NeuralReward):
                 weight = (chance * (1 - chance)).double().cpu()
             else:
                 weight = torch.exp(-2 * self.log_noise).double().cpu().expand(len(rewards))
+            if history.weights is not None:
+                weight = weight * torch.from_numpy(history.weights[rows])
             features = features.double().cpu()
             precision += features.T @ (features * weight[:, None])
             moment += features.T @ (weight * self.standardised(rewards).double().cpu())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -95,8 +96,8 @@ class NeuralReward(RewardModel):
         self.context_encoder.fit(history.contexts)
         self.arm_encoder.fit(history.arms)
         if self.reward == "real":
-            self.reward_shift.fill_(float(history.rewards.mean(dtype="float64")))
-            std = float(history.rewards.std(dtype="float64"))
+            shift, std = _mean_and_std(history)
+            self.reward_shift.fill_(shift)
             self.reward_scale.fill_(std if std > 1e-9 else 1.0)
 
     def mean(self, contexts: Float[Tensor, "B E"]) -> Score:
@@ -117,7 +118,7 @@ class NeuralReward(RewardModel):
         arms: Inputs,
         rewards: Float[Tensor, " B"],
         *,
-        total: int,
+        total: float,
         rng: Generator,
     ) -> Float[Tensor, ""]:
         embedded = self.embed_contexts(contexts), self.embed_arms(arms)
@@ -137,7 +138,7 @@ class NeuralReward(RewardModel):
         numbers = torch.rand(count, sum(self.network.input_sizes), generator=rng, device=rng.device)
         return self.network.masks(numbers.to(device).clamp(1e-6, 1 - 1e-6))
 
-    def penalty(self, total: int) -> Float[Tensor, ""]:
+    def penalty(self, total: float) -> Float[Tensor, ""]:
         settings = self.settings
         penalty = settings.weight_penalty * self.network.weight_penalty()
         for encoder in (self.context_encoder, self.arm_encoder):
@@ -146,6 +147,13 @@ class NeuralReward(RewardModel):
         if self.network.dropouts:
             penalty = penalty + settings.dropout_penalty * self.network.entropy_penalty()
         return penalty / total if settings.penalties == "per observation" else penalty
+
+
+def _mean_and_std(history: Interactions) -> tuple[float, float]:
+    rewards = history.rewards.astype(np.float64)
+    mean = np.average(rewards, weights=history.weights)
+    variance = np.average(np.square(rewards - mean), weights=history.weights)
+    return float(mean), float(np.sqrt(variance))
 
 
 def no_noise(contexts: Float[Tensor, "B E"]) -> Float[Tensor, "B 0"]:

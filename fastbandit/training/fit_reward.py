@@ -1,14 +1,16 @@
-"""Minibatch steps on a reward model."""
+"""Minibatch steps on a reward model, and how much of the past it is taught."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
-from torch import Generator
+from torch import Generator, Tensor
 
+from fastbandit.errors import SettingError
 from fastbandit.interfaces import RewardModel
 from fastbandit.types import Interactions
 
@@ -20,13 +22,42 @@ _CURVE_STEP = 50
 
 @dataclass(frozen=True)
 class RewardFit:
-    """How long and how fast a reward model learns in one update."""
+    """How long and how fast a reward model learns in one update, and from how much of the past.
+
+    Where rewards drift, the past misleads: only the last `window` interactions are learned, and
+    one counts half as much as another that came `half_life` interactions later. None: all of
+    them, alike.
+    """
 
     iterations: int = 1000
     batch: int = 256
     rate: float = 4e-3
     weight_decay: float = 0.0
     is_cooling: bool = True
+    window: int | None = None
+    half_life: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.window is not None and self.window < 1:
+            raise SettingError(
+                f"A window needs to hold at least 1 interaction: got window={self.window}. Raise "
+                f"it, or leave it out to learn from all."
+            )
+        if self.half_life is not None and not 0.0 < self.half_life < math.inf:
+            raise SettingError(
+                f"A half-life needs to be a number of interactions above 0: got "
+                f"half_life={self.half_life}. Raise it, or leave it out to count all alike."
+            )
+
+
+def recall(history: Interactions, settings: RewardFit) -> Interactions:
+    """Give what is to be learned of a history: its newest part, each with its weight."""
+    if settings.window is not None:
+        history = history.take(slice(max(0, len(history) - settings.window), None))
+    if settings.half_life is None:
+        return history
+    ages = np.arange(len(history) - 1, -1, -1)
+    return replace(history, weights=0.5 ** (ages / settings.half_life))
 
 
 def fit_reward(
@@ -45,17 +76,18 @@ def fit_reward(
     )
     device = parameters[0].device
     rewards = torch.from_numpy(history.rewards)
+    sums = None if history.weights is None else torch.from_numpy(history.weights.cumsum())
     losses: list[torch.Tensor] = []
     for iteration in range(settings.iterations):
         if settings.is_cooling:
             set_rate(optimiser, settings.rate * cooled(iteration / settings.iterations))
-        rows = torch.randint(len(history), (settings.batch,), generator=rng)
+        rows = _draw_rows(len(history), sums, settings.batch, rng=rng)
         picked = rows.numpy()
         loss = model.loss(
             history.contexts.take(picked),
             history.arms.take(picked),
             rewards[rows].to(device),
-            total=len(history),
+            total=history.total,
             rng=rng,
         )
         optimiser.zero_grad()
@@ -68,6 +100,14 @@ def fit_reward(
         if len(losses) == _CURVE_STEP or iteration + 1 == settings.iterations:
             curve(iteration + 1, float(torch.stack(losses).mean()))
             losses.clear()
+
+
+def _draw_rows(count: int, sums: Tensor | None, batch: int, *, rng: Generator) -> Tensor:
+    """Draw a minibatch, each interaction as often as its weight says (`sums`: so far)."""
+    if sums is None:
+        return torch.randint(count, (batch,), generator=rng)
+    lots = torch.rand(batch, generator=rng, dtype=torch.float64) * sums[-1]
+    return torch.searchsorted(sums, lots, right=True).clamp_max(count - 1)
 
 
 def cooled(share: float) -> float:

@@ -19,7 +19,7 @@ from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.training.fit_generator import GeneratorFit, fit_generator
 from fastbandit.training.fit_guess import fit_guess
-from fastbandit.training.fit_reward import Curve, RewardFit, fit_reward
+from fastbandit.training.fit_reward import Curve, RewardFit, fit_reward, recall
 from fastbandit.types import Interactions
 
 
@@ -41,11 +41,12 @@ def update(
     progress: Progress = silent,
     curve: Curve | None = None,
 ) -> Policy:
-    """Learn the whole history, of which the last `fresh` interactions are new."""
+    """Learn a history, of which the last `fresh` interactions are new, as far back as told to."""
+    history = recall(history, training.reward)
     model = copy.deepcopy(policy.model).requires_grad_(True)
     if isinstance(policy.arms, Catalogue):
         model.meet(policy.arms.features)
-    model.start(history, fresh=fresh)
+    model.start(history, fresh=min(fresh, len(history)))
     first, second = training.reward.iterations, training.generator.iterations
     steps = first + second * isinstance(policy.search, GeneratorSearch)
     learning = partial(_report, progress, 0, steps, "learning rewards")

@@ -21,7 +21,7 @@ def report(*services: float) -> DelayedReport:
 
 
 def test_a_service_learns_from_late_rewards_in_any_order(tmp_path: Path) -> None:
-    world, visits = Synthetic("h2", 3, 50), Visits(rounds=100, fresh=30, latest=20)
+    world, visits = Synthetic("h2", 3, 50), Visits(rounds=80, fresh=30, latest=20)
     found = compare(world, tmp_path, visits, seed=4, preset="little")
     assert found.versions == 2
     assert found.out_of_order > 0

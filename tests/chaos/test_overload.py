@@ -166,7 +166,7 @@ def test_a_request_may_come_in_pieces_and_in_chunks() -> None:
 
 def test_a_body_that_comes_slowly_takes_no_room() -> None:
     async def run() -> None:
-        async with serving() as (app, connect):
+        async with serving() as (_, connect):
             slow, quick = await connect(), await connect()
             await slow.send(post(b"slowly")[:-3])
             assert status_of(await quick.ask(post(b"abc"))) == 200

@@ -9,13 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from fastbandit.chaos import requests as campaign
+from fastbandit.chaos.judging import fault_of
 from fastbandit.chaos.odd_requests import Asked, OddRequests, Told, replaced
-from fastbandit.chaos.requests import (
-    RequestsReport,
-    fault_of,
-    generated_requests,
-    requests_command,
-)
+from fastbandit.chaos.requests import RequestsReport, generated_requests, requests_command
 
 SELECT = Asked("valid", "POST", "/v1/select", b"{}")
 PROBLEM = {

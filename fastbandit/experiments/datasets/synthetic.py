@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fastbandit.experiments.drift import KINDS, Drift
 from fastbandit.experiments.synthetic import Synthetic
+from fastbandit.names import known_name
 
 
 def load(
@@ -15,6 +17,10 @@ def load(
     dim: int = 4,
     arms: int = 10_000,
     noise: float = 1.0,
+    drift: str = "none",
+    period: int = 1000,
 ) -> Synthetic:
     """Make a synthetic world; it needs no files."""
-    return Synthetic(name, dim, arms, noise=noise, seed=seed)
+    known_name("drift", drift, ("none", *KINDS))
+    turning = None if drift == "none" else Drift(drift, period, seed)
+    return Synthetic(name, dim, arms, noise=noise, seed=seed, drift=turning)

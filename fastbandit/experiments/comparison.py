@@ -116,7 +116,11 @@ class Standing:
     @property
     def share(self) -> Estimate | None:
         """The share of the best possible reward; None where the best is not positive."""
-        shares = [share_of(run) for run in self.by_seed.values()]
+        return self.share_on(self.by_seed)
+
+    def share_on(self, seeds: Iterable[int]) -> Estimate | None:
+        """Give that share over some of the seeds."""
+        shares = [share_of(self.by_seed[seed]) for seed in seeds]
         return None if None in shares else estimate([s for s in shares if s is not None])
 
     @property
@@ -213,8 +217,21 @@ def share_of(run: Result, batches: int | None = None) -> float | None:
     return sum(run["earned"][:batches]) / best if best > 0 else None
 
 
+def late_share_of(run: Result) -> float | None:
+    """Give the share of the best possible reward that a run kept in its last quarter."""
+    first = len(run["best"]) - max(1, len(run["best"]) // 4)
+    best = sum(run["best"][first:])
+    return sum(run["earned"][first:]) / best if best > 0 else None
+
+
 def shares_together(one: Standing, two: Standing) -> tuple[float, float] | None:
     """Give the mean shares of two policies over the seeds and batches that both played."""
+    pair = paired_shares(one, two)
+    return None if pair is None else (float(np.mean(pair[0])), float(np.mean(pair[1])))
+
+
+def paired_shares(one: Standing, two: Standing) -> tuple[list[float], list[float]] | None:
+    """Give the shares of two policies, seed by seed; all there are where they share no seed."""
     seeds = [seed for seed in one.by_seed if seed in two.by_seed]
     batches = None
     if one.batch == two.batch:
@@ -223,9 +240,9 @@ def shares_together(one: Standing, two: Standing) -> tuple[float, float] | None:
     for standing in (one, two):
         runs = [standing.by_seed[seed] for seed in seeds] or list(standing.by_seed.values())
         shares = [share_of(run, batches) for run in runs]
-        if None in shares:
+        pair.append([share for share in shares if share is not None])
+        if len(pair[-1]) < len(shares):
             return None
-        pair.append(float(np.mean([share for share in shares if share is not None])))
     return pair[0], pair[1]
 
 
@@ -247,13 +264,19 @@ def of_exhaust(standing: Standing, others: Iterable[Standing]) -> float | None:
 
 @dataclass(frozen=True)
 class Bar:
-    """What one policy should reach, as a multiple of another's share, and what came out."""
+    """What one policy should reach, as a multiple of another's share, and what came out.
+
+    `gap` is by how much it was cleared, over seeds; `late` are the two shares in the last
+    quarter of the rounds.
+    """
 
     world: World
     policy: str
     other: str
     need: float
     shares: tuple[float, float] | None
+    gap: Estimate | None = None
+    late: tuple[float, float] | None = None
 
     @property
     def name(self) -> str:
@@ -264,6 +287,13 @@ class Bar:
     def is_met(self) -> bool | None:
         """Whether it was reached; None where one of the two was not played."""
         return None if self.shares is None else self.shares[0] >= self.need * self.shares[1]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was missed by less than half of the gap's 95 % interval."""
+        if self.gap is None or self.gap.half is None:
+            return False
+        return self.is_met is False and self.gap.mean + self.gap.half >= 0
 
 
 PAIRS = (
@@ -288,9 +318,23 @@ def bars_of(standings: Iterable[Standing]) -> list[Bar]:
 
 def _bars_in(world: World, found: dict[str, Standing]) -> Iterator[Bar]:
     for policy, other, need in PAIRS:
-        are_there = policy in found and other in found
-        shares = shares_together(found[policy], found[other]) if are_there else None
-        yield Bar(world, policy, other, need, shares)
+        pair = None
+        if policy in found and other in found:
+            pair = paired_shares(found[policy], found[other])
+        if pair is None:
+            yield Bar(world, policy, other, need, None)
+            continue
+        gap = None
+        if len(pair[0]) == len(pair[1]):
+            gap = estimate([one - need * two for one, two in zip(*pair, strict=True)])
+        shares = (float(np.mean(pair[0])), float(np.mean(pair[1])))
+        late = (_late(found[policy]), _late(found[other]))
+        yield Bar(world, policy, other, need, shares, gap, late)
+
+
+def _late(standing: Standing) -> float:
+    known = [late for run in standing.by_seed.values() if (late := late_share_of(run)) is not None]
+    return float(np.mean(known)) if known else 0.0
 
 
 def estimate(values: list[float]) -> Estimate:

@@ -100,13 +100,53 @@ def _bars_section(bars: Sequence[Bar]) -> Iterator[Section]:
         f"or one arm for all (the numbers are the two shares). Overall best arm is told all "
         f"rewards beforehand; Learned best arm has to learn, like the others."
     )
-    yield Section("Bars", (told, meaning, bars_table(bars)))
+    more = [words for words in (_open_words(missed), _late_words(missed)) if words]
+    yield Section("Bars", (told, meaning, bars_table(bars), *more))
+
+
+def _open_words(missed: Sequence[Bar]) -> str:
+    """Name the bars of which the seeds do not tell whether they are missed."""
+    found = [f"{b.name} on {b.world.label} ({_spread_words(b)})" for b in missed if b.is_open]
+    if not found:
+        return ""
+    return (
+        "Missed by less than the seeds tell apart, for the 95 % interval over seeds reaches the "
+        "bar: " + "; ".join(found) + "."
+    )
+
+
+def _spread_words(bar: Bar) -> str:
+    assert bar.shares is not None
+    assert bar.gap is not None
+    assert bar.gap.half is not None
+    one, two = bar.shares
+    if bar.need == NEAR:
+        return f"ratio {one / two:.3f} ± {bar.gap.half / two:.3f}"
+    return f"difference {one - two:.3f} ± {bar.gap.half:.3f}"
+
+
+def _late_words(missed: Sequence[Bar]) -> str:
+    """Tell how one arm for all and what missed it compare once most is learned."""
+    found = [
+        f"{bar.world.label} {bar.late[0]:.3f}, {bar.late[1]:.3f}"
+        for bar in missed
+        if bar.other == "Overall best arm" and bar.late is not None
+    ]
+    if not found:
+        return ""
+    return (
+        "In the last quarter of the rounds alone, the shares of Exhaust TS and Overall best arm "
+        "are, where that bar is missed: " + "; ".join(found) + "."
+    )
 
 
 def _overview(standings: Sequence[Standing]) -> Iterator[Section]:
     table = shares_table(standings)
     if table.rows:
-        words = "Default preset, mean over seeds. q at least: the lowest mean q of the datasets."
+        words = (
+            "Default preset, mean over the seeds that all policies played. q at least: the lowest "
+            "mean q of the datasets."
+        )
         yield Section("At a glance", (words, *_ratio_sketch(standings), table))
 
 

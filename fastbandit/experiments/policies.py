@@ -28,15 +28,19 @@ NEURAL = {
 }
 """Exploration, search and doubt of each neural policy."""
 
+_HALF_LIFE = 500.0
 _FORGETTING = {
     "GANBandit window": {"window": 1000},
-    "GANBandit fading": {"half_life": 500.0},
+    "GANBandit fading": {"half_life": _HALF_LIFE},
 }
 """What each policy for rewards that drift keeps of the past."""
 
-_HALF_LIFE = 500.0
-
-NINE = ("Random", "Overall best arm", "LinearTS", *(n for n in NEURAL if n[-3:] in (" TS", "UCB")))
+NINE = (
+    "Random",
+    "Overall best arm",
+    "LinearTS",
+    *(n for n in NEURAL if n.endswith((" TS", " UCB"))),
+)
 """The policies of the paper's comparison."""
 
 _RARE = 0.1

@@ -86,17 +86,26 @@ def shares_table(standings: Iterable[Standing]) -> Table:
     """Word the shares of the paper's nine policies with the default preset, worlds as columns."""
     mine = [s for s in longest(standings) if s.preset == "default"]
     worlds = plainest(s.world for s in mine)
-    found = {(s.policy, s.world): s for s in mine}
+    found = {(s.policy, s.world): s for s in mine if s.policy in NINE}
+    seeds = {
+        world: _common_seeds(s for s in found.values() if s.world == world) for world in worlds
+    }
     rows = []
     for policy in NINE:
         row = [found.get((policy, world)) for world in worlds]
         if any(row):
-            shares = [s.share if s else None for s in row]
+            shares = [s.share_on(seeds[s.world] or s.by_seed) if s else None for s in row]
             known = [q for s in row if s and (q := s.mean("quality")) is not None]
             words = [NONE if share is None else f"{share.mean:.3f}" for share in shares]
             rows.append((policy, *words, number(min(known, default=None), ".4f")))
     labels = (world.label for world in worlds)
     return Table(("share of the best possible reward", *labels, "q at least"), tuple(rows))
+
+
+def _common_seeds(standings: Iterable[Standing]) -> list[int]:
+    """Give the seeds that all policies played: what is shown side by side is of the same ones."""
+    played = [set(standing.by_seed) for standing in standings]
+    return sorted(set.intersection(*played)) if played else []
 
 
 def plainest(worlds: Iterable[World]) -> list[World]:

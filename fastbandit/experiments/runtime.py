@@ -38,6 +38,7 @@ from fastbandit.experiments.timing import (
     learning,
     lessons_for,
     machine_of,
+    over_and_over,
     requests_after,
     warm_up,
 )
@@ -51,6 +52,7 @@ _FAMILIES = ("Exhaust", "FastBandit", "GANBandit")
 _ANY_SIZE = ("h1", "h1b", "h2", "h3", "procedural")
 _FEWEST_REQUESTS = 3
 _REPETITIONS = 5
+_TURN_SECONDS = 0.05  # batches are decided for over and over until a turn takes about so long
 
 Players = Mapping[str, Bandit]
 
@@ -138,10 +140,19 @@ def _time_batches(
     players: Players, contexts: Inputs, sizes: Mapping[str, int], *, clock: Clock, tick: Tick
 ) -> dict[str, list[float]]:
     tasks = {name: batch_of(player, contexts, sizes[name]) for name, player in players.items()}
-    repetitions = _REPETITIONS
-    return by_turns(
-        tasks, least=repetitions, most=repetitions, seconds=math.inf, clock=clock, tick=tick
+    pairs = {
+        name: over_and_over(task, seconds=_TURN_SECONDS, clock=clock)
+        for name, task in tasks.items()
+    }
+    taken = by_turns(
+        {name: repeat for name, (repeat, _) in pairs.items()},
+        least=_REPETITIONS,
+        most=_REPETITIONS,
+        seconds=math.inf,
+        clock=clock,
+        tick=tick,
     )
+    return {name: [turn / pairs[name][1] for turn in turns] for name, turns in taken.items()}
 
 
 def _time_requests(

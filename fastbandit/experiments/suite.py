@@ -276,7 +276,7 @@ def run_command(
     as_json: bool,
     is_list: bool,
 ) -> None:
-    """Play SUITE: paper, quality, quick, continuum, or a TOML file. Made runs are kept.
+    """Play SUITE: paper, quality, quick, continuum, drift, or a TOML file. Made runs are kept.
 
     Whatever was made before, or before Ctrl-C, is not made again.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -60,6 +61,22 @@ def by_turns(
                 todo.remove(name)
                 tick(name)
     return taken
+
+
+def over_and_over(task: Task, *, seconds: float, clock: Clock) -> tuple[Task, int]:
+    """Give a task that does another as often as takes about so long, and how often that is.
+
+    A task of a millisecond by itself is timed with caches that the one before it left.
+    """
+    started = clock()
+    task(0)
+    often = max(1, math.ceil(seconds / max(clock() - started, 1e-6)))
+
+    def repeat(number: int) -> None:
+        for _ in range(often):
+            task(number)
+
+    return repeat, often
 
 
 def clock_on(device: str) -> Clock:

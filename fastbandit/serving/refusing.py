@@ -51,9 +51,10 @@ class Room:
             self._held.append(one)
 
     def _tick(self, loop: AbstractEventLoop, state: ServerState) -> None:
-        """Read connections again: one for each answer since the last tick."""
+        """Read connections again: one for each answer since the last tick, or as room allows."""
         answered, self._answered = self._answered, state.total_requests
-        count, self._left = max(_FREE, self._answered - answered), _FREE
+        free = self.most - len(state.tasks)
+        count, self._left = max(_FREE, self._answered - answered, free), _FREE
         for _ in range(min(count, len(self._held))):
             one = self._held.popleft()
             if not one.transport.is_closing():

@@ -87,3 +87,27 @@ def test_draws_are_spread_as_the_posterior_is(kind: str, lessons: Lessons) -> No
     stds = 2.0 * model.stds(context)[0]
     assert np.allclose(draws.mean(axis=0), model.means(context)[0], atol=4 * stds.max() / 63)
     assert np.allclose(draws.std(axis=0), stds, rtol=0.06)
+
+
+@pytest.mark.parametrize("kind", ["shared", "disjoint"])
+def test_fading_in_batches_is_a_weighted_ridge_regression(kind: str, lessons: Lessons) -> None:
+    contexts, rows, rewards = lessons
+    model: Ridge
+    if kind == "disjoint":
+        model = DisjointRidge.blank(8, context_dim=3, ridge=2.0, half_life=5.0)
+    else:
+        arms = np.random.default_rng(4).normal(size=(8, 4))
+        model = SharedRidge.blank(arms, context_dim=3, ridge=2.0, half_life=5.0)
+    roots = 0.5 ** (np.arange(24, -1, -1) / 10.0)
+
+    for part in (slice(0, 7), slice(7, 8), slice(8, 25)):
+        model = model.learn(contexts[part], rows[part], rewards[part])
+
+    plain = DisjointRidge.blank(8, context_dim=3, ridge=2.0)
+    at_once: Ridge = plain
+    if isinstance(model, SharedRidge):
+        at_once = SharedRidge.blank(model.arms, context_dim=3, ridge=2.0)
+    at_once = at_once.learn(contexts * roots[:, None], rows, rewards * roots)
+    fresh = np.random.default_rng(5).normal(size=(5, 3))
+    assert np.allclose(model.means(fresh), at_once.means(fresh))
+    assert np.allclose(model.stds(fresh), at_once.stds(fresh))

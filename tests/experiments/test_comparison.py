@@ -9,8 +9,10 @@ from scipy import stats
 
 from fastbandit.experiments.comparison import (
     DATASETS,
+    Bar,
     World,
     bars_of,
+    late_share_of,
     longest,
     of_exhaust,
     standings_of,
@@ -136,6 +138,34 @@ def test_bars_are_met_or_missed_by_the_numbers_in_the_files() -> None:
         "Exhaust TS ≥ Overall best arm": None,
         "Exhaust TS ≥ Learned best arm": None,
     }
+
+
+def gan_bar(*pairs: tuple[float, float]) -> Bar:
+    """Give the bar of GANBandit TS whose seeds earned these shares, and Exhaust TS those."""
+    runs = []
+    for seed, (gan, exhaust) in enumerate(pairs):
+        runs += [play("GANBandit TS", gan, seed=seed), play("Exhaust TS", exhaust, seed=seed)]
+    return next(bar for bar in bars_of(standings_of(runs)) if bar.shares is not None)
+
+
+def test_a_bar_that_some_seeds_miss_and_others_do_not_is_open() -> None:
+    assert gan_bar((0.4, 0.5), (0.5, 0.5), (0.5, 0.5)).is_open
+
+
+def test_a_bar_that_all_seeds_miss_by_the_same_is_not_open() -> None:
+    assert not gan_bar((0.4, 0.5), (0.41, 0.5), (0.4, 0.5)).is_open
+
+
+def test_a_bar_that_is_met_or_has_one_seed_is_not_open() -> None:
+    assert not gan_bar((0.5, 0.5), (0.6, 0.5)).is_open
+    assert not gan_bar((0.4, 0.5)).is_open
+
+
+def test_late_shares_are_those_of_the_last_quarter() -> None:
+    run = play("Random", earned=[0.0, 0.0, 0.0, 8.0], best=[10.0] * 4)
+
+    assert late_share_of(run) == pytest.approx(0.8)
+    assert late_share_of(play("Random", 0.5)) == pytest.approx(0.5)
 
 
 def test_bars_judge_the_default_preset_alone() -> None:

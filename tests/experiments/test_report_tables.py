@@ -73,6 +73,14 @@ def test_the_short_table_has_datasets_as_columns_and_the_lowest_mean_quality() -
     assert table.rows == (("GANBandit TS", "0.500", "0.750", "0.9600"),)
 
 
+def test_the_short_table_is_of_the_seeds_that_all_policies_played() -> None:
+    runs = [play("Random", 0.2), play("GANBandit TS", 0.5), play("GANBandit TS", 0.9, seed=1)]
+
+    table = shares_table(standings_of(runs))
+
+    assert [row[1] for row in table.rows] == ["0.200", "0.500"]
+
+
 def test_bars_are_worded_with_their_numbers() -> None:
     runs = [play("GANBandit TS", 0.6), play("Exhaust TS", 0.8), play("LinearTS", 0.5)]
 

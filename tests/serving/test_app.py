@@ -156,7 +156,7 @@ def test_a_wrong_select_names_the_field_and_the_fix(config: Config, told: Any, f
     assert log_of(config) == []
 
 
-@pytest.mark.parametrize("raw", [b"", b"{", b'{"k": NaN}', b'{"context": [1, Infinity]}', b"\xff\xfe"])
+@pytest.mark.parametrize("raw", [b"", b"{", b'{"k": NaN}', b'{"context": [Infinity]}', b"\xff\xfe"])
 def test_a_body_that_is_no_json_is_refused(config: Config, raw: bytes) -> None:
     async def story(ask: Asker) -> None:
         reply = await ask("POST", "/v1/select", raw=raw)

@@ -1,0 +1,1 @@
+"""fastbandit in the words of other libraries, and its data in their formats."""

@@ -1,0 +1,192 @@
+"""A bandit as files that ONNX Runtime and faiss decide from, without fastbandit.
+
+A folder holds `score.onnx` (context, draw and arms to scores), `propose.onnx` (context and draw
+to points near the best arms; only where a generator searches), `arms.faiss` (the arms that can
+be chosen, in the same coordinates), `ids.json` (the id of each place in the index) and
+`manifest.json`, which vouches for the other files and for itself. `docs/adapters.md` has the
+few lines that choose arms with them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+from collections.abc import Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import faiss
+import numpy as np
+
+from fastbandit.adapters.onnx_networks import check_model, noise_size, propose_graph, score_graph
+from fastbandit.arms.cells import Floats
+from fastbandit.errors import SettingError, SnapshotError
+from fastbandit.progress import Progress, silent
+from fastbandit.runtime.encodings import note_of
+from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.runtime.kernel import SCALE
+from fastbandit.runtime.live import Live
+from fastbandit.storage.json_ids import id_to_json
+from fastbandit.storage.sealed import MANIFEST, rename, seal, write_file, write_manifest
+
+if TYPE_CHECKING:
+    from fastbandit.bandit import Bandit
+
+FORMAT = 1
+KIND = "ONNX export"
+SCORE, PROPOSE, ARMS, IDS = "score.onnx", "propose.onnx", "arms.faiss", "ids.json"
+SCANNED = 50_000
+"""So few arms are kept in a flat index, which faiss scans in full."""
+_STEPS = 4
+
+
+@dataclass(frozen=True)
+class OnnxExport:
+    """What was written: where, how many arms, and the size of each file in bytes."""
+
+    folder: Path
+    arms: int
+    version: int
+    files: dict[str, int]
+
+
+def export_onnx(
+    bandit: FrozenBandit | Bandit, folder: str | Path, *, progress: Progress = silent
+) -> OnnxExport:
+    """Write what a bandit decides now into a new folder, whole or not at all.
+
+    Needs Thompson sampling or a greedy choice, and the package onnx.
+    """
+    folder = Path(folder)
+    frozen = bandit if isinstance(bandit, FrozenBandit) else bandit.freeze()
+    model, words, live = frozen._model, frozen._words, frozen._live
+    if frozen.version == 0:
+        raise SettingError(
+            "An ONNX export needs a bandit that has learned something: got one without any "
+            "update. Call update() first."
+        )
+    check_model(model)
+    if folder.exists() and any(folder.iterdir()):
+        raise SnapshotError(
+            f"An ONNX export needs a new folder: {folder} is there and not empty. Name another, "
+            f"or remove that one first."
+        )
+    beside = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}.part")
+    try:
+        beside.mkdir(parents=True)
+        files: dict[str, Any] = {}
+        progress(0, _STEPS, "Networks")
+        for name, graph in ((SCORE, score_graph(model, words)), (PROPOSE, propose_graph(model, words))):
+            if graph is not None:
+                files[name] = _write(beside / name, graph.to_bytes(producer="fastbandit"))
+        progress(1, _STEPS, "Index")
+        points, ids = open_arms(live)
+        index = index_of(points)
+        files[ARMS] = _write(beside / ARMS, faiss.serialize_index(index).tobytes())
+        progress(2, _STEPS, "Ids")
+        files[IDS] = _write(beside / IDS, json.dumps([id_to_json(id) for id in ids]).encode())
+        progress(3, _STEPS, "Manifest")
+        notes = {
+            "files": files,
+            "arms": len(ids),
+            "dim": int(points.shape[1]),
+            "version": frozen.version,
+            "context": note_of(words.context.kind),
+            "uniforms": noise_size(model),
+            "scale": float(model.numbers[SCALE]),
+            "reward": words.reward,
+        }
+        write_manifest(beside / MANIFEST, notes, kind=KIND, format=FORMAT)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        rename(beside, folder)
+    except OSError as error:
+        raise SnapshotError(
+            f"An ONNX export needs a folder that can be written to: {folder} cannot ({error}). "
+            f"Make room there, or name another."
+        ) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    progress(_STEPS, _STEPS, "Done")
+    sizes = {name: int(entry["bytes"]) for name, entry in files.items()}
+    return OnnxExport(folder, len(ids), frozen.version, sizes)
+
+
+def check_onnx(folder: str | Path) -> dict[str, Any]:
+    """Give the manifest of an export, after comparing all of its files with it."""
+    folder = Path(folder)
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        held = manifest.pop("sha256"), manifest["kind"], manifest["format"]
+        is_right = held == (seal(manifest), KIND, FORMAT)
+        entries = dict(manifest["files"])
+        wrong = [name for name, entry in entries.items() if not _is_same(folder / name, entry)]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise SnapshotError(
+            f"{folder} holds no ONNX export that can be read ({type(error).__name__}: {error}). "
+            f"Export the bandit again."
+        ) from error
+    if not is_right or wrong:
+        raise SnapshotError(
+            f"The ONNX export in {folder} is not the one that was written: "
+            f"{', '.join(wrong) or MANIFEST} differs. Export the bandit again."
+        )
+    return dict(manifest)
+
+
+def export_snapshot(snapshot: Path, out: Path, *, progress: Progress = silent) -> OnnxExport:
+    """Export a saved bandit, a frozen one, or a version of a service's snapshots."""
+    inner = snapshot / "frozen"
+    folder = inner if (inner / MANIFEST).exists() else snapshot
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        is_frozen = manifest.get("kind") == "frozen bandit"
+    except (OSError, ValueError, AttributeError):
+        is_frozen = False  # Bandit.load says what is wrong
+    if is_frozen:
+        return export_onnx(FrozenBandit.load(folder), out, progress=progress)
+    from fastbandit.bandit import Bandit
+
+    return export_onnx(Bandit.load(folder), out, progress=progress)
+
+
+# -- arms
+
+
+def open_arms(live: Live) -> tuple[Floats, list[Hashable]]:
+    """Give the coordinates and ids of the arms that can be chosen, in the order of their rows."""
+    rows = live.open_rows
+    points = np.concatenate([live.arms.points, live.more])[live.places[rows]]
+    return np.ascontiguousarray(points, np.float32), live.ids.ids(rows)
+
+
+def index_of(points: Floats) -> Any:
+    """Put points into a faiss index: flat while they are few, else in lists of near ones."""
+    count, dim = points.shape
+    flat = faiss.IndexFlatL2(dim)
+    if count <= SCANNED:
+        flat.add(points)
+        return flat
+    lists = int(4 * np.sqrt(count))
+    index = faiss.IndexIVFFlat(flat, dim, lists)
+    index.train(points)
+    index.add(points)
+    index.nprobe = 16
+    return index
+
+
+# -- files
+
+
+def _write(path: Path, content: bytes) -> dict[str, Any]:
+    size, digest = write_file(path, [content])
+    return {"bytes": size, "sha256": digest}
+
+
+def _is_same(path: Path, entry: dict[str, Any]) -> bool:
+    if not path.exists() or path.stat().st_size != entry["bytes"]:
+        return False
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == entry["sha256"]

@@ -1,0 +1,96 @@
+"""Clusters of arms for the marginalised estimator, and how likely the log made each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fastbandit.errors import InputError, SettingError, ShapeError
+from fastbandit.evaluation.reward_models import Columns
+from fastbandit.evaluation.rounds import Floats, LoggedRounds, Rows
+from fastbandit.evaluation.sparse_policy import CHUNK, SparsePolicy
+
+_MOST_CLUSTERS = 1_000
+_ROUNDS_A_CLUSTER = 50
+_LOWEST = 0.1
+
+
+def clusters_of(rounds: LoggedRounds, clusters: Any = None, *, seed: int = 0) -> Rows:
+    """Give the cluster of each arm: as told, or by k-means on the arms' vectors.
+
+    `clusters` is one number for each arm, or how many clusters to make.
+    """
+    if clusters is not None and np.ndim(clusters) > 0:
+        return _told(np.asarray(clusters), rounds.arms)
+    if rounds.vectors is None:
+        raise InputError(
+            "The estimator mips needs vectors of the arms or clusters=: got neither. Give the "
+            "log vectors=, or one cluster for each arm."
+        )
+    if clusters is None:
+        most = min(_MOST_CLUSTERS, max(2, len(rounds) // _ROUNDS_A_CLUSTER))
+        clusters = min(most, round(np.sqrt(rounds.arms)))
+    if isinstance(clusters, bool) or not 1 <= int(clusters) <= rounds.arms:
+        raise SettingError(
+            f"The number of clusters needs to be from 1 to the {rounds.arms} arms: got "
+            f"{clusters!r}. Leave it out for about the root of that."
+        )
+    return _by_k_means(rounds.vectors, int(clusters), seed=seed)
+
+
+def _told(clusters: Any, arms: int) -> Rows:
+    if clusters.shape != (arms,):
+        raise ShapeError(
+            f"Clusters need one number for each of the {arms} arms: got shape {clusters.shape}. "
+            f"Give all arms a cluster."
+        )
+    return np.unique(clusters, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _by_k_means(vectors: Any, count: int, *, seed: int) -> Rows:
+    import faiss
+
+    columns = Columns.of(vectors, most=vectors.shape[1], seed=seed)
+    points = np.ascontiguousarray(columns.with_one(vectors)[:, 1:])
+    means = faiss.Kmeans(
+        points.shape[1], count, niter=10, seed=seed + 1, min_points_per_centroid=1
+    )
+    means.train(points)
+    _, nearest = means.index.search(points, 1)
+    return np.asarray(nearest[:, 0], dtype=np.int64)
+
+
+def logging_shares(
+    rounds: LoggedRounds, clusters: Rows, *, logging: SparsePolicy | None = None
+) -> Floats:
+    """Tell how likely the log took some arm of the cluster it took, in each round.
+
+    By the logging policy where it is told; by sizes where every arm was equally likely; else by
+    a linear regression of "this cluster" on the context, which sums to 1 over the clusters, and
+    is kept above a tenth of the cluster's share in the log.
+    """
+    taken, sizes = clusters[rounds.chosen], np.bincount(clusters)
+    if logging is not None:
+        return np.maximum(logging.probability_within(clusters, rounds.chosen, sizes), 1e-12)
+    if rounds.is_uniform:
+        return np.asarray(sizes[taken] / rounds.arms)
+    columns = Columns.of(rounds.contexts, most=64, seed=0)
+    width = 1 + columns.axes.shape[1]
+    curves, slopes = np.zeros((width, width)), np.zeros((width, len(sizes)))
+    for start in range(0, len(rounds), CHUNK):
+        part = slice(start, start + CHUNK)
+        ours = columns.with_one(rounds.contexts[part]).astype(np.float64)
+        curves += ours.T @ ours
+        for column in range(width):
+            slopes[column] += np.bincount(taken[part], ours[:, column], len(sizes))
+    penalty = np.full(width, 1.0)
+    penalty[0] = 0.0
+    weights = np.linalg.solve(curves + np.diag(penalty), slopes).T  # (clusters, width)
+    found = np.empty(len(rounds))
+    for start in range(0, len(rounds), CHUNK):
+        part = slice(start, start + CHUNK)
+        ours = columns.with_one(rounds.contexts[part])
+        found[part] = np.einsum("nd,nd->n", ours, weights[taken[part]])
+    shares = np.bincount(taken, minlength=len(sizes)) / len(rounds)
+    return np.clip(found, _LOWEST * shares[taken], 1.0)

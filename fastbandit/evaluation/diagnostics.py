@@ -1,0 +1,105 @@
+"""What weights say of an estimate: whether to trust it, in numbers and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from fastbandit.evaluation.rounds import Floats
+
+_FEW = 100.0
+_SOME = 1_000.0
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How far the rounds of a log speak for a policy.
+
+    `effective_size` is (Σ w)² / Σ w²: so many rounds of the policy's own would tell as much.
+    `match_share` are the rounds whose arm the policy takes at all. `mean_weight` is near 1 where
+    the propensities are right and the log has all arms that the policy takes; `weight_error` is
+    its standard error. `cut_rounds` had weights above the clip, which took `cut_weight` from the
+    mean weight.
+    """
+
+    rounds: int
+    effective_size: float
+    largest_weight: float
+    match_share: float
+    mean_weight: float
+    weight_error: float
+    cut_rounds: int = 0
+    cut_weight: float = 0.0
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether enough rounds speak for the policy, and their weights are as they should be."""
+        return self.effective_size >= _FEW and not self._is_off
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the numbers mean, a sentence each."""
+        size = (
+            f"effective sample size {_count(self.effective_size)} of {self.rounds:,}: "
+            f"{_verdict(self.effective_size)}"
+        )
+        match = (
+            f"the policy takes the logged arm at all in {self.match_share:.1%} of the rounds; "
+            f"largest weight {self.largest_weight:,.4g}"
+        )
+        return size, match, self._mean_words()
+
+    @property
+    def _is_off(self) -> bool:
+        return abs(self.mean_weight - 1.0) > max(4.0 * self.weight_error, 0.01)
+
+    def _mean_words(self) -> str:
+        said = f"mean weight {self.mean_weight:.3f} ± {self.weight_error:.3f}"
+        if self.cut_rounds:
+            return f"{said} after clipping; it should be near 1 without"
+        if not self._is_off:
+            return f"{said}, near 1 as it should be"
+        why = (
+            "the policy takes arms that the log hardly shows"
+            if self.mean_weight < 1.0
+            else "the propensities are lower than the arms' true shares"
+        )
+        return f"{said}, but it should be near 1: {why}, or the propensities are wrong"
+
+
+def diagnose(weights: Floats, *, clip: float | None = None) -> Diagnostics:
+    """Tell how far weights (not clipped yet) can be trusted, and what clipping them does."""
+    kept = weights if clip is None else np.minimum(weights, clip)
+    total, squares = float(kept.sum()), float((kept**2).sum())
+    return Diagnostics(
+        rounds=len(kept),
+        effective_size=total * total / squares if squares > 0.0 else 0.0,
+        largest_weight=float(kept.max()),
+        match_share=float((kept > 0.0).mean()),
+        mean_weight=float(kept.mean()),
+        weight_error=float(kept.std()) / sqrt(len(kept)),
+        cut_rounds=int(np.count_nonzero(kept < weights)),
+        cut_weight=float((weights - kept).mean()),
+    )
+
+
+def clip_words(found: Diagnostics, clip: float, rewards: Floats) -> str:
+    """Say how far clipping biases IPS: by E[(w - clip)⁺ r], which the rewards bound."""
+    low, high = (found.cut_weight * float(end) for end in (rewards.min(), rewards.max()))
+    return (
+        f"weights above {clip:g} were clipped in {found.cut_rounds:,} of {found.rounds:,} rounds: "
+        f"with rewards from {rewards.min():g} to {rewards.max():g}, IPS is too low by "
+        f"{low:.4g} to {high:.4g}"
+    )
+
+
+def _count(size: float) -> str:
+    return f"{size:.1f}" if 0.0 < size < 10.0 else f"{size:,.0f}"
+
+
+def _verdict(size: float) -> str:
+    if size < _FEW:
+        return "do not trust this"
+    return "take the intervals seriously" if size < _SOME else "enough to go by"

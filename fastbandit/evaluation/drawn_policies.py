@@ -1,0 +1,172 @@
+"""Sparse policies from whatever decides: a bandit by repeated draws, a function by one call."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.errors import InputError, SettingError, ShapeError, UnknownArmError
+from fastbandit.evaluation.rounds import LoggedRounds
+from fastbandit.evaluation.sparse_policy import CHUNK, SparsePolicy
+from fastbandit.noise import decision_seeds
+from fastbandit.progress import Progress, silent
+from fastbandit.runtime.propensity import check_floor
+from fastbandit.types import Decision
+
+_FAR = 2**61  # the draws of an evaluation are none of a bandit's own decisions
+
+
+def policy_of(
+    rounds: LoggedRounds,
+    policy: Any,
+    *,
+    draws: int = 16,
+    explore: bool = True,
+    floor: float = 0.0,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> tuple[LoggedRounds, SparsePolicy]:
+    """Make a sparse policy of what is called one; give the rounds too, with arms it added.
+
+    A bandit chooses `draws` times for each context, by seeds of its own, or once where
+    `explore` is off; what it draws how often is an unbiased estimate of how likely it is. A
+    function is given contexts (m, d) and gives rows (m,) or (m, k), or those and probabilities.
+    """
+    if isinstance(policy, SparsePolicy):
+        _check_rounds(rounds, policy)
+        return rounds, policy
+    if isinstance(policy, str) and policy == "uniform":
+        return rounds, SparsePolicy.uniform(rounds)
+    if hasattr(policy, "select") and not isinstance(policy, type):
+        draws = _draws_of(policy, rounds, draws=draws, explore=explore)
+        return _drawn(
+            rounds, policy, draws, explore=explore, floor=floor, seed=seed, progress=progress
+        )
+    if callable(policy) and not isinstance(policy, type):
+        return rounds, _called(rounds, policy, floor=check_floor(floor))
+    raise InputError(
+        f"A policy needs to be a bandit, a SparsePolicy, a function or 'uniform': got "
+        f"{policy!r}. Load a saved one with FrozenBandit.load or Bandit.load."
+    )
+
+
+def _check_rounds(rounds: LoggedRounds, policy: SparsePolicy) -> None:
+    if len(policy) != len(rounds) or policy.arms != rounds.arms:
+        raise ShapeError(
+            f"A policy needs the rounds and arms of the log, {len(rounds)} and {rounds.arms}: got "
+            f"{len(policy)} rounds and {policy.arms} arms. Make it for this log."
+        )
+
+
+# -- bandits
+
+
+def _draws_of(policy: Any, rounds: LoggedRounds, *, draws: int, explore: bool) -> int:
+    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
+        raise SettingError(
+            f"The number of draws needs to be at least 1: got {draws!r}. Use 16, or more for a "
+            f"policy that explores widely."
+        )
+    if not explore:
+        return 1
+    if hasattr(policy, "propensities"):
+        first = policy.propensities(rounds.contexts[0], draws=1, floor=0.0)
+        return 1 if first.is_exact else int(draws)
+    return int(draws)
+
+
+def _drawn(
+    rounds: LoggedRounds,
+    policy: Any,
+    draws: int,
+    *,
+    explore: bool,
+    floor: float,
+    seed: int,
+    progress: Progress,
+) -> tuple[LoggedRounds, SparsePolicy]:
+    _check_numbered(rounds, policy)
+    rounds = _with_all_arms(rounds, policy)
+    known: dict[Any, int] = {}
+    if rounds.ids is not None:
+        known = {id: row for row, id in enumerate(rounds.ids)}
+    rows = np.empty((len(rounds), draws), dtype=np.int32)
+    takes_seeds = "seeds" in inspect.signature(policy.select).parameters
+    for draw in range(draws):
+        for start in range(0, len(rounds), CHUNK):
+            progress(draw * len(rounds) + start, draws * len(rounds), "drawing arms")
+            part = rows[start : start + CHUNK, draw]
+            contexts = rounds.contexts[start : start + CHUNK]
+            first = _FAR + draw * len(rounds) + start
+            seeds = {"seeds": decision_seeds(seed, first, len(part))} if takes_seeds else {}
+            decision = policy.select(contexts, explore=explore, **seeds)
+            if getattr(decision, "uniform", False):
+                return rounds, SparsePolicy.uniform(rounds)
+            part[:] = _rows_of(decision, rounds, known)
+    if known and len(known) > len(rounds.ids or ()):
+        rounds = rounds.with_more_arms(list(known))
+    share = (1.0 - check_floor(floor)) / draws
+    shares = np.broadcast_to(np.float32(share), rows.shape)
+    return rounds, SparsePolicy(rows, shares, arms=rounds.arms, floor=floor)
+
+
+def _check_numbered(rounds: LoggedRounds, policy: Any) -> None:
+    """Where rows are names on both sides, both need the same number of them."""
+    has_size = hasattr(policy, "__len__")
+    if rounds.ids is None and has_size and len(policy) != rounds.arms:
+        raise UnknownArmError(
+            f"A log whose arms have no ids needs a policy with as many arms: the log has "
+            f"{rounds.arms}, the policy {len(policy)}. Give the log arms=, the number of all arms "
+            f"that could be taken, or ids= of them."
+        )
+
+
+def _with_all_arms(rounds: LoggedRounds, policy: Any) -> LoggedRounds:
+    if rounds.ids is None or rounds.vectors is not None or not hasattr(policy, "__len__"):
+        return rounds
+    return rounds.with_more_arms([], arms=len(policy))
+
+
+def _rows_of(decision: Decision, rounds: LoggedRounds, known: dict[Any, int]) -> NDArray[Any]:
+    """Find the log's rows of the arms chosen; one that it does not know gets the next row."""
+    arms: Any = decision.arms
+    if rounds.ids is None:
+        found = np.asarray(arms)
+        if found.ndim == 1 and found.dtype.kind in "iu":
+            return found
+        raise UnknownArmError(
+            f"A log whose arms have no ids needs a policy without ids too: it chose "
+            f"{arms[0]!r}. Give the log ids=, the names of its rows."
+        )
+    if rounds.vectors is None:
+        return np.array([known.setdefault(arm, len(known)) for arm in arms], dtype=np.int32)
+    missing = next((arm for arm in arms if arm not in known), None)
+    if missing is not None:
+        raise UnknownArmError(
+            f"The policy needs arms that the log knows: it chose {missing!r}, which is none of "
+            f"the log's {rounds.arms}. Read the log with a table of all arms, or remove that arm."
+        )
+    return np.array([known[arm] for arm in arms], dtype=np.int32)
+
+
+# -- functions
+
+
+def _called(rounds: LoggedRounds, policy: Any, *, floor: float) -> SparsePolicy:
+    answer = policy(rounds.contexts)
+    rows, shares = answer if isinstance(answer, tuple) else (answer, None)
+    rows = np.asarray(rows)
+    rows = rows[:, None] if rows.ndim == 1 else rows
+    if rows.ndim != 2 or len(rows) != len(rounds):
+        raise ShapeError(
+            f"A policy that is a function needs to give rows of shape ({len(rounds)},) or "
+            f"({len(rounds)}, k): got {rows.shape}. It is called once with all contexts."
+        )
+    if shares is None:
+        shares = np.full(rows.shape, (1.0 - floor) / rows.shape[1])
+    elif floor:
+        shares = np.asarray(shares) * (1.0 - floor)
+    return SparsePolicy(rows, shares, arms=rounds.arms, floor=floor)

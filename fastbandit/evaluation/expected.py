@@ -1,0 +1,101 @@
+"""What a model of the reward expects of each round, and of a policy in it, cross-fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastbandit.errors import SettingError
+from fastbandit.evaluation.reward_models import (
+    MODELS,
+    RewardFit,
+    RewardsOfArms,
+    Told,
+    ToldRewards,
+)
+from fastbandit.evaluation.rounds import Floats, LoggedRounds, Rows
+from fastbandit.evaluation.sparse_policy import CHUNK, SparsePolicy
+from fastbandit.names import known_name
+from fastbandit.progress import Progress, silent
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """`logged` is q(x, a) of the arm that was taken, `of_policy` is Q(x): (n,) each."""
+
+    logged: Floats
+    of_policy: Floats
+
+
+def expect(
+    rounds: LoggedRounds,
+    policy: SparsePolicy,
+    *,
+    model: str | Told = "ridge",
+    folds: int = 2,
+    strength: float = 1.0,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Expected:
+    """Tell what a model expects; one that is fitted never saw the rounds it speaks of.
+
+    Chernozhukov et al., "Double/debiased machine learning" (2018): the model that speaks of a
+    fold was fitted to the other folds.
+    """
+    made = Expected(np.empty(len(rounds)), np.empty(len(rounds)))
+    rng = np.random.default_rng(seed)
+    for place, (fitted, part) in enumerate(
+        _fitted(rounds, model, folds=folds, strength=strength, seed=seed)
+    ):
+        for start in range(0, len(part), CHUNK):
+            progress(place * len(rounds) + start * folds, folds * len(rounds), "reward model")
+            some = part[start : start + CHUNK]
+            contexts = rounds.contexts[some]
+            made.logged[some] = fitted.of(contexts, rounds.chosen[some, None])[:, 0]
+            made.of_policy[some] = _of_policy(fitted, rounds, policy, some, rng)
+    return made
+
+
+def _of_policy(
+    fitted: RewardsOfArms,
+    rounds: LoggedRounds,
+    policy: SparsePolicy,
+    some: Rows,
+    rng: np.random.Generator,
+) -> Floats:
+    contexts, rows = rounds.contexts[some], policy.rows[some]
+    found = np.zeros(len(some))
+    if rows.shape[1]:
+        worth = fitted.of(contexts, np.maximum(rows, 0))
+        found += (policy.probabilities[some] * worth).sum(axis=1)
+    floor = policy.floor[some]
+    if floor.any():
+        found += floor * fitted.mean(contexts, rng=rng)
+    return found
+
+
+def _fitted(
+    rounds: LoggedRounds, model: str | Told, *, folds: int, strength: float, seed: int
+) -> Iterator[tuple[RewardsOfArms, Rows]]:
+    """Give models, each with the rounds it may speak of."""
+    if callable(model):
+        yield ToldRewards(model, rounds.arms), np.arange(len(rounds))
+        return
+    known_name("model of the reward", model, MODELS, or_object=True)
+    _check_folds(folds, len(rounds))
+    fit = RewardFit.to(rounds, model, strength=strength, seed=seed)
+    shuffled = np.random.default_rng(seed).permutation(len(rounds))
+    parts = [np.sort(part) for part in np.array_split(shuffled, folds)]
+    for place, part in enumerate(parts):
+        others = np.concatenate([other for at, other in enumerate(parts) if at != place])
+        yield fit.fit(rounds, others), part
+
+
+def _check_folds(folds: int, count: int) -> None:
+    if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= count:
+        raise SettingError(
+            f"Cross-fitting needs from 2 folds to one for each of the {count} rounds: got "
+            f"{folds!r}. Use 2 or 3."
+        )

@@ -1,0 +1,241 @@
+"""Models of the reward for the direct method and those that build on it.
+
+The worth of arm a in context x is (1, x)ᵀ W (1, a) + b_a, before a link: every product of a
+feature of the context and one of the arm, and an offset for each arm. W is fitted by ridge or
+logistic regression; the offsets are means of what is left, shrunk by what their spread says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.errors import InputError, NotFiniteError, ShapeError
+from fastbandit.evaluation.rounds import Floats, LoggedRounds, Rows
+
+MODELS = ("ridge", "logistic")
+Singles = NDArray[np.float32]
+Told = Callable[[Singles, Rows], Any]
+"""Given contexts (m, C) and the row of an arm for each, tells the expected rewards (m,)."""
+
+_CHUNK = 2**15
+_PAIRS = 2**20
+_MOST_PRODUCTS = 1_024
+_FEW_ARMS = 512
+_DRAWN_ARMS = 32
+_NEWTON_STEPS = 8
+
+
+class RewardsOfArms(Protocol):
+    """Tells expected rewards."""
+
+    def of(self, contexts: Singles, rows: NDArray[Any]) -> Floats:
+        """Give the rewards of arms (m, K) in contexts (m, C)."""
+        ...
+
+    def mean(self, contexts: Singles, *, rng: np.random.Generator) -> Floats:
+        """Give the mean reward over all arms, in each context; drawn where they are many."""
+        ...
+
+
+# -- a model that is told
+
+
+@dataclass(frozen=True)
+class ToldRewards:
+    """A function of contexts and rows, as one that tells expected rewards."""
+
+    told: Told
+    arms: int
+
+    def of(self, contexts: Singles, rows: NDArray[Any]) -> Floats:
+        """Give the rewards of arms (m, K) in contexts (m, C)."""
+        pairs = np.repeat(contexts, rows.shape[1], axis=0), rows.reshape(-1).astype(np.int64)
+        found = np.asarray(self.told(*pairs), dtype=np.float64)
+        if found.shape != pairs[1].shape:
+            raise ShapeError(
+                f"A model of the reward needs to give one number for each pair, of shape "
+                f"{pairs[1].shape}: got {found.shape}. It is called with contexts (m, d) and rows "
+                f"(m,)."
+            )
+        if not np.isfinite(found).all():
+            raise NotFiniteError(
+                f"A model of the reward needs to give finite numbers: got "
+                f"{found[~np.isfinite(found)][0]}. Mend the model."
+            )
+        return found.reshape(rows.shape)
+
+    def mean(self, contexts: Singles, *, rng: np.random.Generator) -> Floats:
+        """Give the mean reward over all arms, in each context; drawn where they are many."""
+        return _mean_over_arms(self, contexts, self.arms, rng)
+
+
+def _mean_over_arms(
+    model: RewardsOfArms, contexts: Singles, arms: int, rng: np.random.Generator
+) -> Floats:
+    """Average over all arms where they are few, else over some drawn for each context.
+
+    Those drawn keep a doubly robust estimate unbiased: they know nothing of the rewards.
+    """
+    found, width = np.empty(len(contexts)), min(arms, _FEW_ARMS)
+    step = max(1, _PAIRS // width)
+    for start in range(0, len(contexts), step):
+        part = contexts[start : start + step]
+        if arms <= _FEW_ARMS:
+            rows = np.broadcast_to(np.arange(arms), (len(part), arms))
+        else:
+            rows = rng.integers(0, arms, size=(len(part), _DRAWN_ARMS))
+        found[start : start + step] = model.of(part, rows).mean(axis=1)
+    return found
+
+
+# -- a model that is fitted
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Features brought to mean 0 and deviation 1, on fewer axes where they are many."""
+
+    middle: Singles
+    axes: Singles  # (d, d')
+
+    @staticmethod
+    def of(values: Singles, *, most: int, seed: int) -> Columns:
+        """Learn means and deviations; more than `most` features go to random axes."""
+        width = values.std(axis=0, dtype=np.float64)
+        scale = np.where(width > 1e-6, 1.0 / np.maximum(width, 1e-6), 0.0)
+        axes = np.diag(scale)
+        if values.shape[1] > most:
+            lots = np.random.default_rng(seed).normal(size=(values.shape[1], most))
+            axes = axes @ np.linalg.qr(lots)[0]
+        middle = values.mean(axis=0, dtype=np.float64)
+        return Columns(middle.astype(np.float32), axes.astype(np.float32))
+
+    def with_one(self, values: Singles) -> Singles:
+        """Give (1, features) for each row."""
+        made = np.empty((len(values), 1 + self.axes.shape[1]), dtype=np.float32)
+        made[:, 0] = 1.0
+        np.matmul(values - self.middle, self.axes, out=made[:, 1:])
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRewards:
+    """W and the offsets, once fitted; `of_arms` holds (1, a) of every arm."""
+
+    columns: Columns
+    of_arms: Singles  # (N, 1 + D)
+    weights: Floats  # (1 + C, 1 + D)
+    offsets: Floats  # (N,)
+    is_logistic: bool
+
+    def of(self, contexts: Singles, rows: NDArray[Any]) -> Floats:
+        """Give the rewards of arms (m, K) in contexts (m, C)."""
+        raw = np.empty(rows.shape)
+        step = max(1, _PAIRS // max(1, rows.shape[1]))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            towards = self.columns.with_one(contexts[part]) @ self.weights.astype(np.float32)
+            raw[part] = np.einsum("md,mkd->mk", towards, self.of_arms[rows[part]])
+        raw += self.offsets[rows]
+        return self._link(raw)
+
+    def mean(self, contexts: Singles, *, rng: np.random.Generator) -> Floats:
+        """Give the mean reward over all arms; exact, unless the link is bent and they are many."""
+        if self.is_logistic:
+            return _mean_over_arms(self, contexts, len(self.offsets), rng)
+        middle = self.weights @ self.of_arms.mean(axis=0, dtype=np.float64)
+        return np.asarray(self.columns.with_one(contexts) @ middle + self.offsets.mean())
+
+    def _link(self, raw: Floats) -> Floats:
+        return 0.5 + 0.5 * np.tanh(0.5 * raw) if self.is_logistic else raw
+
+
+@dataclass(frozen=True, eq=False)
+class RewardFit:
+    """Fits W and the offsets to rounds of a log; `strength` is the penalty on W."""
+
+    columns: Columns
+    of_arms: Singles
+    strength: float
+    is_logistic: bool
+
+    @staticmethod
+    def to(rounds: LoggedRounds, kind: str, *, strength: float, seed: int) -> RewardFit:
+        """Make ready to fit; a logistic model needs rewards of 0 and 1."""
+        if kind == "logistic" and not np.isin(rounds.rewards, (0.0, 1.0)).all():
+            wrong = rounds.rewards[~np.isin(rounds.rewards, (0.0, 1.0))][0]
+            raise InputError(
+                f"A logistic model needs rewards of 0 and 1: got {wrong:g}. Use model='ridge'."
+            )
+        vectors = rounds.vectors
+        if vectors is None:
+            vectors = np.zeros((rounds.arms, 0), dtype=np.float32)
+        most = int(np.sqrt(_MOST_PRODUCTS)) - 1 if vectors.shape[1] else _MOST_PRODUCTS
+        columns = Columns.of(rounds.contexts, most=most, seed=seed)
+        of_arms = Columns.of(vectors, most=most, seed=seed + 1).with_one(vectors)
+        return RewardFit(columns, of_arms, strength, kind == "logistic")
+
+    def fit(self, rounds: LoggedRounds, part: Rows) -> FittedRewards:
+        """Fit to some of the rounds."""
+        shape = (1 + self.columns.axes.shape[1], self.of_arms.shape[1])
+        none = np.zeros(len(self.of_arms))
+        model = FittedRewards(self.columns, self.of_arms, np.zeros(shape), none, self.is_logistic)
+        for _ in range(_NEWTON_STEPS if self.is_logistic else 1):
+            slopes, curves = self._slopes(model, rounds, part)
+            penalty = np.full(slopes.size, self.strength)
+            penalty[0] = 0.0
+            slopes -= penalty * model.weights.reshape(-1)
+            curves[np.diag_indices_from(curves)] += penalty + 1e-9
+            step = np.linalg.solve(curves, slopes).reshape(shape)
+            model = replace(model, weights=model.weights + step)
+            if np.abs(step).max() < 1e-6:
+                break
+        return replace(model, offsets=_offsets(model, rounds, part))
+
+    def _slopes(
+        self, model: FittedRewards, rounds: LoggedRounds, part: Rows
+    ) -> tuple[Floats, Floats]:
+        """Give the slope and the curvature of the log-likelihood in W, summed over rounds."""
+        size = model.weights.size
+        slopes, curves = np.zeros(size), np.zeros((size, size))
+        for start in range(0, len(part), _CHUNK):
+            some = part[start : start + _CHUNK]
+            contexts, rows = rounds.contexts[some], rounds.chosen[some]
+            ours, theirs = self.columns.with_one(contexts), self.of_arms[rows]
+            products = (ours[:, :, None] * theirs[:, None, :]).reshape(len(some), size)
+            found = model.of(contexts, rows[:, None])[:, 0]
+            slopes += products.T @ (rounds.rewards[some] - found).astype(np.float32)
+            if self.is_logistic:
+                products *= np.sqrt(found * (1.0 - found))[:, None].astype(np.float32)
+            curves += products.T @ products
+        return slopes, curves
+
+
+def _offsets(model: FittedRewards, rounds: LoggedRounds, part: Rows) -> Floats:
+    """Give what each arm earns beyond the model, shrunk towards 0.
+
+    The shrinkage is the one of a random effect whose variance is told by the method of moments;
+    it is whole where arms differ no more than by chance.
+    """
+    rows = rounds.chosen[part]
+    found = np.concatenate(
+        [
+            model.of(rounds.contexts[some], rounds.chosen[some, None])[:, 0]
+            for some in np.array_split(part, max(1, len(part) // _CHUNK))
+        ]
+    )
+    left = rounds.rewards[part] - found
+    arms = len(model.offsets)
+    sums, counts = np.bincount(rows, left, arms), np.bincount(rows, minlength=arms)
+    noise, met = float(left.var()), int(np.count_nonzero(counts))
+    spread = float((sums**2 / np.maximum(counts, 1)).sum() - met * noise) / len(left)
+    if spread <= 0.0:
+        return np.zeros(arms)
+    curves = found * (1.0 - found) if model.is_logistic else np.ones(len(found))
+    bent = np.bincount(rows, curves, arms)
+    return np.asarray(sums / (bent + float(curves.mean()) * noise / spread))

@@ -1,0 +1,140 @@
+"""A window and a half-life: what is learned of the past where rewards drift."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from fakes import same_weights, vectors_of
+
+from fastbandit import Bandit
+from fastbandit.errors import SettingError
+from fastbandit.settings import Settings
+from fastbandit.training.fit_reward import RewardFit, _draw_rows, recall
+from fastbandit.types import Inputs, Interactions
+
+ARMS = vectors_of(20, 3, seed=2)
+QUICK: dict[str, Any] = {"iterations": 150, "batch": 64}
+
+
+def history(count: int = 8) -> Interactions:
+    numbers = np.arange(count, dtype=np.float32)
+    return Interactions(Inputs(dense=numbers[:, None]), Inputs(ids=np.arange(count)), numbers)
+
+
+def test_all_of_the_past_counts_alike_by_default() -> None:
+    past = history()
+
+    assert recall(past, RewardFit()) is past
+    assert past.total == 8.0
+
+
+@pytest.mark.parametrize(("window", "kept"), [(3, [5, 6, 7]), (8, range(8)), (99, range(8))])
+def test_a_window_keeps_the_newest(window: int, kept: Any) -> None:
+    told = recall(history(), RewardFit(window=window))
+
+    assert told.rewards.tolist() == list(kept)
+    assert told.arms.ids is not None
+    assert told.arms.ids.tolist() == list(kept)
+
+
+def test_an_interaction_counts_half_as_much_a_half_life_later() -> None:
+    told = recall(history(5), RewardFit(half_life=2.0))
+
+    assert told.weights is not None
+    assert np.allclose(told.weights[[0, 2, 4]], [0.25, 0.5, 1.0])
+    assert told.total == pytest.approx(told.weights.sum())
+
+
+def test_a_minibatch_has_interactions_as_often_as_their_weights_say() -> None:
+    sums = torch.tensor([1.0, 1.0, 4.0], dtype=torch.float64)
+
+    rows = _draw_rows(3, sums, 4000, rng=torch.Generator().manual_seed(1))
+
+    shares = torch.bincount(rows, minlength=3) / 4000
+    assert shares[1] == 0
+    assert shares[2] == pytest.approx(0.75, abs=0.03)
+
+
+@pytest.mark.parametrize("doubt", ["dropout", "gradient", "last-layer"])
+@pytest.mark.parametrize("forgetting", [{"window": 150}, {"half_life": 30.0}])
+def test_a_bandit_that_forgets_follows_rewards_that_turned_round(
+    doubt: str, forgetting: dict[str, Any]
+) -> None:
+    def errors(**more: Any) -> float:
+        settings = Settings("default", {"training.reward": {**QUICK, **more}})
+        bandit = Bandit(
+            arms=ARMS,
+            context=3,
+            reward="real",
+            search="exhaustive",
+            doubt=doubt,
+            preset=settings,
+            progress=False,
+        )
+        contexts, rows = vectors_of(300, 3, seed=5), np.arange(300) % 20
+        rewards = contexts[:, 0] * ARMS[rows, 0]
+        rewards[:150] *= -1.0
+        bandit.update(contexts=contexts, arms=rows, rewards=rewards)
+        chosen = bandit.select(vectors_of(60, 3, seed=6), explore=False)
+        return float((vectors_of(60, 3, seed=6)[:, 0] * ARMS[chosen.rows[:, 0], 0]).mean())
+
+    assert errors(**forgetting) > errors() + 0.2
+
+
+def test_a_window_shorter_than_the_news_is_learned() -> None:
+    settings = Settings(
+        "default",
+        {"training.reward": {"iterations": 5, "window": 3}, "doubt.gradient": {"ridge": 2.0}},
+    )
+    bandit = Bandit(arms=ARMS, context=3, explore="ucb", search="exhaustive", preset=settings)
+
+    bandit.update(contexts=vectors_of(9, 3), arms=range(9), rewards=[0, 1, 0] * 3)
+
+    assert bandit.version == 1
+
+
+@pytest.mark.parametrize("doubt", ["gradient", "last-layer"])
+def test_what_fades_is_doubted_more(doubt: str) -> None:
+    def deviations(**more: float) -> float:
+        settings = Settings("default", {"training.reward": {**QUICK, **more}})
+        bandit = Bandit(
+            arms=ARMS, context=3, search="exhaustive", doubt=doubt, preset=settings, progress=False
+        )
+        chances = np.random.default_rng(7).random(400) < 0.5
+        bandit.update(contexts=vectors_of(400, 3), arms=np.arange(400) % 20, rewards=chances)
+        model = bandit.policy.model
+        contexts = model.embed_contexts(Inputs(dense=vectors_of(5, 3, seed=6)))
+        arms = model.embed_arms(Inputs(dense=ARMS))[None]
+        bonus = model.upper(contexts, width=1.0)(arms) - model.mean(contexts)(arms)
+        return float(bonus.mean())
+
+    assert deviations(half_life=10.0) > 1.5 * deviations()
+
+
+def test_a_saved_bandit_forgets_as_before(tmp_path: Path) -> None:
+    settings = Settings(
+        "default", {"training.reward": {"iterations": 5, "window": 6, "half_life": 4.0}}
+    )
+    bandit = Bandit(arms=ARMS, context=3, search="exhaustive", preset=settings, progress=False)
+    told: dict[str, Any] = {"contexts": vectors_of(9, 3), "arms": range(9), "rewards": [0, 1, 0] * 3}
+    bandit.update(**told)
+    bandit.save(tmp_path / "kept")
+
+    loaded = Bandit.load(tmp_path / "kept", progress=False)
+    for each in (bandit, loaded):
+        each.update(**told)
+
+    assert loaded.blueprint.training.reward.window == 6
+    assert same_weights(bandit, loaded)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"window": 0}, {"half_life": 0.0}, {"half_life": -1.0}, {"half_life": float("nan")}]
+)
+def test_a_window_or_half_life_of_nothing_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(SettingError, match="leave it out"):
+        RewardFit(**wrong)

@@ -27,6 +27,7 @@ from fastbandit.presets import Preset, blueprint
 from fastbandit.progress import progress_bar
 from fastbandit.rewards import RewardKind, check_reward_kind, read_rewards
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.slates import candidates_for, check_diversity, pick_apart
 from fastbandit.storage.snapshots import Saved, load_snapshot, save_snapshot
 from fastbandit.training.fit_reward import Curve
 from fastbandit.training.update import update
@@ -96,21 +97,26 @@ class Bandit:
         contexts: Any,
         *,
         k: int = 1,
+        diversity: float = 0.0,
         eligible: Any = None,
         explore: bool = True,
         seeds: NDArray[np.uint64] | None = None,
     ) -> Decision:
         """Choose `k` arms for each context, or all that are `eligible` where those are fewer.
 
+        `diversity`, from 0 to 1, has them differ (`fastbandit.slates`): they then come in the
+        order they were picked, the first still the one wanted most.
         `eligible` is a list of ids, one list for each context, or a mask. `explore=False`
         chooses by expected reward. `seeds` of an earlier decision repeat its draw. Before
         the first update every arm is equally likely (`Decision.uniform`).
         """
+        check_diversity(diversity)
         state, frozen = self._with_twin()
         if frozen is not None:
             decision = frozen.select(
                 contexts,
                 k=k,
+                diversity=diversity,
                 eligible=eligible,
                 explore=explore,
                 seeds=self._next_seeds(contexts) if seeds is None else seeds,
@@ -120,7 +126,7 @@ class Bandit:
             request = self._read_request(contexts, k=k, eligible=eligible)
             if seeds is not None:
                 request = replace(request, seeds=_read_seeds(seeds, len(request.seeds)))
-            decision = self._decide_by_torch(request, explore=explore)
+            decision = self._decide_by_torch(request, explore=explore, diversity=diversity)
         if seeds is None:
             self._state = replace(state, decisions=state.decisions + len(decision.seeds))
         return decision
@@ -279,13 +285,14 @@ class Bandit:
         plan, first = self._blueprint, self._state.decisions
         return decision_seeds(plan.seed, first, len(plan.context.read(contexts, what="contexts")))
 
-    def _decide_by_torch(self, request: Request, *, explore: bool) -> Decision:
+    def _decide_by_torch(self, request: Request, *, explore: bool, diversity: float) -> Decision:
         policy, version = self._state.policy, self._state.version
         if version == 0:
             return self._decide_uniformly(request)
         if not explore:
             policy = replace(policy, exploration=policy.exploration.quiet())
-        return self._decide(self._choose(policy, request), request, version=version)
+        choice = self._choose(policy, request, diversity=diversity)
+        return self._decide(choice, request, version=version)
 
     # -- reading requests and wording decisions
 
@@ -307,13 +314,15 @@ class Bandit:
             contexts, k=k, eligible=eligible, first=first, alive=alive
         )
 
-    def _choose(self, policy: Policy, request: Request) -> Choice:
+    def _choose(self, policy: Policy, request: Request, *, diversity: float) -> Choice:
         allowed = None
         if request.allowed is not None:
             allowed = torch.from_numpy(request.allowed).to(self._device)
-        return policy.select(
-            request.contexts, seeds=request.seeds, count=request.k, allowed=allowed
+        count = candidates_for(request.k, diversity)
+        choice = policy.select(
+            request.contexts, seeds=request.seeds, count=count, allowed=allowed
         )
+        return choice if count == request.k else _slate(choice, request.k, diversity)
 
     def _decide(self, choice: Choice, request: Request, *, version: int) -> Decision:
         arms, model = self._state.policy.arms, self._state.policy.model
@@ -412,6 +421,19 @@ def _first_policy(plan: Blueprint, space: Catalogue | Box, *, device: str) -> Po
     if isinstance(space, Catalogue):
         model.meet(space.features)
     return Policy(model, plan.exploration, plan.search, space)
+
+
+def _slate(choice: Choice, k: int, diversity: float) -> Choice:
+    """Pick k arms that differ out of a choice of more."""
+    scores, points = choice.scores.cpu().numpy(), choice.points.cpu().numpy()
+    picked = pick_apart(scores, points, k=k, diversity=diversity)
+    places = torch.from_numpy(picked).to(choice.rows.device)
+    return replace(
+        choice,
+        rows=choice.rows.gather(1, places),
+        points=choice.points.gather(1, places[..., None].expand(-1, -1, points.shape[2])),
+        scores=choice.scores.gather(1, places),
+    )
 
 
 def _training_rng(seed: int, version: int) -> torch.Generator:

@@ -15,10 +15,12 @@ from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
 from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Point, Sparse
 from fastbandit.interfaces import Exploration, RewardModel, Search
+from fastbandit.reward.bootstrap_model import BootstrapReward
 from fastbandit.reward.dropout_model import DropoutReward
 from fastbandit.reward.gradient_model import GradientReward
 from fastbandit.reward.last_layer_model import LastLayerReward
 from fastbandit.reward.model import NetworkSettings
+from fastbandit.reward.variational_model import VariationalReward
 from fastbandit.rewards import RewardKind
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import GeneratorSearch
@@ -49,7 +51,22 @@ class LastLayerDoubt:
     prior_precision: float = 1.0
 
 
-Doubt = DropoutDoubt | GradientDoubt | LastLayerDoubt
+@dataclass(frozen=True)
+class BootstrapDoubt:
+    """Doubt from heads that disagree: what `BootstrapReward` needs beside its network."""
+
+    heads: int = 10
+    prior_precision: float = 1.0
+
+
+@dataclass(frozen=True)
+class VariationalDoubt:
+    """Doubt from weights with a trained spread: what `VariationalReward` needs."""
+
+    prior_precision: float = 1.0
+
+
+Doubt = DropoutDoubt | GradientDoubt | LastLayerDoubt | BootstrapDoubt | VariationalDoubt
 
 
 @dataclass(frozen=True)
@@ -73,6 +90,8 @@ class Blueprint:
             DropoutDoubt: DropoutReward,
             GradientDoubt: GradientReward,
             LastLayerDoubt: LastLayerReward,
+            BootstrapDoubt: BootstrapReward,
+            VariationalDoubt: VariationalReward,
         }[type(self.doubt)]
         settings = {f.name: getattr(self.doubt, f.name) for f in fields(self.doubt)}
         model = make(
@@ -85,6 +104,7 @@ _PARTS = {
     part.__name__: part
     for part in (
         Blueprint,
+        BootstrapDoubt,
         Box,
         Dense,
         DropoutDoubt,
@@ -105,6 +125,7 @@ _PARTS = {
         ThompsonSampling,
         Training,
         UpperConfidence,
+        VariationalDoubt,
     )
 }
 _NOT_WRITTEN = {"generator", "encode", "device"}  # weights and run-time matters

@@ -31,8 +31,10 @@ from fastbandit.reward.encoders import (
 )
 from fastbandit.reward.gradient_model import GradientReward
 from fastbandit.reward.last_layer_model import LastLayerReward
+from fastbandit.reward.linear_end import LinearEnd
 from fastbandit.reward.model import NeuralReward
 from fastbandit.reward.network import RewardNetwork
+from fastbandit.reward.variational_model import VariationalReward
 from fastbandit.runtime.encodings import Encoding
 from fastbandit.runtime.fold import BOUND, DROPOUT, LAST_LAYER, MEAN
 from fastbandit.runtime.frozen import FrozenBandit
@@ -146,7 +148,7 @@ def freeze_model(policy: Policy) -> FrozenModel:
     first_weights, first_biases, last_weights = _side_by_side(first, last, guess)
     constant = last.bias if network.wide is None else last.bias + network.wide.bias
     wide_weights = _wide(network)
-    if isinstance(model, LastLayerReward):
+    if isinstance(model, LinearEnd):
         last_weights, wide, constant = model.centre.split(model.parts)
         wide_weights = wide if network.wide is not None else wide_weights
     walk = (search.cells, search.far, search.hops, search.beam, search.steps)
@@ -273,7 +275,7 @@ def _read_exploration(exploration: Exploration, model: NeuralReward) -> tuple[in
     match exploration:
         case ThompsonSampling() if isinstance(model, DropoutReward):
             return DROPOUT, exploration.scale
-        case ThompsonSampling() if isinstance(model, LastLayerReward):
+        case ThompsonSampling() if isinstance(model, LastLayerReward | VariationalReward):
             return LAST_LAYER, exploration.scale
         case UpperConfidence() if isinstance(model, GradientReward):
             return BOUND, exploration.width
@@ -369,12 +371,12 @@ def _dropout(model: NeuralReward) -> Tensor:
 
 
 def _centre(model: NeuralReward) -> Tensor:
-    assert isinstance(model, LastLayerReward)
+    assert isinstance(model, LinearEnd)
     return torch.stack([model.centre, model.spread.square().sum(1).sqrt()])
 
 
 def _spread(model: NeuralReward) -> Tensor:
-    assert isinstance(model, LastLayerReward)
+    assert isinstance(model, LinearEnd)
     return model.spread
 
 

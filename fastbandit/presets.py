@@ -8,7 +8,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fastbandit.blueprint import Blueprint, Doubt, DropoutDoubt, GradientDoubt, LastLayerDoubt
+from fastbandit.blueprint import (
+    Blueprint,
+    BootstrapDoubt,
+    Doubt,
+    DropoutDoubt,
+    GradientDoubt,
+    LastLayerDoubt,
+    VariationalDoubt,
+)
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
 from fastbandit.features import Dense, Features, FeaturesAndIds, Image
 from fastbandit.interfaces import Exploration, Search
@@ -28,7 +36,7 @@ Preset = str | Path | Settings
 
 _EXPLORATIONS = ("ts", "ucb", "greedy")
 _SEARCHES = ("generator", "ascent", "exhaustive")
-_DOUBTS = ("auto", "dropout", "gradient", "last-layer")
+_DOUBTS = ("auto", "dropout", "gradient", "last-layer", "bootstrap", "variational")
 
 
 def blueprint(
@@ -111,6 +119,10 @@ def _doubt(name: str, exploration: Exploration, arm: Features, is_paper: bool) -
     has_both = isinstance(arm, FeaturesAndIds) and isinstance(exploration, ThompsonSampling)
     if name == "last-layer" or (name == "auto" and has_both and not is_paper):
         return LastLayerDoubt()
+    if name == "bootstrap":
+        return BootstrapDoubt()
+    if name == "variational":
+        return VariationalDoubt()
     is_bound = isinstance(exploration, UpperConfidence)
     if name == "gradient" or (name == "auto" and is_bound):
         return GradientDoubt(gradients="when chosen") if is_paper else GradientDoubt()

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from fastbandit.blueprint import DropoutDoubt, GradientDoubt, LastLayerDoubt
+from fastbandit.blueprint import (
+    BootstrapDoubt,
+    DropoutDoubt,
+    GradientDoubt,
+    LastLayerDoubt,
+    VariationalDoubt,
+)
 from fastbandit.errors import SettingError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
 from fastbandit.reward.model import NetworkSettings
@@ -31,6 +37,8 @@ PARTS: dict[str, type[Any]] = {
     "doubt.dropout": DropoutDoubt,
     "doubt.gradient": GradientDoubt,
     "doubt.last-layer": LastLayerDoubt,
+    "doubt.bootstrap": BootstrapDoubt,
+    "doubt.variational": VariationalDoubt,
     "search.generator": GeneratorSearch,
     "search.ascent": GradientAscent,
     "search.exhaustive": Exhaustive,

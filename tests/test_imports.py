@@ -27,9 +27,9 @@ LAYERS = [
     ["twin"],
     ["bandit", "config"],
     ["learning"],
-    ["experiments", "config_command", "freeze_command", "storage_command", "serving", "client"],
-    ["benchmarks", "chaos", "keys_command", "visitors"],
-    ["serve_command"],
+    ["adapters", "experiments", "config_command", "freeze_command", "storage_command", "serving", "client"],
+    ["benchmarks", "chaos", "evaluation", "keys_command", "visitors"],
+    ["evaluate_command", "serve_command"],
     ["cli"],
     ["__main__"],
 ]

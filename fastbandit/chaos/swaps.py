@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -39,6 +39,7 @@ MOST_GROWTH = 0.02
 _DIM = 8
 _KEEP = 5
 _EARLY = 20  # memory is compared with that at this swap
+_PHASE = 20  # swaps between two times without, so that what else goes on here counts for both
 _PROBE_SECONDS = 0.02
 _STEP_SECONDS = 0.05  # asking more often would be a load of its own
 
@@ -50,7 +51,8 @@ class SwapReport:
     `failed` counts requests without an answer of 200, `unknown` decisions of a version that
     was never published, `mixed` those of a sample that their version does not decide alike.
     `growth` is that of the resident memory from swap 20 (half of fewer) to the last.
-    `under_load` are the swaps that were done before the load ended.
+    `under_load` are the swaps that were done before the load ended. Times are medians over
+    phases without and with swaps, by turns.
     """
 
     swaps: int
@@ -104,33 +106,49 @@ def hot_swaps(
         turns = Turns(stage, two_bandits(stage))
         turns.publish()
         with running(stage) as service, _probing(stage) as replies:
-            with _loading(stage, max(3.0, swaps * every / 4), rate, seed=seed) as steady:
-                turns.follow()
-            began = time.monotonic()
-            with _loading(stage, swaps * every, rate, seed=seed + 1) as swapping:
-                memory = turns.take(service, swaps, every=every, progress=progress)
-        before, during = steady[0], swapping[0]
+            turns.follow()
+            phases = _phases(turns, service, swaps, every=every, rate=rate, progress=progress)
         made = list(stage.decisions().values())
         checked = _sampled(made, replies, sample, rng=np.random.default_rng(seed))
-        early = memory[min(_EARLY, len(memory) // 2) - 1]["rss"]
+        early = turns.memory[min(_EARLY, swaps // 2) - 1]["rss"]
         return SwapReport(
             swaps=swaps,
-            under_load=turns.done_by(began + swaps * every),
+            under_load=turns.under_load,
             seed=seed,
             arms=arms,
-            requests=before.sent + during.sent + len(replies),
-            failed=failed(before) + failed(during) + sum(r.status != 200 for r in replies),
+            requests=sum(answers.sent for pair in phases for answers in pair) + len(replies),
+            failed=sum(failed(answers) for pair in phases for answers in pair)
+            + sum(reply.status != 200 for reply in replies),
             versions=len({one.version for one in made}),
             unknown=sum(one.version not in turns.numbers for one in made),
             checked=len(checked),
             mixed=mixed(turns, checked, made, replies),
-            steady_p50_ms=round(before.p50_ms, 3),
-            steady_p99_ms=round(before.p99_ms, 3),
-            swapping_p50_ms=round(during.p50_ms, 3),
-            swapping_p99_ms=round(during.p99_ms, 3),
-            memory=memory,
-            growth=round(memory[-1]["rss"] / early - 1, 4),
+            steady_p50_ms=_median(steady.p50_ms for steady, _ in phases),
+            steady_p99_ms=_median(steady.p99_ms for steady, _ in phases),
+            swapping_p50_ms=_median(swapping.p50_ms for _, swapping in phases),
+            swapping_p99_ms=_median(swapping.p99_ms for _, swapping in phases),
+            memory=turns.memory,
+            growth=round(turns.memory[-1]["rss"] / early - 1, 4),
         )
+
+
+def _phases(
+    turns: Turns, service: Running, swaps: int, *, every: float, rate: float, progress: Progress
+) -> list[tuple[Answers, Answers]]:
+    """Load a service by turns without and with swaps; give what came back of each."""
+    found = []
+    for first in range(0, swaps, _PHASE):
+        count = min(_PHASE, swaps - first)
+        with _loading(turns.stage, max(2.0, count * every / 4), rate, seed=first) as steady:
+            progress(first, swaps, "steady")
+        with _loading(turns.stage, count * every, rate, seed=first + 1) as swapping:
+            turns.take(service, count, every=every)
+        found.append((steady[0], swapping[0]))
+    return found
+
+
+def _median(numbers: Iterable[float]) -> float:
+    return round(float(np.median(list(numbers))), 3)
 
 
 # -- versions that take turns
@@ -159,7 +177,8 @@ class Turns:
     stage: Stage
     bandits: list[FrozenBandit]
     numbers: set[int] = field(default_factory=lambda: {0})
-    _done: list[float] = field(default_factory=list)
+    memory: list[dict[str, int]] = field(default_factory=list)
+    under_load: int = 0
 
     def bandit(self, version: int) -> FrozenBandit:
         """Give the bandit of a version."""
@@ -180,23 +199,15 @@ class Turns:
         store.prune(_KEEP)
         return snapshot
 
-    def take(
-        self, service: Running, swaps: int, *, every: float, progress: Progress
-    ) -> list[dict[str, int]]:
-        """Swap so many times; give the memory of the service after each."""
-        memory, began = [], time.monotonic()
+    def take(self, service: Running, swaps: int, *, every: float) -> None:
+        """Swap so many times, and keep the memory of the service after each."""
+        began = time.monotonic()
         for number in range(1, swaps + 1):
             self.publish()
             self.follow()
-            self._done.append(time.monotonic())
-            memory.append(service.memory())
-            progress(number, swaps, "swaps")
+            self.under_load += time.monotonic() <= began + swaps * every
+            self.memory.append(service.memory())
             time.sleep(max(0.0, began + number * every - time.monotonic()))
-        return memory
-
-    def done_by(self, moment: float) -> int:
-        """Count the swaps that were done by a moment."""
-        return sum(done <= moment for done in self._done)
 
     def follow(self) -> None:
         """Wait until the service decides by the version that was published last."""

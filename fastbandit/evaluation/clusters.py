@@ -14,6 +14,7 @@ from fastbandit.evaluation.sparse_policy import CHUNK, SparsePolicy
 _MOST_CLUSTERS = 1_000
 _ROUNDS_A_CLUSTER = 50
 _LOWEST = 0.1
+_MOST_FEATURES = 64
 
 
 def clusters_of(rounds: LoggedRounds, clusters: Any = None, *, seed: int = 0) -> Rows:
@@ -53,9 +54,7 @@ def _by_k_means(vectors: Any, count: int, *, seed: int) -> Rows:
 
     columns = Columns.of(vectors, most=vectors.shape[1], seed=seed)
     points = np.ascontiguousarray(columns.with_one(vectors)[:, 1:])
-    means = faiss.Kmeans(
-        points.shape[1], count, niter=10, seed=seed + 1, min_points_per_centroid=1
-    )
+    means = faiss.Kmeans(points.shape[1], count, niter=10, seed=seed + 1, min_points_per_centroid=1)
     means.train(points)
     _, nearest = means.index.search(points, 1)
     return np.asarray(nearest[:, 0], dtype=np.int64)
@@ -75,22 +74,26 @@ def logging_shares(
         return np.maximum(logging.probability_within(clusters, rounds.chosen, sizes), 1e-12)
     if rounds.is_uniform:
         return np.asarray(sizes[taken] / rounds.arms)
-    columns = Columns.of(rounds.contexts, most=64, seed=0)
+    return _regressed(rounds, taken, len(sizes))
+
+
+def _regressed(rounds: LoggedRounds, taken: Rows, count: int) -> Floats:
+    """Give the shares of clusters as a linear function of the context, each of the one taken."""
+    columns = Columns.of(rounds.contexts, most=_MOST_FEATURES, seed=0)
     width = 1 + columns.axes.shape[1]
-    curves, slopes = np.zeros((width, width)), np.zeros((width, len(sizes)))
+    curves, slopes = np.diag(np.ones(width)), np.zeros((width, count))
+    curves[0, 0] = 0.0  # the intercept is free
     for start in range(0, len(rounds), CHUNK):
         part = slice(start, start + CHUNK)
         ours = columns.with_one(rounds.contexts[part]).astype(np.float64)
         curves += ours.T @ ours
         for column in range(width):
-            slopes[column] += np.bincount(taken[part], ours[:, column], len(sizes))
-    penalty = np.full(width, 1.0)
-    penalty[0] = 0.0
-    weights = np.linalg.solve(curves + np.diag(penalty), slopes).T  # (clusters, width)
+            slopes[column] += np.bincount(taken[part], ours[:, column], count)
+    weights = np.linalg.solve(curves, slopes).T  # (clusters, width)
     found = np.empty(len(rounds))
     for start in range(0, len(rounds), CHUNK):
         part = slice(start, start + CHUNK)
-        ours = columns.with_one(rounds.contexts[part])
-        found[part] = np.einsum("nd,nd->n", ours, weights[taken[part]])
-    shares = np.bincount(taken, minlength=len(sizes)) / len(rounds)
+        features = columns.with_one(rounds.contexts[part])
+        found[part] = np.einsum("nd,nd->n", features, weights[taken[part]])
+    shares = np.bincount(taken, minlength=count) / len(rounds)
     return np.clip(found, _LOWEST * shares[taken], 1.0)

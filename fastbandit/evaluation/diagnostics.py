@@ -11,6 +11,7 @@ from fastbandit.evaluation.rounds import Floats
 
 _FEW = 100.0
 _SOME = 1_000.0
+_NOISY = 0.2
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ class Diagnostics:
         said = f"mean weight {self.mean_weight:.3f} ± {self.weight_error:.3f}"
         if self.cut_rounds:
             return f"{said} after clipping; it should be near 1 without"
+        if self.weight_error > _NOISY:
+            return f"{said}: too noisy to tell whether it is near 1, as it should be"
         if not self._is_off:
             return f"{said}, near 1 as it should be"
         why = (

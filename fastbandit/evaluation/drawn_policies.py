@@ -141,6 +141,7 @@ def _rows_of(decision: Decision, rounds: LoggedRounds, known: dict[Any, int]) ->
             f"A log whose arms have no ids needs a policy without ids too: it chose "
             f"{arms[0]!r}. Give the log ids=, the names of its rows."
         )
+    _check_kind(arms[0], rounds)
     if rounds.vectors is None:
         return np.array([known.setdefault(arm, len(known)) for arm in arms], dtype=np.int32)
     missing = next((arm for arm in arms if arm not in known), None)
@@ -150,6 +151,17 @@ def _rows_of(decision: Decision, rounds: LoggedRounds, known: dict[Any, int]) ->
             f"the log's {rounds.arms}. Read the log with a table of all arms, or remove that arm."
         )
     return np.array([known[arm] for arm in arms], dtype=np.int32)
+
+
+def _check_kind(arm: Any, rounds: LoggedRounds) -> None:
+    """The text "7" and the number 7 are two arms: a log of one kind never meets the other."""
+    kinds = {type(id) for id in (rounds.ids or ())}
+    if kinds and type(arm) not in kinds:
+        said = " or ".join(sorted(kind.__name__ for kind in kinds))
+        raise UnknownArmError(
+            f"The policy's arms need ids of the log's kind, {said}: it chose {arm!r}. Turn one "
+            f"into the other before you build the policy or the log."
+        )
 
 
 # -- functions

@@ -46,7 +46,9 @@ class Terms:
         return value + (self.tops - value * self.bottoms) / below
 
 
-def importance_weights(target: Floats, propensities: Floats, *, clip: float | None = None) -> Floats:
+def importance_weights(
+    target: Floats, propensities: Floats, *, clip: float | None = None
+) -> Floats:
     """Give w = π(a|x) / p, and at most `clip` where that is told."""
     weights = target / propensities
     return weights if clip is None else np.minimum(weights, clip)
@@ -87,9 +89,7 @@ def direct_method(expected: Floats) -> Terms:
     return Terms(expected)
 
 
-def doubly_robust(
-    rewards: Floats, weights: Floats, *, expected: Floats, logged: Floats
-) -> Terms:
+def doubly_robust(rewards: Floats, weights: Floats, *, expected: Floats, logged: Floats) -> Terms:
     """mean(Q + w (r - q)): right where the propensities or the model are; `logged` is q.
 
     Dudík, Langford and Li, "Doubly robust policy evaluation and learning" (2011).

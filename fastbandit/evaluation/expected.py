@@ -35,7 +35,7 @@ def expect(
     *,
     model: str | Told = "ridge",
     folds: int = 2,
-    strength: float = 1.0,
+    strength: float | None = None,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Expected:
@@ -77,7 +77,7 @@ def _of_policy(
 
 
 def _fitted(
-    rounds: LoggedRounds, model: str | Told, *, folds: int, strength: float, seed: int
+    rounds: LoggedRounds, model: str | Told, *, folds: int, strength: float | None, seed: int
 ) -> Iterator[tuple[RewardsOfArms, Rows]]:
     """Give models, each with the rounds it may speak of."""
     if callable(model):

@@ -157,15 +157,15 @@ class FittedRewards:
 
 @dataclass(frozen=True, eq=False)
 class RewardFit:
-    """Fits W and the offsets to rounds of a log; `strength` is the penalty on W."""
+    """Fits W and the offsets to rounds; `strength` is the penalty on W, None: by their word."""
 
     columns: Columns
     of_arms: Singles
-    strength: float
+    strength: float | None
     is_logistic: bool
 
     @staticmethod
-    def to(rounds: LoggedRounds, kind: str, *, strength: float, seed: int) -> RewardFit:
+    def to(rounds: LoggedRounds, kind: str, *, strength: float | None, seed: int) -> RewardFit:
         """Make ready to fit; a logistic model needs rewards of 0 and 1."""
         if kind == "logistic" and not np.isin(rounds.rewards, (0.0, 1.0)).all():
             wrong = rounds.rewards[~np.isin(rounds.rewards, (0.0, 1.0))][0]
@@ -181,21 +181,36 @@ class RewardFit:
         return RewardFit(columns, of_arms, strength, kind == "logistic")
 
     def fit(self, rounds: LoggedRounds, part: Rows) -> FittedRewards:
-        """Fit to some of the rounds."""
+        """Fit to some of the rounds: ridge, and from there by Newton's steps where logistic."""
         shape = (1 + self.columns.axes.shape[1], self.of_arms.shape[1])
         none = np.zeros(len(self.of_arms))
-        model = FittedRewards(self.columns, self.of_arms, np.zeros(shape), none, self.is_logistic)
-        for _ in range(_NEWTON_STEPS if self.is_logistic else 1):
+        flat = FittedRewards(self.columns, self.of_arms, np.zeros(shape), none, False)
+        slopes, curves = self._slopes(flat, rounds, part)
+        rewards = rounds.rewards[part]
+        strength = self.strength
+        if strength is None:
+            strength = best_strength(curves, slopes, squares=float(rewards @ rewards))
+        if self.is_logistic:
+            model = self._newton(replace(flat, is_logistic=True), strength, rounds, part)
+        else:
+            model = replace(flat, weights=_solved(curves, slopes, strength).reshape(shape))
+        return replace(model, offsets=_offsets(model, rounds, part))
+
+    def _newton(
+        self, model: FittedRewards, strength: float, rounds: LoggedRounds, part: Rows
+    ) -> FittedRewards:
+        share = (rounds.rewards[part].sum() + 0.5) / (len(part) + 1.0)
+        strength *= share * (1.0 - share)  # the curvature of the link, beside ridge's 1
+        model.weights[0, 0] = np.log(share / (1.0 - share))
+        for _ in range(_NEWTON_STEPS):
             slopes, curves = self._slopes(model, rounds, part)
-            penalty = np.full(slopes.size, self.strength)
-            penalty[0] = 0.0
-            slopes -= penalty * model.weights.reshape(-1)
-            curves[np.diag_indices_from(curves)] += penalty + 1e-9
-            step = np.linalg.solve(curves, slopes).reshape(shape)
+            pull = strength * model.weights.reshape(-1)
+            pull[0] = 0.0
+            step = _solved(curves, slopes - pull, strength).reshape(model.weights.shape)
             model = replace(model, weights=model.weights + step)
             if np.abs(step).max() < 1e-6:
                 break
-        return replace(model, offsets=_offsets(model, rounds, part))
+        return model
 
     def _slopes(
         self, model: FittedRewards, rounds: LoggedRounds, part: Rows
@@ -210,10 +225,35 @@ class RewardFit:
             products = (ours[:, :, None] * theirs[:, None, :]).reshape(len(some), size)
             found = model.of(contexts, rows[:, None])[:, 0]
             slopes += products.T @ (rounds.rewards[some] - found).astype(np.float32)
-            if self.is_logistic:
+            if model.is_logistic:
                 products *= np.sqrt(found * (1.0 - found))[:, None].astype(np.float32)
             curves += products.T @ products
         return slopes, curves
+
+
+def _solved(curves: Floats, slopes: Floats, strength: float) -> Floats:
+    penalty = np.full(len(slopes), strength + 1e-9)
+    penalty[0] = 1e-9  # the intercept is free
+    return np.asarray(np.linalg.solve(curves + np.diag(penalty), slopes), dtype=np.float64)
+
+
+def best_strength(curves: Floats, slopes: Floats, *, squares: float) -> float:
+    """Give the ridge penalty of the least generalised cross-validation error.
+
+    Golub, Heath and Wahba (1979): n RSS / (n - trace)², with the intercept left free. Told by
+    sums over rounds alone: of products, of products and rewards, and of squared rewards.
+    """
+    count = float(curves[0, 0])
+    middle = curves[0, 1:] / count
+    rest = curves[1:, 1:] - np.outer(curves[0, 1:], middle)
+    widths, axes = np.linalg.eigh(rest)
+    widths, along = np.maximum(widths, 0.0), (axes.T @ (slopes[1:] - middle * slopes[0])) ** 2
+    total = squares - slopes[0] ** 2 / count
+    strengths = np.logspace(-1.0, 7.0, 33)[:, None]
+    left = total - (along * (widths + 2 * strengths) / (widths + strengths) ** 2).sum(axis=1)
+    free = count - 1.0 - (widths / (widths + strengths)).sum(axis=1)
+    errors = np.where(free > 1.0, np.maximum(left, 0.0) / np.maximum(free, 1.0) ** 2, np.inf)
+    return float(strengths[int(np.argmin(errors)), 0])
 
 
 def _offsets(model: FittedRewards, rounds: LoggedRounds, part: Rows) -> Floats:

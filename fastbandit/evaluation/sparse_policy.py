@@ -90,11 +90,6 @@ class SparsePolicy:
             found[part] += np.where(is_in, self.probabilities[part], 0.0).sum(axis=1)
         return np.asarray(found)
 
-    @property
-    def is_certain(self) -> bool:
-        """Whether one arm has all the probability, in every round."""
-        return not self.floor.any() and bool((self.probabilities.max(axis=1, initial=0) == 1).all())
-
 
 def _check_shapes(rows: NDArray[Any], shares: NDArray[Any]) -> None:
     if rows.ndim != 2 or rows.shape != shares.shape:
@@ -132,6 +127,6 @@ def _check_sums(shares: NDArray[Any], floor: Floats) -> None:
         first = int(np.flatnonzero(is_wrong)[0])
         raise InputError(
             f"A policy's probabilities, its floor among them, need to sum to 1 in each round: got "
-            f"{sums[first]:g} in round {first} ({is_wrong.sum()} such rounds). Divide them by their "
-            f"sum, or tell the floor that is missing."
+            f"{sums[first]:g} in round {first} ({is_wrong.sum()} such rounds). Divide them by "
+            f"their sum, or tell the floor that is missing."
         )

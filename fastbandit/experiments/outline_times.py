@@ -103,14 +103,19 @@ def _machine_section(
         ("Averages over the datasets that the paper has:", averages_table(results)),
     ):
         blocks += [words, table] if table.rows else []
-    requests = ", ".join(sorted({f"{r['requests']:,}" for r in results if r.get("requests")}))
-    sizes = ", ".join(sorted({f"{r['batch_size']:,}" for r in results if r.get("batch_size")}))
+    requests = _from_to([r["requests"] for r in results if r.get("requests")])
+    sizes = _from_to([r["batch_size"] for r in results if r.get("batch_size")])
     if requests and sizes:
         blocks.append(f"Requests timed: {requests}; in batches of {sizes}.")
     notes = dict.fromkeys(note for result in results for note in result.get("notes") or ())
     blocks += [f"Note: {note}." for note in notes]
     title = machine if preset == "default" else f"{machine}, preset {preset}"
     return Section(title, tuple(blocks), is_folded=preset != "default")
+
+
+def _from_to(numbers: Sequence[int]) -> str:
+    ends = dict.fromkeys((min(numbers), max(numbers))) if numbers else ()
+    return " to ".join(f"{number:,}" for number in ends)
 
 
 def _runtime_sketch(

@@ -23,6 +23,8 @@ NEURAL = {
     "GANBandit TS": ("ts", "generator", "auto"),
     "GANBandit UCB": ("ucb", "generator", "auto"),
     "NeuralLinear": ("ts", "exhaustive", "last-layer"),
+    "Bootstrapped heads": ("ts", "exhaustive", "bootstrap"),
+    "Variational layer": ("ts", "exhaustive", "variational"),
     "GANBandit window": ("ts", "generator", "auto"),
     "GANBandit fading": ("ts", "generator", "auto"),
 }

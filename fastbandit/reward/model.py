@@ -1,4 +1,4 @@
-"""What the three reward models share: encoders, a network over them, and a likelihood."""
+"""What all reward models share: encoders, a network over them, and a likelihood."""
 
 from __future__ import annotations
 
@@ -123,12 +123,16 @@ class NeuralReward(RewardModel):
     ) -> Float[Tensor, ""]:
         embedded = self.embed_contexts(contexts), self.embed_arms(arms)
         predicted = self.network(*embedded, self.training_masks(len(rewards), rng=rng))
+        return self.misfit(predicted, rewards) + self.penalty(total)
+
+    def misfit(
+        self, predicted: Float[Tensor, " B"], rewards: Float[Tensor, " B"]
+    ) -> Float[Tensor, ""]:
+        """Give how unlikely rewards are under what was predicted, on average."""
         if self.reward == "binary":
-            misfit = F.binary_cross_entropy_with_logits(predicted, rewards)
-        else:
-            squares = (predicted - self.standardised(rewards)).square().mean()
-            misfit = 0.5 * squares * torch.exp(-2 * self.log_noise) + self.log_noise
-        return misfit + self.penalty(total)
+            return F.binary_cross_entropy_with_logits(predicted, rewards)
+        squares = (predicted - self.standardised(rewards)).square().mean()
+        return 0.5 * squares * torch.exp(-2 * self.log_noise) + self.log_noise
 
     def training_masks(self, count: int, *, rng: Generator) -> list[Tensor] | None:
         """Draw a mask for each pair of a minibatch, where the network has dropout."""

@@ -35,6 +35,7 @@ from fastbandit.runtime.propensity import (
     propensity_seeds,
 )
 from fastbandit.runtime.words import Words
+from fastbandit.slates import candidates_for, check_diversity, pick_apart
 from fastbandit.types import Decision, Inputs
 
 _WAITING = 1024
@@ -131,6 +132,7 @@ class FrozenBandit:
         contexts: Any,
         *,
         k: int = 1,
+        diversity: float = 0.0,
         eligible: Any = None,
         explore: bool = True,
         floor: float = 0.0,
@@ -141,21 +143,28 @@ class FrozenBandit:
 
         `eligible` may also be a predicate on columns, or a list of them, one for each context.
         With probability `floor` the arms of a context are any `k` eligible ones, and always
-        before the first update.
+        before the first update. A slate with `diversity` has no floor.
         """
+        if check_diversity(diversity) and floor:
+            raise SettingError(
+                f"A slate with diversity={diversity} needs floor=0, as how likely its arms are is "
+                f"not known: got floor={floor}. Leave out one of the two."
+            )
         if not isinstance(k, int | np.integer) or k < 1:
             raise SettingError(
                 f"The number of arms k needs to be at least 1: got {k!r}. Ask for one or more."
             )
         inputs = self._words.context.kind.read(contexts, what="contexts")
         numbers = self._seeds(len(inputs), seeds)
+        any_arm = self._words.version == 0
+        candidates = int(k) if any_arm else candidates_for(int(k), diversity)
         while True:
             live = self._live
             rows, scores, costs = self._choose(
                 live,
                 inputs,
                 numbers,
-                int(k),
+                candidates,
                 eligible,
                 explore=explore,
                 floor=check_floor(floor),
@@ -163,7 +172,9 @@ class FrozenBandit:
             )
             if live is self._live or self._live.are_alive(rows):
                 break
-        ids, any_arm = live.ids, self._words.version == 0
+        ids = live.ids
+        if candidates > k:
+            rows, scores = _slate(live, rows, scores, k=int(k), diversity=diversity)
         return Decision(
             arms=ids.ids(rows[:, 0]) if k == 1 else [ids.ids(row[row >= 0]) for row in rows],
             rows=rows.astype(np.int64),
@@ -453,6 +464,14 @@ class FrozenBandit:
         """
         stored = read_folder(Path(folder), verify=verify)
         return cls(stored.model, stored.live, stored.words, decisions=stored.decisions)
+
+
+def _slate(
+    live: Live, rows: Places, scores: Floats, *, k: int, diversity: float
+) -> tuple[Places, Floats]:
+    """Pick k arms that differ out of more."""
+    picked = pick_apart(scores, live.points_of(rows), k=k, diversity=diversity)
+    return np.take_along_axis(rows, picked, axis=1), np.take_along_axis(scores, picked, axis=1)
 
 
 def _check_finite(costs: NDArray[np.int64]) -> None:

@@ -142,6 +142,16 @@ class Live:
         rows = np.asarray(rows)
         return bool(self.is_open[rows[rows >= 0]].all())
 
+    def points_of(self, rows: Any) -> Floats:
+        """Give the coordinates of rows that have a place (of row 0 where a place is empty)."""
+        places, count = self.places[np.maximum(rows, 0)], len(self.arms.order)
+        factor, shift = self.arms.decode
+        points = self.arms.vectors[np.minimum(places, count - 1)] * factor + shift
+        if len(self.more):
+            is_more = places >= count
+            points[is_more] = self.more[places[is_more] - count]
+        return np.asarray(points, dtype=np.float32)
+
     def rows_through(self, gate: Gate) -> NDArray[np.int64] | None:
         """Give the rows that a gate lets through, in order, or None for all there ever were."""
         if len(gate.listed):
@@ -212,11 +222,7 @@ class Live:
         """Tell whether an open row has these coordinates, but for rounding, and these columns."""
         if row < 0:
             return False
-        place, count = self.places[row], len(self.arms.order)
-        if place < count:
-            held = self.arms.vectors[place] * self.arms.decode[0] + self.arms.decode[1]
-        else:
-            held = self.more[place - count]
+        held = self.points_of(np.array([row]))[0]
         is_same = np.allclose(held, point, rtol=1e-4, atol=1e-4)
         return is_same and (self.columns is None or self.columns.row(row) == columns)
 

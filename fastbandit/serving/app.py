@@ -23,7 +23,12 @@ from fastbandit.serving.keys import KeyFault, KeyRing
 from fastbandit.serving.keys import Scope as Right
 from fastbandit.serving.measures import render
 from fastbandit.serving.openapi import openapi
-from fastbandit.serving.problems import Refusal, refusal_of_body, refusal_of_error
+from fastbandit.serving.problems import (
+    Refusal,
+    refusal_of_body,
+    refusal_of_error,
+    wrong_field,
+)
 from fastbandit.serving.refusing import Room, overloaded
 from fastbandit.serving.schemas import (
     DeleteArmsAnswer,
@@ -251,9 +256,7 @@ class App:
 
     def _check_reward(self, one: Reward, place: int | None) -> None:
         if self._is_binary and one.value not in (0, 1):
-            raise Refusal(
-                422,
-                "wrong field",
+            raise wrong_field(
                 "This service takes binary rewards: 0 or 1.",
                 fix='Send 0 or 1, or set reward.kind = "real".',
                 field="value" if place is None else f"rewards[{place}].value",
@@ -271,9 +274,7 @@ class App:
         ids = [arm.id for arm in request.arms]
         if len(set(ids)) != len(ids):
             twice = next(id for place, id in enumerate(ids) if id in ids[:place])
-            raise Refusal(
-                422,
-                "wrong field",
+            raise wrong_field(
                 "Each arm needs an id of its own within a request.",
                 fix="Drop or rename one of the two.",
                 field="arms",
@@ -332,9 +333,7 @@ class App:
     async def _console(self, query: bytes) -> Answer:
         asked = parse_qs(query.decode("latin-1")).get("minutes", ["all"])[0]
         if asked != "all" and not (asked.isascii() and asked.isdigit() and len(asked) < 9):
-            raise Refusal(
-                422,
-                "wrong field",
+            raise wrong_field(
                 "The range needs to be a number of minutes, or all.",
                 fix="Ask for /v1/console?minutes=60.",
                 field="minutes",
@@ -461,9 +460,7 @@ def _rewards_of(request: RewardRequest) -> list[Reward]:
             return request.rewards
     elif not isinstance(request.decision, UnsetType) and not isinstance(request.value, UnsetType):
         return [Reward(request.decision, request.value, request.arm, request.part)]
-    raise Refusal(
-        422,
-        "wrong field",
+    raise wrong_field(
         "A request needs either decision and value, or a list of rewards.",
         fix='Send {"decision": …, "value": …}, or {"rewards": [{…}, …]}.',
         field="rewards",

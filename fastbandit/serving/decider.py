@@ -5,16 +5,12 @@ What serves is one value, replaced as a whole: a decision reads it once.
 
 from __future__ import annotations
 
-import secrets
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from msgspec import UNSET, UnsetType
-from numpy.typing import NDArray
 
 from fastbandit.config import Config
 from fastbandit.errors import (
@@ -24,14 +20,14 @@ from fastbandit.errors import (
     ShapeError,
     UnknownArmError,
 )
-from fastbandit.events import Arm, ArmsChanged, DecisionMade
+from fastbandit.events import ArmsChanged, DecisionMade
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.live import Put
-from fastbandit.serving.problems import Refusal, refusal_of_error
-from fastbandit.serving.schemas import MOST_CONTEXTS, Reason, SelectRequest
+from fastbandit.serving.arm_changes import apply_change
+from fastbandit.serving.problems import Refusal, refusal_of_error, wrong_field
+from fastbandit.serving.reading import SelectReader
+from fastbandit.serving.schemas import Reason, SelectRequest
 
-_DEEPEST = 4
-_LARGEST = 1e30
 _OF_CONTEXT = (ShapeError, NotFiniteError)
 
 
@@ -49,8 +45,8 @@ class Decider:
 
     def __init__(self, config: Config) -> None:
         self.serving: Serving | None = None
-        self._names = config.context.names
-        self.columns = len(self._names) or config.context.features
+        self._reader = SelectReader(config.context)
+        self.columns = self._reader.columns
         self._select, self._key = config.select, str(config.select.seed).encode()
         self._terms: dict[str, Any] = {
             "wait": int(config.reward.wait_seconds * 1e6),
@@ -62,18 +58,7 @@ class Decider:
         """Choose arms for each context of a request, or refuse it."""
         serving = self.serving
         assert serving is not None, "there is something to decide with"
-        contexts = self._read_contexts(request)
-        ids = _read_ids(request, len(contexts))
-        _check_depth(request.eligible)
-        if request.propensity and request.k != 1:
-            raise Refusal(
-                422,
-                "wrong field",
-                f"A propensity can be told of one arm: got k = {request.k}.",
-                fix="Ask for one arm, or leave propensity out.",
-                field="k",
-                value=request.k,
-            )
+        contexts, ids = self._reader.read(request)
         floor = self._select.floor if request.explore else 0.0
         try:
             if len(contexts) == 1 and request.k == 1:
@@ -86,9 +71,7 @@ class Decider:
         except FastbanditError as error:
             raise refusal_of_error(error, field="eligible", value=request.eligible) from error
         except OverflowError as error:  # the columns hold numbers of 64 bits
-            raise Refusal(
-                422,
-                "wrong field",
+            raise wrong_field(
                 "A predicate needs numbers below 1e308.",
                 fix="Send a smaller number.",
                 field="eligible",
@@ -206,100 +189,6 @@ class Decider:
         digest = blake2b(id.encode(), digest_size=8, key=self._key).digest()
         return int.from_bytes(digest, "little") >> 1  # SQLite's whole numbers have 63 bits
 
-    # -- contexts
-
-    def _read_contexts(self, request: SelectRequest) -> list[list[float]]:
-        one, many = request.context, request.contexts
-        if not isinstance(one, UnsetType) and many is UNSET:
-            return [self._read_context(one, "context")]
-        if not isinstance(many, UnsetType) and one is UNSET:
-            return [self._read_context(raw, f"contexts[{n}]") for n, raw in enumerate(many)]
-        raise Refusal(
-            422,
-            "wrong field",
-            "A request needs either one context or a list of contexts: got "
-            f"{'neither' if one is UNSET else 'both'}.",
-            fix="Send context, or contexts.",
-            field="context",
-        )
-
-    def _read_context(self, raw: Any, field: str) -> list[float]:
-        values = self._by_name(raw, field) if isinstance(raw, Mapping) else raw
-        if len(values) != self.columns:
-            raise Refusal(
-                422,
-                "wrong field",
-                f"A context needs {self.columns} numbers: got {len(values)}.",
-                fix="Send as many as the service was set up for.",
-                field=field,
-                value=raw,
-            )
-        if max(values) > _LARGEST or min(values) < -_LARGEST:
-            raise Refusal(
-                422,
-                "wrong field",
-                f"A context needs numbers of ordinary size, at most {_LARGEST:g}.",
-                fix="Scale the features.",
-                field=field,
-                value=raw,
-            )
-        return values
-
-    def _by_name(self, raw: Mapping[str, float], field: str) -> list[float]:
-        """Put named features into the order of the config."""
-        if not self._names:
-            raise Refusal(
-                422,
-                "wrong field",
-                "This service knows no names of features.",
-                fix=f"Send a list of {self.columns} numbers.",
-                field=field,
-                value=raw,
-            )
-        if set(raw) == set(self._names):
-            return [raw[name] for name in self._names]
-        known = ", ".join(self._names)
-        odd = sorted(set(raw) ^ set(self._names))
-        raise Refusal(
-            422,
-            "wrong field",
-            f"A context needs the features by their names ({shorter(known)}): {odd[0]!r} is "
-            f"{'not one of them' if odd[0] in raw else 'missing'}.",
-            fix="Send a number for each name, or a list of numbers in that order.",
-            field=f"{field}.{odd[0]}",
-            value=raw.get(odd[0]),
-        )
-
-
-def apply_change(bandit: FrozenBandit, change: ArmsChanged, *, is_trial: bool = False) -> Put:
-    """Put arms into a bandit, or take them out; a trial only raises what that would raise."""
-    counts = Put(0, 0, 0)
-    if change.put:
-        names = change.put[0].columns or {}
-        columns = {name: [(arm.columns or {}).get(name) for arm in change.put] for name in names}
-        counts = bandit.put_arms(
-            _features_of(change.put),
-            ids=[arm.id for arm in change.put],
-            columns=columns or None,
-            is_trial=is_trial,
-        )
-    if change.taken:
-        bandit.take_arms(change.taken, is_trial=is_trial)
-    return counts
-
-
-def _features_of(arms: Sequence[Arm]) -> NDArray[np.float32]:
-    """Stack the features of arms, if all have as many."""
-    counts = [len(arm.features) for arm in arms]
-    odd = next((place for place, count in enumerate(counts) if count != counts[0]), None)
-    if odd is not None:
-        raise ShapeError(
-            f"Arms need equally many features: got {counts[0]} for {arms[0].id!r} and "
-            f"{counts[odd]} for {arms[odd].id!r}. Send as many as the others have."
-        )
-    with np.errstate(over="ignore"):  # what is infinite then is refused
-        return np.array([arm.features for arm in arms], dtype=np.float32)
-
 
 def not_ready(reasons: Sequence[Reason]) -> Refusal:
     """Refuse a request that comes before the service can answer it."""
@@ -310,45 +199,3 @@ def not_ready(reasons: Sequence[Reason]) -> Refusal:
         fix=reasons[0].fix,
         headers=((b"retry-after", b"1"),),
     )
-
-
-def new_id() -> str:
-    """Give an id of its own for a decision; later ones sort after earlier ones."""
-    return f"{time.time_ns() // 1000:014x}{secrets.token_hex(8)}"
-
-
-def shorter(text: str) -> str:
-    """Cut a long list of names."""
-    return text if len(text) <= 80 else f"{text[:80]}…"
-
-
-def _read_ids(request: SelectRequest, count: int) -> list[str]:
-    if request.id is not None and request.contexts is UNSET and request.ids is None:
-        return [request.id]
-    if request.id is not None or (request.ids is not None and len(set(request.ids)) != count):
-        given = request.ids if request.ids is not None else request.id
-        raise Refusal(
-            422,
-            "wrong field",
-            f"Decisions need ids of their own, one for each of the {count} contexts.",
-            fix="Send id with context, or ids with contexts, each different; or send none.",
-            field="id" if request.ids is None else "ids",
-            value=given,
-        )
-    return request.ids or [new_id() for _ in range(min(count, MOST_CONTEXTS))]
-
-
-def _check_depth(value: Any, *, depth: int = 0) -> None:
-    """Refuse a predicate that is nested deeper than any can be."""
-    if depth > _DEEPEST:
-        raise Refusal(
-            422,
-            "wrong field",
-            "A predicate needs at most an object of conditions, with lists in them.",
-            fix='Write it as {"column": {"<=": 10}}.',
-            field="eligible",
-            value=value,
-        )
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value[:1]:
-            _check_depth(item, depth=depth + 1)

@@ -43,6 +43,11 @@ class Refusal(Exception):  # noqa: N818 - what is said to whom asked, not a fail
         )
 
 
+def wrong_field(detail: str, *, fix: str, field: str, value: Any = None) -> Refusal:
+    """Refuse a request one of whose fields cannot be used."""
+    return Refusal(422, "wrong field", detail, fix=fix, field=field, value=value)
+
+
 def shortened(value: Any) -> str:
     """Show what came, in at most so many characters that are safe to print anywhere."""
     text = value if isinstance(value, str) else repr(value)

@@ -67,8 +67,8 @@ class Room:
 class RefusingProtocol(HttpToolsProtocol):
     """HTTP as uvicorn speaks it, with a limit on the requests that are under way.
 
-    The limit and the measures are those of the app: see `App.room`. Rewards, of
-    which nothing may be lost, have twice the room of selects.
+    The limit and the measures are those of the app: see `App.room`. Rewards, of which
+    nothing may be lost, have twice the room of selects.
     """
 
     _is_between = True  # no request is half read
@@ -84,7 +84,7 @@ class RefusingProtocol(HttpToolsProtocol):
         app: Any = self.config.app
         is_full = len(self.tasks) >= app.room.most
         if is_full and self._is_between and self._is_free and is_whole_select(data):
-            self._refuse()
+            self._refuse(_SELECT)
         else:
             super().data_received(data)
 
@@ -99,7 +99,7 @@ class RefusingProtocol(HttpToolsProtocol):
             super().on_headers_complete()
         elif self.expect_100_continue:  # its body will not come, or be taken for a request
             self._is_refusing = True
-            self._refuse(is_last=True)
+            self._refuse(self._path, is_last=True)
         else:
             self._is_refusing = True
 
@@ -121,7 +121,7 @@ class RefusingProtocol(HttpToolsProtocol):
         if self._is_refusing:
             self._is_refusing = False
             is_old = self.parser.get_http_version() == "1.0"
-            self._refuse(is_last=is_old or not self.parser.should_keep_alive())
+            self._refuse(self._path, is_last=is_old or not self.parser.should_keep_alive())
             return
         super().on_message_complete()
         if self._held is not None:
@@ -163,16 +163,19 @@ class RefusingProtocol(HttpToolsProtocol):
 
     def _has_no_room(self) -> bool:
         most = self.config.app.room.most  # type: ignore[union-attr]
-        path = self.url.partition(b"?")[0]
-        limit = {_SELECT: most, _REWARD: 2 * most}.get(path)
+        limit = {_SELECT: most, _REWARD: 2 * most}.get(self._path)
         return limit is not None and len(self.tasks) >= limit
 
-    def _refuse(self, *, is_last: bool = False) -> None:
+    @property
+    def _path(self) -> bytes:
+        return self.url.partition(b"?")[0]
+
+    def _refuse(self, path: bytes, *, is_last: bool = False) -> None:
         if self.transport.is_closing():
             return
         measures = self.config.app.service.measures  # type: ignore[union-attr]
         measures.refused += 1
-        measures.answers["/v1/select", 503] += 1
+        measures.answers[path.decode(), 503] += 1
         self._refused_at = self.loop.time()
         self.transport.write(OVERLOADED_LAST if is_last else OVERLOADED)
         if is_last:

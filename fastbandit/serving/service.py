@@ -23,8 +23,9 @@ from fastbandit.errors import FastbanditError, LogError, ShapeError
 from fastbandit.events import ArmsChanged, DecisionMade, Event, Outcome, RewardCame, TimePassed
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.live import Put
+from fastbandit.serving.arm_changes import apply_change
 from fastbandit.serving.console.process import FiguresProcess
-from fastbandit.serving.decider import Decider, Serving, apply_change, not_ready
+from fastbandit.serving.decider import Decider, Serving, not_ready
 from fastbandit.serving.measures import Measures
 from fastbandit.serving.schemas import Reason, SelectRequest
 from fastbandit.serving.writer import Writer

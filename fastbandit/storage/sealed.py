@@ -12,9 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from fastbandit import __version__
 from fastbandit.errors import SnapshotError
@@ -29,6 +29,7 @@ _LOADERS = {
     SNAPSHOT: "SnapshotStore",
 }
 _TRIES = 3
+_AT_ONCE = 2**20
 
 
 def write_sealed(
@@ -107,18 +108,32 @@ def _write_arrays(folder: Path, arrays: Arrays) -> dict[str, Any]:
 
 def write_file(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
     """Write and sync a file, or leave none; give its size and SHA-256."""
-    size, digest = 0, hashlib.sha256()
+    size, synced, digest = 0, 0, hashlib.sha256()
     try:
         with path.open("wb") as file:
-            for piece in pieces:
+            for piece in _parts_of(pieces):
                 size += file.write(piece)
                 digest.update(piece)
-            file.flush()
-            os.fsync(file.fileno())
+                if size - synced >= _AT_ONCE:  # much at once holds up whoever syncs other files
+                    _sync(file)
+                    synced = size
+            _sync(file)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
     return size, digest.hexdigest()
+
+
+def _parts_of(pieces: Iterable[bytes | memoryview]) -> Iterator[memoryview]:
+    """Cut pieces where they are long."""
+    for piece in pieces:
+        whole = memoryview(piece)
+        yield from (whole[first : first + _AT_ONCE] for first in range(0, len(whole), _AT_ONCE))
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def rename(beside: Path, path: Path) -> None:

@@ -133,6 +133,7 @@ def test_a_select_beyond_the_room_is_refused_and_told_when_to_come_again() -> No
             assert status_of(await first.answer()) == 200
             assert (await second.ask(post(b"abc"))).endswith(b"\r\n\r\n3")
             assert app.service.measures.refused == 1
+            assert app.service.measures.answers == {("/v1/select", 503): 1}
 
     uvloop.run(run())
 
@@ -251,6 +252,18 @@ def test_rewards_are_taken_when_selects_are_refused() -> None:
             client = await connect()
             assert status_of(await client.ask(post(b"abc", path=b"/v1/select?a=1"))) == 503
             assert status_of(await client.ask(post(b"abc", path=b"/v1/reward"))) == 200
+
+    uvloop.run(run())
+
+
+def test_rewards_are_refused_when_twice_as_many_requests_are_under_way() -> None:
+    async def run() -> None:
+        async with serving() as (app, connect):
+            await filled(app, connect)
+            second, third = await connect(), await connect()
+            await second.send(post(b"wait", path=b"/v1/reward"))
+            assert status_of(await third.ask(post(b"abc", path=b"/v1/reward"))) == 503
+            assert app.service.measures.answers == {("/v1/reward", 503): 1}
 
     uvloop.run(run())
 

@@ -26,10 +26,12 @@ from fastbandit.checks import (
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
 from fastbandit.features import Dense
 from fastbandit.interfaces import ArmSpace, Choice, Exploration, RewardModel, Score, Search
+from fastbandit.reward.bootstrap_model import BootstrapReward
 from fastbandit.reward.dropout_model import DropoutReward
 from fastbandit.reward.gradient_model import GradientReward
 from fastbandit.reward.last_layer_model import LastLayerReward
 from fastbandit.reward.model import NetworkSettings
+from fastbandit.reward.variational_model import VariationalReward
 from fastbandit.training.fit_generator import fit_generator
 from fastbandit.training.fit_reward import fit_reward
 from fastbandit.types import Inputs, Interactions
@@ -43,6 +45,8 @@ MODELS: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "gradient, diagonal": (GradientReward, {"full_below": 1}),
     "gradient, when chosen": (GradientReward, {"gradients": "when chosen"}),
     "last layer": (LastLayerReward, {}),
+    "bootstrap": (BootstrapReward, {"heads": 4}),
+    "variational": (VariationalReward, {}),
 }
 SEARCHES: dict[str, Search] = {
     "exhaustive": Exhaustive(chunk=64),

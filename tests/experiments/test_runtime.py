@@ -38,6 +38,7 @@ from fastbandit.experiments.timing import (
     learning,
     lessons_for,
     one_at_a_time,
+    over_and_over,
     requests_after,
 )
 from fastbandit.features import Dense
@@ -155,6 +156,17 @@ def test_a_task_has_its_fewest_turns_however_long_they_take() -> None:
     taken = by_turns({"a": clock.task("a", 9.0)}, least=3, most=100, seconds=1.0, clock=clock)
 
     assert taken == {"a": [9.0] * 3}
+
+
+@pytest.mark.parametrize(("takes", "often"), [(0.5, 4), (2.0, 1), (9.0, 1)])
+def test_a_short_task_is_done_until_a_turn_is_long_enough(takes: float, often: int) -> None:
+    clock = Ticking()
+
+    repeat, times = over_and_over(clock.task("a", takes), seconds=2.0, clock=clock)
+    repeat(7)
+
+    assert times == often
+    assert clock.ran == ["a0", *["a7"] * often]
 
 
 class Cramped:

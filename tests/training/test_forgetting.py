@@ -112,7 +112,7 @@ def test_what_fades_is_doubted_more(doubt: str) -> None:
         bonus = model.upper(contexts, width=1.0)(arms) - model.mean(contexts)(arms)
         return float(bonus.mean())
 
-    assert deviations(half_life=10.0) > 1.5 * deviations()
+    assert deviations(half_life=10.0) > 1.2 * deviations()
 
 
 def test_a_saved_bandit_forgets_as_before(tmp_path: Path) -> None:

@@ -1,0 +1,169 @@
+"""The calls of MABWiser's `MAB`: decisions, rewards and contexts in, arms and expectations out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.bandit import Bandit
+from fastbandit.errors import InputError, SettingError, UnknownArmError
+from fastbandit.features import to_floats
+from fastbandit.rewards import RewardKind
+
+_MOST_NUMBERS = 10_000_000
+
+
+class MabwiserBandit:
+    """A `Bandit` with the methods of MABWiser's `MAB`.
+
+    `arm_to_features` maps each arm to a row of numbers, through which arms learn from one
+    another; without it each arm has an embedding of its own. Without contexts there is one
+    context, the same for all. Unlike there, `predict_expectations` tells expected rewards,
+    whatever the exploration.
+    """
+
+    def __init__(
+        self,
+        arms: Iterable[Any],
+        *,
+        arm_to_features: Mapping[Any, Any] | None = None,
+        reward: RewardKind = "binary",
+        explore: str = "ts",
+        search: str = "generator",
+        preset: str = "default",
+        seed: int = 0,
+    ) -> None:
+        self.arms: list[Any] = list(arms)
+        self._features = None if arm_to_features is None else dict(arm_to_features)
+        self._settings = (reward, explore, search, preset)
+        self._seed = seed
+        self._bandit: Bandit | None = None
+        self._rows_of(self.arms)  # raises where an arm has no features
+
+    # -- learning
+
+    def fit(self, decisions: Any, rewards: Any, contexts: Any = None) -> None:
+        """Learn anew from decisions, their rewards and contexts."""
+        before, self._bandit = self._bandit, None
+        try:
+            self.partial_fit(decisions, rewards, contexts)
+        except BaseException:
+            self._bandit = before
+            raise
+
+    def partial_fit(self, decisions: Any, rewards: Any, contexts: Any = None) -> None:
+        """Learn from more decisions, with all that came before."""
+        decisions = _listed(decisions)
+        rows = _rows(contexts, count=len(decisions))
+        bandit = self._bandit or self._new_bandit(context=rows.shape[1])
+        bandit.update(contexts=rows, arms=decisions, rewards=_listed(rewards))
+        self._bandit = bandit
+
+    # -- deciding
+
+    def predict(self, contexts: Any = None) -> Any:
+        """Choose an arm for each context: a list, or the arm itself where there is one context."""
+        arms = self._taught().select(_rows(contexts, count=1)).arms
+        return arms[0] if len(arms) == 1 else arms
+
+    def predict_expectations(self, contexts: Any = None) -> Any:
+        """Tell the expected reward of every arm: a dictionary for each context, or only one.
+
+        Scores all arms, so it is meant for few.
+        """
+        rows, bandit = _rows(contexts, count=1), self._taught()
+        if len(rows) * len(self.arms) > _MOST_NUMBERS:
+            raise SettingError(
+                f"Expectations of all arms need at most {_MOST_NUMBERS:,} numbers: got "
+                f"{len(rows):,} contexts times {len(self.arms):,} arms. Ask for fewer contexts, "
+                f"or use predict()."
+            )
+        told = bandit.select(rows, k=max(2, len(self.arms)), explore=False)
+        both = zip(told.arms, told.scores.tolist(), strict=True)
+        expected = [dict(zip(arms, scores, strict=False)) for arms, scores in both]
+        in_order = [{arm: found[arm] for arm in self.arms} for found in expected]
+        return in_order[0] if len(in_order) == 1 else in_order
+
+    # -- arms
+
+    def add_arm(self, arm: Hashable, *, features: Any = None) -> None:
+        """Let one more arm be chosen; where arms have features, it needs some."""
+        if arm in self.arms:
+            raise InputError(
+                f"A new arm needs an id of its own: got {arm!r}, which is there. Leave it out."
+            )
+        if features is not None and self._features is None:
+            raise InputError(
+                f"These arms have no features: got some for {arm!r}. Leave them out, or give "
+                f"arm_to_features for all arms."
+            )
+        if self._features is not None and features is not None:
+            self._features[arm] = features
+        row = self._rows_of([arm])
+        if self._bandit is not None:
+            self._bandit.add_arms(row, ids=[arm])
+        self.arms.append(arm)
+
+    def remove_arm(self, arm: Hashable) -> None:
+        """Never choose this arm again."""
+        if arm not in self.arms:
+            raise UnknownArmError(
+                f"Only an arm that is there can be removed: got {arm!r}. Correct its id."
+            )
+        if self._bandit is not None:
+            self._bandit.remove_arms([arm])
+        self.arms.remove(arm)
+
+    # -- the bandit
+
+    @property
+    def bandit(self) -> Bandit | None:
+        """The bandit inside, None before the first fit."""
+        return self._bandit
+
+    def _taught(self) -> Bandit:
+        if self._bandit is None:
+            raise SettingError(
+                "A prediction needs something learned: got none. Call fit() or partial_fit() "
+                "first."
+            )
+        return self._bandit
+
+    def _new_bandit(self, *, context: int) -> Bandit:
+        reward, explore, search, preset = self._settings
+        return Bandit(
+            arms=self._rows_of(self.arms),
+            ids=self.arms,
+            context=context,
+            reward=reward,
+            explore=explore,
+            search=search,
+            preset=preset,
+            seed=self._seed,
+        )
+
+    def _rows_of(self, arms: list[Any]) -> NDArray[np.float32] | None:
+        if self._features is None:
+            return None
+        missing = [arm for arm in arms if arm not in self._features]
+        if missing:
+            raise InputError(
+                f"Each arm needs features where arms have some: got none for {missing[0]!r}. Add "
+                f"them."
+            )
+        return to_floats([self._features[arm] for arm in arms], what="arm features")
+
+
+def _rows(contexts: Any, *, count: int) -> NDArray[np.float32]:
+    """Read contexts: a row for each, one row alone, or none at all."""
+    if contexts is None:
+        return np.ones((count, 1), dtype=np.float32)
+    rows = to_floats(contexts, what="contexts")
+    return rows[None] if rows.ndim == 1 else rows
+
+
+def _listed(values: Any) -> list[Any]:
+    return list(values.tolist() if hasattr(values, "tolist") else values)

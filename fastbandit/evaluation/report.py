@@ -1,0 +1,106 @@
+"""Evaluation: estimates with intervals and diagnostics, in numbers, in words, as a table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any
+
+from fastbandit.evaluation.diagnostics import Diagnostics
+from fastbandit.names import known_name
+
+Table = list[tuple[str, ...]]
+HEADINGS = ("estimator", "estimate", "low", "high", "beside the log")
+NAMES = {
+    "replay": "Replay",
+    "ips": "IPS",
+    "snips": "SNIPS",
+    "dm": "Direct method",
+    "dr": "Doubly robust",
+    "switch": "SWITCH",
+    "mips": "MIPS (clusters)",
+}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a policy would earn a round, with the ends of its interval; NaN: nothing is known."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a policy would have earned on a log that another one made.
+
+    `logged` is what the logging policy earned. `notes` say what was left out and supposed.
+    """
+
+    rounds: int
+    arms: int
+    estimates: tuple[Estimate, ...]
+    logged: Estimate
+    diagnostics: Diagnostics
+    interval: str
+    confidence: float
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> Estimate:
+        known_name("estimator", name, tuple(one.name for one in self.estimates))
+        return next(one for one in self.estimates if one.name == name)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What to make of it, a sentence each."""
+        return (*self.diagnostics.words, self._advice(), *self.notes)
+
+    def table(self) -> Table:
+        """Give a row for each estimator, and one for the log itself."""
+        rows = [self._row(NAMES[one.name], one) for one in self.estimates]
+        return [*rows, self._row("the log's own policy", self.logged)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give all of it as values that JSON knows; null for NaN."""
+        told = asdict(self)
+        told["estimates"] = [_known(asdict(one)) for one in self.estimates]
+        told["diagnostics"]["is_trusted"] = self.diagnostics.is_trusted
+        return _known({**told, "words": list(self.words)})
+
+    def __str__(self) -> str:
+        rows = [HEADINGS, *self.table()]
+        widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if place == 0 else cell.rjust(width)
+                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+        return "\n".join([*lines, "", *self.words])
+
+    def _row(self, name: str, one: Estimate) -> tuple[str, ...]:
+        gain = one.value / self.logged.value - 1.0 if self.logged.value else float("nan")
+        beside = f"{gain:+.1%}" if isfinite(gain) and one is not self.logged else "–"
+        return (name, *(_shown(number) for number in (one.value, one.low, one.high)), beside)
+
+    def _advice(self) -> str:
+        if self.diagnostics.is_trusted:
+            return "SNIPS and the doubly robust estimate are the ones to go by; they should agree"
+        return (
+            "too few rounds speak for this policy: the direct method and MIPS rest on their "
+            "assumptions alone; let the logging policy explore more, or test a policy nearer to it"
+        )
+
+
+def _shown(number: float) -> str:
+    return f"{number:.5g}" if isfinite(number) else "–"
+
+
+def _known(told: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: None if isinstance(value, float) and not isfinite(value) else value
+        for key, value in told.items()
+    }

@@ -1,0 +1,124 @@
+"""The log of a service as rounds: its decisions, joined with their rewards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastbandit.errors import DataError, LogError, MissingExtraError
+from fastbandit.evaluation.rounds import LoggedRounds
+from fastbandit.evaluation.tables import read_arms
+from fastbandit.progress import Progress, silent
+
+_WAITING = "wait for a reward"
+_UNLIKELY = "do not say how likely their arm was"
+_OPEN = "were made among eligible arms only"
+
+
+def read_service(
+    folder: Path, *, arms: str | Path | None = None, progress: Progress = silent
+) -> LoggedRounds:
+    """Read the decisions of a data folder whose reward and propensity are known.
+
+    Of a slate the first arm counts. The service may run meanwhile.
+    """
+    try:
+        from fastbandit.storage.joined_rows import Bounds, count_decisions, joined_rows
+        from fastbandit.storage.log_reader import LOG_FILE, one_moment_of
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"The log of a service needs {error.name}, which is not installed. Run: pip install "
+            f"'fastbandit[serve]'"
+        ) from error
+    kept, left_out, done = _Kept(), Counter[str](), 0
+    with one_moment_of(folder / LOG_FILE) as log:
+        steps = count_decisions(log, Bounds())
+        for batch in joined_rows(log, Bounds()):
+            for row in batch:
+                why = _why_not(row)
+                left_out[why] += 1
+                if not why:
+                    kept.add(row)
+            kept.pack()
+            done += len(batch)
+            progress(done, steps, "reading")
+    _check_any(left_out, folder)
+    return kept.rounds(left_out, None if arms is None else Path(arms))
+
+
+class _Kept:
+    """Columns that grow; contexts are packed a batch at a time."""
+
+    def __init__(self) -> None:
+        self._contexts: list[list[float]] = []
+        self._packed: list[Any] = []
+        self._taken: list[Any] = []
+        self._numbers: list[tuple[float, float | None]] = []
+
+    def add(self, row: Any) -> None:
+        self._contexts.append(row.context)
+        self._taken.append(row.arms[0])
+        self._numbers.append((row.reward, _probability(row)))
+
+    def pack(self) -> None:
+        if len({len(context) for context in self._contexts}) > 1:
+            raise DataError(
+                "The log of a service needs contexts of one length: some decisions have another "
+                "number of features. Export the time since they changed, with --since, to Parquet."
+            )
+        if self._contexts:
+            self._packed.append(np.array(self._contexts, dtype=np.float32))
+        self._contexts = []
+
+    def rounds(self, left_out: Counter[str], arms: Path | None) -> LoggedRounds:
+        ids, vectors = (None, None) if arms is None else read_arms(arms, "id")
+        row_of = dict(zip(ids, range(len(ids)), strict=True)) if ids else {}
+        rows = [row_of.setdefault(arm, len(row_of)) for arm in self._taken]
+        if ids and len(row_of) > len(ids):
+            raise DataError(
+                f"{arms} needs every arm that was taken: {list(row_of)[len(ids)]!r} is not in it. "
+                f"Add it, or leave out the table."
+            )
+        numbers = np.array(self._numbers, dtype=np.float64)
+        return LoggedRounds(
+            contexts=np.concatenate(self._packed),
+            chosen=np.array(rows),
+            rewards=numbers[:, 0],
+            propensities=numbers[:, 1],
+            arms=len(row_of),
+            vectors=vectors,
+            ids=list(row_of),
+            notes=tuple(
+                f"{count:,} decisions that {why} are left out"
+                for why, count in left_out.items()
+                if why
+            ),
+        )
+
+
+def _probability(row: Any) -> float | None:
+    if row.propensities:
+        return float(row.propensities[0])
+    return None if row.explored or row.floor else 1.0
+
+
+def _why_not(row: Any) -> str:
+    if row.eligible is not None:
+        return _OPEN
+    if row.reward is None:
+        return _WAITING
+    return _UNLIKELY if _probability(row) is None else ""
+
+
+def _check_any(left_out: Counter[str], folder: Path) -> None:
+    if left_out[""]:
+        return
+    said = ", ".join(f"{count:,} {why}" for why, count in left_out.items() if why)
+    raise LogError(
+        f"An evaluation needs decisions with a reward and a propensity: {folder} has none ("
+        f"{said or 'no decisions'}). Select with propensity: true, so that each decision says how "
+        f"likely its arm was, and tell the rewards."
+    )

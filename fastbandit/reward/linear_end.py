@@ -1,0 +1,105 @@
+"""What models share whose doubt is about the linear end of their network alone.
+
+The linear end is all that acts linearly on the output: the last hidden units, the inputs of the
+wide path, and the constant. For a fixed context any weights of it fold as cheaply as the
+trained ones.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from fastbandit.features import Features
+from fastbandit.interfaces import Score
+from fastbandit.reward.model import NetworkSettings, NeuralReward, no_noise
+from fastbandit.reward.network import Folded
+
+
+class LinearEnd(NeuralReward):
+    """A network whose linear end has weights about a `centre`: covariance `spread` x its transpose.
+
+    `settle` works both out; `spread` has `columns` columns (None: as many as there are weights).
+    """
+
+    centre: Tensor
+    spread: Tensor
+
+    def __init__(
+        self,
+        context: Features,
+        arm: Features,
+        *,
+        settings: NetworkSettings,
+        reward: str,
+        prior_precision: float,
+        columns: int | None = None,
+        rng: Generator,
+    ) -> None:
+        super().__init__(context, arm, settings=settings, reward=reward, dropout=False, rng=rng)
+        self.prior_precision = prior_precision
+        width = self.network.input_sizes[-1]
+        self.parts = [width, self.network.input_sizes[0] if settings.wide else 0, 1]
+        size = sum(self.parts)
+        self.register_buffer("centre", torch.zeros(size))
+        self.register_buffer("spread", torch.eye(size, columns or size) / prior_precision**0.5)
+
+    @abstractmethod
+    def shift(self, uniforms: Float[Tensor, "B Z"]) -> Float[Tensor, "B W"]:
+        """Give how far drawn weights lie from the centre."""
+
+    def mean(self, contexts: Float[Tensor, "B E"]) -> Score:
+        return Score(self._fold(contexts, self.centre[None]), contexts, no_noise(contexts))
+
+    def draw(
+        self, contexts: Float[Tensor, "B E"], uniforms: Float[Tensor, "B Z"], *, scale: float
+    ) -> Score:
+        shift = scale * self.shift(uniforms)
+        folded = self._fold(contexts, self.centre + shift)
+        deviation = self.spread.square().sum(1).sqrt().clamp_min(1e-9)
+        return Score(folded, contexts, shift / deviation)
+
+    def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
+        folded = self._fold(contexts, self.centre[None])
+
+        def bound(arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K"]:
+            hidden = folded.hidden(arms)  # (B, K, H)
+            arms = arms.expand(len(contexts), -1, -1)
+            features = self._join(hidden, contexts[:, None].expand_as(arms), arms)
+            return folded(arms) + width * (features @ self.spread).square().sum(-1).sqrt()
+
+        return Score(bound, contexts, no_noise(contexts))
+
+    def features(self, contexts: Tensor, arms: Tensor) -> Tensor:
+        """Give what the linear end sees of pairs: (n, W)."""
+        hidden = self.network.features(contexts, arms)
+        for layer in self.network.layers[:-1]:
+            hidden = F.leaky_relu(layer(hidden), self.settings.leak)
+        return self._join(hidden, contexts, arms)
+
+    def trained_weights(self) -> Tensor:
+        """Give the weights of the linear end that training found: (W,)."""
+        last, wide = self.network.layers[-1], self.network.wide
+        parts = [last.weight[0]] if wide is None else [last.weight[0], wide.weight[0]]
+        constant = last.bias if wide is None else last.bias + wide.bias
+        return torch.cat([*parts, constant])
+
+    def _fold(self, contexts: Float[Tensor, "B E"], weights: Float[Tensor, "b W"]) -> Folded:
+        """Fold the network with other weights in its linear end."""
+        last, wide, constant = weights.split(self.parts, dim=1)
+        folded = self.network.fold(contexts)
+        count = len(contexts)
+        folded = replace(folded, last=last.expand(count, -1), constant=constant[:, 0].expand(count))
+        if not self.settings.wide:
+            return folded
+        action, more = self.network.act_on_arm(wide[:, None], contexts)
+        return replace(folded, wide=action[:, 0], constant=folded.constant + more[:, 0])
+
+    def _join(self, hidden: Tensor, contexts: Tensor, arms: Tensor) -> Tensor:
+        parts = [hidden, self.network.features(contexts, arms)] if self.settings.wide else [hidden]
+        return torch.cat([*parts, torch.ones_like(hidden[..., :1])], dim=-1)

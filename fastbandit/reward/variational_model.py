@@ -1,0 +1,86 @@
+"""VariationalReward: doubt from Gaussian weights that are trained (Bayes by backprop).
+
+Blundell, Cornebise, Kavukcuoglu and Wierstra, "Weight uncertainty in neural networks" (2015).
+Independent Gaussian weights in the linear end of the network alone, whose deviations are
+trained with all else. We differ in three things: the layers before have plain weights; the prior
+is one Gaussian, so its divergence is exact; and predictions are drawn in the place of weights
+(Kingma, Salimans and Welling 2015), which is less noisy.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from fastbandit.features import Features
+from fastbandit.reward.linear_end import LinearEnd
+from fastbandit.reward.model import NetworkSettings, box_muller, normals_need
+from fastbandit.types import Inputs, Interactions
+
+_FIRST_DEVIATION = 0.3
+_PACE = 4.0  # deviations have far to go: a step moves their logarithms so many times as far
+
+
+class VariationalReward(LinearEnd):
+    """Rewards from a network whose linear end has independent Gaussian weights, trained."""
+
+    def __init__(
+        self,
+        context: Features,
+        arm: Features,
+        *,
+        settings: NetworkSettings,
+        reward: str,
+        prior_precision: float = 1.0,
+        rng: Generator,
+    ) -> None:
+        super().__init__(
+            context,
+            arm,
+            settings=settings,
+            reward=reward,
+            prior_precision=prior_precision,
+            rng=rng,
+        )
+        size = sum(self.parts)
+        first = math.log(_FIRST_DEVIATION / prior_precision**0.5)
+        self.log_widths = nn.Parameter(torch.full((size,), first / _PACE))
+        self.noise_size = normals_need(size)
+
+    def shift(self, uniforms: Float[Tensor, "B Z"]) -> Float[Tensor, "B W"]:
+        return box_muller(uniforms, len(self.centre)) @ self.spread.T
+
+    @property
+    def log_deviation(self) -> Float[Tensor, " W"]:
+        """The logarithms of the weights' standard deviations."""
+        return _PACE * self.log_widths
+
+    def loss(
+        self,
+        contexts: Inputs,
+        arms: Inputs,
+        rewards: Float[Tensor, " B"],
+        *,
+        total: float,
+        rng: Generator,
+    ) -> Float[Tensor, ""]:
+        features = self.features(self.embed_contexts(contexts), self.embed_arms(arms))
+        variances = features.square() @ torch.exp(2 * self.log_deviation)
+        noise = torch.randn(len(rewards), generator=rng, device=rng.device).to(features.device)
+        predicted = features @ self.trained_weights() + (variances + 1e-12).sqrt() * noise
+        return self.misfit(predicted, rewards) + self.divergence() / total + self.penalty(total)
+
+    def divergence(self) -> Float[Tensor, ""]:
+        """Give the Kullback-Leibler divergence of the weights from their prior."""
+        precision = self.prior_precision
+        squares = self.trained_weights().square() + torch.exp(2 * self.log_deviation)
+        logs = 2 * self.log_deviation + math.log(precision)
+        return 0.5 * (precision * squares - 1 - logs).sum()
+
+    @torch.no_grad()
+    def settle(self, history: Interactions) -> None:
+        self.centre.copy_(self.trained_weights())
+        self.spread.copy_(torch.diag(torch.exp(self.log_deviation)))

@@ -1,0 +1,315 @@
+"""Logs in every form become the same rounds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fastbandit.errors import DataError, DuplicateArmError, InputError, LogError, UnknownArmError
+from fastbandit.evaluation import evaluate, read_rounds
+from fastbandit.evaluation.open_bandit import policy_behind, read_campaign
+from fastbandit.events import DecisionMade, RewardCame
+from fastbandit.storage.exports import export
+from fastbandit.storage.sqlite_log import SqliteLog
+
+HEAD = "x_0,x_1,arm,reward,propensity\n"
+ROWS = "0.5,1.0,b,1,0.5\n1.5,2.0,a,0,0.25\n2.5,3.0,b,1,0.5\n"
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def made(id: str, arm: str, **told: Any) -> DecisionMade:
+    settings = {"seed": 1, "version": 2, "catalogue": 0, "wait": 10**9, **told}
+    return DecisionMade(id, [0.5, 1.5], [arm], [0.1], **settings)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[SqliteLog]:
+    log = SqliteLog(tmp_path / "events.db")
+    yield log
+    log.close()
+
+
+# -- tables
+
+
+def test_a_csv_file_is_read_by_the_usual_names(tmp_path: Path) -> None:
+    found = read_rounds(write(tmp_path / "log.csv", HEAD + ROWS))
+
+    assert found.contexts.tolist() == [[0.5, 1.0], [1.5, 2.0], [2.5, 3.0]]
+    assert list(found.ids or ()) == ["a", "b"]
+    assert found.chosen.tolist() == [1, 0, 1]
+    assert found.rewards.tolist() == [1.0, 0.0, 1.0]
+    assert found.propensities.tolist() == [0.5, 0.25, 0.5]
+
+
+def test_columns_can_be_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.csv", "who,item,money,chance\nold,7,2.5,0.5\nnew,8,0.5,1.0\n")
+
+    found = read_rounds(path, context="who", arm="item", reward="money", propensity="chance")
+
+    assert found.contexts.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    assert list(found.ids or ()) == [7, 8]
+
+
+def test_ids_can_be_taken_as_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.csv", HEAD + "0,0,7,1,0.5\n")
+
+    assert list(read_rounds(path, is_text=True).ids or ()) == ["7"]
+
+
+def test_a_parquet_file_is_read_like_a_csv_file(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    columns = {
+        "x_0": [0.5, 1.5, 2.5],
+        "x_1": [1.0, 2.0, 3.0],
+        "arm": ["b", "a", "b"],
+        "reward": [1, 0, 1],
+        "propensity": [0.5, 0.25, 0.5],
+    }
+    write_table(pyarrow.table(columns), tmp_path / "log.parquet")
+
+    ours = read_rounds(tmp_path / "log.parquet")
+    theirs = read_rounds(write(tmp_path / "log.csv", HEAD + ROWS))
+
+    assert (ours.contexts == theirs.contexts).all()
+    assert ours.chosen.tolist() == theirs.chosen.tolist()
+    assert list(ours.ids or ()) == list(theirs.ids or ())
+
+
+def test_a_table_of_arms_tells_all_arms_and_their_features(tmp_path: Path) -> None:
+    arms = write(tmp_path / "arms.csv", "arm,price\nc,3\nb,2\na,1\n")
+
+    found = read_rounds(write(tmp_path / "log.csv", HEAD + ROWS), arms=arms)
+
+    assert found.arms == 3
+    assert found.chosen.tolist() == [1, 2, 1]
+    assert found.vectors.tolist() == [[3.0], [2.0], [1.0]]
+
+
+def test_an_arm_that_is_not_in_the_table_is_named(tmp_path: Path) -> None:
+    arms = write(tmp_path / "arms.csv", "arm,price\nb,2\n")
+
+    with pytest.raises(UnknownArmError, match="the log has 'a', which is not in it"):
+        read_rounds(write(tmp_path / "log.csv", HEAD + ROWS), arms=arms)
+
+
+def test_an_arm_that_stands_twice_in_the_table_is_named(tmp_path: Path) -> None:
+    arms = write(tmp_path / "arms.csv", "arm,price\nb,2\nb,3\n")
+
+    with pytest.raises(DuplicateArmError, match="'b' twice in the column 'arm'"):
+        read_rounds(write(tmp_path / "log.csv", HEAD + ROWS), arms=arms)
+
+
+def test_a_table_without_propensities_says_what_to_do(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.csv", "x_0,arm,reward\n1,a,0\n")
+
+    with pytest.raises(
+        DataError, match=r"column of propensities.*found x_0, arm, reward.*1 / arms"
+    ):
+        read_rounds(path)
+
+
+def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.csv", HEAD + ROWS)
+
+    with pytest.raises(DataError, match=r"needs a column 'clicks': found x_0.*reward="):
+        read_rounds(path, reward="clicks")
+
+
+def test_a_context_that_holds_the_reward_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.csv", HEAD + ROWS)
+
+    with pytest.raises(DataError, match="none may be the arm, the reward or the propensity"):
+        read_rounds(path, context="reward")
+
+
+def test_rewards_in_words_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.csv", HEAD + "0,0,a,bought,0.5\n")
+
+    with pytest.raises(DataError, match="numbers in the column 'reward': found 'bought'"):
+        read_rounds(path)
+
+
+def test_a_reward_that_is_missing_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.csv", HEAD + "0,0,a,,0.5\n")
+
+    with pytest.raises(InputError, match="rewards need to be finite: got nan in round 0"):
+        read_rounds(path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"found no .*gone\.csv"):
+        read_rounds(tmp_path / "gone.csv")
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"got .*log\.xlsx\. Export or rename it"):
+        read_rounds(write(tmp_path / "log.xlsx", ""))
+
+
+# -- a service
+
+
+def test_the_log_of_a_service_is_read(log: SqliteLog, tmp_path: Path) -> None:
+    log.append([made("one", "a", propensities=[0.25]), RewardCame("one", 2.0)])
+    log.append([made("two", "b", propensities=[0.5]), RewardCame("two", 1.0)])
+
+    found = read_rounds(tmp_path)
+
+    assert found.contexts.tolist() == [[0.5, 1.5]] * 2
+    assert found.rewards.tolist() == [2.0, 1.0]
+    assert found.propensities.tolist() == [0.25, 0.5]
+    assert list(found.ids or ()) == ["a", "b"]
+
+
+def test_what_cannot_be_used_is_left_out_and_said(log: SqliteLog, tmp_path: Path) -> None:
+    log.append([made("one", "a", propensities=[0.25]), RewardCame("one", 2.0)])
+    log.append([made("two", "b"), RewardCame("two", 1.0)])
+    log.append([made("three", "b", propensities=[0.5])])
+    log.append([made("four", "b", propensities=[0.5], eligible=["b"]), RewardCame("four", 1.0)])
+
+    found = read_rounds(tmp_path)
+
+    assert len(found) == 1
+    assert len(found.notes) == 3
+    assert any("do not say how likely" in note for note in found.notes)
+
+
+def test_a_service_that_never_asked_for_propensities_says_what_to_do(
+    log: SqliteLog, tmp_path: Path
+) -> None:
+    log.append([made("one", "a"), RewardCame("one", 1.0)])
+
+    with pytest.raises(LogError, match=r"1 do not say how likely.*Select with propensity: true"):
+        read_rounds(tmp_path)
+
+
+@pytest.mark.parametrize("format", ["parquet", "dsjson"])
+def test_an_export_is_read_like_the_log(log: SqliteLog, tmp_path: Path, format: str) -> None:
+    log.append([made("one", "a", propensities=[0.25]), RewardCame("one", 2.0)])
+    log.append([made("two", "b", propensities=[0.5]), RewardCame("two", 1.0)])
+    out = tmp_path / f"out.{format}"
+    export(tmp_path, out, format)
+
+    found, ours = read_rounds(out), read_rounds(tmp_path)
+
+    assert found.contexts.tolist() == ours.contexts.tolist()
+    assert found.rewards.tolist() == ours.rewards.tolist()
+    assert found.propensities.tolist() == ours.propensities.tolist()
+    assert list(found.ids or ()) == list(ours.ids or ())
+
+
+# -- DSJSON
+
+
+def line(**changes: Any) -> str:
+    told = {
+        "_label_cost": -1.0,
+        "_label_probability": 0.8,
+        "_label_Action": 2,
+        "_labelIndex": 1,
+        "a": [2, 1],
+        "c": {
+            "GUser": {"id": "a", "age": 30},
+            "_multi": [{"TAction": {"id": "sports"}}, {"TAction": {"id": "politics"}}],
+        },
+        "p": [0.8, 0.2],
+        **changes,
+    }
+    return json.dumps(told) + "\n"
+
+
+def test_lines_of_vowpal_wabbit_are_read(tmp_path: Path) -> None:
+    other = line(_label_cost=0.0, _labelIndex=0, _label_Action=1, _label_probability=0.2)
+
+    found = read_rounds(write(tmp_path / "log.dsjson", line() + other))
+
+    assert list(found.ids or ()) == ["sports", "politics"]
+    assert found.chosen.tolist() == [1, 0]
+    assert found.rewards.tolist() == [1.0, 0.0]
+    assert found.propensities.tolist() == [0.8, 0.2]
+    assert found.contexts.tolist() == [[1.0, 30.0], [1.0, 30.0]]
+
+
+def test_late_rewards_between_the_lines_are_left_out(tmp_path: Path) -> None:
+    late = json.dumps({"EventId": "1", "RewardValue": 1.0}) + "\n"
+
+    found = read_rounds(write(tmp_path / "log.json", line() + late))
+
+    assert len(found) == 1
+    assert "1 lines without a context are left out" in found.notes
+
+
+def test_a_line_without_a_probability_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.dsjson", line() + line(_label_probability=None))
+
+    with pytest.raises(DataError, match="'_label_probability' of each decision: line 2 has None"):
+        read_rounds(path)
+
+
+def test_a_line_that_is_not_json_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.dsjson", line() + "{oops\n")
+
+    with pytest.raises(DataError, match="line 2 is none"):
+        read_rounds(path)
+
+
+def test_a_label_beyond_the_actions_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.dsjson", line(_labelIndex=5))
+
+    with pytest.raises(DataError, match="line 1 has 2 actions, and the label is of number 6"):
+        read_rounds(path)
+
+
+def test_lines_of_another_export_are_told_apart(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.jsonl", json.dumps({"arms": ["a"], "reward": 1.0}) + "\n")
+
+    with pytest.raises(DataError, match="Export with --format dsjson or parquet"):
+        read_rounds(path)
+
+
+# -- Open Bandit
+
+
+def open_bandit(folder: Path, policy: str, arms: list[int]) -> Path:
+    home = folder / "obd" / policy / "men"
+    home.mkdir(parents=True)
+    items = "".join(f"{row},0.{row},a,b,{'c' if row else 'd'}\n" for row in range(2))
+    features = ",".join(f"item_feature_{number}" for number in range(4))
+    write(home / "item_context.csv", f"item_id,{features}\n{items}")
+    users = ",".join(f"user_feature_{number}" for number in range(4))
+    rows = "".join(
+        f"{arm},{1 + place % 2},{place % 2},0.5,u,v,w,x\n" for place, arm in enumerate(arms)
+    )
+    write(home / "men.csv", f"item_id,position,click,propensity_score,{users}\n{rows}")
+    return home
+
+
+def test_an_open_bandit_folder_is_read_with_the_place_on_the_page(tmp_path: Path) -> None:
+    found = read_rounds(open_bandit(tmp_path, "random", [0, 1, 1, 0]))
+
+    assert found.arms == 2
+    assert found.rewards.tolist() == [0.0, 1.0, 0.0, 1.0]
+    assert found.contexts[:, -2:].tolist() == [[1, 0], [0, 1], [1, 0], [0, 1]]
+
+
+def test_the_policy_behind_a_log_has_its_shares_at_each_place(tmp_path: Path) -> None:
+    by = read_campaign(open_bandit(tmp_path, "random", [0, 1, 1, 0]))
+    judged = read_campaign(open_bandit(tmp_path, "bts", [0, 1, 0, 1, 1, 1, 0, 1]))
+
+    policy = policy_behind(judged, by)
+
+    # at the first place 0 three times of four, at the second always 1
+    assert policy.probability_of(np.zeros(4, dtype=int)) == pytest.approx([0.75, 0, 0.75, 0])
+    assert evaluate(by.rounds, policy, estimators=["ips"]).rounds == 4

@@ -23,10 +23,12 @@ from fastbandit.errors import FastbanditError, LogError, ShapeError
 from fastbandit.events import ArmsChanged, DecisionMade, Event, Outcome, RewardCame, TimePassed
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.live import Put
+from fastbandit.serving.access import Access
 from fastbandit.serving.arm_changes import apply_change
 from fastbandit.serving.console.process import FiguresProcess
 from fastbandit.serving.decider import Decider, Serving, not_ready
 from fastbandit.serving.measures import Measures
+from fastbandit.serving.problems import Refusal
 from fastbandit.serving.schemas import Reason, SelectRequest
 from fastbandit.serving.writer import Writer
 from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
@@ -65,7 +67,7 @@ class Service:
         self.figures = FiguresProcess(self.folder)
         self._tasks: list[asyncio.Task[None]] = []
         self._pointer = (0, 0)
-        self.keys_trouble: str | None = None
+        self.access: Access | None = None  # set by the app in front
         self._trouble: Reason | None = None  # with the snapshot that should serve
         self._last_event = self._last_own = time.monotonic()
         self.started = time.time()
@@ -163,6 +165,15 @@ class Service:
             return made
         stored = self.reader.decision(made.id)
         assert stored is not None
+        if _asked_for(stored) != _asked_for(made):
+            raise Refusal(
+                409,
+                "id taken",
+                "This id stands for the decision of another request.",
+                fix="Send an id of its own with each request; a retry sends the same one again.",
+                field="id",
+                value=made.id,
+            )
         return stored
 
     # -- what it is now
@@ -199,9 +210,11 @@ class Service:
             found.append(
                 Reason("learner", "The learner is not running.", "It is started again; see logs.")
             )
-        if self.keys_trouble is not None:
+        if self.access is not None and self.access.trouble is not None:
             found.append(
-                Reason("keys", self.keys_trouble, "Restore the file; the keys as read before hold.")
+                Reason(
+                    "keys", self.access.trouble, "Restore the file; the keys as read before hold."
+                )
             )
         state = self.learner_state()
         if state.get("state") == "failed":
@@ -321,6 +334,10 @@ class Service:
             _LOGGER.error("the learner ended", extra={"status": _status_name(status)})
             pause = 0.5 if time.monotonic() - began > 60 else min(2 * pause, _LONGEST_PAUSE)
             await asyncio.sleep(pause)
+
+
+def _asked_for(made: DecisionMade) -> tuple[Any, ...]:
+    return made.context, len(made.arms), made.eligible, made.explored
 
 
 def learner_command() -> list[str]:

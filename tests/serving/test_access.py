@@ -73,7 +73,7 @@ def test_without_a_known_key_only_open_routes_answer(config: Config, key: str | 
 def test_a_revoked_key_is_refused_without_a_restart(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fastbandit.serving.app._KEYS_SECONDS", -1.0)
+    monkeypatch.setattr("fastbandit.serving.access._KEYS_SECONDS", -1.0)
     key = new_key(config, "select")
 
     async def story(ask: Asker) -> None:
@@ -87,7 +87,7 @@ def test_a_revoked_key_is_refused_without_a_restart(
 def test_damaged_keys_open_nothing_and_are_told(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fastbandit.serving.app._KEYS_SECONDS", -1.0)
+    monkeypatch.setattr("fastbandit.serving.access._KEYS_SECONDS", -1.0)
     key = new_key(config, "admin")
 
     async def story(ask: Asker) -> None:

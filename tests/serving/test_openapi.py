@@ -43,7 +43,7 @@ def test_every_route_of_the_app_is_described(tmp_path: Path) -> None:
             for path, methods in openapi()["paths"].items()
             for method in methods
         }
-        served = {(p, m) for p, methods in ask.app._routes.items() for m in methods}
+        served = {(p, m) for p, methods in ask.app.routes.items() for m in methods}
         others = {path for path, _ in served - described}
         assert described <= served
         assert others == {path for path in others if "console" in path or "openapi" in path}

@@ -1,0 +1,243 @@
+"""What is done at each route: parse, ask the service, word the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import parse_qs
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from fastbandit.errors import FastbanditError, LogError
+from fastbandit.events import Arm, ArmsChanged, DecisionMade, Outcome, RewardCame
+from fastbandit.serving.console import STATIC
+from fastbandit.serving.decider import not_ready
+from fastbandit.serving.keys import Scope
+from fastbandit.serving.measures import render
+from fastbandit.serving.openapi import openapi
+from fastbandit.serving.problems import Refusal, refusal_of_body, refusal_of_error, wrong_field
+from fastbandit.serving.refusing import Room, overloaded
+from fastbandit.serving.schemas import (
+    DeleteArmsAnswer,
+    DeleteArmsRequest,
+    PutArmsAnswer,
+    PutArmsRequest,
+    Readiness,
+    Reward,
+    RewardAnswer,
+    RewardAnswers,
+    RewardRequest,
+    SelectAnswer,
+    SelectAnswers,
+    SelectRequest,
+)
+from fastbandit.serving.service import Changed, Service
+from fastbandit.serving.status import status_of
+
+Answer = tuple[int, bytes]
+Route = tuple[Scope | None, Callable[[bytes], Awaitable[Answer]]]
+"""The scope that a key needs, and what answers a body, or the query of a GET."""
+_ENCODE = msgspec.json.Encoder().encode
+_STATUS = {"counted": 200, "duplicate": 200, "late": 202, "conflicting": 409}  # else 404
+
+
+class Routes:
+    """What a service answers, by path and method."""
+
+    def __init__(self, service: Service, room: Room) -> None:
+        self.service, self.room = service, room
+        self._is_binary = service.config.reward.kind == "binary"
+        self._read_select = msgspec.json.Decoder(SelectRequest).decode
+        self._read_reward = msgspec.json.Decoder(RewardRequest).decode
+        self._read_put = msgspec.json.Decoder(PutArmsRequest).decode
+        self._read_delete = msgspec.json.Decoder(DeleteArmsRequest).decode
+
+    def table(self) -> dict[str, dict[str, Route]]:
+        """Give every route: path, method, the scope it needs, and what answers."""
+        found: dict[str, dict[str, Route]] = {
+            "/v1/select": {"POST": ("select", self.select)},
+            "/v1/reward": {"POST": ("reward", self.reward)},
+            "/v1/arms": {"PUT": ("admin", self.put_arms), "DELETE": ("admin", self.delete_arms)},
+            "/v1/status": {"GET": ("admin", self.status)},
+            "/live": {"GET": (None, self.live)},
+            "/ready": {"GET": (None, self.ready)},
+            "/metrics": {"GET": ("admin", self.metrics)},
+            "/openapi.json": {"GET": (None, self.openapi)},
+        }
+        if self.service.config.server.console:
+            found["/v1/console"] = {"GET": ("admin", self.console)}
+            found |= {path: {"GET": (None, _page(path))} for path in STATIC}
+        return found
+
+    # -- select and reward
+
+    async def select(self, body: bytes) -> Answer:
+        request = _read(self._read_select, body)
+        contexts, room = request.contexts, self.room
+        rows = 1 if isinstance(contexts, UnsetType) else len(contexts)
+        if room.rows and room.rows + rows > room.most_rows:
+            raise self._too_many()
+        if self.service.decider.serving is None:
+            raise not_ready(self.service.reasons())
+        room.rows += rows
+        try:
+            made = await self.service.select(request)
+        finally:
+            room.rows -= rows
+        answers = [_answer_of(one) for one in made]
+        if request.contexts is UNSET:
+            return 200, _ENCODE(answers[0])
+        return 200, _ENCODE(SelectAnswers(answers))
+
+    async def reward(self, body: bytes) -> Answer:
+        request = _read(self._read_reward, body)
+        if self.service.writer.waiting >= 2 * self.room.most_rows:
+            raise self._too_many()
+        given = _rewards_of(request)
+        for place, one in enumerate(given):
+            self._check_reward(one, place if request.rewards is not UNSET else None)
+        came = [RewardCame(one.decision, one.value, one.arm, one.part) for one in given]
+        outcomes = await self.service.reward(came)
+        answers = [_told(one, outcome) for one, outcome in zip(given, outcomes, strict=True)]
+        if request.rewards is not UNSET:
+            return 200, _ENCODE(RewardAnswers(answers))
+        return _STATUS.get(answers[0].status, 404), _ENCODE(answers[0])
+
+    def _check_reward(self, one: Reward, place: int | None) -> None:
+        if self._is_binary and one.value not in (0, 1):
+            raise wrong_field(
+                "This service takes binary rewards: 0 or 1.",
+                fix='Send 0 or 1, or set reward.kind = "real".',
+                field="value" if place is None else f"rewards[{place}].value",
+                value=one.value,
+            )
+
+    def _too_many(self) -> Refusal:
+        self.service.measures.refused += 1
+        return overloaded()
+
+    # -- arms
+
+    async def put_arms(self, body: bytes) -> Answer:
+        request = _read(self._read_put, body)
+        ids = [arm.id for arm in request.arms]
+        if len(set(ids)) != len(ids):
+            twice = next(id for place, id in enumerate(ids) if id in ids[:place])
+            raise wrong_field(
+                "Each arm needs an id of its own within a request.",
+                fix="Drop or rename one of the two.",
+                field="arms",
+                value=twice,
+            )
+        change = ArmsChanged(put=[Arm(arm.id, arm.features, arm.columns) for arm in request.arms])
+        changed = await self._change(change, "arms", ids[:3])
+        put = changed.counts
+        answer = PutArmsAnswer(
+            put.added, put.changed, put.unchanged, changed.arms, changed.catalogue
+        )
+        return 200, _ENCODE(answer)
+
+    async def delete_arms(self, body: bytes) -> Answer:
+        request = _read(self._read_delete, body)
+        ids = list(dict.fromkeys(request.ids))
+        changed = await self._change(ArmsChanged(taken=ids), "ids", ids[:3])
+        removed = len(ids) - len(changed.unknown)
+        answer = DeleteArmsAnswer(removed, changed.unknown, changed.arms, changed.catalogue)
+        return 200, _ENCODE(answer)
+
+    async def _change(self, change: ArmsChanged, field: str, value: Any) -> Changed:
+        try:
+            return await self.service.change_arms(change)
+        except LogError:
+            raise
+        except FastbanditError as error:
+            raise refusal_of_error(error, field=field, value=value) from error
+
+    # -- what it is now
+
+    async def status(self, query: bytes) -> Answer:
+        return 200, _ENCODE(status_of(self.service))
+
+    async def live(self, query: bytes) -> Answer:
+        return 200, b'{"status":"live"}'
+
+    async def ready(self, query: bytes) -> Answer:
+        reasons = self.service.reasons()
+        if reasons:
+            return 503, _ENCODE(Readiness("not ready", reasons))
+        return 200, _ENCODE(Readiness("ready", []))
+
+    async def metrics(self, query: bytes) -> Answer:
+        status = status_of(self.service)
+        gauges = {
+            "ready": float(status.ready),
+            "version": float(-1 if status.version is None else status.version),
+            "arms": float(status.arms),
+            "events": float(status.events),
+            "waiting_for_log": float(self.service.writer.waiting),
+            "ailments": float(len(status.ailments)),
+        }
+        return 200, render(self.service.measures, gauges)
+
+    async def console(self, query: bytes) -> Answer:
+        asked = parse_qs(query.decode("latin-1")).get("minutes", ["all"])[0]
+        if asked != "all" and not (asked.isascii() and asked.isdigit() and len(asked) < 9):
+            raise wrong_field(
+                "The range needs to be a number of minutes, or all.",
+                fix="Ask for /v1/console?minutes=60.",
+                field="minutes",
+                value=asked,
+            )
+        minutes = None if asked == "all" else max(1, int(asked))
+        status, measures = status_of(self.service), self.service.measures
+        told = {"arms": status.arms, "latency": [*measures.windows], **status.serving}
+        return 200, await self.service.figures.ask(minutes, msgspec.to_builtins(told))
+
+    async def openapi(self, query: bytes) -> Answer:
+        return 200, _ENCODE(openapi())
+
+
+def _page(path: str) -> Callable[[bytes], Awaitable[Answer]]:
+    """Give a handler that serves a file of the console."""
+
+    async def serve(query: bytes) -> Answer:
+        return 200, STATIC[path][0]
+
+    return serve
+
+
+def _read(decode: Callable[[bytes], Any], body: bytes) -> Any:
+    try:
+        return decode(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise refusal_of_body(error, body) from error
+
+
+def _answer_of(made: DecisionMade) -> SelectAnswer:
+    return SelectAnswer(
+        made.id,
+        made.arms,
+        made.scores,
+        made.version,
+        made.catalogue,
+        made.degraded,
+        made.propensities,
+    )
+
+
+def _rewards_of(request: RewardRequest) -> list[Reward]:
+    if not isinstance(request.rewards, UnsetType):
+        if request.decision is UNSET and request.value is UNSET:
+            return request.rewards
+    elif not isinstance(request.decision, UnsetType) and not isinstance(request.value, UnsetType):
+        return [Reward(request.decision, request.value, request.arm, request.part)]
+    raise wrong_field(
+        "A request needs either decision and value, or a list of rewards.",
+        fix='Send {"decision": …, "value": …}, or {"rewards": [{…}, …]}.',
+        field="rewards",
+    )
+
+
+def _told(one: Reward, outcome: Outcome) -> RewardAnswer:
+    return RewardAnswer(one.decision, outcome.status)  # type: ignore[arg-type]

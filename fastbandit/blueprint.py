@@ -25,6 +25,7 @@ from fastbandit.rewards import RewardKind
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.search.gradient_ascent import GradientAscent
+from fastbandit.search.spanner import SpannerSearch
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
@@ -121,6 +122,7 @@ _PARTS = {
         NetworkSettings,
         Point,
         RewardFit,
+        SpannerSearch,
         Sparse,
         ThompsonSampling,
         Training,

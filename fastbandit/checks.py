@@ -306,6 +306,9 @@ class _CountingArms:
     def sample(self, count: int, *, rng: Generator) -> Candidates:
         return self.arms.sample(count, rng=rng)
 
+    def spanning(self, count: int) -> Candidates:
+        return self.arms.spanning(count)
+
     def all(self) -> Candidates:
         return self.arms.all()
 

@@ -316,6 +316,10 @@ class ArmSpace(Protocol):
         """Give `count` arms at random, the same for all contexts (a batch of one)."""
         ...
 
+    def spanning(self, count: int) -> Candidates:
+        """Give up to `count` arms that span all others, as a batch of one."""
+        ...
+
     def all(self) -> Candidates:
         """Give every arm (of a continuum: a fine, even cover), as a batch of one."""
         ...

@@ -26,6 +26,7 @@ from fastbandit.rewards import RewardKind
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.search.gradient_ascent import GradientAscent
+from fastbandit.search.spanner import SpannerSearch
 from fastbandit.settings import BASES, Settings, is_settings_file, read_settings
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
@@ -35,7 +36,7 @@ Preset = str | Path | Settings
 """A preset's name, the path of a file of settings, or such settings."""
 
 _EXPLORATIONS = ("ts", "ucb", "greedy")
-_SEARCHES = ("generator", "ascent", "exhaustive")
+_SEARCHES = ("generator", "ascent", "exhaustive", "spanner")
 _DOUBTS = ("auto", "dropout", "gradient", "last-layer", "bootstrap", "variational")
 
 
@@ -98,6 +99,8 @@ def _search(name: str, arm: Features, is_paper: bool) -> Search:
     known_name("search", name, _SEARCHES, or_object=True)
     if name == "exhaustive":
         return Exhaustive()
+    if name == "spanner":
+        return SpannerSearch()
     if name == "ascent":
         return _PAPER_ASCENT if is_paper else GradientAscent(far=0 if _columns(arm) <= 4 else 64)
     if is_paper:

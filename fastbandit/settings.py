@@ -25,6 +25,7 @@ from fastbandit.reward.model import NetworkSettings
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import ArmGenerator, GeneratorSearch
 from fastbandit.search.gradient_ascent import GradientAscent
+from fastbandit.search.spanner import SpannerSearch
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 
@@ -42,6 +43,7 @@ PARTS: dict[str, type[Any]] = {
     "search.generator": GeneratorSearch,
     "search.ascent": GradientAscent,
     "search.exhaustive": Exhaustive,
+    "search.spanner": SpannerSearch,
     "training.reward": RewardFit,
     "training.generator": GeneratorFit,
 }

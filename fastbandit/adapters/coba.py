@@ -7,6 +7,7 @@ floor.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -83,15 +84,13 @@ class CobaLearner:
             return [1 / len(ids)] * len(ids)
         seeds = decision_seeds(self._seed, _APART * bandit.version, self._draws)
         drawn = bandit.select(np.tile(row, (self._draws, 1)), eligible=ids, seeds=seeds)
-        counts = {id: drawn.arms.count(id) for id in ids}  # type: ignore[union-attr]
+        counts = Counter(list[Any](drawn.arms))
         even = self._floor / len(ids)
         return [(1 - self._floor) * counts[id] / self._draws + even for id in ids]
 
     def _bandit_for(self, row: NDArray[np.float32], actions: Sequence[Any]) -> Bandit:
         """Give the bandit, made or grown so that it knows all of the actions."""
-        fresh = {
-            id: action for action in actions if (id := _id_of(action)) not in self._known
-        }
+        fresh = {id: action for action in actions if (id := _id_of(action)) not in self._known}
         if fresh:
             features = _features_of(fresh.values())
             if self._bandit is None:

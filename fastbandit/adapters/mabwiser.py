@@ -127,8 +127,7 @@ class MabwiserBandit:
     def _taught(self) -> Bandit:
         if self._bandit is None:
             raise SettingError(
-                "A prediction needs something learned: got none. Call fit() or partial_fit() "
-                "first."
+                "A prediction needs something learned: got none. Call fit() or partial_fit() first."
             )
         return self._bandit
 

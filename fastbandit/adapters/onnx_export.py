@@ -14,7 +14,7 @@ import json
 import secrets
 import shutil
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from fastbandit.adapters.onnx_networks import check_model, noise_size, propose_graph, score_graph
 from fastbandit.arms.cells import Floats
-from fastbandit.errors import SettingError, SnapshotError
+from fastbandit.errors import FastbanditError, SettingError, SnapshotError
 from fastbandit.progress import Progress, silent
 from fastbandit.runtime.encodings import note_of
 from fastbandit.runtime.frozen import FrozenBandit
@@ -40,6 +40,7 @@ KIND = "ONNX export"
 SCORE, PROPOSE, ARMS, IDS = "score.onnx", "propose.onnx", "arms.faiss", "ids.json"
 SCANNED = 50_000
 """So few arms are kept in a flat index, which faiss scans in full."""
+_LISTS_PER_ROOT, _PROBED = 4, 16
 _STEPS = 4
 
 
@@ -62,47 +63,16 @@ def export_onnx(
     """
     folder = Path(folder)
     frozen = bandit if isinstance(bandit, FrozenBandit) else bandit.freeze()
-    model, words, live = frozen._model, frozen._words, frozen._live
-    if frozen.version == 0:
-        raise SettingError(
-            "An ONNX export needs a bandit that has learned something: got one without any "
-            "update. Call update() first."
-        )
-    check_model(model)
-    if folder.exists() and any(folder.iterdir()):
-        raise SnapshotError(
-            f"An ONNX export needs a new folder: {folder} is there and not empty. Name another, "
-            f"or remove that one first."
-        )
+    _check_learned(frozen)
+    _check_new(folder)
     beside = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}.part")
     try:
         beside.mkdir(parents=True)
-        files: dict[str, Any] = {}
-        progress(0, _STEPS, "Networks")
-        for name, graph in ((SCORE, score_graph(model, words)), (PROPOSE, propose_graph(model, words))):
-            if graph is not None:
-                files[name] = _write(beside / name, graph.to_bytes(producer="fastbandit"))
-        progress(1, _STEPS, "Index")
-        points, ids = open_arms(live)
-        index = index_of(points)
-        files[ARMS] = _write(beside / ARMS, faiss.serialize_index(index).tobytes())
-        progress(2, _STEPS, "Ids")
-        files[IDS] = _write(beside / IDS, json.dumps([id_to_json(id) for id in ids]).encode())
-        progress(3, _STEPS, "Manifest")
-        notes = {
-            "files": files,
-            "arms": len(ids),
-            "dim": int(points.shape[1]),
-            "version": frozen.version,
-            "context": note_of(words.context.kind),
-            "uniforms": noise_size(model),
-            "scale": float(model.numbers[SCALE]),
-            "reward": words.reward,
-        }
-        write_manifest(beside / MANIFEST, notes, kind=KIND, format=FORMAT)
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = _write_files(frozen, beside, progress)
         rename(beside, folder)
     except OSError as error:
+        if isinstance(error, FastbanditError):
+            raise
         raise SnapshotError(
             f"An ONNX export needs a folder that can be written to: {folder} cannot ({error}). "
             f"Make room there, or name another."
@@ -110,6 +80,52 @@ def export_onnx(
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     progress(_STEPS, _STEPS, "Done")
+    return replace(made, folder=folder)
+
+
+def _check_learned(frozen: FrozenBandit) -> None:
+    if frozen.version == 0:
+        raise SettingError(
+            "An ONNX export needs a bandit that has learned something: got one without any "
+            "update. Call update() first."
+        )
+    check_model(frozen._model)
+
+
+def _check_new(folder: Path) -> None:
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        raise SnapshotError(
+            f"An ONNX export needs a new folder: {folder} is there and not empty. Name another, "
+            f"or remove that one first."
+        )
+
+
+def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> OnnxExport:
+    """Write networks, arms, ids, and last the manifest that vouches for them."""
+    model, words = frozen._model, frozen._words
+    files: dict[str, Any] = {}
+    progress(0, _STEPS, "Networks")
+    graphs = {SCORE: score_graph(model, words), PROPOSE: propose_graph(model, words)}
+    for name, graph in graphs.items():
+        if graph is not None:
+            files[name] = _write(folder / name, graph.to_bytes(producer="fastbandit"))
+    progress(1, _STEPS, "Index")
+    points, ids = open_arms(frozen._live)
+    files[ARMS] = _write(folder / ARMS, faiss.serialize_index(index_of(points)).tobytes())
+    progress(2, _STEPS, "Ids")
+    files[IDS] = _write(folder / IDS, json.dumps([id_to_json(id) for id in ids]).encode())
+    progress(3, _STEPS, "Manifest")
+    notes = {
+        "files": files,
+        "arms": len(ids),
+        "dim": int(points.shape[1]),
+        "version": frozen.version,
+        "context": note_of(words.context.kind),
+        "uniforms": noise_size(model),
+        "scale": float(model.numbers[SCALE]),
+        "reward": words.reward,
+    }
+    write_manifest(folder / MANIFEST, notes, kind=KIND, format=FORMAT)
     sizes = {name: int(entry["bytes"]) for name, entry in files.items()}
     return OnnxExport(folder, len(ids), frozen.version, sizes)
 
@@ -169,11 +185,11 @@ def index_of(points: Floats) -> Any:
     if count <= SCANNED:
         flat.add(points)
         return flat
-    lists = int(4 * np.sqrt(count))
+    lists = int(_LISTS_PER_ROOT * np.sqrt(count))
     index = faiss.IndexIVFFlat(flat, dim, lists)
     index.train(points)
     index.add(points)
-    index.nprobe = 16
+    index.nprobe = _PROBED
     return index
 
 

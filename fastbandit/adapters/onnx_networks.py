@@ -263,9 +263,7 @@ def _masks(graph: Graph, model: FrozenModel) -> list[Signal]:
     masks = (odds * -_SHARPNESS).through("Sigmoid") * factors
     masks = (masks - 1.0) * scale + 1.0
     ends = np.cumsum(sizes).tolist()
-    return [
-        masks.columns(end - size, end) for size, end in zip(sizes, ends, strict=True)
-    ]
+    return [masks.columns(end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
 
 def _drawn(graph: Graph, model: FrozenModel) -> tuple[Signal, Signal]:

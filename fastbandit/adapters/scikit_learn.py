@@ -55,7 +55,12 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._learn(rows, arms, rewards)
 
     def partial_fit(
-        self, X: Any, y: Any, rewards: Any = None, *, classes: Any = None  # noqa: N803
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        rewards: Any = None,
+        *,
+        classes: Any = None,
     ) -> Self:
         """Learn from more rows; `classes` are all arms there will be, needed only once."""
         is_first = not hasattr(self, "bandit_")

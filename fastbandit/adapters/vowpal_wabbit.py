@@ -144,9 +144,7 @@ def _why_not(told: Mapping[str, Any]) -> str:
     return "" if is_labelled and "_multi" in told.get("c", {}) else NO_LABEL
 
 
-def _decision(
-    told: Mapping[str, Any], number: int, id_of: Callable[[str], Any]
-) -> _Decision:
+def _decision(told: Mapping[str, Any], number: int, id_of: Callable[[str], Any]) -> _Decision:
     try:
         shared, actions = dict(told["c"]), list(told["c"]["_multi"])
         del shared["_multi"]

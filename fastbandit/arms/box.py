@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 
+from fastbandit.arms.spanner import SPANNING, spanning_places
 from fastbandit.errors import InputError, SettingError
 from fastbandit.interfaces import Candidates
 from fastbandit.types import Inputs
@@ -145,6 +146,18 @@ class Box:
     def sample(self, count: int, *, rng: Generator) -> Candidates:
         numbers = torch.rand(count, self.dim, generator=rng).to(self.device)
         return self._as_candidates(self.low + (self.high - self.low) * numbers)
+
+    def spanning(self, count: int) -> Candidates:
+        """Give some of the fine cover."""
+        places = self._spanner if count <= SPANNING else self._span(count)
+        return self._as_candidates(self.all().points[0, places[:count]])
+
+    @cached_property
+    def _spanner(self) -> Int[Tensor, " K"]:
+        return self._span(SPANNING)
+
+    def _span(self, count: int) -> Int[Tensor, " K"]:
+        return spanning_places(self.all().points[0], count)
 
     def all(self) -> Candidates:
         """Give a fine cover: a grid in one dimension, Sobol's points in more."""

@@ -17,6 +17,7 @@ from fastbandit.arms.device_cells import DeviceCells
 from fastbandit.arms.frame import Frame, aligned, frame_of
 from fastbandit.arms.ids import IdTable
 from fastbandit.arms.lookup import Lookup
+from fastbandit.arms.spanner import SPANNING, spanning_places
 from fastbandit.errors import EligibilityError, InputError, ShapeError
 from fastbandit.interfaces import Affine, Candidates
 from fastbandit.types import Inputs
@@ -175,6 +176,19 @@ class Catalogue:
             self._vectors.device
         )
         return Candidates(picked, self.at(picked))
+
+    def spanning(self, count: int) -> Candidates:
+        rows = self._spanner if count <= SPANNING else self._span(count)
+        rows = rows[None, :count]
+        return Candidates(rows, self.at(rows))
+
+    @cached_property
+    def _spanner(self) -> Int[Tensor, " K"]:
+        return self._span(SPANNING)
+
+    def _span(self, count: int) -> Int[Tensor, " K"]:
+        rows = torch.from_numpy(np.flatnonzero(self.alive)).to(self._vectors.device)
+        return rows[spanning_places(self._vectors[rows], count)]
 
     def all(self) -> Candidates:
         rows = torch.arange(len(self._vectors), device=self._vectors.device)[None]

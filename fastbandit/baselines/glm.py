@@ -27,9 +27,8 @@ from fastbandit.baselines.inner_product import (
     check_index_memory,
     is_worth_an_index,
 )
-from fastbandit.baselines.linear import LinearBandit
+from fastbandit.baselines.linear import LinearBandit, check_number
 from fastbandit.baselines.ridge import Floats, Rows, Seeds, SharedRidge
-from fastbandit.errors import SettingError
 from fastbandit.features import Features
 from fastbandit.noise import Stream, normals
 from fastbandit.rewards import RewardKind
@@ -130,7 +129,7 @@ class GeneralizedLinearBandit(LinearBandit):
         is_binary = reward == "binary"
         if curvature is None:
             curvature = _LOGISTIC_CURVATURE if is_binary else 1.0
-        _check("curvature", curvature, above_zero=True)
+        check_number("curvature", curvature, above_zero=True)
         shared = cast(SharedRidge, self._model)
         newton = np.zeros_like(shared.moment)
         self._model = OnlineNewton(shared, newton, is_binary, curvature)
@@ -165,7 +164,7 @@ class GLOC(GeneralizedLinearBandit):
         width: float = 1.0,
         curvature: float | None = None,
     ) -> None:
-        _check("width", width)
+        check_number("width", width)
         super().__init__(
             arms=arms,
             ids=ids,
@@ -272,7 +271,7 @@ class GLOCTS(SearchedBandit):
         scale: float = 1.0,
         curvature: float | None = None,
     ) -> None:
-        _check("scale", scale)
+        check_number("scale", scale)
         super().__init__(
             arms=arms,
             ids=ids,
@@ -314,7 +313,7 @@ class QGLOC(SearchedBandit):
         width: float = 0.5,
         curvature: float | None = None,
     ) -> None:
-        _check("width", width)
+        check_number("width", width)
         super().__init__(
             arms=arms,
             ids=ids,
@@ -348,9 +347,3 @@ class QGLOC(SearchedBandit):
 
 def _part_of(allowed: NDArray[np.bool_] | None, part: slice) -> NDArray[np.bool_] | None:
     return allowed if allowed is None or len(allowed) == 1 else allowed[part]
-
-
-def _check(name: str, number: float, *, above_zero: bool = False) -> None:
-    if not 0.0 <= number < np.inf or (above_zero and number == 0.0):
-        least = "above 0" if above_zero else "of at least 0"
-        raise SettingError(f"The {name} needs to be a number {least}: got {number}. Try 1.0.")

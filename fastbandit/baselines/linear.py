@@ -39,9 +39,9 @@ class LinearBandit(ABC):
         ridge: float,
         half_life: float | None = None,
     ) -> None:
-        _check_number("ridge", ridge, above_zero=True)
+        check_number("ridge", ridge, above_zero=True)
         if half_life is not None:
-            _check_number("half_life", half_life, above_zero=True)
+            check_number("half_life", half_life, above_zero=True)
         table, features = read_arms(arms, ids)
         kind = read_context(context)
         self._table = ArmTable(table, kind, reward, seed)
@@ -54,11 +54,19 @@ class LinearBandit(ABC):
             )
         else:
             vectors = self._to_vectors(_check_features(features))
-            self._model = SharedRidge.blank(
+            self._model = self._blank(
                 vectors, context_dim=context_dim, ridge=ridge, half_life=half_life
             )
         self._decided = 0
         self._version = 0
+
+    def _blank(
+        self, vectors: Floats, *, context_dim: int, ridge: float, half_life: float | None
+    ) -> Ridge:
+        """Give a model of arms with features that has seen nothing."""
+        return SharedRidge.blank(
+            vectors, context_dim=context_dim, ridge=ridge, half_life=half_life
+        )
 
     @abstractmethod
     def _score(self, contexts: Floats, seeds: Seeds) -> Floats:
@@ -126,7 +134,7 @@ class LinearTS(LinearBandit):
         scale: float = 1.0,
         half_life: float | None = None,
     ) -> None:
-        _check_number("scale", scale)
+        check_number("scale", scale)
         super().__init__(
             arms=arms,
             ids=ids,
@@ -165,7 +173,7 @@ class LinUCB(LinearBandit):
         width: float = 1.0,
         half_life: float | None = None,
     ) -> None:
-        _check_number("width", width)
+        check_number("width", width)
         super().__init__(
             arms=arms,
             ids=ids,
@@ -203,7 +211,8 @@ def _check_features(features: Inputs | None) -> Inputs:
     return features
 
 
-def _check_number(name: str, number: float, *, above_zero: bool = False) -> None:
+def check_number(name: str, number: float, *, above_zero: bool = False) -> None:
+    """Raise unless a setting is finite and at least 0, or above it."""
     if not 0.0 <= number < np.inf or (above_zero and number == 0.0):
         least = "above 0" if above_zero else "of at least 0"
         raise SettingError(f"The {name} needs to be a number {least}: got {number}. Try 1.0.")

@@ -103,6 +103,7 @@ def kill_rounds(
             shots.restart()
             for visitor in crowd:
                 visitor.start()
+            shots.warm_up()
             for number in range(1, rounds + 1):
                 shots.fire()
                 if number % _LEARNS_EVERY == 0 or number == rounds:
@@ -265,6 +266,17 @@ class _Shots:
             if now - service.ended > _ORPHAN_SECONDS and service.has_left_over():
                 self.orphans += 1
                 service.end()
+
+    def warm_up(self) -> None:
+        """Wait until a version that has learned decides: then all that decides is compiled."""
+        caller = Caller(self.stage.port)
+
+        def has_learned() -> bool:
+            status = caller.ask("/v1/status")
+            return status is not None and status.told["version"] > 0
+
+        wait_for(has_learned, seconds=300.0, what="a version that has learned", step=0.1)
+        caller.close()
 
     def let_learn(self) -> None:
         """Leave service and learner alone until they have a version more."""

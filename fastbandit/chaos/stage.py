@@ -216,15 +216,26 @@ class Running:
         context = self.stage.world.contexts(0, 1)[0].tolist()
 
         def decided() -> bool:
-            if not self.is_alive:
-                raise ServiceUnavailable(
-                    f"A campaign needs a service that runs: it ended with status "
-                    f"{self.process.returncode}. See {self.stage.journal}."
-                )
+            self._check_alive()
             return _asked_once(self.stage.port, "/v1/select", {"context": context}).status == 200
 
-        wait_for(decided, seconds=seconds, what="a first decision")
+        try:
+            wait_for(decided, seconds=seconds, what="a first decision")
+        except ServiceUnavailable as error:
+            raise ServiceUnavailable(f"{error} {self._last_words()}") from error
         return time.monotonic() - self.began
+
+    def _check_alive(self) -> None:
+        if not self.is_alive:
+            raise ServiceUnavailable(
+                f"A campaign needs a service that runs: it ended with status "
+                f"{self.process.returncode}. See the service's journal."
+            )
+
+    def _last_words(self) -> str:
+        """Give the end of the journal, and what the service says of itself."""
+        said = " ".join(self.stage.journal.read_text(encoding="utf-8")[-500:].split())
+        return f"It ends with: {said} /ready says: {self.readiness().told}"
 
     def readiness(self) -> Reply:
         """Ask whether the service is ready, and why not."""

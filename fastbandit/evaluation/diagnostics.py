@@ -37,7 +37,17 @@ class Diagnostics:
     @property
     def is_trusted(self) -> bool:
         """Whether enough rounds speak for the policy, and their weights are as they should be."""
-        return self.effective_size >= _FEW and not self._is_off
+        return not self.is_few and (bool(self.cut_rounds) or not self.is_off)
+
+    @property
+    def is_few(self) -> bool:
+        """Whether so few rounds speak for the policy that nothing can be said."""
+        return self.effective_size < _FEW
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the mean weight is too far from 1 to be so by chance."""
+        return abs(self.mean_weight - 1.0) > max(4.0 * self.weight_error, 0.01)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -52,17 +62,13 @@ class Diagnostics:
         )
         return size, match, self._mean_words()
 
-    @property
-    def _is_off(self) -> bool:
-        return abs(self.mean_weight - 1.0) > max(4.0 * self.weight_error, 0.01)
-
     def _mean_words(self) -> str:
         said = f"mean weight {self.mean_weight:.3f} ± {self.weight_error:.3f}"
         if self.cut_rounds:
             return f"{said} after clipping; it should be near 1 without"
-        if self.weight_error > _NOISY:
+        if not self.is_off and self.weight_error > _NOISY:
             return f"{said}: too noisy to tell whether it is near 1, as it should be"
-        if not self._is_off:
+        if not self.is_off:
             return f"{said}, near 1 as it should be"
         why = (
             "the policy takes arms that the log hardly shows"

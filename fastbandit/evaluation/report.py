@@ -20,6 +20,10 @@ NAMES = {
     "switch": "SWITCH",
     "mips": "MIPS (clusters)",
 }
+_TOO_FEW = (
+    "too few rounds speak for this policy: the direct method and MIPS rest on their assumptions "
+    "alone; let the logging policy explore more, or test a policy nearer to it"
+)
 
 
 @dataclass(frozen=True)
@@ -89,9 +93,11 @@ class Evaluation:
     def _advice(self) -> str:
         if self.diagnostics.is_trusted:
             return "SNIPS and the doubly robust estimate are the ones to go by; they should agree"
+        if self.diagnostics.is_few:
+            return _TOO_FEW
         return (
-            "too few rounds speak for this policy: the direct method and MIPS rest on their "
-            "assumptions alone; let the logging policy explore more, or test a policy nearer to it"
+            "mend the propensities or the policy's probabilities first: IPS and the doubly robust "
+            "estimate are as wrong as the weights are"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,8 @@ import numpy as np
 
 from fastbandit.errors import DataError, LogError, MissingExtraError
 from fastbandit.evaluation.rounds import LoggedRounds
-from fastbandit.evaluation.tables import read_arms
+from fastbandit.evaluation.tables import LISTED, UNLIKELY, WAITING, read_arms
 from fastbandit.progress import Progress, silent
-
-_WAITING = "wait for a reward"
-_UNLIKELY = "do not say how likely their arm was"
-_OPEN = "were made among eligible arms only"
 
 
 def read_service(
@@ -23,7 +20,9 @@ def read_service(
 ) -> LoggedRounds:
     """Read the decisions of a data folder whose reward and propensity are known.
 
-    Of a slate the first arm counts. The service may run meanwhile.
+    It ends before the first decision that still waits for its reward: of later ones, those that
+    earned something are known sooner. Of a slate the first arm counts. The service may run
+    meanwhile.
     """
     try:
         from fastbandit.storage.joined_rows import Bounds, count_decisions, joined_rows
@@ -33,18 +32,21 @@ def read_service(
             f"The log of a service needs {error.name}, which is not installed. Run: pip install "
             f"'fastbandit[serve]'"
         ) from error
-    kept, left_out, done = _Kept(), Counter[str](), 0
+    kept, left_out = _Kept(), Counter[str]()
     with one_moment_of(folder / LOG_FILE) as log:
         steps = count_decisions(log, Bounds())
         for batch in joined_rows(log, Bounds()):
-            for row in batch:
+            known = list(takewhile(lambda row: row.reward is not None, batch))
+            for row in known:
                 why = _why_not(row)
                 left_out[why] += 1
                 if not why:
                     kept.add(row)
             kept.pack()
-            done += len(batch)
-            progress(done, steps, "reading")
+            progress(left_out.total(), steps, "reading")
+            if len(known) < len(batch):
+                left_out[WAITING] = steps - left_out.total()
+                break
     _check_any(left_out, folder)
     return kept.rounds(left_out, None if arms is None else Path(arms))
 
@@ -107,10 +109,8 @@ def _probability(row: Any) -> float | None:
 
 def _why_not(row: Any) -> str:
     if row.eligible is not None:
-        return _OPEN
-    if row.reward is None:
-        return _WAITING
-    return _UNLIKELY if _probability(row) is None else ""
+        return LISTED
+    return UNLIKELY if _probability(row) is None else ""
 
 
 def _check_any(left_out: Counter[str], folder: Path) -> None:
@@ -120,5 +120,5 @@ def _check_any(left_out: Counter[str], folder: Path) -> None:
     raise LogError(
         f"An evaluation needs decisions with a reward and a propensity: {folder} has none ("
         f"{said or 'no decisions'}). Select with propensity: true, so that each decision says how "
-        f"likely its arm was, and tell the rewards."
+        f"likely its arm was, and tell the rewards, or wait until the time for them is over."
     )

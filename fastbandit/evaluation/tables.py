@@ -20,7 +20,10 @@ _ARMS = ("arm", "arms", "action", "item_id")
 _REWARDS = ("reward", "click")
 _PROPENSITIES = ("propensity", "propensities", "propensity_score", "pscore", "probability")
 _MOST_LEVELS = 256
-_OURS = {"decision", "otherwise", "until"}
+WAITING = "come with or after the first that waits for its reward"
+UNLIKELY = "do not say how likely their arm was"
+LISTED = "were made among eligible arms only"
+_OURS = {"decision", "eligible", "otherwise", "until"}
 Column = NDArray[Any]
 
 
@@ -36,8 +39,8 @@ def read_table(
 ) -> LoggedRounds:
     """Read a log; columns that are not named are looked for by the usual names.
 
-    A column of lists is the context itself, or holds slates whose first arm counts. In a file
-    that `fastbandit export` wrote, decisions that still wait for a reward are left out.
+    A column of lists is the context itself, or holds slates whose first arm counts. A file that
+    `fastbandit export` wrote is read up to the first decision that waits for its reward.
     """
     header = header_of(path)
     names = {
@@ -46,10 +49,14 @@ def read_table(
         "propensity": _find(propensity, _PROPENSITIES, header, path, what="propensity"),
     }
     columns = _match(context or _usual(header), header, path, but=list(names.values()))
-    table = read_columns(path, [*dict.fromkeys([*columns, *names.values()])])
+    is_ours = set(header) >= _OURS
     notes: tuple[str, ...] = ()
-    if set(header) >= _OURS:
-        table, notes = _with_rewards(table, names["reward"])
+    more = ["eligible"] if is_ours else []
+    table = read_columns(path, [*dict.fromkeys([*columns, *names.values(), *more])])
+    if is_ours:
+        table, notes = _of_export(
+            table, reward=names["reward"], propensity=names["propensity"], path=path
+        )
     taken = _first(table[names["arm"]])
     taken = taken.astype(str) if is_text else taken
     ids, vectors = (None, None) if arms is None else read_arms(arms, names["arm"], is_text=is_text)
@@ -154,15 +161,24 @@ def _some(header: Sequence[str]) -> str:
 # -- columns
 
 
-def _with_rewards(
-    table: dict[str, Column], reward: str
+def _of_export(
+    table: dict[str, Column], *, reward: str, propensity: str, path: Path
 ) -> tuple[dict[str, Column], tuple[str, ...]]:
-    is_known = ~np.isnan(table[reward].astype(np.float64))
-    waiting = int(np.count_nonzero(~is_known))
-    if not waiting:
-        return table, ()
-    kept = {column: values[is_known] for column, values in table.items()}
-    return kept, (f"{waiting:,} decisions that wait for a reward are left out",)
+    """Keep the decisions of a service's export that `read_service` would keep."""
+    is_waiting = np.isnan(table[reward].astype(np.float64))
+    is_open = np.maximum.accumulate(is_waiting)
+    is_unlikely = ~is_open & np.isnan(_first(table[propensity]).astype(np.float64))
+    is_listed = ~is_open & ~is_unlikely & (table["eligible"] != "None")
+    is_kept = ~(is_open | is_unlikely | is_listed)
+    if not is_kept.any():
+        raise DataError(
+            f"{path} needs decisions with a reward and a propensity: it has none in "
+            f"{len(is_kept)} rows. Select with propensity: true, and tell the rewards."
+        )
+    left_out = ((WAITING, is_open), (UNLIKELY, is_unlikely), (LISTED, is_listed))
+    notes = [f"{which.sum():,} decisions that {why} are left out" for why, which in left_out]
+    kept = {column: values[is_kept] for column, values in table.items()}
+    return kept, tuple(note for note in notes if not note.startswith("0 "))
 
 
 def _first(values: Column) -> Column:
@@ -238,20 +254,25 @@ def _from_arrow(column: Any, name: str, path: Path) -> Column:
     if not pyarrow.types.is_list(column.type) and not pyarrow.types.is_fixed_size_list(column.type):
         values = column.to_numpy()
         return values.astype(str) if values.dtype == object else values
-    if column.null_count:
-        raise DataError(
-            f"{path} needs a list in every row of the column {name!r}: {column.null_count} rows "
-            f"have none. Drop those rows; of propensities, ask for them when you decide."
-        )
-    lengths = np.unique(pyarrow.compute.list_value_length(column).to_numpy())
-    if len(lengths) != 1:
+    is_there = ~column.is_null().to_numpy()
+    lengths = np.unique(pyarrow.compute.list_value_length(column.drop_null()).to_numpy())
+    if len(lengths) > 1:
         raise DataError(
             f"{path} needs lists of one length in the column {name!r}: found lengths "
             f"{lengths[:5].tolist()}. Drop the rows of another length."
         )
     flat = pyarrow.compute.list_flatten(column).to_numpy()
     flat = flat.astype(str) if flat.dtype == object else flat
-    return np.asarray(flat.reshape(-1, int(lengths[0])))
+    if is_there.all():
+        return np.asarray(flat.reshape(len(column), -1))
+    if flat.dtype.kind == "U":
+        raise DataError(
+            f"{path} needs a list in every row of the column {name!r}: row "
+            f"{int(np.argmin(is_there)) + 1} has none. Drop such rows."
+        )
+    made = np.full((len(column), int(lengths.max(initial=1))), np.nan)
+    made[is_there] = flat.reshape(-1, made.shape[1])
+    return made
 
 
 def _open_parquet(path: Path) -> Any:

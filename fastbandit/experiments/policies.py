@@ -48,7 +48,17 @@ NINE = (
 _RARE = 0.1
 """About the deviation of a binary reward that comes once in a hundred rounds."""
 
-_LINEAR = ("LinearTS", "LinUCB", "GLOC", "GLOC-TS", "QGLOC", "LinearTS fading", "LinUCB fading")
+_LINEAR = (
+    "LinearTS",
+    "LinUCB",
+    "GLOC",
+    "GLOC-TS",
+    "QGLOC",
+    "LinearTS fading",
+    "LinUCB fading",
+    "GLM-UCB",
+    "KernelUCB",
+)
 _CONTINUUM = ("GP-UCB", "GP-TS", "HOO", "LinearTS")
 _MORE_NEURAL = tuple(name for name in NEURAL if name not in NINE)
 NAMES = (*NINE, "Learned best arm", *_MORE_NEURAL, *_LINEAR[1:], *_CONTINUUM[:3])
@@ -114,11 +124,15 @@ def _linear(name: str, environment: Environment, *, seed: int) -> Player:
         "GLOC": baselines.GLOC,
         "GLOC-TS": baselines.GLOCTS,
         "QGLOC": baselines.QGLOC,
+        "GLM-UCB": baselines.GLMUCB,
+        "KernelUCB": baselines.KernelUCB,
     }
     view = LinearView.of(environment.context)
     arms, is_disjoint = linear_arms(environment)
     settings: dict[str, Any] = {"arms": arms, "context": view.columns, "seed": seed}
-    settings |= {"reward": environment.reward, "intercept": environment.reward == "binary"}
+    settings["reward"] = environment.reward
+    if name != "KernelUCB":
+        settings["intercept"] = environment.reward == "binary"
     if is_disjoint and not name.startswith(("LinearTS", "LinUCB")):
         raise SettingError(
             f"{name} needs features of its arms: got {environment.name}, whose arms are ids "

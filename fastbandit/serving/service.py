@@ -289,9 +289,8 @@ class Service:
             catalogue = log.last_change()
         finally:
             log.close()
-        context = np.zeros(self.decider.columns, dtype=np.float32)
-        for seed in range(3):
-            bandit.choose(context, seed=seed)
+        bandit.warm()
+        bandit.choose(np.zeros(self.decider.columns, dtype=np.float32), seed=0)
         reasons: tuple[Reason, ...] = ()
         if snapshot.fell_back:
             reasons = (Reason("snapshot", snapshot.fell_back, "Restore it, or roll back."),)

@@ -93,10 +93,8 @@ def test_an_experiment_of_coba_runs_with_it() -> None:
 
 
 def test_coba_is_told_the_probabilities_it_draws_by() -> None:
-    pytest.importorskip("coba", reason="coba is not installed")
-    from coba.safety import SafeLearner
-
+    safety = pytest.importorskip("coba.safety", reason="coba is not installed")
     learner = taught()
-    action, probability, _ = SafeLearner(learner, seed=3).predict((0.5, -0.5), ACTIONS)
+    action, probability, _ = safety.SafeLearner(learner, seed=3).predict((0.5, -0.5), ACTIONS)
 
     assert probability == learner.score((0.5, -0.5), ACTIONS, action)

@@ -36,7 +36,7 @@ def short_training(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([BanditClassifier()])
+@parametrize_with_checks([BanditClassifier()])  # type: ignore[untyped-decorator]
 def test_a_check_of_scikit_learn_passes(
     estimator: BanditClassifier, check: Callable[[Any], None]
 ) -> None:

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbandit.baselines import BestArmBandit, LinearTS, LinUCB, RandomBandit, ridge
+from fastbandit.baselines import (
+    GLMUCB,
+    BestArmBandit,
+    KernelUCB,
+    LinearTS,
+    LinUCB,
+    RandomBandit,
+    ridge,
+)
 from fastbandit.errors import (
     DuplicateArmError,
     EligibilityError,
@@ -46,8 +54,16 @@ def disjoint_ucb(**settings: Any) -> LinUCB:
     return LinUCB(context=3, disjoint=True, **settings)
 
 
+def glm_ucb(**settings: Any) -> GLMUCB:
+    return GLMUCB(context=3, **settings)
+
+
+def kernel_ucb(**settings: Any) -> KernelUCB:
+    return KernelUCB(context=3, **settings)
+
+
 LINEAR: list[Make] = [linear_ts, lin_ucb, disjoint_ts, disjoint_ucb]
-LEARNERS: list[Make] = [BestArmBandit, *LINEAR]
+LEARNERS: list[Make] = [BestArmBandit, *LINEAR, glm_ucb, kernel_ucb]
 ALL: list[Make] = [RandomBandit, *LEARNERS]
 
 every = pytest.mark.parametrize("make", ALL)

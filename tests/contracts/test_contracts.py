@@ -32,6 +32,7 @@ from fastbandit.reward.gradient_model import GradientReward
 from fastbandit.reward.last_layer_model import LastLayerReward
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.reward.variational_model import VariationalReward
+from fastbandit.search.spanner import SpannerSearch
 from fastbandit.training.fit_generator import fit_generator
 from fastbandit.training.fit_reward import fit_reward
 from fastbandit.types import Inputs, Interactions
@@ -55,6 +56,8 @@ SEARCHES: dict[str, Search] = {
     "ascent as printed": GradientAscent(
         starts=5, steps=5, step_size=1.0, neighbours=1, hops=0, rule="printed"
     ),
+    "spanner": SpannerSearch(),
+    "spanner alone": SpannerSearch(size=8, hops=0),
     "generator": GeneratorSearch(),
     "generator as printed": GeneratorSearch(
         heads=1, hidden=64, lookups=1, neighbours=3, steps=0, hops=0, told="gaussian", bounded=False

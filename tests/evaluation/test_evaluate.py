@@ -17,6 +17,7 @@ from fastbandit.evaluation.diagnostics import diagnose
 from fastbandit.evaluation.open_bandit_check import check_open_bandit
 from fastbandit.evaluation.page import marks_of, write_into
 from fastbandit.evaluation.self_check import World, check_coverage, check_speed
+from tests.serving.little_service import Asker, begin, run
 
 CSV = "x_0,arm,reward,propensity\n" + "".join(
     f"{place % 3},{place % 2},{place % 2},0.5\n" for place in range(40)
@@ -75,6 +76,15 @@ def test_weights_whose_mean_is_far_from_1_are_told() -> None:
     words = diagnose(np.full(1_000, 0.5)).words
 
     assert any("should be near 1: the policy takes arms that the log hardly" in w for w in words)
+
+
+def test_wrong_propensities_are_told_before_anything_else() -> None:
+    log = uniform_log(propensities=np.full(400, 0.01))
+
+    words = evaluate(log, "uniform").words
+
+    assert any("12.500 ± 0.000, but it should be near 1: the propensities are" in w for w in words)
+    assert any("mend the propensities" in said for said in words)
 
 
 def test_noisy_weights_are_told() -> None:
@@ -210,6 +220,31 @@ def test_a_saved_bandit_is_a_policy(tmp_path: Path, is_frozen: bool) -> None:
     )
 
     assert "40 rounds, 2 arms" in said
+
+
+def test_a_service_is_judged_by_its_own_folder(tmp_path: Path) -> None:
+    config = begin(tmp_path)
+
+    async def story(ask: Asker) -> None:
+        for number in range(12):
+            made = await ask.select(propensity=True)
+            told = {"decision": made["decision"], "value": float(number % 2)}
+            await ask("POST", "/v1/reward", told)
+
+    run(config, story)
+
+    said = asked("--log", str(tmp_path), "--policy", str(tmp_path), "--estimator", "ips")
+
+    assert "12 rounds, 12 arms" in said
+    assert "mean weight 1.000 ± 0.000, near 1 as it should be" in said
+
+
+def test_a_service_without_a_snapshot_is_no_policy(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(CSV)
+    (tmp_path / "snapshots").mkdir()
+
+    with pytest.raises(DataError, match="needs a snapshot: .* has none yet"):
+        asked("--log", str(tmp_path / "log.csv"), "--policy", str(tmp_path))
 
 
 def test_the_coverage_check_prints_a_table() -> None:

@@ -31,6 +31,11 @@ def made(id: str, arm: str, **told: Any) -> DecisionMade:
     return DecisionMade(id, [0.5, 1.5], [arm], [0.1], **settings)
 
 
+def exported(folder: Path) -> Path:
+    """Write the log of a service as Parquet."""
+    return export(folder, folder / "out.parquet", "parquet").file
+
+
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[SqliteLog]:
     log = SqliteLog(tmp_path / "events.db")
@@ -173,17 +178,35 @@ def test_the_log_of_a_service_is_read(log: SqliteLog, tmp_path: Path) -> None:
     assert list(found.ids or ()) == ["a", "b"]
 
 
-def test_what_cannot_be_used_is_left_out_and_said(log: SqliteLog, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_export", [False, True])
+def test_what_cannot_be_used_is_left_out_and_said(
+    log: SqliteLog, tmp_path: Path, is_export: bool
+) -> None:
     log.append([made("one", "a", propensities=[0.25]), RewardCame("one", 2.0)])
     log.append([made("two", "b"), RewardCame("two", 1.0)])
-    log.append([made("three", "b", propensities=[0.5])])
-    log.append([made("four", "b", propensities=[0.5], eligible=["b"]), RewardCame("four", 1.0)])
+    log.append([made("three", "b", propensities=[0.5], eligible=["b"]), RewardCame("three", 1.0)])
+    log.append([made("four", "b", propensities=[0.5])])
 
-    found = read_rounds(tmp_path)
+    found = read_rounds(exported(tmp_path) if is_export else tmp_path)
 
     assert len(found) == 1
-    assert len(found.notes) == 3
+    assert sum("left out" in note for note in found.notes) == 3
     assert any("do not say how likely" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("is_export", [False, True])
+def test_rewards_that_came_early_do_not_make_up_for_those_still_waited_for(
+    log: SqliteLog, tmp_path: Path, is_export: bool
+) -> None:
+    for number in range(4):
+        log.append([made(str(number), "a", propensities=[0.25])])
+        if number != 2:
+            log.append([RewardCame(str(number), 1.0)])
+
+    found = read_rounds(exported(tmp_path) if is_export else tmp_path)
+
+    assert len(found) == 2
+    assert any("2 decisions that come with or after" in note for note in found.notes)
 
 
 def test_a_service_that_never_asked_for_propensities_says_what_to_do(
@@ -193,6 +216,13 @@ def test_a_service_that_never_asked_for_propensities_says_what_to_do(
 
     with pytest.raises(LogError, match=r"1 do not say how likely.*Select with propensity: true"):
         read_rounds(tmp_path)
+
+
+def test_an_export_without_propensities_says_what_to_do(log: SqliteLog, tmp_path: Path) -> None:
+    log.append([made("one", "a"), RewardCame("one", 1.0)])
+
+    with pytest.raises(DataError, match=r"none in 1 rows\. Select with propensity: true"):
+        read_rounds(exported(tmp_path))
 
 
 @pytest.mark.parametrize("format", ["parquet", "dsjson"])

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("little_training")
 CONTEXTS, ARMS = vectors_of(12, 3, seed=1), vectors_of(6, 2, seed=2)
 CHANCES = np.random.default_rng(3).random((12, 6)).astype(np.float32)
 ON_A_BOX = ("GP-UCB", "GP-TS", "HOO")
-WITH_FEATURES = ("GLOC", "GLOC-TS", "QGLOC")
+WITH_FEATURES = ("GLOC", "GLOC-TS", "QGLOC", "GLM-UCB", "KernelUCB")
 
 
 def world(**settings: Any) -> Tabled:

@@ -1,0 +1,339 @@
+"""ONNX Runtime and faiss alone choose the arms that fastbandit chooses by the same steps."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import faiss
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from click.testing import CliRunner
+from fakes import seeds_of, vectors_of
+from numpy.typing import NDArray
+
+from fastbandit import Bandit, Dense, Exhaustive, FeaturesAndIds, GeneratorSearch, Ids, Sparse
+from fastbandit.adapters import onnx_export
+from fastbandit.adapters.onnx_command import ONNX_OPTION, run_onnx
+from fastbandit.adapters.onnx_export import check_onnx, export_onnx, export_snapshot
+from fastbandit.errors import SettingError, SnapshotError
+from fastbandit.noise import Stream, uniforms
+from fastbandit.search.gradient_ascent import best_points, climb
+from fastbandit.search.ranking import Tally
+from fastbandit.settings import Settings
+
+pytest.importorskip("onnx", reason="onnx is not installed: pip install 'fastbandit[onnx]'")
+onnxruntime: Any = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+pytestmark = pytest.mark.usefixtures("little_training")
+
+PAGE = Path(__file__).parents[2] / "docs" / "adapters.md"
+COUNT, NEAR = 24, 128
+CONTEXTS = vectors_of(COUNT, 4, seed=2)
+ARMS = vectors_of(400, 5, seed=1)
+SEEDS = seeds_of(COUNT)
+WORDS = scipy.sparse.random(COUNT, 30, density=0.2, random_state=3, format="csr")
+NUMBERS = np.arange(COUNT) % 9
+VARIANTS: dict[str, tuple[dict[str, Any], Any]] = {
+    "dropout": ({"doubt": "dropout"}, CONTEXTS),
+    "last layer": ({"doubt": "last-layer"}, CONTEXTS),
+    "binary": ({"reward": "binary"}, CONTEXTS),
+    "greedy": ({"explore": "greedy"}, CONTEXTS),
+    "two layers": ({"preset": {"hidden": [12, 7]}}, CONTEXTS),
+    "three layers": (
+        {"preset": {"hidden": [6, 9, 5], "product": False}, "doubt": "dropout"},
+        CONTEXTS,
+    ),
+    "neither product nor wide": (
+        {"preset": {"product": False, "wide": False, "leak": 0.01}, "doubt": "last-layer"},
+        CONTEXTS,
+    ),
+    "sparse contexts": ({"context": Sparse(30)}, WORDS),
+    "ids": ({"context": Ids(9)}, NUMBERS),
+    "both": ({"context": FeaturesAndIds(Dense(4), Ids(9))}, (CONTEXTS, NUMBERS)),
+    "arms by name": ({"arms": None, "ids": [f"arm {n}" for n in range(40)]}, CONTEXTS),
+    "many heads": (
+        {"search": GeneratorSearch(heads=20, lookups=20, steps=0)},
+        CONTEXTS,
+    ),
+}
+
+
+def taught(contexts: Any = CONTEXTS, **changes: Any) -> Bandit:
+    if isinstance(changes.get("preset"), dict):
+        changes["preset"] = Settings(sections={"network": changes["preset"]})
+    bandit = Bandit(**{"arms": ARMS, "context": 4, "reward": "real", "seed": 3, **changes})
+    rewards = CONTEXTS[:, 0] > 0 if changes.get("reward") == "binary" else CONTEXTS[:, 0]
+    bandit.update(contexts=contexts, arms=bandit.select(contexts).arms, rewards=rewards)
+    return bandit
+
+
+def feed_of(bandit: Bandit, contexts: Any, session: Any) -> dict[str, Any]:
+    """Give the inputs that a network asks for, with the draws of the seeds."""
+    parts = contexts if isinstance(contexts, tuple) else (contexts,)
+    features = [part for part in parts if np.ndim(part) != 1]
+    ids = [part for part in parts if np.ndim(part) == 1]
+    numbers = uniforms(SEEDS, bandit.policy.model.noise_size, Stream.POSTERIOR)
+    scale = np.array([getattr(bandit.policy.exploration, "scale", 0.0)], np.float32)
+    given: dict[str, Any] = {"uniforms": numbers, "scale": scale}
+    if features:
+        rows = getattr(features[0], "toarray", lambda: features[0])()
+        given["context"] = rows.astype(np.float32)
+    if ids:
+        given["context_id"] = ids[0]
+    asked = {part.name for part in session.get_inputs()}
+    return {name: array for name, array in given.items() if name in asked}
+
+
+def session_of(path: Path) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(str(path), options)
+
+
+@pytest.fixture(scope="module", params=VARIANTS)
+def variant(
+    little_training: None, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Bandit, Any, Path]:
+    changes, contexts = VARIANTS[request.param]
+    bandit = taught(contexts, **changes)
+    folder = tmp_path_factory.mktemp("exports") / "made"
+    export_onnx(bandit, folder)
+    return bandit, contexts, folder
+
+
+# -- the networks
+
+
+@torch.no_grad()
+def test_scores_are_those_of_the_reward_network(variant: tuple[Bandit, Any, Path]) -> None:
+    bandit, contexts, folder = variant
+    session = session_of(folder / "score.onnx")
+    index = faiss.read_index(str(folder / "arms.faiss"))
+    points = index.reconstruct_n(0, index.ntotal)
+    feed = feed_of(bandit, contexts, session)
+
+    scores, rewards = session.run(None, {**feed, "points": np.tile(points, (COUNT, 1, 1))})
+
+    inputs = bandit.blueprint.context.read(contexts, what="contexts")
+    score = bandit.policy.score(inputs, seeds=SEEDS)
+    expected = score(torch.from_numpy(points)[None])
+    np.testing.assert_allclose(scores, expected.numpy(), rtol=1e-4, atol=1e-5)
+    worded = bandit.policy.model.in_rewards(expected).numpy()
+    np.testing.assert_allclose(rewards, worded, rtol=1e-4, atol=1e-5)
+
+
+def test_points_are_those_of_the_generator(variant: tuple[Bandit, Any, Path]) -> None:
+    bandit, contexts, folder = variant
+    session = session_of(folder / "propose.onnx")
+
+    (points,) = session.run(None, feed_of(bandit, contexts, session))
+
+    np.testing.assert_allclose(points, proposed(bandit, contexts), rtol=1e-3, atol=1e-4)
+
+
+@torch.no_grad()
+def proposed(bandit: Bandit, contexts: Any) -> NDArray[np.float32]:
+    """Do in fastbandit what `propose.onnx` does."""
+    policy, search, tally = bandit.policy, bandit.policy.search, Tally(COUNT, torch.device("cpu"))
+    assert isinstance(search, GeneratorSearch)
+    assert search.generator is not None
+    score = policy.score(bandit.blueprint.context.read(contexts, what="contexts"), seeds=SEEDS)
+    points = search.generator(search.tell(score, policy.arms, tally, seeds=SEEDS), policy.arms)
+    if search.lookups < search.heads:
+        points = best_points(score, points, search.lookups, tally)
+    points = climb(
+        score, points, policy.arms, tally, steps=search.steps, step_size=search.step_size
+    )
+    return points.numpy()
+
+
+# -- choosing without fastbandit
+
+CHOOSING = """
+import sys
+for name in ("fastbandit", "torch"): sys.modules[name] = None
+import json, numpy as np
+from choose import Chooser
+folder, contexts, draws = sys.argv[1:]
+chooser, draws = Chooser(folder, near={near}), np.load(draws)
+chosen = [chooser.choose(*both) for both in zip(np.load(contexts), draws)]
+calm = [chooser.choose(*both, explore=False) for both in zip(np.load(contexts), draws)]
+everything = Chooser(folder, near=len(chooser.ids))
+exhaustive = [everything.choose(*both) for both in zip(np.load(contexts), draws)]
+print(json.dumps([chosen, calm, exhaustive]))
+"""
+
+
+def chosen_elsewhere(bandit: Bandit, folder: Path) -> list[list[Any]]:
+    """Let the recipe of the page choose in a process that cannot import fastbandit or torch.
+
+    Gives the arms for the draws, those without exploring, and those with all arms looked at.
+    """
+    recipe = re.search(r"```py\n(# choose\.py\n.*?)```", PAGE.read_text(), re.DOTALL)
+    assert recipe is not None
+    (folder.parent / "choose.py").write_text(recipe[1])
+    np.save(folder.parent / "contexts.npy", CONTEXTS)
+    draws = uniforms(SEEDS, bandit.policy.model.noise_size, Stream.POSTERIOR)
+    np.save(folder.parent / "draws.npy", draws)
+    done = subprocess.run(
+        [sys.executable, "-c", CHOOSING.format(near=NEAR), "made", "contexts.npy", "draws.npy"],
+        cwd=folder.parent,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    told: list[list[Any]] = json.loads(done.stdout)
+    return told
+
+
+@torch.no_grad()
+def all_scores(bandit: Bandit, points: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Score all arms in fastbandit, under the draws of the seeds: (contexts, arms)."""
+    inputs = bandit.blueprint.context.read(CONTEXTS, what="contexts")
+    score = bandit.policy.score(inputs, seeds=SEEDS)
+    return score(torch.from_numpy(points)[None]).numpy()
+
+
+def points_of(folder: Path) -> NDArray[np.float32]:
+    index = faiss.read_index(str(folder / "arms.faiss"))
+    points: NDArray[np.float32] = index.reconstruct_n(0, index.ntotal)
+    return points
+
+
+@pytest.mark.parametrize("doubt", ["dropout", "last-layer"])
+def test_onnx_runtime_and_faiss_alone_choose_the_same_arms(doubt: str, tmp_path: Path) -> None:
+    bandit = taught(doubt=doubt, arms=vectors_of(3000, 5, seed=1))
+    export_onnx(bandit, tmp_path / "made")
+
+    chosen, calm, exhaustive = chosen_elsewhere(bandit, tmp_path / "made")
+
+    points = points_of(tmp_path / "made")
+    scores = all_scores(bandit, points)
+    ways = proposed(bandit, CONTEXTS)
+    for number, (row, way) in enumerate(zip(scores, ways, strict=True)):
+        distances = np.square(way[:, None] - points[None]).sum(-1)
+        near = np.unique(np.argsort(distances, axis=1)[:, :NEAR])
+        assert row[chosen[number]] == pytest.approx(row[near].max(), abs=1e-5)
+        assert row[exhaustive[number]] == pytest.approx(row.max(), abs=1e-5)
+    exact = replace(bandit.policy, search=Exhaustive())
+    inputs = bandit.blueprint.context.read(CONTEXTS, what="contexts")
+    assert exhaustive == exact.select(inputs, seeds=SEEDS).rows[:, 0].tolist()
+    average, found = scores.mean(1), scores[np.arange(COUNT), chosen]
+    quality = (found - average) / (scores.max(1) - average)
+    assert quality.mean() > 0.8  # of a generator that was trained for a moment only
+    assert calm != chosen
+
+
+def test_many_arms_lie_in_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_export, "SCANNED", 1000)
+    monkeypatch.setattr(onnx_export, "_LISTS_PER_ROOT", 1)
+    bandit = taught(arms=vectors_of(3000, 5, seed=1), ids=[f"arm {n}" for n in range(3000)])
+    export_onnx(bandit, tmp_path / "made")
+
+    chosen, _, exhaustive = chosen_elsewhere(bandit, tmp_path / "made")
+
+    index = faiss.read_index(str(tmp_path / "made" / "arms.faiss"))
+    assert isinstance(index, faiss.IndexIVFFlat)
+    assert all(arm.startswith("arm ") for arm in [*chosen, *exhaustive])
+
+
+# -- files
+
+
+def test_only_arms_that_can_be_chosen_are_exported(tmp_path: Path) -> None:
+    frozen = taught(arms=ARMS[:30], ids=[("a", n) for n in range(30)]).freeze()
+    frozen.remove_arms([("a", 3)])
+    frozen.add_arms(ARMS[40:42], ids=["new", 7.5])
+
+    made = export_onnx(frozen, tmp_path / "made")
+
+    ids = json.loads((tmp_path / "made" / "ids.json").read_text())
+    assert (made.arms, ids[-2:]) == (31, ["new", 7.5])
+    assert {"tuple": ["a", 3]} not in ids
+    assert {"tuple": ["a", 4]} in ids
+
+
+def test_an_export_vouches_for_its_files(tmp_path: Path) -> None:
+    made = export_onnx(taught(), tmp_path / "made")
+
+    assert check_onnx(made.folder)["arms"] == 400
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["made"]
+    whole = (made.folder / "ids.json").read_bytes()
+    (made.folder / "ids.json").write_bytes(whole.replace(b"1", b"2", 1))
+    with pytest.raises(SnapshotError, match=r"ids\.json differs"):
+        check_onnx(made.folder)
+    with pytest.raises(SnapshotError, match="holds no ONNX export"):
+        check_onnx(tmp_path)
+
+
+def test_an_export_needs_a_new_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("keep me")
+
+    with pytest.raises(SnapshotError, match="is there and not empty"):
+        export_onnx(taught(), tmp_path)
+
+
+def test_a_search_without_a_generator_exports_no_proposals(tmp_path: Path) -> None:
+    made = export_onnx(taught(search="exhaustive"), tmp_path / "made")
+
+    assert set(made.files) == {"score.onnx", "arms.faiss", "ids.json"}
+
+
+def test_what_has_not_learned_or_settles_bounds_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"Call update\(\) first"):
+        export_onnx(Bandit(arms=ARMS, context=4), tmp_path / "made")
+    with pytest.raises(SettingError, match="explore='ts'"):
+        export_onnx(taught(explore="ucb"), tmp_path / "made")
+    assert not list(tmp_path.iterdir())
+
+
+def test_saved_and_frozen_bandits_are_exported_from_their_folders(tmp_path: Path) -> None:
+    bandit = taught()
+    bandit.save(tmp_path / "bandit")
+    bandit.freeze().save(tmp_path / "version" / "frozen")
+
+    one = export_snapshot(tmp_path / "bandit", tmp_path / "one")
+    two = export_snapshot(tmp_path / "version" / "frozen", tmp_path / "two")
+    three = export_snapshot(tmp_path / "version", tmp_path / "three")
+
+    assert one.files == two.files == three.files
+    with pytest.raises(SnapshotError, match=r"needs a manifest\.json"):
+        export_snapshot(tmp_path / "none", tmp_path / "four")
+
+
+def test_the_option_exports_a_saved_bandit(tmp_path: Path) -> None:
+    @click.command()
+    @click.option("--out", type=click.Path(path_type=Path))
+    @click.option("--json", "as_json", is_flag=True)
+    @ONNX_OPTION
+    def command(out: Path, as_json: bool, snapshot: Path) -> None:
+        run_onnx(snapshot, out, as_json=as_json)
+
+    taught().save(tmp_path / "bandit")
+    args = ["--onnx", str(tmp_path / "bandit"), "--out"]
+
+    told = CliRunner().invoke(command, [*args, str(tmp_path / "one")])
+    assert told.output.startswith("400 arms of version 1\nscore.onnx: 0.0 MB\n")
+    told = CliRunner().invoke(command, [*args, str(tmp_path / "two"), "--json"])
+    assert json.loads(told.output)["arms"] == 400
+
+
+def test_an_export_that_fails_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(onnx_export, "write_file", full)
+
+    with pytest.raises(SnapshotError, match="no space left"):
+        export_onnx(taught(), tmp_path / "made")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,26 @@
+"""A package that is missing is named, with what to install."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from fastbandit.adapters.packages import needed
+from fastbandit.errors import MissingExtraError
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+
+    with pytest.raises(MissingExtraError, match=r"pip install 'fastbandit\[onnx\]'"):
+        needed("onnx", what="Writing ONNX", extra="onnx")
+
+
+def test_a_missing_scikit_learn_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "fastbandit.adapters.scikit_learn", raising=False)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+
+    with pytest.raises(MissingExtraError, match=r"pip install 'fastbandit\[adapters\]'"):
+        __import__("fastbandit.adapters.scikit_learn")

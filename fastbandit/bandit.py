@@ -319,9 +319,7 @@ class Bandit:
         if request.allowed is not None:
             allowed = torch.from_numpy(request.allowed).to(self._device)
         count = candidates_for(request.k, diversity)
-        choice = policy.select(
-            request.contexts, seeds=request.seeds, count=count, allowed=allowed
-        )
+        choice = policy.select(request.contexts, seeds=request.seeds, count=count, allowed=allowed)
         return choice if count == request.k else _slate(choice, request.k, diversity)
 
     def _decide(self, choice: Choice, request: Request, *, version: int) -> Decision:

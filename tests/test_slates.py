@@ -152,7 +152,7 @@ def test_a_slate_holds_all_that_are_eligible_where_those_are_few() -> None:
 
     slate = bandit.select(CONTEXTS, k=5, diversity=0.5, eligible=[3, 8, 9])
 
-    assert all(sorted(arms) == [3, 8, 9] for arms in slate.arms)  # type: ignore[type-var, arg-type]
+    assert all(sorted(arms) == [3, 8, 9] for arms in slate.arms)  # type: ignore[arg-type]
 
 
 def test_points_of_a_box_spread_out_too() -> None:

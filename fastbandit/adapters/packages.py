@@ -13,7 +13,7 @@ def needed(module: str, *, what: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0]:
+        if (error.name or "").partition(".")[0] != module.partition(".")[0]:
             raise
         raise MissingExtraError(
             f"{what} needs {module.partition('.')[0]}, which is not installed. Run: "

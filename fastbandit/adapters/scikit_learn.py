@@ -14,7 +14,7 @@ try:
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ModuleNotFoundError as error:
-    if error.name != "sklearn":
+    if (error.name or "").partition(".")[0] != "sklearn":
         raise
     raise MissingExtraError(
         "BanditClassifier needs scikit-learn, which is not installed. Run: "

@@ -99,7 +99,7 @@ class Likelihood:
             pairs = self._pairs(part)
             slope = slope + pairs.T @ (self.rewards[part] - chances[part])
             curve += pairs.T @ (pairs * (chances[part] * (1.0 - chances[part]))[:, None])
-        return np.linalg.solve(curve, slope)
+        return np.linalg.solve(curve, slope).astype(np.float64, copy=False)
 
     def _values(self, weights: Floats) -> Floats:
         pulls = self.contexts @ weights.reshape(self.weights.shape)

@@ -64,9 +64,7 @@ class LinearBandit(ABC):
         self, vectors: Floats, *, context_dim: int, ridge: float, half_life: float | None
     ) -> Ridge:
         """Give a model of arms with features that has seen nothing."""
-        return SharedRidge.blank(
-            vectors, context_dim=context_dim, ridge=ridge, half_life=half_life
-        )
+        return SharedRidge.blank(vectors, context_dim=context_dim, ridge=ridge, half_life=half_life)
 
     @abstractmethod
     def _score(self, contexts: Floats, seeds: Seeds) -> Floats:

@@ -67,14 +67,14 @@ def logging_shares(
 
     By the logging policy where it is told; by sizes where every arm was equally likely; else by
     a linear regression of "this cluster" on the context, which sums to 1 over the clusters, and
-    is kept above a tenth of the cluster's share in the log.
+    is kept above a tenth of the cluster's share in the log and above the arm's own propensity.
     """
     taken, sizes = clusters[rounds.chosen], np.bincount(clusters)
     if logging is not None:
         return np.maximum(logging.probability_within(clusters, rounds.chosen, sizes), 1e-12)
     if rounds.is_uniform:
         return np.asarray(sizes[taken] / rounds.arms)
-    return _regressed(rounds, taken, len(sizes))
+    return np.maximum(_regressed(rounds, taken, len(sizes)), rounds.propensities)
 
 
 def _regressed(rounds: LoggedRounds, taken: Rows, count: int) -> Floats:

@@ -104,6 +104,17 @@ def clip_words(found: Diagnostics, clip: float, rewards: Floats) -> str:
     )
 
 
+def cluster_words(found: Diagnostics) -> str:
+    """Warn where the weights of clusters do not average to 1; say nothing where they do."""
+    if not found.is_off:
+        return ""
+    return (
+        f"do not trust MIPS: the mean weight of clusters is {found.mean_weight:.3f} ± "
+        f"{found.weight_error:.3f} and should be near 1; tell it the logging policy, or make fewer "
+        f"clusters"
+    )
+
+
 def _count(size: float) -> str:
     return f"{size:.1f}" if 0.0 < size < 10.0 else f"{size:,.0f}"
 

@@ -21,10 +21,14 @@ MODELLED = ("dm", "dr", "switch")
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What each round adds to an estimate: Σ tops / Σ bottoms, or the mean of tops alone."""
+    """What each round adds to an estimate: Σ tops / Σ bottoms, or the mean of tops alone.
+
+    `weights` are there where they are others than those of single arms.
+    """
 
     tops: Floats
     bottoms: Floats | None = None
+    weights: Floats | None = None
 
     @property
     def value(self) -> float:
@@ -115,7 +119,8 @@ def marginalised_ips(rewards: Floats, target: Floats, logging: Floats) -> Terms:
     Saito and Joachims, "Off-policy evaluation for large action spaces via embeddings" (2022).
     Unbiased where an arm's reward depends on its cluster alone.
     """
-    return Terms(target / logging * rewards)
+    weights = target / logging
+    return Terms(weights * rewards, weights=weights)
 
 
 def stacked(terms: list[Terms]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -12,7 +12,7 @@ import numpy as np
 from fastbandit.errors import InputError, SettingError
 from fastbandit.evaluation import estimators as formulas
 from fastbandit.evaluation.clusters import clusters_of, logging_shares
-from fastbandit.evaluation.diagnostics import Diagnostics, clip_words, diagnose
+from fastbandit.evaluation.diagnostics import Diagnostics, clip_words, cluster_words, diagnose
 from fastbandit.evaluation.drawn_policies import policy_of
 from fastbandit.evaluation.estimators import ESTIMATORS, MODELLED, Terms
 from fastbandit.evaluation.expected import Expected, expect
@@ -146,7 +146,10 @@ def estimate(
         name: _terms(name, rounds, policy, chosen, weights, expected, settings)
         for name in settings.estimators
     }
-    return terms, found, _notes(rounds, found, settings)
+    notes = _notes(rounds, found, settings)
+    own = [one.weights for one in terms.values() if one.weights is not None]
+    notes += [said for weights in own if (said := cluster_words(diagnose(weights)))]
+    return terms, found, notes
 
 
 def _terms(
@@ -166,11 +169,7 @@ def _terms(
     if name == "snips":
         return formulas.snips(rewards, weights)
     if name == "mips":
-        clusters = clusters_of(rounds, settings.clusters, seed=settings.seed)
-        sizes = np.bincount(clusters)
-        target = policy.probability_within(clusters, rounds.chosen, sizes)
-        shares = logging_shares(rounds, clusters, logging=settings.logging)
-        return formulas.marginalised_ips(rewards, target, shares)
+        return formulas.marginalised_ips(rewards, *_of_clusters(rounds, policy, settings))
     assert expected is not None
     model = {"expected": expected.of_policy, "logged": expected.logged}
     if name == "dm":
@@ -178,6 +177,15 @@ def _terms(
     if name == "dr":
         return formulas.doubly_robust(rewards, weights, **model)
     return formulas.switch_doubly_robust(rewards, weights, **model, threshold=settings.switch_at)
+
+
+def _of_clusters(
+    rounds: LoggedRounds, policy: SparsePolicy, settings: Settings
+) -> tuple[Floats, Floats]:
+    """Give how likely the policy, and the log, took some arm of the cluster that was taken."""
+    clusters = clusters_of(rounds, settings.clusters, seed=settings.seed)
+    target = policy.probability_within(clusters, rounds.chosen, np.bincount(clusters))
+    return target, logging_shares(rounds, clusters, logging=settings.logging)
 
 
 def _names(

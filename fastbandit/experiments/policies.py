@@ -31,7 +31,7 @@ NEURAL = {
 """Exploration, search and doubt of each neural policy."""
 
 _HALF_LIFE = 500.0
-_FORGETTING = {
+_FORGETTING: dict[str, dict[str, float]] = {
     "GANBandit window": {"window": 1000},
     "GANBandit fading": {"half_life": _HALF_LIFE},
 }

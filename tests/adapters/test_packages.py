@@ -20,7 +20,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_missing_scikit_learn_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "fastbandit.adapters.scikit_learn", raising=False)
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    monkeypatch.delitem(sys.modules, "sklearn.base", raising=False)
 
     with pytest.raises(MissingExtraError, match=r"pip install 'fastbandit\[adapters\]'"):
         __import__("fastbandit.adapters.scikit_learn")

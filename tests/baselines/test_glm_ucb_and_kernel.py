@@ -20,8 +20,8 @@ def taught(make: type[Any], world: Synthetic = WORLD, *, batches: int = 1, **mor
     bandit = make(arms=world.arms, context=world.dim, **more)
     for first in range(0, 60 * batches, 60):
         contexts, rows = world.contexts(first, 60), np.arange(first, first + 60) * 7 % world.size
-        rewards = world.observed(first, rows)
-        rewards = (rewards > 0) * 1.0 if more.get("reward") == "binary" else rewards
+        rewards: Any = world.observed(first, rows)
+        rewards = rewards > 0 if more.get("reward") == "binary" else rewards
         bandit.update(contexts=contexts, arms=rows, rewards=rewards)
     return bandit
 
@@ -52,7 +52,7 @@ def test_the_bonus_is_added_after_the_link() -> None:
 
     means, bounds = none._model.means(contexts), wide._score(contexts, np.zeros(5, np.uint64))
 
-    assert ((0 < means) & (means < 1)).all()
+    assert ((means > 0) & (means < 1)).all()
     assert np.allclose(bounds - means, 0.7 * wide._model.stds(contexts))
 
 

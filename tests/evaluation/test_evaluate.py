@@ -115,6 +115,17 @@ def test_an_evaluation_is_json_without_nan() -> None:
     assert json.loads(json.dumps(told, allow_nan=False))["estimates"][0]["value"] is None
 
 
+def test_weights_of_clusters_that_are_off_are_told() -> None:
+    rng = np.random.default_rng(0)
+    chosen = rng.integers(0, 8, 400)  # the policy follows the log, which no context explains
+    log = uniform_log(chosen=chosen, propensities=rng.uniform(0.1, 0.2, 400))
+    policy = SparsePolicy(chosen, np.ones(400), arms=8)
+
+    words = evaluate(log, policy, estimators=["mips"], clusters=np.arange(8) // 4).words
+
+    assert any("do not trust MIPS: the mean weight of clusters is" in said for said in words)
+
+
 def test_mips_is_left_out_where_arms_have_no_vectors() -> None:
     names = [one.name for one in evaluate(uniform_log(), "uniform").estimates]
 
@@ -243,7 +254,7 @@ def test_a_service_without_a_snapshot_is_no_policy(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(CSV)
     (tmp_path / "snapshots").mkdir()
 
-    with pytest.raises(DataError, match="needs a snapshot: .* has none yet"):
+    with pytest.raises(DataError, match=r"needs a snapshot: .* has none yet"):
         asked("--log", str(tmp_path / "log.csv"), "--policy", str(tmp_path))
 
 

@@ -121,11 +121,19 @@ def test_the_shares_of_clusters_are_their_sizes_where_the_log_is_uniform() -> No
     assert shares == pytest.approx(np.where(log.chosen < 3, 0.75, 0.25))
 
 
+def test_a_cluster_is_at_least_as_likely_as_the_arm_that_was_taken() -> None:
+    rng = np.random.default_rng(0)
+    propensities = rng.uniform(0.5, 1.0, 400)
+    log = uniform_log(arms=8, propensities=propensities)
+
+    assert (logging_shares(log, np.arange(8)) >= propensities).all()
+
+
 def test_the_shares_of_clusters_are_learned_from_the_contexts() -> None:
     rng = np.random.default_rng(0)
     flags = rng.integers(0, 2, 5_000)
     chosen = (rng.random(5_000) < np.where(flags, 0.9, 0.2)).astype(int)
-    log = LoggedRounds(flags[:, None], chosen, chosen, np.full(5_000, 0.4))
+    log = LoggedRounds(flags[:, None], chosen, chosen, np.full(5_000, 0.1))
 
     shares = logging_shares(log, np.array([0, 1]))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -76,6 +78,6 @@ def test_a_drifting_dataset_goes_by_name() -> None:
 
 
 @pytest.mark.parametrize("option", [{"drift": "swich"}, {"drift": "turn", "period": 0}])
-def test_a_drift_that_cannot_be_is_refused(option: dict[str, object]) -> None:
-    with pytest.raises(SettingError, match="Did you mean 'switch'|at least 1 round: got 0"):
+def test_a_drift_that_cannot_be_is_refused(option: dict[str, Any]) -> None:
+    with pytest.raises(SettingError, match=r"Did you mean 'switch'|at least 1 round: got 0"):
         datasets.load("h2", arms=50, **option)

@@ -118,9 +118,7 @@ def test_the_divergence_is_that_of_two_gaussians() -> None:
 def test_trained_deviations_are_those_of_each_weight_given_all_others() -> None:
     rng = torch.Generator().manual_seed(3)
     model = made(VariationalReward)
-    fit_reward(
-        model.requires_grad_(True), history(), RewardFit(iterations=400, batch=60), rng=rng
-    )
+    fit_reward(model.requires_grad_(True), history(), RewardFit(iterations=400, batch=60), rng=rng)
     told = history()
     x = model.features(model.embed_contexts(told.contexts), model.embed_arms(told.arms))
     sure = torch.exp(-2 * model.log_noise)
@@ -147,7 +145,11 @@ def test_a_bandit_decides_replays_and_goes_on_after_loading(
         preset=Settings("default", QUICK),
         progress=False,
     )
-    told: dict[str, Any] = {"contexts": CONTEXTS, "arms": np.arange(60) % 30, "rewards": [0, 1] * 30}
+    told: dict[str, Any] = {
+        "contexts": CONTEXTS,
+        "arms": np.arange(60) % 30,
+        "rewards": [0, 1] * 30,
+    }
     bandit.update(**told)
     first = bandit.select(CONTEXTS)
     bandit.save(tmp_path / "kept")
@@ -162,7 +164,10 @@ def test_a_bandit_decides_replays_and_goes_on_after_loading(
 
 
 def test_settings_reach_both_kinds_of_doubt() -> None:
-    sections = {"doubt.bootstrap": {"heads": 7}, "doubt.variational": {"prior_precision": 3.0}}
+    sections: dict[str, dict[str, Any]] = {
+        "doubt.bootstrap": {"heads": 7},
+        "doubt.variational": {"prior_precision": 3.0},
+    }
     settings = Settings("default", sections)
 
     def doubt(name: str) -> Any:

@@ -120,7 +120,11 @@ def test_a_saved_bandit_forgets_as_before(tmp_path: Path) -> None:
         "default", {"training.reward": {"iterations": 5, "window": 6, "half_life": 4.0}}
     )
     bandit = Bandit(arms=ARMS, context=3, search="exhaustive", preset=settings, progress=False)
-    told: dict[str, Any] = {"contexts": vectors_of(9, 3), "arms": range(9), "rewards": [0, 1, 0] * 3}
+    told: dict[str, Any] = {
+        "contexts": vectors_of(9, 3),
+        "arms": range(9),
+        "rewards": [0, 1, 0] * 3,
+    }
     bandit.update(**told)
     bandit.save(tmp_path / "kept")
 

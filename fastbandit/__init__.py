@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fastbandit.baselines import LinUCB as LinUCB
     from fastbandit.baselines import RandomBandit as RandomBandit
     from fastbandit.errors import FastbanditError as FastbanditError
+    from fastbandit.evaluation import evaluate as evaluate
     from fastbandit.exploration import Greedy as Greedy
     from fastbandit.exploration import ThompsonSampling as ThompsonSampling
     from fastbandit.exploration import UpperConfidence as UpperConfidence
@@ -58,6 +59,7 @@ _HOMES = {
     "Sparse": "fastbandit.features",
     "ThompsonSampling": "fastbandit.exploration",
     "UpperConfidence": "fastbandit.exploration",
+    "evaluate": "fastbandit.evaluation",
 }
 
 __all__ = sorted(_HOMES)

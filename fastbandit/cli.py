@@ -42,6 +42,11 @@ _COMMANDS: Lazy = {
         "data_command",
         "List, fetch and check the files of datasets.",
     ),
+    "evaluate": (
+        "fastbandit.evaluate_command",
+        "evaluate_command",
+        "Estimate what a policy would have earned on another's log.",
+    ),
     "export": (
         "fastbandit.storage_command",
         "export_command",

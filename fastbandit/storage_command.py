@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from fastbandit.adapters.onnx_command import ONNX_OPTION, run_onnx
 from fastbandit.config import find_config, read_config
 from fastbandit.errors import MissingExtraError, SettingError
 from fastbandit.progress import progress_bar
@@ -92,6 +93,7 @@ def _bound(_: click.Context, option: click.Parameter, text: str | None) -> int |
 )
 @click.option("--since", callback=_bound, help="The first event number, or time, to write.")
 @click.option("--until", callback=_bound, help="The event number, or time, to end before.")
+@ONNX_OPTION
 @_CONFIG
 @_DATA_DIR
 @_JSON
@@ -100,6 +102,7 @@ def export_command(
     format: str,
     since: int | datetime | None,
     until: int | datetime | None,
+    snapshot: Path | None,
     config: Path | None,
     data_dir: Path | None,
     as_json: bool,
@@ -107,8 +110,12 @@ def export_command(
     """Write decisions with their rewards, one row each.
 
     The service may run meanwhile. A reward that is still waited for is empty; DSJSON leaves
-    such decisions out, and those that do not say how likely their arm was.
+    such decisions out, and those that do not say how likely their arm was. With --onnx a saved
+    bandit is written instead, for ONNX Runtime and faiss.
     """
+    if snapshot is not None:
+        run_onnx(snapshot, out, as_json=as_json)
+        return
     bounds = Bounds() if since is None else Bounds(since=since)
     bounds = bounds if until is None else Bounds(since=bounds.since, until=until)
     folder = _data_dir(config, data_dir)

@@ -53,6 +53,7 @@ COMMANDS = (
     "chaos swaps",
     "chaos throughput",
     "config show",
+    "evaluate",
     "export",
     "init",
     "keys create",

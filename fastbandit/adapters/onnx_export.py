@@ -89,7 +89,7 @@ def _check_learned(frozen: FrozenBandit) -> None:
             "An ONNX export needs a bandit that has learned something: got one without any "
             "update. Call update() first."
         )
-    check_model(frozen._model)
+    check_model(frozen.parts[0])
 
 
 def _check_new(folder: Path) -> None:
@@ -102,7 +102,7 @@ def _check_new(folder: Path) -> None:
 
 def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> OnnxExport:
     """Write networks, arms, ids, and last the manifest that vouches for them."""
-    model, words = frozen._model, frozen._words
+    model, live, words = frozen.parts
     files: dict[str, Any] = {}
     progress(0, _STEPS, "Networks")
     graphs = {SCORE: score_graph(model, words), PROPOSE: propose_graph(model, words)}
@@ -110,7 +110,7 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
         if graph is not None:
             files[name] = _write(folder / name, graph.to_bytes(producer="fastbandit"))
     progress(1, _STEPS, "Index")
-    points, ids = open_arms(frozen._live)
+    points, ids = open_arms(live)
     files[ARMS] = _write(folder / ARMS, faiss.serialize_index(index_of(points)).tobytes())
     progress(2, _STEPS, "Ids")
     files[IDS] = _write(folder / IDS, json.dumps([id_to_json(id) for id in ids]).encode())

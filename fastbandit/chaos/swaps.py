@@ -183,7 +183,8 @@ class Turns:
     def bandit(self, version: int) -> FrozenBandit:
         """Give the bandit of a version."""
         model = self.bandits[version % len(self.bandits)]
-        return FrozenBandit(model._model, model._live, replace(model._words, version=version))
+        part, live, words = model.parts
+        return FrozenBandit(part, live, replace(words, version=version))
 
     def publish(self) -> Snapshot:
         """Make the next version the one to serve, and prune as a learner does."""

@@ -20,7 +20,7 @@ from fastbandit.reward.linear_end import LinearEnd
 from fastbandit.reward.model import NetworkSettings, box_muller, normals_need
 from fastbandit.types import Inputs, Interactions
 
-_FIRST_DEVIATION = 0.3
+_FIRST_DEVIATION = 0.02  # of the prior's: from wide weights on, training drops all features
 _PACE = 4.0  # deviations have far to go: a step moves their logarithms so many times as far
 
 

@@ -258,6 +258,11 @@ class FrozenBandit:
         """The columns that predicates speak of, one value for each row there ever was."""
         return self._live.columns
 
+    @property
+    def parts(self) -> tuple[FrozenModel, Live, Words]:
+        """What it decides with now; none of the three ever changes."""
+        return self._model, self._live, self._words
+
     def set_columns(self, columns: Any) -> None:
         """Give the arms columns that predicates speak of, in place of those they had.
 

@@ -43,7 +43,7 @@ def made(make: type[Any], kind: str = "real", repeats: int = 1, **more: Any) -> 
     model = make(Dense(3), Dense(2), settings=NETWORK, reward=kind, rng=rng, **more)
     told = history(kind, repeats)
     model.start(told, fresh=len(told))
-    fit_reward(model, told, RewardFit(iterations=150, batch=64), rng=rng)
+    fit_reward(model, told, RewardFit(iterations=400, batch=64), rng=rng)
     model.settle(told)
     return model.requires_grad_(False)
 

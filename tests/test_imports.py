@@ -15,7 +15,7 @@ PACKAGE = Path(fastbandit.__file__).parent
 
 LAYERS = [
     ["types", "errors", "noise", "layers", "progress", "cores"],
-    ["device_noise", "features", "names"],
+    ["device_noise", "features", "names", "slates"],
     ["events", "rewards", "interfaces"],
     ["arms", "exploration", "reward", "search"],
     ["arm_table", "policy"],

@@ -108,3 +108,12 @@ def test_the_command_ends_with_1_where_an_answer_does_not_fit(
     shown = CliRunner().invoke(requests_command, ["--json"])
     assert (shown.exit_code, json.loads(shown.output)["unfit"]) == (status, unfit)
     assert "5 requests" in CliRunner().invoke(requests_command, []).output
+
+
+def test_a_report_is_json_with_its_counts() -> None:
+    report = RequestsReport(requests=2)
+    report.by_kind["valid"], report.by_status[200] = 2, 2
+
+    told = json.loads(json.dumps(report.notes()))
+
+    assert (told["by_kind"], told["by_status"]) == ({"valid": 2}, {"200": 2})

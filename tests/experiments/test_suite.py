@@ -70,8 +70,8 @@ def test_a_suite_of_the_package_can_be_read(name: str) -> None:
     assert jobs_of(told)
 
 
-def test_the_package_has_four_suites() -> None:
-    assert suite_names() == ("continuum", "paper", "quality", "quick", "replay")
+def test_the_package_has_these_suites() -> None:
+    assert suite_names() == ("continuum", "drift", "paper", "quality", "quick", "replay")
 
 
 def test_a_dataset_takes_from_the_suite_what_it_does_not_say_itself(small: Path) -> None:
@@ -119,7 +119,9 @@ def test_a_suite_without_datasets_is_refused(text: str, small: Path) -> None:
 
 
 def test_a_suite_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(SettingError, match=r"continuum, paper, quality, quick, replay.*'pepper'"):
+    with pytest.raises(
+        SettingError, match=r"continuum, drift, paper, quality, quick, replay.*'pepper'"
+    ):
         read_suite("pepper")
 
 
@@ -409,7 +411,7 @@ def test_the_command_lists_the_runs_and_which_exist(
     ("args", "words"),
     [
         (("nowhere.toml",), "'nowhere.toml', which cannot be read"),
-        (("pepper",), "continuum, paper, quality, quick, replay"),
+        (("pepper",), "continuum, drift, paper, quality, quick, replay"),
         (("quick", "--datasets", "bibtex"), "h1, h2, h3: got 'bibtex'"),
         (("quick", "--policies", "GANBandits TS"), "Did you mean 'GANBandit TS'?"),
         (("quick", "--presets", "papr"), "Did you mean 'paper'?"),

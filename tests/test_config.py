@@ -479,7 +479,7 @@ def test_the_names_are_those_that_the_bandit_knows() -> None:
 
     needs = {setting.name: setting.need.names for setting in all_settings()}
 
-    assert needs["select.search"] == _SEARCHES
+    assert {*needs["select.search"]} == {*_SEARCHES} - {"spanner"}  # which cannot be frozen
     assert needs["select.preset"] == BASES
 
 

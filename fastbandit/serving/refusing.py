@@ -23,6 +23,7 @@ _SELECT, _REWARD = b"/v1/select", b"/v1/reward"
 _LINE = b"POST /v1/select HTTP/1.1\r\n"
 _KEEP_ALIVE = b"\r\nconnection: keep-alive"
 _ROWS = 8
+_NEARLY = 32  # rows: a request of so many contexts would find no room
 _TICK_SECONDS = 0.005
 _FREE = 5  # refusals in a tick that hold nobody up
 
@@ -35,9 +36,14 @@ class Room:
 
     def __init__(self, most: int) -> None:
         self.most, self.most_rows = most, _ROWS * most
+        self._nearly_all = max(self.most_rows - _NEARLY, self.most_rows // 2 + 1)
         self.rows = 0
         self._held: deque[RefusingProtocol] = deque()
         self._is_ticking, self._left, self._answered = False, 0, 0
+
+    def is_full(self, under_way: int) -> bool:
+        """Tell whether a select that comes now would be refused, or nearly any."""
+        return under_way >= self.most or self.rows >= self._nearly_all
 
     def hold(self, one: RefusingProtocol) -> None:
         """Count a refusal; where there were too many, do not read that connection for a while."""
@@ -51,10 +57,10 @@ class Room:
             self._held.append(one)
 
     def _tick(self, loop: AbstractEventLoop, state: ServerState) -> None:
-        """Read connections again: one for each answer since the last tick, or as room allows."""
+        """Read connections again: one for two answers since the last tick, or as room allows."""
         answered, self._answered = self._answered, state.total_requests
-        free = self.most - len(state.tasks)
-        count, self._left = max(_FREE, self._answered - answered, free), _FREE
+        free = min(self.most - len(state.tasks), (self.most_rows - self.rows) // _ROWS)
+        count, self._left = max(_FREE, (self._answered - answered) // 2, free), _FREE
         for _ in range(min(count, len(self._held))):
             one = self._held.popleft()
             if not one.transport.is_closing():
@@ -82,7 +88,7 @@ class RefusingProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Read on; a whole request that will be refused is not even parsed."""
         app: Any = self.config.app
-        is_full = len(self.tasks) >= app.room.most
+        is_full = app.room.is_full(len(self.tasks))
         if is_full and self._is_between and self._is_free and is_whole_select(data):
             self._refuse(_SELECT)
         else:

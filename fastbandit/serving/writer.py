@@ -14,7 +14,7 @@ from fastbandit.events import Event, EventLog, Outcome
 
 Written: TypeAlias = "asyncio.Future[list[Outcome]]"
 _MOST_AT_ONCE = 1024
-_BUSY = 4
+_BUSY = 16
 _GATHERING_SECONDS = 0.002
 """After a group of so many events the next gathers for so long: each wakes two threads, which
 costs more than the events themselves. Where requests come one by one, none waits."""

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.errors import DataError, DuplicateArmError, MissingExtraError, UnknownArmError
+from fastbandit.errors import DataError, DuplicateArmError, UnknownArmError
 from fastbandit.evaluation.rounds import Floats, LoggedRounds, Rows
 from fastbandit.experiments.datasets.files import open_text, read_csv
+from fastbandit.experiments.datasets.table import open_parquet
 
 _CONTEXTS = ("context", "context_*", "x_*", "user_feature_*")
 _ARMS = ("arm", "arms", "action", "item_id")
@@ -225,7 +226,7 @@ def _rows_of(taken: Column, ids: list[Any] | None, arms: Path | None) -> tuple[l
 def header_of(path: Path) -> list[str]:
     """Give the names of the columns."""
     if path.suffix == ".parquet":
-        return list(_open_parquet(path).schema_arrow.names)
+        return list(open_parquet(path).schema_arrow.names)
     with open_text(path) as file:
         return next(csv.reader(file), [])
 
@@ -233,7 +234,7 @@ def header_of(path: Path) -> list[str]:
 def read_columns(path: Path, columns: Sequence[str]) -> dict[str, Column]:
     """Read columns as numbers where all cells are, else as text; lists as (n, d)."""
     if path.suffix == ".parquet":
-        file = _open_parquet(path)
+        file = open_parquet(path)
         return {c: _from_arrow(file.read(columns=[c]).column(0), c, path) for c in columns}
     return {c: _from_texts(texts) for c, texts in read_csv(path, columns).items()}
 
@@ -273,19 +274,3 @@ def _from_arrow(column: Any, name: str, path: Path) -> Column:
     made = np.full((len(column), int(lengths.max(initial=1))), np.nan)
     made[is_there] = flat.reshape(-1, made.shape[1])
     return made
-
-
-def _open_parquet(path: Path) -> Any:
-    try:
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise MissingExtraError(
-            "Parquet files need pyarrow: it is not installed. Run pip install "
-            "'fastbandit[experiments]', or save the table as CSV."
-        ) from error
-    try:
-        return ParquetFile(path)
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"{path} needs to be a whole Parquet file: {error}. Write it again."
-        ) from error

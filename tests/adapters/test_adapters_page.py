@@ -19,9 +19,13 @@ def package_of(code: str) -> str:
 
 @pytest.mark.usefixtures("little_training")
 @pytest.mark.parametrize("code", BLOCKS, ids=package_of)
-def test_an_example_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_example_runs(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     if find_spec(package_of(code)) is None:
         pytest.skip(f"{package_of(code)} is not installed")
     monkeypatch.chdir(tmp_path)
 
     exec(compile(code, "example", "exec"), {})
+
+    assert capsys.readouterr().err == ""

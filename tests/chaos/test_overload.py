@@ -181,8 +181,10 @@ def test_a_body_beyond_the_limit_reaches_the_application_before_its_end() -> Non
         async with serving() as (app, connect):
             client = await connect()
             await client.send(post(b"x" * 5_000)[:-1_000])
-            while not app.begun:
-                await asyncio.sleep(0.001)
+            async with asyncio.timeout(30):
+                while not app.begun:
+                    await asyncio.sleep(0.001)
+            assert app.begun == 1
 
     uvloop.run(run())
 

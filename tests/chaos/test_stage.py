@@ -54,6 +54,7 @@ def test_a_learner_that_has_hardly_begun_ends_with_its_service(tmp_path: Path) -
         service.kill()
 
         wait_for(lambda: not service.has_left_over(), seconds=30.0, what="the learner's end")
+        assert not service.has_left_over()
 
 
 def test_a_caller_says_that_no_answer_came() -> None:

@@ -22,11 +22,16 @@ def run(block: str, url: str) -> None:
 
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
 def test_an_example_runs_without_a_service(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
     run(BLOCKS[number], NOBODY)
+
+    assert capsys.readouterr().err == ""
 
 
 def test_the_first_example_runs_with_a_service(

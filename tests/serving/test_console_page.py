@@ -239,10 +239,13 @@ def test_the_range_is_asked_for_by_keyboard(visit: Visit, site: Site) -> None:
     page = opened(visit, site)
 
     page.focus("input[name=range]:checked")
-    with page.expect_request("**/v1/console?minutes=1440"):
+    with page.expect_request("**/v1/console?minutes=1440") as day:
         page.keyboard.press("ArrowRight")
-    with page.expect_request("**/v1/console"):
+    with page.expect_request("**/v1/console") as everything:
         page.keyboard.press("ArrowRight")
+
+    assert day.value.url.endswith("?minutes=1440")
+    assert everything.value.url.endswith("/v1/console")
 
 
 def test_arrow_keys_read_single_points_of_a_chart(visit: Visit, site: Site) -> None:

@@ -219,7 +219,7 @@ def _locate(path: str | Path, data: Path | None) -> Path:
 
 def _header(path: Path) -> list[str]:
     if path.suffix == ".parquet":
-        return list(_open_parquet(path).schema_arrow.names)
+        return list(open_parquet(path).schema_arrow.names)
     with open_text(path) as file:
         return next(csv.reader(file), [])
 
@@ -231,7 +231,7 @@ def _read(path: Path, columns: Sequence[str], *, ids: str) -> dict[str, Column]:
         if column not in header:
             raise _no_column(column, header, path)
     if path.suffix == ".parquet":
-        arrow = _open_parquet(path).read(columns=list(columns))
+        arrow = open_parquet(path).read(columns=list(columns))
         cells: dict[str, list[Any]] = {c: arrow.column(c).to_pylist() for c in columns}
     else:
         cells = dict(read_csv(path, columns))
@@ -248,7 +248,8 @@ def _id(cell: Any, column: str, path: Path) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell == int(cell) else str(cell)
 
 
-def _open_parquet(path: Path) -> Any:
+def open_parquet(path: Path) -> Any:
+    """Open a Parquet file, or say why that cannot be."""
     try:
         from pyarrow.parquet import ParquetFile
     except ImportError as error:

@@ -9,7 +9,7 @@ import pytest
 
 from fastbandit.config import Config
 from fastbandit.serving.keys import KEYS_FILE, create_key, revoke_key
-from tests.serving.little_service import CONTEXT, Asker, begin, config_in, run
+from tests.serving.little_service import CONTEXT, Asker, run
 
 ROUTES: list[tuple[str, str, Any, str | None]] = [
     ("POST", "/v1/select", {"context": CONTEXT}, "select"),
@@ -22,19 +22,6 @@ ROUTES: list[tuple[str, str, Any, str | None]] = [
     ("GET", "/ready", None, None),
     ("GET", "/openapi.json", None, None),
 ]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("first")
-    begin(folder)
-    return folder
-
-
-@pytest.fixture
-def config(folder: Path, tmp_path: Path) -> Config:
-    (tmp_path / "snapshots").symlink_to(folder / "snapshots")
-    return config_in(tmp_path)
 
 
 def new_key(config: Config, *scopes: str) -> str:

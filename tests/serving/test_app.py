@@ -10,21 +10,7 @@ import pytest
 from fastbandit.config import Config
 from fastbandit.events import DecisionMade, RewardCame
 from fastbandit.storage.sqlite_log import SqliteLog
-from tests.serving.little_service import ARMS, CONTEXT, Asker, begin, config_in, run
-
-
-@pytest.fixture(scope="module")
-def first_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("first")
-    begin(folder)
-    return folder
-
-
-@pytest.fixture
-def config(first_folder: Path, tmp_path: Path) -> Config:
-    """A service whose snapshots are shared with other tests, and whose log is its own."""
-    (tmp_path / "snapshots").symlink_to(first_folder / "snapshots")
-    return config_in(tmp_path)
+from tests.serving.little_service import ARMS, CONTEXT, Asker, config_in, run
 
 
 def log_of(config: Config) -> list[Any]:

@@ -13,13 +13,14 @@ import click
 from fastbandit.errors import DataError, SettingError
 from fastbandit.evaluation.estimators import ESTIMATORS
 from fastbandit.evaluation.intervals import INTERVALS
-from fastbandit.evaluation.page import markdown, write_into
+from fastbandit.evaluation.page import write_into
 from fastbandit.evaluation.readers import SERVICE_LOG, read_rounds
 from fastbandit.evaluation.report import HEADINGS, Evaluation
 from fastbandit.evaluation.reward_models import MODELS
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.run import evaluate
 from fastbandit.evaluation.sparse_policy import SparsePolicy
+from fastbandit.experiments.tables import markdown
 from fastbandit.progress import progress_bar
 from fastbandit.runtime.folder import KIND as FROZEN
 from fastbandit.storage.sealed import MANIFEST
@@ -232,7 +233,7 @@ def _check_coverage(
     with progress_bar("Checking") as progress:
         found = check_coverage(logs=logs, interval=interval, seed=seed, progress=progress)
     told = [{**asdict(one), "is_met": one.is_met} for one in found]
-    _tell_check("coverage", markdown(coverage_rows(found)), told, page=page, as_json=as_json)
+    _tell_check("coverage", _table(coverage_rows(found)), told, page=page, as_json=as_json)
 
 
 def _check_open_bandit(data: Path | None, seed: int, *, page: Path | None, as_json: bool) -> None:
@@ -240,7 +241,7 @@ def _check_open_bandit(data: Path | None, seed: int, *, page: Path | None, as_js
 
     with progress_bar("Open Bandit") as progress:
         found = check_open_bandit(data, seed=seed, progress=progress)
-    text = f"{markdown(rows_of(found))}\n\n{words_of(found)}"
+    text = f"{_table(rows_of(found))}\n\n{words_of(found)}"
     told = [one.to_json() for one in found]
     _tell_check("open-bandit", text, told, page=page, as_json=as_json)
 
@@ -277,3 +278,8 @@ def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, title: s
 
 def _print_json(told: Any) -> None:
     click.echo(json.dumps(told, indent=1, allow_nan=False))
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    """Word rows as Markdown, the first as the heading."""
+    return markdown(rows[0], rows[1:], words=len(rows[0]))

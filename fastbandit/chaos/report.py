@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import click
 
 from fastbandit.errors import DataError
-from fastbandit.storage.sealed import write_file
+from fastbandit.experiments.results import write_beside
+from fastbandit.experiments.tables import between_marks, markdown
 
 MARKS = ("<!-- campaigns: written by fastbandit chaos report -->", "<!-- end of campaigns -->")
 Told = Mapping[str, Any]
@@ -156,7 +157,7 @@ CAMPAIGNS: dict[str, tuple[str, Callable[[Told], Iterator[Row]]]] = {
 
 def tables(folder: Path) -> str:
     """Write a table of all campaigns that have a result, and name those that have none."""
-    lines = ["| campaign | bar | measured | |", "| --- | --- | --- | --- |"]
+    lines: list[list[str]] = []
     missing = []
     for name, (options, rows) in CAMPAIGNS.items():
         path = folder / f"{name}.json"
@@ -166,12 +167,9 @@ def tables(folder: Path) -> str:
         command = f"`fastbandit chaos {name} {options}".strip() + "`"
         for number, row in enumerate(_rows(path, rows)):
             met = {True: "met", False: "**missed**", None: ""}[row.is_met]
-            lines.append(
-                f"| {command if not number else ''} | {row.bar} | {row.measured} | {met} |"
-            )
-    if missing:
-        lines += ["", f"Not run: {', '.join(missing)}."]
-    return "\n".join(lines)
+            lines.append(["" if number else command, row.bar, row.measured, met])
+    table = markdown(("campaign", "bar", "measured", ""), lines, words=4)
+    return f"{table}\n\nNot run: {', '.join(missing)}." if missing else table
 
 
 def _rows(path: Path, rows: Callable[[Told], Iterator[Row]]) -> list[Row]:
@@ -193,11 +191,9 @@ def report_command(folder: Path, doc: Path | None) -> None:
     if doc is None:
         click.echo(table)
         return
-    text = doc.read_text(encoding="utf-8")
-    if not all(mark in text for mark in MARKS):
-        raise DataError(f"The page needs the marks {MARKS[0]} and {MARKS[1]}: {doc} has not both.")
-    before, after = text.split(MARKS[0])[0], text.split(MARKS[1])[1]
-    beside = doc.with_name(f"{doc.name}.part")
-    write_file(beside, [f"{before}{MARKS[0]}\n{table}\n{MARKS[1]}{after}".encode()])
-    beside.replace(doc)
+    try:
+        text = between_marks(doc.read_text(encoding="utf-8"), table, marks=MARKS)
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"The page {doc} cannot be read: {error}. Name another.") from error
+    write_beside(doc, text)
     click.echo(f"Written: {doc}")

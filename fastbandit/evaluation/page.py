@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from fastbandit.errors import DataError
+from fastbandit.experiments.results import write_beside
+from fastbandit.experiments.tables import between_marks
 
 
 def marks_of(check: str) -> tuple[str, str]:
@@ -25,14 +26,4 @@ def write_into(page: Path, check: str, text: str) -> None:
             f"The page {page} needs the marks {marks[0]} and {marks[1]}, once each: some are "
             f"missing or there twice. Put them where the table belongs."
         )
-    before, _, rest = whole.partition(marks[0])
-    after = rest.partition(marks[1])[2]
-    beside = page.with_name(f"{page.name}.part")
-    beside.write_text(f"{before}{marks[0]}\n\n{text}\n\n{marks[1]}{after}", encoding="utf-8")
-    beside.replace(page)
-
-
-def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """Give a table in Markdown; the first row is its heading."""
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([lines[0], "| --- " * len(rows[0]) + "|", *lines[1:]])
+    write_beside(page, between_marks(whole, f"\n{text}\n", marks=marks))

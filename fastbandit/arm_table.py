@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fastbandit.arms.eligibility import draw_allowed, read_eligible
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import SettingError, ShapeError
-from fastbandit.features import Dense, Features, kind_of
+from fastbandit.features import Dense, Features, is_size, kind_of, shown
 from fastbandit.noise import decision_seeds
 from fastbandit.rewards import RewardKind, check_reward_kind, read_rewards
 from fastbandit.types import Decision, Inputs
@@ -64,7 +64,7 @@ class ArmTable:
         alive: NDArray[np.bool_] | None = None,
     ) -> Request:
         """Check a request whose first decision is number `first` of the bandit's life."""
-        if not isinstance(k, int | np.integer) or k < 1:
+        if not is_size(k):
             raise SettingError(
                 f"The number of arms k needs to be at least 1: got {k!r}. Ask for one or more."
             )
@@ -134,7 +134,16 @@ def read_arms(arms: Any, ids: Iterable[Any] | None) -> tuple[IdTable, Inputs | N
 
 def read_context(context: int | Features) -> Features:
     """Read a number of dimensions, or any kind of features, as a kind of features."""
-    return Dense(context) if isinstance(context, int | np.integer) else context
+    if isinstance(context, Features) and not isinstance(context, type):
+        return context
+    if not is_size(context):
+        raise SettingError(
+            f"The context needs to be the number of its features, or a kind of them: got "
+            f"{shown(context)}. Give context=4 or context=Sparse(1000), and the contexts to "
+            f"select()."
+        )
+    dim: Any = context
+    return Dense(int(dim))
 
 
 def take_best(

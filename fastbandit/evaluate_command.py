@@ -56,7 +56,7 @@ CHECKS = ("coverage", "open-bandit", "speed")
 @click.option(
     "--model", type=click.Choice(MODELS), default="ridge", show_default=True, help="Of the reward."
 )
-@click.option("--draws", default=16, show_default=True, help="Choices of a bandit a context.")
+@click.option("--draws", type=int, help="Choices of a bandit a context; 16 to 1 by the rounds.")
 @click.option("--greedy", is_flag=True, help="Let the bandit choose without exploring.")
 @click.option("--floor", default=0.0, show_default=True, help="Uniform exploration under it.")
 @click.option("--interval", type=click.Choice(INTERVALS), default="bootstrap", show_default=True)
@@ -72,7 +72,8 @@ CHECKS = ("coverage", "open-bandit", "speed")
     "--self-check",
     "check",
     type=click.Choice(CHECKS),
-    help="Instead: made-up logs, Open Bandit, or a million rounds over a million arms.",
+    help="Instead: made-up logs, Open Bandit, or a million rounds over a million arms (with "
+    "--policy, the arms of that frozen bandit).",
 )
 @click.option("--logs", default=200, show_default=True, help="Made-up logs of --self-check.")
 @click.option("--rounds", default=1_000_000, show_default=True, help="Of --self-check speed.")
@@ -95,7 +96,7 @@ def evaluate_command(
     text_ids: bool,
     estimators: tuple[str, ...],
     model: str,
-    draws: int,
+    draws: int | None,
     greedy: bool,
     floor: float,
     interval: str,
@@ -123,7 +124,9 @@ def evaluate_command(
         _check_open_bandit(data, seed, page=page, as_json=as_json)
         return
     if check == "speed":
-        _check_speed(rounds, arm_count, seed, page=page, as_json=as_json)
+        _check_speed(
+            rounds, arm_count, seed, policy=policy, draws=draws, page=page, as_json=as_json
+        )
         return
     if log is None or policy is None:
         raise SettingError(
@@ -246,12 +249,26 @@ def _check_open_bandit(data: Path | None, seed: int, *, page: Path | None, as_js
     _tell_check("open-bandit", text, told, page=page, as_json=as_json)
 
 
-def _check_speed(rounds: int, arms: int, seed: int, *, page: Path | None, as_json: bool) -> None:
-    from fastbandit.evaluation.self_check import check_speed, speed_words
+def _check_speed(
+    rounds: int,
+    arms: int,
+    seed: int,
+    *,
+    policy: str | None,
+    draws: int | None,
+    page: Path | None,
+    as_json: bool,
+) -> None:
+    from fastbandit.evaluation.speed_check import check_speed, speed_words
+    from fastbandit.runtime.frozen import FrozenBandit
 
+    frozen = None if policy is None else FrozenBandit.load(Path(policy).expanduser())
     with progress_bar("Evaluating") as progress:
-        found = check_speed(rounds=rounds, arms=arms, seed=seed, progress=progress)
-    _tell_check("speed", speed_words(found), found.to_json(), page=page, as_json=as_json)
+        found = check_speed(
+            rounds=rounds, arms=arms, frozen=frozen, draws=draws, seed=seed, progress=progress
+        )
+    check = "speed" if frozen is None else "frozen-speed"
+    _tell_check(check, speed_words(found), found.to_json(), page=page, as_json=as_json)
 
 
 def _tell_check(check: str, text: str, told: Any, *, page: Path | None, as_json: bool) -> None:

@@ -170,7 +170,8 @@ def kind_of(raw: Any, *, what: str) -> Dense | Sparse | Image:
         return Image(int(shape[1]), int(shape[2]))
     raise ShapeError(
         f"The {what} need rows of features, shape (n, d) or (n, height, width): got "
-        f"{tuple(shape)}. Leave features out to learn one embedding for each id."
+        f"{tuple(shape) or shown(raw)}. Leave features out, and give ids=, to learn one embedding "
+        f"for each."
     )
 
 
@@ -223,6 +224,25 @@ def check_finite(
     )
 
 
+def shown(value: Any) -> str:
+    """Word a value for an error: an array by its shape, anything else in at most 80 characters."""
+    shape = getattr(value, "shape", ())
+    if shape:
+        return f"{type(value).__name__} of shape {tuple(shape)}"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def is_size(number: Any) -> bool:
+    """Tell whether a number can count something: whole, and at least 1."""
+    is_whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    return bool(is_whole and number >= 1)
+
+
 def _check_size(name: str, number: int) -> None:
-    if not isinstance(number, int | np.integer) or number < 1:
-        raise SettingError(f"A {name} needs to be a whole number of at least 1: got {number!r}.")
+    if not is_size(number):
+        many = "ids there may be" if name == "count" else "columns there are"
+        raise SettingError(
+            f"A {name} needs to be a whole number of at least 1: got {shown(number)}. Give how "
+            f"many {many}."
+        )

@@ -76,7 +76,7 @@ BAD: dict[str, tuple[Do, type[FastbanditError], str]] = {
     ),
     "unknown eligible": (selecting(eligible=[1, "what"]), UnknownArmError, "got 'what'"),
     "a short mask": (selecting(eligible=np.ones(29, dtype=bool)), ShapeError, r"got \(29,\)"),
-    "too few seeds": (selecting(seeds=[1, 2]), ShapeError, r"got shape \(2,\)"),
+    "too few seeds": (selecting(seeds=[1, 2]), ShapeError, r"of shape \(2,\)"),
     "seeds that are no numbers": (selecting(seeds=np.ones(20)), ShapeError, "float64"),
     "audit of NaN": (
         lambda bandit: bandit.audit(with_value(CONTEXTS, np.nan)),

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.ids import list_ids
 from fastbandit.errors import InputError, SettingError, ShapeError
 from fastbandit.features import to_floats
+from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
 
 _AT_ONCE = 65_536
@@ -36,6 +36,7 @@ def arms_from_faiss(
 
     Vectors that are kept in fewer bits come back as the index knows them.
     """
+    faiss = _import_faiss()
     if not isinstance(index, faiss.Index) or not index.ntotal:
         raise InputError(
             f"Arms need a faiss index that holds vectors: got {type(index).__name__} of "
@@ -86,13 +87,17 @@ def _known(features: NDArray[np.float32], ids: list[Any]) -> KnownArms:
 # -- faiss
 
 
+def _import_faiss() -> Any:
+    return needed("faiss", what="An index of faiss", extra="adapters")
+
+
 def _is_in_lists(index: Any) -> bool:
-    return isinstance(index, faiss.IndexIVF)
+    return isinstance(index, _import_faiss().IndexIVF)
 
 
 def _in_row(index: Any, progress: Progress) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Read an index that keeps vectors in the order they came, with or without ids."""
-    numbers = np.arange(index.ntotal)
+    faiss, numbers = _import_faiss(), np.arange(index.ntotal)
     if isinstance(index, faiss.IndexIDMap | faiss.IndexIDMap2):
         numbers = faiss.vector_to_array(index.id_map).copy()
         index = faiss.downcast_index(index.index)
@@ -119,7 +124,7 @@ def _reconstructed(index: Any, first: int, count: int) -> Any:
 
 def _in_lists(index: Any, progress: Progress) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Read an index that keeps vectors in lists of near ones, with their ids."""
-    numbers, lists, done = [], index.invlists, 0
+    faiss, numbers, lists, done = _import_faiss(), [], index.invlists, 0
     vectors = np.empty((index.ntotal, index.d), dtype=np.float32)
     for number in range(index.nlist):
         size = lists.list_size(number)

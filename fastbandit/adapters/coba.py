@@ -48,7 +48,7 @@ class CobaLearner:
         propensity_seeds(seed, draws)  # raises where the number of draws is wrong
         self._settings = (reward, explore, search, preset)
         self._draws, self._floor, self._seed = draws, check_floor(floor), seed
-        self._every, self._waiting = update_every, Waiting(update_every)
+        self._every, self._waiting = update_every, Waiting(update_every, reward=reward)
         self._bandit: Bandit | None = None
         self._known: set[Hashable] = set()
 

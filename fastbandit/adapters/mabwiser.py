@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.arms.ids import list_ids
 from fastbandit.bandit import Bandit
 from fastbandit.errors import InputError, SettingError, UnknownArmError
 from fastbandit.features import to_floats
@@ -36,7 +37,7 @@ class MabwiserBandit:
         preset: str = "default",
         seed: int = 0,
     ) -> None:
-        self.arms: list[Any] = list(arms)
+        self.arms: list[Any] = list_ids(arms)
         self._features = None if arm_to_features is None else dict(arm_to_features)
         self._settings = (reward, explore, search, preset)
         self._seed = seed

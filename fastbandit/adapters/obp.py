@@ -18,7 +18,7 @@ from fastbandit.adapters.waiting import Waiting
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.ids import IdTable
 from fastbandit.bandit import Bandit
-from fastbandit.errors import InputError, SettingError, ShapeError
+from fastbandit.errors import InputError, SettingError, ShapeError, UnknownArmError
 from fastbandit.features import to_array, to_floats
 from fastbandit.noise import decision_seeds
 from fastbandit.runtime.propensity import propensity_seeds
@@ -47,7 +47,7 @@ class ObpPolicy:
                 f"Use 1 for one action at a time."
             )
         self._first = copy.copy(bandit)  # its state is replaced, never changed
-        self._waiting = Waiting(batch_size)
+        self._waiting = Waiting(batch_size, reward=bandit.blueprint.reward)
 
     @property
     def policy_type(self) -> Any:
@@ -65,7 +65,7 @@ class ObpPolicy:
     def initialize(self) -> None:
         """Forget all that was learned since the policy was made."""
         self.bandit, self.n_trial = copy.copy(self._first), 0
-        self._waiting = Waiting(self.batch_size)
+        self._waiting = Waiting(self.batch_size, reward=self.bandit.blueprint.reward)
 
     def select_action(self, context: Any) -> Rows:
         """Choose actions (len_list) for one context of shape (1, dim)."""
@@ -79,8 +79,14 @@ class ObpPolicy:
 
     def update_params(self, action: int, reward: float, context: Any) -> None:
         """Learn from the reward of an action, once enough of them wait."""
-        id = _table_of(self.bandit).id(int(action))
-        self._waiting.add(to_floats(context, what="contexts").reshape(-1), id, float(reward))
+        (row,) = _whole([action], what="action").tolist()
+        if not 0 <= row < self.n_actions:
+            raise UnknownArmError(
+                f"An action needs to be a number from 0 to {self.n_actions - 1}: got {action!r}. "
+                f"Give the row of the arm."
+            )
+        id = _table_of(self.bandit).id(row)
+        self._waiting.add(to_floats(context, what="contexts").reshape(-1), id, reward)
         self.n_trial += 1
         if self._waiting.is_due:
             self._waiting.teach(self.bandit)

@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import faiss
 import numpy as np
 
 from fastbandit.adapters.onnx_networks import check_model, noise_size, propose_graph, score_graph
 from fastbandit.arms.cells import Floats
 from fastbandit.errors import FastbanditError, SettingError, SnapshotError
+from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
 from fastbandit.runtime.encodings import note_of
 from fastbandit.runtime.frozen import FrozenBandit
@@ -111,7 +111,7 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
             files[name] = _write(folder / name, graph.to_bytes(producer="fastbandit"))
     progress(1, _STEPS, "Index")
     points, ids = open_arms(live)
-    files[ARMS] = _write(folder / ARMS, faiss.serialize_index(index_of(points)).tobytes())
+    files[ARMS] = _write(folder / ARMS, _import_faiss().serialize_index(index_of(points)).tobytes())
     progress(2, _STEPS, "Ids")
     files[IDS] = _write(folder / IDS, json.dumps([id_to_json(id) for id in ids]).encode())
     progress(3, _STEPS, "Manifest")
@@ -180,7 +180,7 @@ def open_arms(live: Live) -> tuple[Floats, list[Hashable]]:
 
 def index_of(points: Floats) -> Any:
     """Put points into a faiss index: flat while they are few, else in lists of near ones."""
-    count, dim = points.shape
+    faiss, (count, dim) = _import_faiss(), points.shape
     flat = faiss.IndexFlatL2(dim)
     if count <= SCANNED:
         flat.add(points)
@@ -191,6 +191,10 @@ def index_of(points: Floats) -> Any:
     index.add(points)
     index.nprobe = _PROBED
     return index
+
+
+def _import_faiss() -> Any:
+    return needed("faiss", what="An export to ONNX", extra="onnx")
 
 
 # -- files

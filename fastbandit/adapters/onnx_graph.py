@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.adapters.packages import needed
+from fastbandit.packages import needed
 
 OPSET, IR_VERSION = 17, 8
 Shape = tuple[str | int, ...]

@@ -6,14 +6,17 @@ Lines that tell no outcome of one action are left out, and counted by reason.
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import re
+import zlib
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +25,11 @@ from fastbandit.errors import DataError, InputError
 from fastbandit.progress import Progress, silent
 
 Floats = NDArray[np.float32]
-Named = dict[str, float]
+Source = str | Path | Iterable[str | bytes]
 
-NO_LABEL, NO_LEARNING, SLOTS = "no label", "marked not to be learned", "several slots"
-_MOST_COLUMNS = 10_000
+NO_CONTEXT, NO_LABEL, NO_LEARNING = "no context", "no label", "marked not to be learned"
+SLOTS, NO_ACTIONS = "several slots", "no list of actions"
+_MOST_COLUMNS = 4_096
 _TOLD_EVERY = 5_000
 
 
@@ -36,7 +40,7 @@ class DsjsonLog:
     `arms` are the ids of the actions taken, `eligible` those of all that were offered, and
     `propensities` how likely the action taken was. `columns` name the features of contexts: give
     them to the next reading, and its contexts have the same columns. `features` holds a row for
-    each arm of `ids`; it has no columns where the log tells none.
+    each arm of `ids`; it has no columns where the log tells none. `left_out` counts lines.
     """
 
     contexts: Floats
@@ -55,73 +59,86 @@ class DsjsonLog:
 
 
 def read_dsjson(
-    source: str | Path | Iterable[str | bytes],
+    source: Source,
     *,
     columns: Iterable[str] | None = None,
     id_of: Callable[[str], Any] = str,
     progress: Progress = silent,
 ) -> DsjsonLog:
-    """Read a file, or lines, of DSJSON.
+    """Read a file, gzipped or not, or lines of DSJSON.
 
-    Namespaces become columns: numbers as they are, strings and truths as 0 or 1 for each value.
-    An arm's id is the tag of its action, else its features as JSON; `id_of` turns that text into
-    the id (`int`, where ids are numbers).
+    Namespaces become columns, in the order of their names: numbers as they are, strings and
+    truths as 0 or 1 for each value. An arm's name is the tag of its action, else its `id`, else
+    its features as JSON; `id_of` turns that text into the id (`int`, where ids are numbers).
     """
-    decisions, left_out = [], Counter[str]()
-    for number, line in enumerate(_lines(source), start=1):
-        told = _parsed(line, number)
-        reason = _why_not(told)
+    contexts, arms, left_out = _Table(columns), _Arms(), Counter[str]()
+    taken, eligible = [], []
+    numbers = array("d")
+    for where, line in _lines(source, progress):
+        told = _parsed(line, where)
+        reason = _why_not(told, where)
         if reason:
             left_out[reason] += 1
-        else:
-            decisions.append(_decision(told, number, id_of))
-        if number % _TOLD_EVERY == 0:
-            progress(number, number, "Reading")
-    contexts = [decision.context for decision in decisions]
-    named, given = _columns(contexts, columns), _known_arms(decisions)
-    feature_columns = _columns(list(given.values()), None)
+            continue
+        decision = _decision(told, where, id_of)
+        contexts.add(decision.context)
+        arms.add(decision)
+        taken.append(decision.offered[decision.taken])
+        eligible.append(decision.offered)
+        numbers.extend((-decision.cost, decision.propensity))
+    named, values = contexts.named()
+    feature_columns, features = arms.table().named()
+    outcomes = np.array(numbers).reshape(-1, 2)
     return DsjsonLog(
-        contexts=_table(contexts, named),
-        arms=[decision.arm for decision in decisions],
-        rewards=np.array([decision.reward for decision in decisions]),
-        propensities=np.array([decision.propensity for decision in decisions]),
-        eligible=[decision.offered for decision in decisions],
+        contexts=values,
+        arms=taken,
+        rewards=outcomes[:, 0],
+        propensities=outcomes[:, 1],
+        eligible=eligible,
         columns=named,
-        ids=list(given),
-        features=_table(list(given.values()), feature_columns),
+        ids=arms.ids,
+        features=features,
         feature_columns=feature_columns,
         left_out=dict(left_out),
     )
 
 
-@dataclass(frozen=True)
-class _Decision:
-    context: Named
-    arm: Any
-    reward: float
-    propensity: float
-    offered: list[Any]
-    features: list[Named]
-
-
 # -- lines
 
 
-def _lines(source: str | Path | Iterable[str | bytes]) -> Iterator[str | bytes]:
-    if not isinstance(source, str | Path):
-        yield from (line for line in source if line.strip())
-        return
+def _lines(source: Source, progress: Progress) -> Iterator[tuple[str, str | bytes]]:
+    """Give lines, each with words for where it stands."""
+    lines: Iterable[str | bytes]
+    if isinstance(source, str | Path):
+        lines, end = _lines_of(source, progress), f" of {source}"
+    else:
+        lines, end = source, ""
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield f"line {number}{end}", line
+
+
+def _lines_of(source: str | Path, progress: Progress) -> Iterator[bytes]:
+    path = Path(source)
     try:
-        with Path(source).open("rb") as file:
-            yield from (line for line in file if line.strip())
-    except OSError as error:
+        with path.open("rb") as file:
+            size, opened = path.stat().st_size, _unzipped(file, path)
+            for number, line in enumerate(opened):
+                if number % _TOLD_EVERY == 0:
+                    progress(file.tell(), size, "reading")
+                yield line
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(
             f"A log of DSJSON needs a file that can be read: {source} cannot ({error}). Name "
             f"another."
         ) from error
 
 
-def _parsed(line: str | bytes, number: int) -> dict[str, Any]:
+def _unzipped(file: IO[bytes], path: Path) -> Iterable[bytes]:
+    return gzip.open(file) if path.suffix == ".gz" else file
+
+
+def _parsed(line: str | bytes, where: str) -> dict[str, Any]:
     try:
         told = json.loads(line)
         if isinstance(told, dict):
@@ -129,114 +146,208 @@ def _parsed(line: str | bytes, number: int) -> dict[str, Any]:
     except ValueError:
         pass
     raise DataError(
-        f"A log of DSJSON needs a JSON object in each line: got {line[:40]!r} in line {number}. "
+        f"A log of DSJSON needs a JSON object in each line: got {line[:40]!r} in {where}. "
         f"Drop that line, or read another file."
     )
 
 
-def _why_not(told: Mapping[str, Any]) -> str:
+def _why_not(told: Mapping[str, Any], where: str) -> str:
     """Say why a line is no decision with its outcome; nothing where it is."""
-    if "_outcomes" in told or "_slots" in told.get("c", {}):
+    context = told.get("c")
+    if not isinstance(context, Mapping):
+        _check_format(told, where)
+        return NO_CONTEXT
+    if "_outcomes" in told or "_slots" in context:
         return SLOTS
     if told.get("_skipLearn"):
         return NO_LEARNING
-    is_labelled = "_label_cost" in told and "_label_probability" in told
-    return "" if is_labelled and "_multi" in told.get("c", {}) else NO_LABEL
+    if told.get("_label_cost") is None and told.get("_label_probability") is None:
+        return NO_LABEL
+    return "" if "_multi" in context else NO_ACTIONS
 
 
-def _decision(told: Mapping[str, Any], number: int, id_of: Callable[[str], Any]) -> _Decision:
-    try:
-        shared, actions = dict(told["c"]), list(told["c"]["_multi"])
-        del shared["_multi"]
-        taken = int(told["_labelIndex"] if "_labelIndex" in told else told["_label_Action"] - 1)
-        cost, propensity = float(told["_label_cost"]), float(told["_label_probability"])
-        if not 0 <= taken < len(actions):
-            raise ValueError(f"action {taken + 1} of {len(actions)}")
-        offered = [id_of(_name(action)) for action in actions]
-        features = [_flat(_features(action)) for action in actions]
-        context = _flat(shared)
-    except (LookupError, TypeError, ValueError) as error:
+def _check_format(told: Mapping[str, Any], where: str) -> None:
+    if "arms" in told:
         raise DataError(
-            f"A decision in DSJSON needs a label, a context and its actions: line {number} has "
-            f"not ({type(error).__name__}: {error}). Drop that line."
-        ) from error
+            f"A log of DSJSON needs the context in 'c': got {where}, of `fastbandit export "
+            f"--format jsonl`. Export with --format dsjson or parquet."
+        )
+
+
+# -- decisions
+
+
+@dataclass(frozen=True)
+class _Decision:
+    context: dict[str, Any]
+    actions: list[Mapping[str, Any]]
+    names: list[str]
+    offered: list[Any]
+    taken: int
+    cost: float
+    propensity: float
+
+
+def _decision(told: Mapping[str, Any], where: str, id_of: Callable[[str], Any]) -> _Decision:
+    context = dict(told["c"])
+    actions = _actions(context.pop("_multi"), where)
+    names = [_name(action) for action in actions]
+    taken, cost = _taken(told, len(actions), where), _number(told, "_label_cost", where)
+    propensity = _number(told, "_label_probability", where)
     if not (math.isfinite(cost) and 0 < propensity <= 1):
         raise InputError(
-            f"A label needs a finite cost and a probability above 0 and at most 1: got cost "
-            f"{cost!r} and probability {propensity!r} in line {number}. Drop that line."
+            f"A label needs a finite _label_cost and a _label_probability above 0 and at most 1: "
+            f"got cost {cost!r} and probability {propensity!r} in {where}. Drop that line."
         )
-    return _Decision(context, offered[taken], -cost, propensity, offered, features)
+    propensity = min(1.0, propensity + _of_its_doubles(told, names, taken))
+    offered = [_id(name, where, id_of) for name in names]
+    return _Decision(context, actions, names, offered, taken, cost, propensity)
 
 
-# -- features
+def _actions(listed: Any, where: str) -> list[Mapping[str, Any]]:
+    if isinstance(listed, list) and all(isinstance(action, Mapping) for action in listed):
+        return listed
+    raise DataError(
+        f"A decision in DSJSON needs a list of actions in c._multi: got {str(listed)[:40]!r} in "
+        f"{where}. Drop that line."
+    )
+
+
+def _taken(told: Mapping[str, Any], actions: int, where: str) -> int:
+    has_index = "_labelIndex" in told
+    field = "_labelIndex" if has_index else "_label_Action"
+    place = _number(told, field, where) - (0 if has_index else 1)
+    if place == int(place) and 0 <= place < actions:
+        return int(place)
+    raise DataError(
+        f"A label needs to be of one of the {actions} actions in c._multi: got {field} "
+        f"{told[field]!r} in {where}, action {place + 1:g} of {actions}. Drop that line."
+    )
+
+
+def _number(told: Mapping[str, Any], field: str, where: str) -> float:
+    value = told.get(field)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    raise DataError(
+        f"A decision in DSJSON needs a number in {field!r}: got {value!r} in {where}. Log "
+        f"how likely the chosen action was and what it cost, or drop that line."
+    )
+
+
+def _of_its_doubles(told: Mapping[str, Any], names: list[str], taken: int) -> float:
+    """Give how likely other places of the same arm were, where it was offered more than once."""
+    if names.count(names[taken]) == 1:
+        return 0.0
+    chances = dict(zip(told.get("a") or (), told.get("p") or (), strict=False))
+    places = (place for place, name in enumerate(names) if name == names[taken])
+    return float(sum(chances.get(place + 1, 0.0) for place in places if place != taken))
 
 
 def _name(action: Mapping[str, Any]) -> str:
     """Give the text that an action is known by."""
     if "_tag" in action:
         return str(action["_tag"])
+    for part in (action, *action.values()):
+        if isinstance(part, Mapping) and isinstance(part.get("id"), str | int):
+            return str(part["id"])
     return json.dumps(action, sort_keys=True)
 
 
-def _features(action: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the features of an action, less the id that an export of fastbandit puts there."""
-    is_id = set(action.get("arm", ())) == {"id"} if isinstance(action.get("arm"), dict) else False
-    return {key: value for key, value in action.items() if not (key == "arm" and is_id)}
-
-
-def _flat(features: Mapping[str, Any], before: str = "") -> Named:
-    """Turn namespaces into names with numbers, as the JSON reader of Vowpal Wabbit does."""
-    flat: Named = {}
-    for key, value in features.items():
-        name = f"{before}{key}"
-        if key.startswith("_"):
-            continue
-        if isinstance(value, bool) or value is None:
-            flat |= {name: 1.0} if value else {}
-        elif isinstance(value, int | float):
-            flat[name] = float(value)
-        elif isinstance(value, str):
-            flat[f"{name}={value}"] = 1.0
-        elif isinstance(value, Mapping):
-            flat |= _flat(value, f"{name}.")
-        else:
-            flat |= _flat({str(place): part for place, part in enumerate(value)}, f"{name}.")
-    return flat
-
-
-def _columns(rows: list[Named], columns: Iterable[str] | None) -> tuple[str, ...]:
-    if columns is not None:
-        return tuple(columns)
-    names = tuple(sorted({name for row in rows for name in row}, key=_in_order))
-    if len(names) > _MOST_COLUMNS:
+def _id(name: str, where: str, id_of: Callable[[str], Any]) -> Any:
+    try:
+        return id_of(name)
+    except ValueError as error:
         raise InputError(
-            f"Features in DSJSON become at most {_MOST_COLUMNS:,} columns: got {len(names):,}, "
-            f"such as {names[0]!r}. Give columns= with those that matter."
-        )
-    return names
+            f"The function id_of needs to take the name of every action: got {name!r} in "
+            f"{where} ({error}). Leave it out, and ids are texts."
+        ) from error
+
+
+# -- features
+
+
+class _Arms:
+    """All arms that were offered, with each namespace as it was last told."""
+
+    def __init__(self) -> None:
+        self._told: dict[Any, dict[str, Any]] = {}
+        self._names: dict[Any, str] = {}
+
+    @property
+    def ids(self) -> list[Any]:
+        return list(self._told)
+
+    def add(self, decision: _Decision) -> None:
+        named = zip(decision.offered, decision.names, decision.actions, strict=True)
+        for id, name, action in named:
+            self._names[id] = name
+            self._told.setdefault(id, {}).update(action)
+
+    def table(self) -> _Table:
+        table = _Table()
+        for id, told in self._told.items():
+            table.add(told, but=self._names[id])
+        return table
+
+
+class _Table:
+    """Rows of named numbers, kept as three columns until all names are known."""
+
+    def __init__(self, columns: Iterable[str] | None = None) -> None:
+        self._is_open = columns is None
+        self._places = {name: place for place, name in enumerate(columns or ())}
+        self._rows, self._columns, self._values = array("q"), array("q"), array("d")
+        self._count = 0
+
+    def add(self, told: Mapping[str, Any], *, but: str | None = None) -> None:
+        """Add a row of features, less an id that is the arm's name already."""
+        places = self._places
+        for name, value in _flat(told, "", but):
+            place = places.setdefault(name, len(places)) if self._is_open else places.get(name)
+            if place is not None:
+                self._rows.append(self._count)
+                self._columns.append(place)
+                self._values.append(value)
+        self._count += 1
+        if self._is_open and len(places) > _MOST_COLUMNS:
+            raise InputError(
+                f"Features in DSJSON become at most {_MOST_COLUMNS:,} columns: got more, such as "
+                f"{next(reversed(places))!r}. Give columns= with those that matter."
+            )
+
+    def named(self) -> tuple[tuple[str, ...], Floats]:
+        """Give the names of columns, in order, and the rows; what one does not tell is 0."""
+        names = sorted(self._places, key=_in_order) if self._is_open else list(self._places)
+        order = np.empty(len(names), dtype=np.int64)
+        order[[self._places[name] for name in names]] = np.arange(len(names))
+        table = np.zeros((self._count, len(names)), dtype=np.float32)
+        table[np.array(self._rows), order[np.array(self._columns)]] = np.array(self._values)
+        return tuple(names), table
+
+
+def _flat(told: Mapping[str, Any], before: str, but: str | None) -> Iterator[tuple[str, float]]:
+    """Give names with numbers, as the JSON reader of Vowpal Wabbit does."""
+    for key, value in told.items():
+        name = f"{before}{key}"
+        if key == "_text" and isinstance(value, str):
+            yield from ((f"{before}{word}", 1.0) for word in dict.fromkeys(value.split()))
+        elif key.startswith("_") or (key == "id" and str(value) == but):
+            continue
+        elif isinstance(value, bool) or value is None:
+            yield from [(name, 1.0)] * bool(value)
+        elif isinstance(value, int | float):
+            yield name, float(value)
+        elif isinstance(value, str):
+            yield f"{name}={value}", 1.0
+        elif isinstance(value, Mapping):
+            yield from _flat(value, f"{name}.", but)
+        else:
+            parts = {str(place): part for place, part in enumerate(value)}
+            yield from _flat(parts, f"{name}.", but)
 
 
 def _in_order(name: str) -> list[tuple[str, int]]:
     """Let numbers within names count as numbers: "x.9" comes before "x.10"."""
     pieces = re.findall(r"(\D*)(\d*)", name)
     return [(text, int(digits) if digits else -1) for text, digits in pieces]
-
-
-def _table(rows: list[Named], columns: tuple[str, ...]) -> Floats:
-    """Give one row of numbers for each mapping; what it does not name is 0."""
-    places = {name: place for place, name in enumerate(columns)}
-    table = np.zeros((len(rows), len(columns)), dtype=np.float32)
-    for number, row in enumerate(rows):
-        for name, value in row.items():
-            if name in places:
-                table[number, places[name]] = value
-    return table
-
-
-def _known_arms(decisions: list[_Decision]) -> dict[Any, Named]:
-    """Give the features of all arms that were offered, as they were last told."""
-    return {
-        id: features
-        for decision in decisions
-        for id, features in zip(decision.offered, decision.features, strict=True)
-    }

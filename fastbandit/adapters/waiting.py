@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fastbandit.bandit import Bandit
 from fastbandit.errors import SettingError
 from fastbandit.learning.schedule import Schedule
+from fastbandit.rewards import RewardKind, read_rewards
 
 _GROWTH = 0.2  # an update learns from all there is: so much more of it is worth one
 
@@ -21,13 +22,14 @@ class Waiting:
     The more was learned, the more wait: so the time spent on updates stays in proportion.
     """
 
-    def __init__(self, every: int) -> None:
+    def __init__(self, every: int, *, reward: RewardKind) -> None:
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
             raise SettingError(
                 f"The number of interactions an update waits for needs to be at least 1: got "
                 f"{every!r}. Use 100."
             )
         self._schedule = Schedule(fresh=every, growth=_GROWTH, seconds=math.inf)
+        self._kind: RewardKind = reward
         self._contexts: list[NDArray[np.float32]] = []
         self._arms: list[Any] = []
         self._rewards: list[float] = []
@@ -37,10 +39,11 @@ class Waiting:
         return len(self._arms)
 
     def add(self, context: NDArray[np.float32], arm: Any, reward: float) -> None:
-        """Keep what came of an arm."""
+        """Keep what came of an arm; a reward that could not be learned from is refused now."""
+        (checked,) = read_rewards([reward], kind=self._kind, count=1).tolist()
         self._contexts.append(context)
         self._arms.append(arm)
-        self._rewards.append(reward)
+        self._rewards.append(checked)
 
     @property
     def is_due(self) -> bool:

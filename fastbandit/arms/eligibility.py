@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.ids import list_ids
-from fastbandit.errors import EligibilityError, ShapeError
+from fastbandit.errors import EligibilityError, InputError, ShapeError
+from fastbandit.features import shown
 from fastbandit.noise import Stream, philox
 
 _MASK_ITEMS = (bool, np.bool_, list, np.ndarray)
@@ -78,7 +79,12 @@ def _read_mask(eligible: Any, table: Table, *, contexts: int) -> NDArray[np.bool
     mask = _as_mask(eligible)
     if mask is not None:
         return _check_mask(mask, arms=len(table), contexts=contexts)
-    items = list_ids(eligible)
+    if isinstance(eligible, Mapping):
+        raise InputError(
+            f"Eligible arms need to be a list of ids or a mask here: got {shown(eligible)}, a "
+            f"predicate. Freeze the bandit and tell it the columns, with set_columns()."
+        )
+    items = list_ids(eligible, what="Eligible arms")
     if not all(map(_is_group, items)) or all(item in table for item in items):
         return _mask_of([items], table)
     if len(items) != contexts:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DuplicateArmError, InputError, ShapeError, UnknownArmError
+from fastbandit.features import shown
 
 
 class IdTable:
@@ -120,12 +121,11 @@ class IdTable:
         return f"{self._ids[0]!r} to {self._ids[-1]!r}"
 
 
-def list_ids(ids: Iterable[Any]) -> list[Any]:
+def list_ids(ids: Iterable[Any], *, what: str = "Ids of arms") -> list[Any]:
     """Read ids from a list, set, array, series or tensor as Python values."""
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-        raise InputError(
-            f"Ids need to come in a list: got {ids!r}. Put a single one into a list of one."
-        )
+        fix = "Give its .arms" if hasattr(ids, "arms") else "Put a single one into a list of one"
+        raise InputError(f"{what} need to come in a list: got {shown(ids)}. {fix}.")
     if hasattr(ids, "tolist"):
         listed = ids.tolist()
         return listed if isinstance(listed, list) else [listed]
@@ -140,6 +140,11 @@ def _number(ids: list[Any]) -> dict[Hashable, int]:
             raise InputError(
                 f"An id needs to be hashable: got {id!r} for row {row}. Use a string, a "
                 f"number or a tuple."
+            )
+        if id != id:
+            raise InputError(
+                f"An id needs to be something that can be found again: got {id!r} for row {row}. "
+                f"Fill in the id that is missing, or drop that arm."
             )
         if rows.setdefault(id, row) != row:
             raise DuplicateArmError(

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.packages import needed
+
 _CHUNK = 4_000_000
 
 
@@ -44,8 +46,7 @@ class FaissIndex:
     """
 
     def __init__(self, vectors: NDArray[np.float32], *, probes: int | None = None) -> None:
-        import faiss
-
+        faiss = import_faiss()
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         count, dim = vectors.shape
         cells = min(count, int(2 * math.sqrt(count)))
@@ -79,12 +80,16 @@ class FaissIndex:
             probes = min(self._cells, 4 * probes)
 
     def _settings(self, allowed: NDArray[np.bool_] | None, probes: int) -> Any:
-        import faiss
-
+        faiss = import_faiss()
         if allowed is None:
             return faiss.SearchParametersIVF(nprobe=probes)
         bits = np.packbits(allowed, bitorder="little")
         return faiss.SearchParametersIVF(sel=faiss.IDSelectorBitmap(bits), nprobe=probes)
+
+
+def import_faiss() -> Any:
+    """Import faiss, or say what to install."""
+    return needed("faiss", what="An index of inverted lists")
 
 
 def default_probes(dim: int) -> int:

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.index import FaissIndex
+from fastbandit.arms.index import FaissIndex, import_faiss
 from fastbandit.errors import SettingError
 
 Floats = NDArray[np.float64]
@@ -68,8 +68,7 @@ def check_index_memory(vectors: int, dim: int, *, advice: str) -> None:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    import faiss
-
+    faiss = import_faiss()
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
     try:

@@ -211,6 +211,7 @@ def _check_features(features: Inputs | None) -> Inputs:
 
 def check_number(name: str, number: float, *, above_zero: bool = False) -> None:
     """Raise unless a setting is finite and at least 0, or above it."""
-    if not 0.0 <= number < np.inf or (above_zero and number == 0.0):
+    is_number = isinstance(number, int | float | np.number) and not isinstance(number, bool)
+    if not is_number or not 0.0 <= number < np.inf or (above_zero and number == 0.0):
         least = "above 0" if above_zero else "of at least 0"
-        raise SettingError(f"The {name} needs to be a number {least}: got {number}. Try 1.0.")
+        raise SettingError(f"The {name} needs to be a number {least}: got {number!r}. Try 1.0.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from fastbandit.errors import InputError, SettingError, ShapeError
 from fastbandit.evaluation.reward_models import Columns
 from fastbandit.evaluation.rounds import Floats, LoggedRounds, Rows
 from fastbandit.evaluation.sparse_policy import CHUNK, SparsePolicy
+from fastbandit.packages import needed
 
 _MOST_CLUSTERS = 1_000
 _ROUNDS_A_CLUSTER = 50
@@ -40,6 +42,11 @@ def clusters_of(rounds: LoggedRounds, clusters: Any = None, *, seed: int = 0) ->
     return _by_k_means(rounds.vectors, int(clusters), seed=seed)
 
 
+def can_make_clusters() -> bool:
+    """Tell whether k-means is installed."""
+    return find_spec("faiss") is not None
+
+
 def _told(clusters: Any, arms: int) -> Rows:
     if clusters.shape != (arms,):
         raise ShapeError(
@@ -50,8 +57,7 @@ def _told(clusters: Any, arms: int) -> Rows:
 
 
 def _by_k_means(vectors: Any, count: int, *, seed: int) -> Rows:
-    import faiss
-
+    faiss = needed("faiss", what="Making clusters of arms")
     columns = Columns.of(vectors, most=vectors.shape[1], seed=seed)
     points = np.ascontiguousarray(columns.with_one(vectors)[:, 1:])
     means = faiss.Kmeans(points.shape[1], count, niter=10, seed=seed + 1, min_points_per_centroid=1)

@@ -17,13 +17,15 @@ from fastbandit.runtime.propensity import check_floor
 from fastbandit.types import Decision
 
 _FAR = 2**61  # the draws of an evaluation are none of a bandit's own decisions
+_MOST_DRAWS = 16
+_DECISIONS = 2**20  # which a frozen bandit makes within seconds
 
 
 def policy_of(
     rounds: LoggedRounds,
     policy: Any,
     *,
-    draws: int = 16,
+    draws: int | None = None,
     explore: bool = True,
     floor: float = 0.0,
     seed: int = 0,
@@ -31,9 +33,10 @@ def policy_of(
 ) -> tuple[LoggedRounds, SparsePolicy]:
     """Make a sparse policy of what is called one; give the rounds too, with arms it added.
 
-    A bandit chooses `draws` times for each context, by seeds of its own, or once where
-    `explore` is off; what it draws how often is an unbiased estimate of how likely it is. A
-    function is given contexts (m, d) and gives rows (m,) or (m, k), or those and probabilities.
+    A bandit chooses `draws` times for each context (None: see `draws_for`), by seeds of its own,
+    or once where `explore` is off; what it draws how often is an unbiased estimate of how likely
+    it is. A function is given contexts (m, d) and gives rows (m,) or (m, k), or those and
+    probabilities.
     """
     if isinstance(policy, SparsePolicy):
         _check_rounds(rounds, policy)
@@ -41,9 +44,16 @@ def policy_of(
     if isinstance(policy, str) and policy == "uniform":
         return rounds, SparsePolicy.uniform(rounds)
     if hasattr(policy, "select") and not isinstance(policy, type):
-        draws = _draws_of(policy, rounds, draws=draws, explore=explore)
+        wanted = _check_draws(draws_for(len(rounds)) if draws is None else draws)
+        is_drawn = explore and not _is_certain(policy, rounds)
         return _drawn(
-            rounds, policy, draws, explore=explore, floor=floor, seed=seed, progress=progress
+            rounds,
+            policy,
+            wanted if is_drawn else None,
+            explore=explore,
+            floor=floor,
+            seed=seed,
+            progress=progress,
         )
     if callable(policy) and not isinstance(policy, type):
         return rounds, _called(rounds, policy, floor=check_floor(floor))
@@ -64,24 +74,31 @@ def _check_rounds(rounds: LoggedRounds, policy: SparsePolicy) -> None:
 # -- bandits
 
 
-def _draws_of(policy: Any, rounds: LoggedRounds, *, draws: int, explore: bool) -> int:
+def draws_for(rounds: int) -> int:
+    """Give the draws a round that make about a million decisions in all: 16, or down to 1."""
+    return min(_MOST_DRAWS, max(1, _DECISIONS // rounds))
+
+
+def _check_draws(draws: Any) -> int:
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
         raise SettingError(
-            f"The number of draws needs to be at least 1: got {draws!r}. Use 16, or more for a "
-            f"policy that explores widely."
+            f"The number of draws needs to be at least 1: got {draws!r}. Use 16, more for a "
+            f"policy that explores widely, or None for as many as the rounds allow."
         )
-    if not explore:
-        return 1
-    if hasattr(policy, "propensities"):
-        first = policy.propensities(rounds.contexts[0], draws=1, floor=0.0)
-        return 1 if first.is_exact else int(draws)
     return int(draws)
+
+
+def _is_certain(policy: Any, rounds: LoggedRounds) -> bool:
+    """Tell whether a bandit always takes the same arm in a context, as far as it says so."""
+    if not hasattr(policy, "propensities"):
+        return False
+    return bool(policy.propensities(rounds.contexts[0], draws=1, floor=0.0).is_exact)
 
 
 def _drawn(
     rounds: LoggedRounds,
     policy: Any,
-    draws: int,
+    draws: int | None,
     *,
     explore: bool,
     floor: float,
@@ -90,14 +107,12 @@ def _drawn(
 ) -> tuple[LoggedRounds, SparsePolicy]:
     _check_numbered(rounds, policy)
     rounds = _with_all_arms(rounds, policy)
-    known: dict[Any, int] = {}
-    if rounds.ids is not None:
-        known = {id: row for row, id in enumerate(rounds.ids)}
-    rows = np.empty((len(rounds), draws), dtype=np.int32)
+    names, count = _Names(rounds), draws or 1
+    rows = np.empty((len(rounds), count), dtype=np.int32)
     takes_seeds = "seeds" in inspect.signature(policy.select).parameters
-    for draw in range(draws):
+    for draw in range(count):
         for start in range(0, len(rounds), CHUNK):
-            progress(draw * len(rounds) + start, draws * len(rounds), "drawing arms")
+            progress(draw * len(rounds) + start, count * len(rounds), "drawing arms")
             part = rows[start : start + CHUNK, draw]
             contexts = rounds.contexts[start : start + CHUNK]
             first = _FAR + draw * len(rounds) + start
@@ -105,12 +120,11 @@ def _drawn(
             decision = policy.select(contexts, explore=explore, **seeds)
             if getattr(decision, "uniform", False):
                 return rounds, SparsePolicy.uniform(rounds)
-            part[:] = _rows_of(decision, rounds, known)
-    if known and len(known) > len(rounds.ids or ()):
-        rounds = rounds.with_more_arms(list(known))
-    share = (1.0 - check_floor(floor)) / draws
+            part[:] = names.rows_of(decision)
+    rounds = names.rounds()
+    share = (1.0 - check_floor(floor)) / count
     shares = np.broadcast_to(np.float32(share), rows.shape)
-    return rounds, SparsePolicy(rows, shares, arms=rounds.arms, floor=floor)
+    return rounds, SparsePolicy(rows, shares, arms=rounds.arms, floor=floor, draws=draws)
 
 
 def _check_numbered(rounds: LoggedRounds, policy: Any) -> None:
@@ -130,38 +144,58 @@ def _with_all_arms(rounds: LoggedRounds, policy: Any) -> LoggedRounds:
     return rounds.with_more_arms([], arms=len(policy))
 
 
-def _rows_of(decision: Decision, rounds: LoggedRounds, known: dict[Any, int]) -> NDArray[Any]:
-    """Find the log's rows of the arms chosen; one that it does not know gets the next row."""
-    arms: Any = decision.arms
-    if rounds.ids is None:
-        found = np.asarray(arms)
-        if found.ndim == 1 and found.dtype.kind in "iu":
-            return found
-        raise UnknownArmError(
-            f"A log whose arms have no ids needs a policy without ids too: it chose "
-            f"{arms[0]!r}. Give the log ids=, the names of its rows."
-        )
-    _check_kind(arms[0], rounds)
-    if rounds.vectors is None:
+class _Names:
+    """Finds the log's rows of arms that a policy chose, by their ids where it has some."""
+
+    def __init__(self, rounds: LoggedRounds) -> None:
+        self._rounds = rounds
+        ids = rounds.ids if rounds.ids is not None else ()
+        self._known = {id: row for row, id in enumerate(ids)}
+        self._kinds = {type(id) for id in ids}
+
+    def rounds(self) -> LoggedRounds:
+        """Give the rounds among all arms that were met."""
+        is_same = len(self._known) == len(self._rounds.ids or ())
+        return self._rounds if is_same else self._rounds.with_more_arms(list(self._known))
+
+    def rows_of(self, decision: Decision) -> NDArray[Any]:
+        """Give the rows of the arms chosen; one that the log does not know gets the next row."""
+        arms: Any = decision.arms
+        if self._rounds.ids is None:
+            return _numbered(arms)
+        self._check_kind(arms[0])
+        if self._rounds.vectors is not None:
+            self._check_known(arms)
+        known = self._known
         return np.array([known.setdefault(arm, len(known)) for arm in arms], dtype=np.int32)
-    missing = next((arm for arm in arms if arm not in known), None)
-    if missing is not None:
-        raise UnknownArmError(
-            f"The policy needs arms that the log knows: it chose {missing!r}, which is none of "
-            f"the log's {rounds.arms}. Read the log with a table of all arms, or remove that arm."
-        )
-    return np.array([known[arm] for arm in arms], dtype=np.int32)
+
+    def _check_known(self, arms: Any) -> None:
+        missing = next((arm for arm in arms if arm not in self._known), None)
+        if missing is not None:
+            raise UnknownArmError(
+                f"The policy needs arms that the log knows: it chose {missing!r}, which is none of "
+                f"the log's {self._rounds.arms}. Read the log with a table of all arms, or remove "
+                f"that arm."
+            )
+
+    def _check_kind(self, arm: Any) -> None:
+        """The text "7" and the number 7 are two arms: a log of one kind never meets the other."""
+        if self._kinds and type(arm) not in self._kinds:
+            said = " or ".join(sorted(kind.__name__ for kind in self._kinds))
+            raise UnknownArmError(
+                f"The policy's arms need ids of the log's kind, {said}: it chose {arm!r}. Turn one "
+                f"into the other before you build the policy or the log."
+            )
 
 
-def _check_kind(arm: Any, rounds: LoggedRounds) -> None:
-    """The text "7" and the number 7 are two arms: a log of one kind never meets the other."""
-    kinds = {type(id) for id in (rounds.ids or ())}
-    if kinds and type(arm) not in kinds:
-        said = " or ".join(sorted(kind.__name__ for kind in kinds))
-        raise UnknownArmError(
-            f"The policy's arms need ids of the log's kind, {said}: it chose {arm!r}. Turn one "
-            f"into the other before you build the policy or the log."
-        )
+def _numbered(arms: Any) -> NDArray[Any]:
+    found = np.asarray(arms)
+    if found.ndim == 1 and found.dtype.kind in "iu":
+        return found
+    raise UnknownArmError(
+        f"A log whose arms have no ids needs a policy without ids too: it chose {arms[0]!r}. Give "
+        f"the log ids=, the names of its rows."
+    )
 
 
 # -- functions

@@ -11,7 +11,7 @@ import numpy as np
 
 from fastbandit.errors import InputError, SettingError
 from fastbandit.evaluation import estimators as formulas
-from fastbandit.evaluation.clusters import clusters_of, logging_shares
+from fastbandit.evaluation.clusters import can_make_clusters, clusters_of, logging_shares
 from fastbandit.evaluation.diagnostics import Diagnostics, clip_words, cluster_words, diagnose
 from fastbandit.evaluation.drawn_policies import policy_of
 from fastbandit.evaluation.estimators import ESTIMATORS, MODELLED, Terms
@@ -56,7 +56,7 @@ def evaluate(
     *,
     estimators: Sequence[str] | None = None,
     model: str | Told = "ridge",
-    draws: int = 16,
+    draws: int | None = None,
     explore: bool = True,
     floor: float = 0.0,
     interval: str = "bootstrap",
@@ -73,12 +73,13 @@ def evaluate(
     """Estimate what a policy would have earned a round, from rounds that another one logged.
 
     `log` is a `LoggedRounds`, or the path of one that `read_rounds` reads. `policy` is a bandit
-    (asked `draws` times a context, with so much of a `floor` under it; once and greedily without
-    `explore`), a `SparsePolicy`, a function of contexts, or "uniform". `estimators` are some of
-    replay, ips, snips, dm, dr, switch and mips, by default all that can be had. `model` is
-    "ridge", "logistic" or a function of contexts and rows; fitted ones are cross-fitted in
-    `folds`. `clip` cuts weights, `switch_at` is the weight above which SWITCH takes the model's
-    word. `clusters` (a number, or one for each arm) and the `logging` policy are for MIPS.
+    (asked `draws` times a context, 16 to 1 by the number of rounds, with so much of a `floor`
+    under it; once and greedily without `explore`), a `SparsePolicy`, a function of contexts, or
+    "uniform". `estimators` are some of replay, ips, snips, dm, dr, switch and mips, by default
+    all that can be had. `model` is "ridge", "logistic" or a function of contexts and rows;
+    fitted ones are cross-fitted in `folds`. `clip` cuts weights, `switch_at` is the weight above
+    which SWITCH takes the model's word. `clusters` (a number, or one for each arm) and the
+    `logging` policy are for MIPS.
     `interval` is "bootstrap", "normal" or "bernstein".
     """
     _check_order(log, policy)
@@ -119,7 +120,7 @@ def evaluate(
         diagnostics=found,
         interval=interval,
         confidence=confidence,
-        notes=(*rounds.notes, *notes),
+        notes=(*rounds.notes, *notes, *_left_out(estimators, rounds, settings)),
     )
 
 
@@ -146,7 +147,7 @@ def estimate(
         name: _terms(name, rounds, policy, chosen, weights, expected, settings)
         for name in settings.estimators
     }
-    notes = _notes(rounds, found, settings)
+    notes = _notes(rounds, found, settings) + _draw_notes(policy, settings)
     own = [one.weights for one in terms.values() if one.weights is not None]
     notes += [said for weights in own if (said := cluster_words(diagnose(weights)))]
     return terms, found, notes
@@ -196,8 +197,17 @@ def _names(
         return (estimators,)
     if estimators is not None:
         return tuple(dict.fromkeys(estimators))
-    has_clusters = rounds.vectors is not None or np.ndim(clusters) > 0
+    has_clusters = np.ndim(clusters) > 0 or (rounds.vectors is not None and can_make_clusters())
     return ESTIMATORS if has_clusters else ESTIMATORS[:-1]
+
+
+def _left_out(
+    estimators: Sequence[str] | None, rounds: LoggedRounds, settings: Settings
+) -> list[str]:
+    """Say which estimator the log allows, and this installation does not."""
+    if estimators is not None or rounds.vectors is None or "mips" in settings.estimators:
+        return []
+    return ["mips was left out: its clusters need pip install 'fastbandit[evaluation]'"]
 
 
 def _notes(rounds: LoggedRounds, found: Diagnostics, settings: Settings) -> list[str]:
@@ -211,6 +221,24 @@ def _notes(rounds: LoggedRounds, found: Diagnostics, settings: Settings) -> list
     if "switch" in settings.estimators:
         notes.append(
             f"SWITCH takes the model's word where weights are above {settings.switch_at:g}"
+        )
+    return notes
+
+
+def _draw_notes(policy: SparsePolicy, settings: Settings) -> list[str]:
+    """Say what estimates mean that rest on a few draws of the policy."""
+    if policy.draws is None:
+        return []
+    said = "1 draw a round stands" if policy.draws == 1 else f"{policy.draws} draws a round stand"
+    notes = [
+        f"{said} for what the policy would do: right on average, and the intervals count that "
+        f"noise; more draws make them narrower"
+    ]
+    cut = ["SWITCH"] * ("switch" in settings.estimators) + ["clip"] * (settings.clip is not None)
+    if cut:
+        notes.append(
+            f"the weights that {' and '.join(cut)} cut are those of these draws: larger and rarer "
+            f"than those of the policy's probabilities"
         )
     return notes
 

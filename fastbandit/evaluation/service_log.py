@@ -104,7 +104,8 @@ class _Kept:
 def _probability(row: Any) -> float | None:
     if row.propensities:
         return float(row.propensities[0])
-    return None if row.explored or row.floor else 1.0
+    is_certain = row.decided_by == "bandit" and not (row.explored or row.floor)
+    return 1.0 if is_certain else None
 
 
 def _why_not(row: Any) -> str:

@@ -26,12 +26,14 @@ class SparsePolicy:
     With probability `floor` any of the `arms` arms is taken, each as likely as another; else
     candidate j of round i, with `probabilities[i, j]`. These and the floor sum to 1. A row may
     stand there twice, its probabilities then add up; -1 fills up rounds with fewer candidates.
+    `draws` says that the probabilities are shares of so many draws of the policy in each round.
     """
 
     rows: Any  # (n, K) int32 once made
     probabilities: Any  # (n, K) float32 or float64
     arms: int
     floor: Any = 0.0  # () or (n,)
+    draws: int | None = None
 
     def __post_init__(self) -> None:
         rows, shares = np.asarray(self.rows), np.asarray(self.probabilities)

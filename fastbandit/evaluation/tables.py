@@ -61,7 +61,7 @@ def read_table(
     taken = _first(table[names["arm"]])
     taken = taken.astype(str) if is_text else taken
     ids, vectors = (None, None) if arms is None else read_arms(arms, names["arm"], is_text=is_text)
-    known, rows = _rows_of(taken, ids, arms)
+    known, rows = rows_of(taken, ids, arms)
     return LoggedRounds(
         contexts=encoded(table, columns, path),
         chosen=rows,
@@ -204,7 +204,7 @@ def _is_number(text: Any) -> bool:
     return True
 
 
-def _rows_of(taken: Column, ids: list[Any] | None, arms: Path | None) -> tuple[list[Any], Rows]:
+def rows_of(taken: Column, ids: list[Any] | None, arms: Path | None) -> tuple[list[Any], Rows]:
     """Give the ids of all arms, and the row of each that was taken."""
     levels, places = np.unique(taken, return_inverse=True)
     if ids is None:

@@ -29,6 +29,8 @@ from fastbandit.experiments.outline_times import (
     training_section,
 )
 from fastbandit.experiments.policies import NEURAL
+from fastbandit.experiments.report_drift import WORDS as DRIFT_WORDS
+from fastbandit.experiments.report_drift import drift_table, is_drifting
 from fastbandit.experiments.report_tables import (
     bars_table,
     plainest,
@@ -43,13 +45,16 @@ def outline(results: Sequence[Result]) -> list[Section]:
     """Arrange everything that the results say; what was not measured has no section."""
     standings = standings_of(results)
     kinds = {kind: [r for r in results if r["kind"] == kind] for kind in _KINDS}
-    catalogue = [s for s in standings if not _is_continuum(s)]
-    continuum = [s for s in standings if _is_continuum(s)]
+    drifting = [s for s in standings if is_drifting(s.world)]
+    still = [s for s in standings if not is_drifting(s.world)]
+    catalogue = [s for s in still if not _is_continuum(s)]
+    continuum = [s for s in still if _is_continuum(s)]
     found = [
         *_bars_section(bars_of(standings)),
         *_overview(standings),
-        *_plays_section("Datasets", _DATASETS, catalogue),
-        *_plays_section("Continuum", _CONTINUUM_WORDS, continuum),
+        *_plays_section("Datasets", (_DATASETS,), catalogue),
+        *_plays_section("Continuum", (_CONTINUUM_WORDS,), continuum),
+        *_plays_section("Drift", (DRIFT_WORDS, drift_table(standings)), drifting),
         *replay_section(replays_of(kinds["replay"])),
         *runtime_section(kinds["runtime"], standings),
         *scaling_section(kinds["scaling"]),
@@ -174,11 +179,13 @@ def _is_continuum(standing: Standing) -> bool:
     return standing.world.dataset in CONTINUUM or standing.arms is None
 
 
-def _plays_section(title: str, words: str, standings: Sequence[Standing]) -> Iterator[Section]:
+def _plays_section(
+    title: str, blocks: tuple[Block, ...], standings: Sequence[Standing]
+) -> Iterator[Section]:
     worlds = dict.fromkeys(standing.world for standing in standings)
     parts = [_world_section(w, [s for s in standings if s.world == w]) for w in worlds]
     if parts:
-        yield Section(title, (words,), tuple(parts))
+        yield Section(title, blocks, tuple(parts))
 
 
 def _world_section(world: World, standings: Sequence[Standing]) -> Section:

@@ -104,6 +104,13 @@ def write_result(path: Path, kind: str, key: Key, found: Mapping[str, Any]) -> d
     return dict(json.loads(text))
 
 
+def keep_result(path: Path, result: Mapping[str, Any]) -> None:
+    """Write a result that was made elsewhere, unless it is there."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_beside(path, json.dumps(result, indent=1, allow_nan=False))
+
+
 def write_beside(path: Path, text: str) -> None:
     """Write a file beside its place, then rename it."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from fastbandit.cluster.engine import ENGINES, Engine, make_engine
 from fastbandit.errors import SettingError
 from fastbandit.experiments import datasets
 from fastbandit.experiments.environment import Environment, Floats
@@ -23,6 +24,7 @@ from fastbandit.experiments.replay import replay
 from fastbandit.experiments.results import (
     TRAINING,
     Key,
+    keep_result,
     place_of,
     read_result,
     summarise,
@@ -30,7 +32,7 @@ from fastbandit.experiments.results import (
     training_ratios,
     write_result,
 )
-from fastbandit.experiments.run import Player, run
+from fastbandit.experiments.run import Player, one_thread, run
 from fastbandit.experiments.suite_file import (
     Part,
     Suite,
@@ -40,7 +42,6 @@ from fastbandit.experiments.suite_file import (
 )
 from fastbandit.experiments.tables import table
 from fastbandit.experiments.training_times import time_updates
-from fastbandit.experiments.workers import run_apart
 from fastbandit.presets import settings_for
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.settings import is_settings_file
@@ -215,33 +216,38 @@ def run_suite(
     jobs: Sequence[Key],
     folder: Path,
     *,
+    engine: Engine,
     data: Path | None = None,
-    workers: int = 2,
     progress: Progress = silent,
 ) -> tuple[list[dict[str, Any]], list[tuple[Key, str]]]:
-    """Make the runs that are not there yet; give all results, and what failed with its error."""
+    """Make the runs that are not there yet; give all results, and what failed with its error.
+
+    A result of another machine, whose disk is not this one's, is written here as well.
+    """
     made = [(key, read_made(key, folder)) for key in jobs]
     todo = [key for key, result in made if result is None]
     results = [result for _, result in made if result is not None]
     failed: list[tuple[Key, str]] = []
     steps = [0] * len(todo)
-    work = partial(_work, folder=folder, data=data)
-    with closing(run_apart(work, todo, workers=workers)) as news:
-        for event in news:
-            key = todo[event.job]
-            steps[event.job] = key.rounds if event.is_over else event.steps
+    work = partial(_work, folder=folder.resolve(), data=data and data.resolve())
+    with closing(engine.run(work, todo)) as news:
+        for told in news:
+            key = todo[told.job]
+            steps[told.job] = key.rounds if told.is_over else told.steps
             progress(
                 sum(steps), sum(each.rounds for each in todo), f"{key.policy} on {key.dataset}"
             )
-            if event.error is not None:
-                failed.append((key, event.error))
-            elif event.is_over:
-                results.append(event.result)
+            if told.error is not None:
+                failed.append((key, told.error))
+            elif told.is_over:
+                keep_result(key.path(folder), told.result)
+                results.append(told.result)
     return results, failed
 
 
-def _work(key: Key, *, folder: Path, data: Path | None, after_batch: AfterBatch) -> dict[str, Any]:
-    return run_job(key, folder, data, after_batch=after_batch)
+def _work(key: Key, *, folder: Path, data: Path | None, tell: AfterBatch) -> dict[str, Any]:
+    one_thread()
+    return run_job(key, folder, data, after_batch=tell)
 
 
 # -- the command
@@ -255,7 +261,11 @@ def _work(key: Key, *, folder: Path, data: Path | None, after_batch: AfterBatch)
 @click.option("--seeds", type=click.IntRange(1), help="So many seeds instead: 0, 1, …")
 @click.option("--rounds", type=click.IntRange(1), help="So many rounds instead.")
 @click.option("--batch", type=click.IntRange(1), help="So many rounds between updates instead.")
-@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Processes.")
+@click.option(
+    "--workers", "--jobs", default=2, show_default=True, type=click.IntRange(1), help="Processes."
+)
+@click.option("--engine", type=click.Choice(ENGINES), default="local", show_default=True)
+@click.option("--address", help="Of a Ray cluster; without, one is started here.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of the datasets' files.")
 @click.option("--out", type=click.Path(path_type=Path), help="Results.  [default: results/SUITE]")
 @click.option("--device", default="cpu", show_default=True, help="Where neural policies train.")
@@ -269,7 +279,9 @@ def run_command(
     seeds: int | None,
     rounds: int | None,
     batch: int | None,
-    jobs: int,
+    workers: int,
+    engine: str,
+    address: str | None,
     data: Path | None,
     out: Path | None,
     device: str,
@@ -294,8 +306,11 @@ def run_command(
         click.echo(_listed(todo, folder, as_json=as_json))
         return
     _make_folder(folder)
-    with progress_bar(told.title) as progress:
-        results, failed = run_suite(todo, folder, data=data, workers=jobs, progress=progress)
+    with (
+        progress_bar(told.title) as progress,
+        closing(make_engine(engine, workers=workers, address=address)) as crew,
+    ):
+        results, failed = run_suite(todo, folder, engine=crew, data=data, progress=progress)
     click.echo(_as_json(results, failed) if as_json else table(results))
     for line in word_failures(failed):
         click.echo(f"Error: {line}", err=True)

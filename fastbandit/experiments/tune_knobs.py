@@ -8,7 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fastbandit.blueprint import Blueprint, GradientDoubt, LastLayerDoubt
+from fastbandit.blueprint import (
+    Blueprint,
+    BootstrapDoubt,
+    GradientDoubt,
+    LastLayerDoubt,
+    VariationalDoubt,
+)
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.search.gradient_ascent import GradientAscent
 from fastbandit.settings import Value, section_of
@@ -69,8 +75,10 @@ def _doubt(plan: Blueprint) -> Iterable[Knob]:
             yield _about(section, name, getattr(plan.exploration, name), 6)
     if isinstance(doubt, GradientDoubt):
         yield _about("doubt.gradient", "ridge", doubt.ridge, 10)
-    elif isinstance(doubt, LastLayerDoubt):
-        yield _about("doubt.last-layer", "prior_precision", doubt.prior_precision, 10)
+    elif isinstance(doubt, LastLayerDoubt | BootstrapDoubt | VariationalDoubt):
+        yield _about(section_of(doubt), "prior_precision", doubt.prior_precision, 10)
+        if isinstance(doubt, BootstrapDoubt):
+            yield _up_to("doubt.bootstrap", "heads", doubt.heads, 2 * doubt.heads, least=2)
     else:
         yield _about("network", "dropout_penalty", plan.network.dropout_penalty, 10)
 

@@ -13,9 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.cells import Floats, Places
+from fastbandit.arms.ids import list_ids
 from fastbandit.cores import in_parts
-from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
-from fastbandit.features import FeaturesAndIds, Ids
+from fastbandit.errors import (
+    FastbanditError,
+    InputError,
+    NotFiniteError,
+    SettingError,
+    ShapeError,
+)
+from fastbandit.features import FeaturesAndIds, Ids, is_size, shown
 from fastbandit.noise import decision_seeds
 from fastbandit.runtime.columns import Columns
 from fastbandit.runtime.draws import seed_of
@@ -100,10 +107,22 @@ class FrozenBandit:
         {"price": {"<=": 10}}. With probability `floor` the arm is any eligible one, and always
         before the first update. The seed fixes all of it.
         """
+        self._lay_out(self._desk, context)
+        if seed is not None:
+            return self._choose_by(_check_seed(seed), context, explore, eligible, floor)
+        number = self._take(1)
+        try:
+            seed = int(seed_of(self._root, number))
+            return self._choose_by(seed, context, explore, eligible, floor)
+        except FastbanditError:
+            self._give_back(number, 1)
+            raise
+
+    def _choose_by(
+        self, seed: int, context: Any, explore: bool, eligible: Any, floor: float
+    ) -> Chosen:
+        """Choose for the context that lies on the desk."""
         desk, words = self._desk, self._words
-        self._lay_out(desk, context)
-        if seed is None:
-            seed = int(seed_of(self._root, self._take(1)))
         if words.version == 0:
             return self._any_one(context, seed, eligible)
         desk.seeds[0] = seed
@@ -150,26 +169,30 @@ class FrozenBandit:
                 f"A slate with diversity={diversity} needs floor=0, as how likely its arms are is "
                 f"not known: got floor={floor}. Leave out one of the two."
             )
-        if not isinstance(k, int | np.integer) or k < 1:
+        if not is_size(k):
             raise SettingError(
                 f"The number of arms k needs to be at least 1: got {k!r}. Ask for one or more."
             )
         inputs = self._words.context.kind.read(contexts, what="contexts")
-        numbers = self._seeds(len(inputs), seeds)
+        first, numbers = self._seeds(len(inputs), seeds)
         any_arm = self._words.version == 0
         candidates = int(k) if any_arm else candidates_for(int(k), diversity)
         while True:
             live = self._live
-            rows, scores, costs = self._choose(
-                live,
-                inputs,
-                numbers,
-                candidates,
-                eligible,
-                explore=explore,
-                floor=check_floor(floor),
-                threads=threads,
-            )
+            try:
+                rows, scores, costs = self._choose(
+                    live,
+                    inputs,
+                    numbers,
+                    candidates,
+                    eligible,
+                    explore=explore,
+                    floor=check_floor(floor),
+                    threads=threads,
+                )
+            except FastbanditError:
+                self._give_back(first, len(numbers))
+                raise
             if live is self._live or self._live.are_alive(rows):
                 break
         ids = live.ids
@@ -277,7 +300,7 @@ class FrozenBandit:
         self, arms: Any = None, *, ids: Iterable[Any] | None = None, columns: Any = None
     ) -> None:
         """Let more arms be chosen from now on; they go into cells in the background."""
-        listed = None if ids is None else list(ids)
+        listed = None if ids is None else list_ids(ids)
         inputs = self._read_arms(arms, listed)
         points = self._words.points(inputs)
         with self._lock:
@@ -291,7 +314,7 @@ class FrozenBandit:
 
         A trial changes nothing: it tells what would happen, or raises what it would raise.
         """
-        listed = list(ids)
+        listed = list_ids(ids)
         points = self._words.points(self._read_arms(arms, listed))
         with self._lock:
             live, counts = self._live.put(points, listed, columns)
@@ -301,7 +324,7 @@ class FrozenBandit:
 
     def take_arms(self, ids: Iterable[Any], *, is_trial: bool = False) -> list[Any]:
         """Never choose these arms again; give the ids of those that could not be chosen anyway."""
-        listed = list(dict.fromkeys(ids))
+        listed = list(dict.fromkeys(list_ids(ids)))
         with self._lock:
             rows = self._live.open_rows_of(listed).tolist()
             there = [id for id, row in zip(listed, rows, strict=True) if row >= 0]
@@ -316,7 +339,7 @@ class FrozenBandit:
 
     def remove_arms(self, ids: Iterable[Any]) -> None:
         """Never choose these arms again: no decision that ends after this returns one."""
-        listed = list(ids)
+        listed = list_ids(ids)
         with self._lock:
             self._live = self._live.removed(listed)
 
@@ -343,7 +366,8 @@ class FrozenBandit:
         if isinstance(kind, Ids):
             if arms is not None or ids is None:
                 raise InputError(
-                    "This bandit knows its arms by their ids alone: give ids=, and no features."
+                    f"This bandit knows its arms by their ids alone: got arms={shown(arms)} and "
+                    f"ids={shown(ids)}. Give ids=, and no features."
                 )
             return Inputs(ids=np.full(len(ids), np.iinfo(np.int64).max))
         if isinstance(kind, FeaturesAndIds):
@@ -364,8 +388,8 @@ class FrozenBandit:
             is_one = False
         if not is_one:
             raise ShapeError(
-                f"A context needs {desk.contexts.shape[1]} numbers in a row: got {context!r}. "
-                f"Give many contexts to select()."
+                f"A context needs {desk.contexts.shape[1]} numbers in a row: got "
+                f"{shown(context)}. Give many contexts to select()."
             )
 
     def _read_one(self, context: Any) -> Inputs:
@@ -456,16 +480,24 @@ class FrozenBandit:
             self._decisions += count
         return first
 
-    def _seeds(self, count: int, seeds: Any) -> NDArray[np.uint64]:
+    def _give_back(self, first: int | None, count: int) -> None:
+        """Count decisions that were refused as not made, unless others were asked for since."""
+        with self._counting:
+            if first is not None and self._decisions == first + count:
+                self._decisions = first
+
+    def _seeds(self, count: int, seeds: Any) -> tuple[int | None, NDArray[np.uint64]]:
+        """Give seeds: those that were given, or those of the next decisions and its number."""
         if seeds is None:
-            return decision_seeds(self._words.seed, self._take(count), count)
+            first = self._take(count)
+            return first, decision_seeds(self._words.seed, first, count)
         given = np.array(seeds)
-        if given.shape != (count,) or given.dtype.kind not in "iu":
+        if given.shape != (count,) or given.dtype.kind not in "iu" or (given < 0).any():
             raise ShapeError(
-                f"Seeds need to be {count} whole numbers, one for each context: got shape "
-                f"{given.shape} of {given.dtype}. Take them from Decision.seeds."
+                f"Seeds need to be {count} whole numbers from 0 on, one for each context: got "
+                f"{shown(given)} of {given.dtype}. Take them from Decision.seeds."
             )
-        return given.astype(np.uint64)
+        return None, given.astype(np.uint64)
 
     # -- what outlives the process
 
@@ -482,6 +514,15 @@ class FrozenBandit:
         """
         stored = read_folder(Path(folder), verify=verify)
         return cls(stored.model, stored.live, stored.words, decisions=stored.decisions)
+
+
+def _check_seed(seed: Any) -> int:
+    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+        raise SettingError(
+            f"A seed needs to be a whole number from 0 to 2**64 - 1: got {seed!r}. Take one from "
+            f"Chosen.seed."
+        )
+    return int(seed)
 
 
 def _slate(

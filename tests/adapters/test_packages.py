@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from fastbandit.adapters.packages import needed
 from fastbandit.errors import MissingExtraError
+from fastbandit.packages import needed
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

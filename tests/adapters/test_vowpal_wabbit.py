@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,16 @@ from typing import Any
 import pytest
 
 from fastbandit import Bandit
-from fastbandit.adapters.vowpal_wabbit import NO_LABEL, NO_LEARNING, SLOTS, read_dsjson
+from fastbandit.adapters.vowpal_wabbit import (
+    NO_ACTIONS,
+    NO_CONTEXT,
+    NO_LABEL,
+    NO_LEARNING,
+    SLOTS,
+    read_dsjson,
+)
 from fastbandit.errors import DataError, InputError
+from fastbandit.evaluation import read_rounds
 from fastbandit.events import Arm, ArmsChanged, DecisionMade, RewardCame
 from fastbandit.storage.exports import export
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -82,10 +91,51 @@ def test_lines_without_an_outcome_are_counted_and_left_out() -> None:
     dangling = json.dumps({"RewardValue": 1, "EventId": "one"})
     slots = line(_outcomes=[], c={"_multi": [], "_slots": []})
 
-    log = read_dsjson([dangling, line(_skipLearn=True), slots, b" \n", line()])
+    waiting = line(_label_cost=None, _label_probability=None)
+    amount = line(c={"User": {"age": 3}})
+    bad = [dangling, line(_skipLearn=True), slots, b" \n", waiting, amount]
+
+    log = read_dsjson([*bad, line()])
 
     assert len(log) == 1
-    assert log.left_out == {NO_LABEL: 1, NO_LEARNING: 1, SLOTS: 1}
+    assert log.left_out == dict.fromkeys([NO_CONTEXT, NO_LEARNING, SLOTS, NO_LABEL, NO_ACTIONS], 1)
+
+
+def test_an_id_in_a_namespace_names_the_arm_and_is_no_feature() -> None:
+    actions = [{"Item": {"id": "tea", "price": 2}}, {"Item": {"id": 7, "price": 3}}]
+
+    log = read_dsjson([line(c={"hour": 7, "_multi": actions})])
+
+    assert (log.ids, log.arms) == (["tea", "7"], ["7"])
+    assert (log.feature_columns, log.features.tolist()) == (("Item.price",), [[2], [3]])
+
+
+def test_an_arm_that_is_offered_twice_is_as_likely_as_both_places() -> None:
+    actions = [{"_tag": "a", "i": {"x": 2}}, {"_tag": "b"}, {"_tag": "a"}]
+
+    log = read_dsjson([line(c={"_multi": actions}, _labelIndex=2, a=[3, 1, 2], p=[0.5, 0.3, 0.2])])
+
+    assert (log.ids, log.arms, log.propensities.tolist()) == (["a", "b"], ["a"], [0.8])
+    assert log.features.tolist() == [[2], [0]]
+
+
+def test_words_of_a_text_are_flags() -> None:
+    log = read_dsjson([line(c={"Title": {"_text": "red red fox"}, "_multi": [{}, {"_tag": "a"}]})])
+
+    assert (log.columns, log.contexts.tolist()) == (("Title.fox", "Title.red"), [[1, 1]])
+
+
+def test_a_zero_keeps_its_column() -> None:
+    log = read_dsjson([line(c={"x": [0, 0.0], "_multi": [{"_tag": "a"}, {"_tag": "b"}]})])
+
+    assert log.columns == ("x.0", "x.1")
+
+
+def test_a_gzipped_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "log.dsjson.gz"
+    path.write_bytes(gzip.compress(line().encode()))
+
+    assert len(read_dsjson(path)) == 1
 
 
 def test_a_probability_of_0_is_refused_with_its_line() -> None:
@@ -106,17 +156,19 @@ def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         read_dsjson(tmp_path / "none.dsjson")
 
 
-def test_an_export_is_read_back(tmp_path: Path) -> None:
-    log = SqliteLog(tmp_path / "events.db")
-    log.append([ArmsChanged(put=[Arm("a", [1.0, 2.0]), Arm("b", [3.0, 4.0])])])
-    for number, arm in enumerate("abb"):
+def exported(folder: Path, arms: Any) -> None:
+    """Write a log of three decisions, and export it as out.dsjson."""
+    log = SqliteLog(folder / "events.db")
+    first, second = dict.fromkeys(arms)
+    log.append([ArmsChanged(put=[Arm(first, [1.0, 2.0]), Arm(second, [3.0, 4.0])])])
+    for number, arm in enumerate(arms):
         made = DecisionMade(
             f"{number}",
             [0.5, float(number)],
             [arm],
             [0.1],
             propensities=[0.25],
-            eligible=["a", "b"],
+            eligible=[first, second],
             seed=1,
             version=1,
             catalogue=1,
@@ -124,8 +176,12 @@ def test_an_export_is_read_back(tmp_path: Path) -> None:
             otherwise=0.0,
         )
         log.append([made, RewardCame(f"{number}", 0.5 * number)])
-    export(tmp_path, tmp_path / "out.dsjson", "dsjson")
+    export(folder, folder / "out.dsjson", "dsjson")
     log.close()
+
+
+def test_an_export_is_read_back(tmp_path: Path) -> None:
+    exported(tmp_path, "abb")
 
     read = read_dsjson(tmp_path / "out.dsjson")
 
@@ -134,6 +190,22 @@ def test_an_export_is_read_back(tmp_path: Path) -> None:
     assert read.propensities.tolist() == [0.25] * 3
     assert dict(zip(read.ids, read.features.tolist(), strict=True)) == {"a": [1, 2], "b": [3, 4]}
     assert [sorted(ids) for ids in read.eligible] == [["a", "b"]] * 3
+
+
+@pytest.mark.parametrize(("arms", "kind"), [("abb", str), ([7, 8, 8], int)])
+def test_an_evaluation_reads_an_export_as_it_is_read_here(
+    tmp_path: Path, arms: Any, kind: type
+) -> None:
+    exported(tmp_path, arms)
+
+    ours, theirs = read_dsjson(tmp_path / "out.dsjson"), read_rounds(tmp_path / "out.dsjson")
+
+    assert (theirs.contexts == ours.contexts).all()
+    assert (theirs.rewards == ours.rewards).all()
+    assert (theirs.propensities == ours.propensities).all()
+    assert (theirs.vectors == ours.features).all()
+    assert list(theirs.ids or ()) == [kind(id) for id in ours.ids]
+    assert [theirs.ids[row] for row in theirs.chosen] == list(arms)
 
 
 @pytest.mark.usefixtures("little_training")
@@ -146,15 +218,26 @@ def test_a_bandit_learns_from_a_log() -> None:
     assert bandit.version == 1
 
 
-def test_vowpal_wabbit_reads_the_same_label() -> None:
-    library = pytest.importorskip("vowpalwabbit", reason="vowpalwabbit is not installed")
+def labels_found(library: Any, lines: list[str]) -> list[list[float]]:
+    """Let Vowpal Wabbit read lines; give the cost and the probability of each label it finds."""
     workspace = library.Workspace("--cb_explore_adf --dsjson --quiet")
-
-    examples = workspace.parse(line())
-    labels = [example.get_label(library.LabelType.CONTEXTUAL_BANDIT) for example in examples]
-    costs = [[cost.cost, cost.probability] for label in labels for cost in label.costs]
-    workspace.finish_example(examples)
+    found = []
+    for text in lines:
+        examples = workspace.parse(text)
+        labels = [one.get_label(library.LabelType.CONTEXTUAL_BANDIT) for one in examples]
+        found += [[cost.cost, cost.probability] for label in labels for cost in label.costs]
+        workspace.finish_example(examples)
     workspace.finish()
+    return [pair for pair in found if pair[1] > 0]  # the shared example has none
 
-    log = read_dsjson([line()])
-    assert [-log.rewards[0], log.propensities[0]] in costs
+
+def test_vowpal_wabbit_finds_the_same_labels() -> None:
+    library = pytest.importorskip("vowpalwabbit", reason="vowpalwabbit is not installed")
+    changed = line(_label_cost=0.5, _label_probability=0.25, _labelIndex=0, _label_Action=1)
+    unlabelled = {key: value for key, value in json.loads(line()).items() if "label" not in key}
+    lines = [line(), json.dumps(unlabelled), changed]
+
+    log = read_dsjson(lines)
+
+    pairs = [[-reward, p] for reward, p in zip(log.rewards, log.propensities, strict=True)]
+    assert pairs == labels_found(library, lines)

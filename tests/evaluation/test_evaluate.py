@@ -16,7 +16,8 @@ from fastbandit.evaluation import SparsePolicy, evaluate
 from fastbandit.evaluation.diagnostics import diagnose
 from fastbandit.evaluation.open_bandit_check import check_open_bandit
 from fastbandit.evaluation.page import marks_of, write_into
-from fastbandit.evaluation.self_check import World, check_coverage, check_speed
+from fastbandit.evaluation.self_check import World, check_coverage
+from fastbandit.evaluation.speed_check import check_speed
 from tests.serving.little_service import Asker, begin, run
 
 CSV = "x_0,arm,reward,propensity\n" + "".join(

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbandit.errors import DataError, DuplicateArmError, InputError, LogError, UnknownArmError
+from fastbandit.errors import (
+    DataError,
+    DuplicateArmError,
+    InputError,
+    LogError,
+    SettingError,
+    UnknownArmError,
+)
 from fastbandit.evaluation import evaluate, read_rounds
 from fastbandit.evaluation.open_bandit import policy_behind, read_campaign
 from fastbandit.events import DecisionMade, RewardCame
@@ -269,7 +276,7 @@ def test_lines_of_vowpal_wabbit_are_read(tmp_path: Path) -> None:
     assert found.chosen.tolist() == [1, 0]
     assert found.rewards.tolist() == [1.0, 0.0]
     assert found.propensities.tolist() == [0.8, 0.2]
-    assert found.contexts.tolist() == [[1.0, 30.0], [1.0, 30.0]]
+    assert found.contexts.tolist() == [[30.0, 1.0], [30.0, 1.0]]
 
 
 def test_late_rewards_between_the_lines_are_left_out(tmp_path: Path) -> None:
@@ -278,27 +285,68 @@ def test_late_rewards_between_the_lines_are_left_out(tmp_path: Path) -> None:
     found = read_rounds(write(tmp_path / "log.json", line() + late))
 
     assert len(found) == 1
-    assert "1 lines without a context are left out" in found.notes
+    assert found.notes == ("1 lines with no context are left out",)
+
+
+def test_lines_without_a_label_are_left_out_and_said(tmp_path: Path) -> None:
+    waiting = line(_label_cost=None, _label_probability=None)
+
+    found = read_rounds(write(tmp_path / "log.json", line() + waiting))
+
+    assert len(found) == 1
+    assert found.notes == (
+        "1 lines with no label are left out",
+        "where no label means that nothing was earned, write a cost of 0 instead",
+    )
+
+
+def test_lines_without_any_label_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.json", line(_label_cost=None, _label_probability=None))
+
+    with pytest.raises(DataError, match=r"it has none \(1 have no label\)\. Export"):
+        read_rounds(path)
+
+
+def test_the_columns_of_lines_can_be_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.dsjson", line())
+
+    assert read_rounds(path, context=["GUser.age"]).contexts.tolist() == [[30.0]]
+    with pytest.raises(DataError, match=r"no line has any of age\. Name them as"):
+        read_rounds(path, context=["age"])
+
+
+def test_lines_may_have_a_table_of_all_arms(tmp_path: Path) -> None:
+    arms = write(tmp_path / "arms.csv", "id,price\nweather,3\npolitics,2\nsports,1\n")
+
+    found = read_rounds(write(tmp_path / "log.dsjson", line()), arms=arms)
+
+    assert (found.arms, found.chosen.tolist()) == (3, [1])
+    assert found.vectors.tolist() == [[3.0], [2.0], [1.0]]
+
+
+def test_a_column_of_lines_cannot_be_another(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"reward= needs a table, .* got 'cost' for .*Leave it"):
+        read_rounds(write(tmp_path / "log.dsjson", line()), reward="cost")
 
 
 def test_a_line_without_a_probability_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "log.dsjson", line() + line(_label_probability=None))
 
-    with pytest.raises(DataError, match="'_label_probability' of each decision: line 2 has None"):
+    with pytest.raises(DataError, match=r"'_label_probability': got None in line 2 of .*log"):
         read_rounds(path)
 
 
 def test_a_line_that_is_not_json_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "log.dsjson", line() + "{oops\n")
 
-    with pytest.raises(DataError, match="line 2 is none"):
+    with pytest.raises(DataError, match=r"got b'\{oops.* in line 2 of .*log"):
         read_rounds(path)
 
 
 def test_a_label_beyond_the_actions_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "log.dsjson", line(_labelIndex=5))
 
-    with pytest.raises(DataError, match="line 1 has 2 actions, and the label is of number 6"):
+    with pytest.raises(DataError, match="got _labelIndex 5 in line 1"):
         read_rounds(path)
 
 

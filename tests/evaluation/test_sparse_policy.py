@@ -10,8 +10,8 @@ from little_log import CHOSEN, EVERY, TARGET, little_log, little_policy, uniform
 
 from fastbandit.baselines import RandomBandit
 from fastbandit.errors import UnknownArmError
-from fastbandit.evaluation import LoggedRounds, SparsePolicy, evaluate
-from fastbandit.evaluation.drawn_policies import policy_of
+from fastbandit.evaluation import LoggedRounds, SparsePolicy, evaluate, speed_check
+from fastbandit.evaluation.drawn_policies import draws_for, policy_of
 from fastbandit.types import Decision
 
 
@@ -104,6 +104,33 @@ def test_a_bandit_is_drawn_from_as_often_as_told() -> None:
     assert shares == pytest.approx([0.0, 0.5, 0.5], abs=0.02)
 
 
+@pytest.mark.parametrize(("rounds", "draws"), [(1, 16), (60_000, 16), (200_000, 5), (10**6, 1)])
+def test_many_rounds_are_asked_for_fewer_draws_each(rounds: int, draws: int) -> None:
+    assert draws_for(rounds) == draws
+
+
+def test_one_draw_a_round_is_right_on_average() -> None:
+    log = uniform_log(arms=3, count=2_000)
+
+    one, many = (evaluate(log, Coin(), draws=draws) for draws in (1, 64))
+
+    assert one["ips"].low < many["ips"].value < one["ips"].high
+    assert one["ips"].high - one["ips"].low > many["ips"].high - many["ips"].low
+
+
+def test_an_evaluation_says_that_draws_stand_for_the_policy() -> None:
+    log = uniform_log(arms=3)
+
+    drawn, greedy = (evaluate(log, Coin(), draws=1, explore=explore) for explore in (True, False))
+
+    assert any(note.startswith("1 draw a round stands for") for note in drawn.notes)
+    assert any(
+        note.startswith("the weights that SWITCH cut are those of these draws")
+        for note in drawn.notes
+    )
+    assert not any("draw" in note for note in greedy.notes)
+
+
 def test_draws_of_another_seed_are_others() -> None:
     log = uniform_log(arms=3)
 
@@ -184,6 +211,18 @@ def test_a_frozen_bandit_is_evaluated(frozen_log: tuple[LoggedRounds, Any]) -> N
 
     assert np.isfinite([one.value for one in found.estimates]).all()
     assert found == again
+
+
+def test_the_speed_of_drawing_from_a_frozen_bandit_is_checked(
+    frozen_log: tuple[LoggedRounds, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speed_check, "_DRAWS", 64)
+
+    found = speed_check.check_speed(rounds=4_000, frozen=frozen_log[1], draws=1)
+
+    assert (found.arms, found.candidates) == (40, 1)
+    assert found.evaluation["snips"].value == pytest.approx(found.truth, abs=0.1)
+    assert "a frozen bandit asked 1 time a round" in speed_check.speed_words(found)
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable
-from dataclasses import replace
-from multiprocessing import active_children
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,8 @@ import numpy as np
 import pytest
 
 from fastbandit import cli
+from fastbandit.cluster.engine import News
+from fastbandit.cluster.local_engine import LocalEngine
 from fastbandit.errors import DataError, SettingError
 from fastbandit.experiments import datasets, suite
 from fastbandit.experiments.environment import Tabled
@@ -21,11 +21,11 @@ from fastbandit.experiments.logged import LoggedData
 from fastbandit.experiments.results import TRAINING, Key, read_results
 from fastbandit.experiments.suite import jobs_of, read_made, run_job, run_suite, word_failures
 from fastbandit.experiments.suite_file import read_suite, suite_names
-from fastbandit.experiments.workers import run_apart
 from fastbandit.features import Dense
 from fastbandit.types import Inputs
 
 RANDOM = Key("h2", {"arms": 50}, "Random", "default", rounds=30, batch=20, seed=0)
+ONE = LocalEngine(1)
 SMALL = """
 title = "Small"
 rounds = 20
@@ -291,7 +291,7 @@ def test_a_result_of_other_settings_is_not_taken_for_one_of_these(tmp_path: Path
 def test_one_that_fails_does_not_lose_the_others(tmp_path: Path) -> None:
     bad = replace(RANDOM, dataset="bibtex", options={})
 
-    results, failed = run_suite([bad, RANDOM], tmp_path, data=tmp_path / "none", workers=1)
+    results, failed = run_suite([bad, RANDOM], tmp_path, data=tmp_path / "none", engine=ONE)
 
     assert [result["policy"] for result in results] == ["Random"]
     assert [key for key, _ in failed] == [bad]
@@ -300,9 +300,9 @@ def test_one_that_fails_does_not_lose_the_others(tmp_path: Path) -> None:
 
 def test_what_is_there_needs_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_job(RANDOM, tmp_path, None)
-    monkeypatch.setattr("fastbandit.experiments.workers._start", None)
+    monkeypatch.setattr(LocalEngine, "start", None)
 
-    results, failed = run_suite([RANDOM], tmp_path)
+    results, failed = run_suite([RANDOM], tmp_path, engine=ONE)
 
     assert (len(results), failed) == (1, [])
 
@@ -313,45 +313,28 @@ def test_a_damaged_result_is_named_before_the_work(tmp_path: Path) -> None:
     path.write_text("{")
 
     with pytest.raises(DataError, match="seed0"):
-        run_suite([RANDOM], tmp_path)
+        run_suite([RANDOM], tmp_path, engine=ONE)
 
 
-def try_job(job: str, *, after_batch: Callable[[int], None]) -> str:
-    """Do as the job says."""
-    after_batch(7)
-    if job == "raise":
-        raise SettingError("It needs this:\ngot that.")
-    if job == "divide":
-        return str(1 / 0)
-    if job == "die":
-        os._exit(3)
-    while job == "wait":
-        after_batch(8)
-    return job.upper()
+def test_a_result_of_another_machine_is_written_here(tmp_path: Path) -> None:
+    made = run_job(RANDOM, tmp_path / "there", None)
+
+    run_suite([RANDOM], tmp_path / "here", engine=Elsewhere(made))
+
+    assert read_results(tmp_path / "here") == [made]
 
 
-def test_news_come_from_jobs_that_end_well_fail_or_die() -> None:
-    jobs = ["fine", "raise", "divide", "die", "fine"]
+@dataclass(frozen=True)
+class Elsewhere:
+    """An engine whose workers have disks of their own."""
 
-    events = list(run_apart(try_job, jobs, workers=1))
+    result: dict[str, Any]
+    workers: int = 1
 
-    over = [event for event in events if event.is_over]
-    assert [event.job for event in over] == [0, 1, 2, 3, 4]
-    assert [event.result for event in over] == ["FINE", None, None, None, "FINE"]
-    assert over[1].error == "It needs this: got that."
-    assert str(over[2].error).startswith("ZeroDivisionError: division by zero (test_suite.py")
-    assert "ended with 3" in str(over[3].error)
-    assert [event.steps for event in events if not event.is_over] == [7] * 5
+    def run(self, work: Any, jobs: Sequence[Any]) -> Generator[News, None, None]:
+        yield News(0, is_over=True, result=self.result)
 
-
-def test_whoever_stops_listening_stops_the_jobs() -> None:
-    before = set(active_children())
-    news = run_apart(try_job, ["wait"], workers=1)
-    next(news)
-
-    news.close()
-
-    assert set(active_children()) <= before
+    def close(self) -> None: ...
 
 
 # -- the command
@@ -365,7 +348,7 @@ def test_the_command_prints_a_table_and_runs_nothing_twice(
 
     assert command(*words) == 0
     printed = capsys.readouterr().out
-    monkeypatch.setattr("fastbandit.experiments.workers._start", None)
+    monkeypatch.setattr(LocalEngine, "start", None)
 
     assert command(*words) == 0
     assert capsys.readouterr().out == printed

@@ -229,7 +229,17 @@ def test_what_comes_to_no_number_is_not_chosen(
         assert widths().settings == LITTLE
 
 
-@pytest.mark.parametrize("policy", ["GANBandit TS", "FastBandit UCB", "Exhaust TS", "NeuralLinear"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "GANBandit TS",
+        "FastBandit UCB",
+        "Exhaust TS",
+        "NeuralLinear",
+        "Bootstrapped heads",
+        "Variational layer",
+    ],
+)
 @pytest.mark.parametrize("base", ["default", "paper"])
 @pytest.mark.parametrize("stage", [1, 2, 3, 4])
 def test_every_range_holds_what_there_is(policy: str, base: str, stage: int) -> None:
@@ -243,6 +253,21 @@ def test_every_range_holds_what_there_is(policy: str, base: str, stage: int) -> 
             assert isinstance(knob.current, int | float)
             assert knob.low <= knob.current <= knob.high
         Settings(sections={knob.section: {knob.field: knob.current}})
+
+
+@pytest.mark.parametrize(
+    ("policy", "turned"),
+    [
+        ("Exhaust TS", ["network.dropout_penalty"]),
+        ("NeuralLinear", ["doubt.last-layer.prior_precision"]),
+        ("Bootstrapped heads", ["doubt.bootstrap.prior_precision", "doubt.bootstrap.heads"]),
+        ("Variational layer", ["doubt.variational.prior_precision"]),
+    ],
+)
+def test_the_second_stage_turns_what_makes_the_doubt(policy: str, turned: list[str]) -> None:
+    names = [knob.name for knob in knobs_of(2, bench(policy).plan(Settings()))]
+
+    assert names == ["exploration.ts.scale", *turned]
 
 
 @pytest.mark.parametrize(("base", "field"), [("default", "cells"), ("paper", "neighbours")])

@@ -9,10 +9,9 @@ import pytest
 import torch
 from fakes import catalogue_of, vectors_of
 
-from fastbandit import Bandit, Box
+from fastbandit import Bandit, Box, SpannerSearch
 from fastbandit.arms.spanner import spanning_places
 from fastbandit.errors import SettingError
-from fastbandit.search.spanner import SpannerSearch
 from fastbandit.settings import Settings
 
 POINTS = torch.from_numpy(vectors_of(300, 3))

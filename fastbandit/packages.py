@@ -1,0 +1,61 @@
+"""Packages that an extra brings: imported when asked for, or named with what to install."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from fastbandit.errors import MissingExtraError
+
+EXTRAS = {
+    "PIL": "experiments",
+    "apsw": "serve",
+    "faiss": "evaluation",
+    "fsspec": "cluster",
+    "httpcore": "client",
+    "httpx": "client",
+    "jaxtyping": "train",
+    "matplotlib": "report",
+    "msgspec": "serve",
+    "onnx": "onnx",
+    "optuna": "experiments",
+    "prometheus_client": "serve",
+    "psycopg": "cluster",
+    "psycopg_pool": "cluster",
+    "pyarrow": "evaluation",
+    "ray": "cluster",
+    "scipy": "train",
+    "sklearn": "adapters",
+    "torch": "train",
+    "uvicorn": "serve",
+    "uvloop": "serve",
+}
+"""The extra to install for a module, where whoever needs it does not name another."""
+
+
+def needed(module: str, *, what: str, extra: str | None = None) -> Any:
+    """Import a module, or say what to install."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if _root(error.name) != _root(module):
+            raise
+        raise missing(_root(module), what=what, extra=extra) from error
+
+
+def missing(module: str, *, what: str, extra: str | None = None) -> MissingExtraError:
+    """Give the error that names a module that is not installed, and what to install."""
+    return MissingExtraError(
+        f"{what} needs {module}, which is not installed. Run: "
+        f"pip install 'fastbandit[{extra or EXTRAS[module]}]'"
+    )
+
+
+def missing_extra(error: ModuleNotFoundError, *, what: str) -> MissingExtraError | None:
+    """Give the error for a failed import, or None where no extra brings that module."""
+    module = _root(error.name)
+    return missing(module, what=what) if module in EXTRAS else None
+
+
+def _root(module: str | None) -> str:
+    return (module or "").partition(".")[0]

@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fastbandit.arm_table import ArmTable, Request
+from fastbandit.arm_table import ArmTable, Request, read_context
 from fastbandit.arms.box import Box
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.ids import IdTable
+from fastbandit.arms.ids import IdTable, list_ids
 from fastbandit.audit import audit
 from fastbandit.blueprint import Blueprint, Doubt
 from fastbandit.errors import InputError, SettingError, ShapeError
-from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Point, kind_of
+from fastbandit.features import Features, FeaturesAndIds, Ids, Point, is_size, kind_of, shown
 from fastbandit.freezing import freeze, untrained
 from fastbandit.interfaces import Choice, Exploration, Search
 from fastbandit.noise import Stream, decision_seeds, philox, uniforms
@@ -30,6 +30,7 @@ from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.slates import candidates_for, check_diversity, pick_apart
 from fastbandit.storage.snapshots import Saved, load_snapshot, save_snapshot
 from fastbandit.training.fit_reward import Curve
+from fastbandit.training.team import ALONE, Team
 from fastbandit.training.update import update
 from fastbandit.twin import Twin
 from fastbandit.types import Audit, Decision, Inputs, Interactions
@@ -74,7 +75,8 @@ class Bandit:
         progress: bool | None = None,
     ) -> None:
         check_reward_kind(reward)
-        kind = context if isinstance(context, Features) else Dense(context)
+        kind = read_context(context)
+        _check_made(explore=explore, search=search, doubt=doubt)
         space, arm_kind = _read_space(arms, ids, embed_ids=embed_ids)
         self._device = _check_device(device)
         self._progress = progress
@@ -139,18 +141,20 @@ class Bandit:
         rewards: Any,
         version: int | None = None,
         curve: Curve | None = None,
+        team: Team = ALONE,
     ) -> None:
         """Learn what came of choosing `arms` for `contexts`, with all that came before.
 
         Whatever stops an update half-way leaves the bandit as it was. `version` is the number
-        of this update, the next one unless given; `curve` is told the loss as it falls.
+        of this update, the next one unless given; `curve` is told the loss as it falls. Members
+        of a `team` of processes call this alike, and learn together.
         """
         state = self._state
         fresh = self._read_interactions(contexts, arms, rewards)
         if len(fresh) == 0:
             return
         history = fresh if state.history is None else _stacked(state.history, fresh)
-        version = state.version + 1 if version is None else version
+        version = state.version + 1 if version is None else _check_version(version)
         with progress_bar("Update", is_shown=self._progress) as progress:
             policy = update(
                 state.policy,
@@ -160,6 +164,7 @@ class Bandit:
                 rng=_training_rng(self._blueprint.seed, version),
                 progress=progress,
                 curve=curve,
+                team=team,
             )
         self._state = replace(self._state, policy=policy, history=history, version=version)
 
@@ -179,7 +184,7 @@ class Bandit:
     def add_arms(self, arms: Any = None, *, ids: Iterable[Any] | None = None) -> None:
         """Let more arms be chosen from now on; they are indexed anew, so add them in bulk."""
         catalogue = self._catalogue("add arms to")
-        listed = None if ids is None else list(ids)
+        listed = None if ids is None else list_ids(ids)
         features = self._read_arms(arms, listed, first=len(catalogue.table))
         state = self._state
         embed = state.policy.model.embed_arms if state.version else None
@@ -189,7 +194,7 @@ class Bandit:
 
     def put_arms(self, arms: Any, *, ids: Iterable[Any]) -> None:
         """Add arms, in place of any of the same ids."""
-        catalogue, listed = self._catalogue("put arms into"), list(ids)
+        catalogue, listed = self._catalogue("put arms into"), list_ids(ids)
         alive, known = catalogue.alive.copy(), [id for id in listed if id in catalogue.table]
         alive[catalogue.table.rows(known)] = False
         state, before = self._state, replace(catalogue, alive=alive)
@@ -203,7 +208,7 @@ class Bandit:
     def remove_arms(self, ids: Iterable[Any]) -> None:
         """Never choose these arms again; what was learned from them stays."""
         catalogue = self._catalogue("remove arms from")
-        listed = list(ids)
+        listed = list_ids(ids)
         gone = [id for id in listed if not catalogue.is_alive(id)]
         if gone:
             catalogue.table.rows(gone)  # an id that was never known is another error
@@ -382,7 +387,9 @@ class Bandit:
     def _read_arms(self, arms: Any, ids: list[Any] | None, *, first: int) -> Inputs:
         kind = self._blueprint.arm
         if arms is None and ids is None:
-            raise InputError("New arms need features, ids or both: got neither.")
+            raise InputError(
+                "New arms need features, ids or both: got neither. Give arms=, a row for each."
+            )
         if isinstance(kind, Ids) and arms is not None:
             raise InputError(
                 f"This bandit knows its arms by their ids alone: got features of type "
@@ -401,6 +408,11 @@ def _read_space(
 ) -> tuple[Catalogue | Box, Features]:
     """Turn what the caller calls arms into an arm space and the kind of its features."""
     if isinstance(arms, Box):
+        if ids is not None:
+            raise SettingError(
+                f"A box needs no ids, as every point of it is an arm: got ids={shown(ids)}. Leave "
+                f"them out."
+            )
         return arms, Point(arms.lowest, arms.highest)
     if arms is None:
         table = IdTable(ids)
@@ -451,10 +463,10 @@ def _stacked(history: Interactions, fresh: Interactions) -> Interactions:
 
 def _read_seeds(seeds: Any, count: int) -> NDArray[np.uint64]:
     array = np.asarray(seeds)
-    if array.shape != (count,) or array.dtype.kind not in "iu":
+    if array.shape != (count,) or array.dtype.kind not in "iu" or (array < 0).any():
         raise ShapeError(
-            f"Seeds need to be {count} whole numbers, one for each context: got shape "
-            f"{array.shape} of {array.dtype}. Take them from Decision.seeds."
+            f"Seeds need to be {count} whole numbers from 0 on, one for each context: got "
+            f"{shown(array)} of {array.dtype}. Take them from Decision.seeds."
         )
     return array.astype(np.uint64)
 
@@ -467,11 +479,32 @@ def _check_seed(seed: Any) -> int:
     return int(seed)
 
 
+def _check_version(version: Any) -> int:
+    if not is_size(version):
+        raise SettingError(
+            f"The version of an update needs to be a whole number of at least 1: got {version!r}. "
+            f"Leave it out for the next one."
+        )
+    return int(version)
+
+
+def _check_made(**parts: Any) -> None:
+    """Refuse a class where an object of it is meant."""
+    for name, part in parts.items():
+        if isinstance(part, type):
+            raise SettingError(
+                f"The part {name}= needs a name or an object: got the class {part.__name__}. Write "
+                f"{name}={part.__name__}()."
+            )
+
+
 def _check_device(device: str) -> str:
     try:
         chosen = torch.device(device)
-    except RuntimeError as error:
-        raise SettingError(f"The device needs to be one torch knows: got {device!r}.") from error
+    except (RuntimeError, TypeError) as error:
+        raise SettingError(
+            f"The device needs to be one torch knows: got {device!r}. Use 'cpu' or 'cuda'."
+        ) from error
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise SettingError(
             f"The device {device!r} needs a GPU that torch can see: found none. Use 'cpu'."

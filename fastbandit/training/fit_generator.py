@@ -17,6 +17,7 @@ from fastbandit.search.generator import ArmGenerator, GeneratorSearch
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, rank
 from fastbandit.training.fit_reward import cooled, set_rate
+from fastbandit.training.team import ALONE, Team, share_of
 from fastbandit.types import Inputs
 
 _LESSON = 64  # so few pairs at a time keep their scores in the processor's cache
@@ -67,26 +68,42 @@ def fit_generator(
     *,
     rng: Generator,
     done: Callable[[int], None] = lambda iterations: None,
+    team: Team = ALONE,
 ) -> GeneratorSearch:
     """Give the search with a generator that knows this model, going on from the one it has."""
     embedded = embed_all(model, contexts)
     generator = _generator_for(search, model, exploration, arms, embedded, rng=rng)
-    optimiser = torch.optim.Adam(generator.parameters(), lr=settings.rate, fused=True)
+    parameters = list(generator.parameters())
+    optimiser = torch.optim.Adam(parameters, lr=settings.rate, fused=True)
+    noise = team.noise(rng)
     if settings.target == "best of sample":
-        told, targets = lessons(search, model, exploration, arms, embedded, settings, rng=rng)
+        told, targets = lessons(
+            search, model, exploration, arms, embedded, settings, rng=noise, team=team
+        )
     for iteration in range(settings.iterations):
         set_rate(optimiser, settings.rate * cooled(iteration / settings.iterations))
         if settings.target == "best of sample":
-            rows = torch.randint(len(told), (settings.batch,), generator=rng).to(told.device)
+            drawn = torch.randint(len(told), (settings.batch,), generator=rng).to(told.device)
+            rows, weight = share_of(drawn, team)
             loss = winner_takes_all(generator(told[rows], arms), targets[rows], settings.pull)
         else:
+            batch, weight = share_of(torch.arange(settings.batch), team)
             loss = _ascent_loss(
-                search, generator, model, exploration, arms, embedded, settings, rng=rng
+                search,
+                generator,
+                model,
+                exploration,
+                arms,
+                embedded,
+                replace(settings, batch=len(batch)),
+                rng=noise,
             )
         optimiser.zero_grad()
-        loss.backward()
+        (loss * weight).backward()
+        team.average(parameters)
         optimiser.step()
         done(iteration + 1)
+    team.check(parameters)
     return replace(search, generator=generator)
 
 
@@ -108,10 +125,15 @@ def lessons(
     settings: GeneratorFit,
     *,
     rng: Generator,
+    team: Team = ALONE,
 ) -> tuple[Float[Tensor, "P I"], Float[Tensor, "P D"]]:
-    """Give what the generator will see, and the best arm that a costly search finds for it."""
+    """Give what the generator will see, and the best arm that a costly search finds for it.
+
+    Each member of a team works out a part of them.
+    """
     told, targets = [], []
-    for _ in range(0, settings.pairs, _LESSON):
+    count = len(range(team.rank * _LESSON, settings.pairs, team.size * _LESSON))
+    for _ in range(max(1, count)):
         score, seeds = draw_score(model, exploration, arms, embedded, settings, _LESSON, rng=rng)
         tally = Tally(_LESSON, score.contexts.device)
         sample = arms.sample(settings.sample, rng=rng)
@@ -124,7 +146,7 @@ def lessons(
         )
         told.append(search.tell(score, arms, tally, seeds=seeds))
         targets.append(ranked.best(1).points[:, 0])
-    return torch.cat(told), torch.cat(targets)
+    return team.gather(torch.cat(told)), team.gather(torch.cat(targets))
 
 
 def draw_score(

@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import RewardModel
+from fastbandit.training.team import ALONE, Team, share_of
 from fastbandit.types import Interactions
 
 Curve = Callable[[int, float], None]
@@ -68,6 +69,7 @@ def fit_reward(
     rng: Generator,
     done: Callable[[int], None] = lambda iterations: None,
     curve: Curve | None = None,
+    team: Team = ALONE,
 ) -> None:
     """Teach the model its history; the learning rate falls to nothing along half a cosine."""
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -78,20 +80,22 @@ def fit_reward(
     rewards = torch.from_numpy(history.rewards)
     sums = None if history.weights is None else torch.from_numpy(history.weights.cumsum())
     losses: list[torch.Tensor] = []
+    noise = team.noise(rng)
     for iteration in range(settings.iterations):
         if settings.is_cooling:
             set_rate(optimiser, settings.rate * cooled(iteration / settings.iterations))
-        rows = _draw_rows(len(history), sums, settings.batch, rng=rng)
+        rows, weight = share_of(_draw_rows(len(history), sums, settings.batch, rng=rng), team)
         picked = rows.numpy()
         loss = model.loss(
             history.contexts.take(picked),
             history.arms.take(picked),
             rewards[rows].to(device),
             total=history.total,
-            rng=rng,
+            rng=noise,
         )
         optimiser.zero_grad()
-        loss.backward()
+        (loss * weight).backward()
+        team.average(parameters)
         optimiser.step()
         done(iteration + 1)
         if curve is None:
@@ -100,6 +104,7 @@ def fit_reward(
         if len(losses) == _CURVE_STEP or iteration + 1 == settings.iterations:
             curve(iteration + 1, float(torch.stack(losses).mean()))
             losses.clear()
+    team.check(parameters)
 
 
 def _draw_rows(count: int, sums: Tensor | None, batch: int, *, rng: Generator) -> Tensor:

@@ -20,6 +20,7 @@ from fastbandit.search.generator import GeneratorSearch
 from fastbandit.training.fit_generator import GeneratorFit, fit_generator
 from fastbandit.training.fit_guess import fit_guess
 from fastbandit.training.fit_reward import Curve, RewardFit, fit_reward, recall
+from fastbandit.training.team import ALONE, Team
 from fastbandit.types import Interactions
 
 
@@ -40,8 +41,12 @@ def update(
     rng: Generator,
     progress: Progress = silent,
     curve: Curve | None = None,
+    team: Team = ALONE,
 ) -> Policy:
-    """Learn a history, of which the last `fresh` interactions are new, as far back as told to."""
+    """Learn a history, of which the last `fresh` interactions are new, as far back as told to.
+
+    Each member of a `team` calls this with the same arguments, and gets the same policy.
+    """
     history = recall(history, training.reward)
     model = copy.deepcopy(policy.model).requires_grad_(True)
     if isinstance(policy.arms, Catalogue):
@@ -50,7 +55,7 @@ def update(
     first, second = training.reward.iterations, training.generator.iterations
     steps = first + second * isinstance(policy.search, GeneratorSearch)
     learning = partial(_report, progress, 0, steps, "learning rewards")
-    fit_reward(model, history, training.reward, rng=rng, done=learning, curve=curve)
+    fit_reward(model, history, training.reward, rng=rng, done=learning, curve=curve, team=team)
     model.settle(history)
     model.requires_grad_(False)
     arms = embed(policy.arms, model)
@@ -67,6 +72,7 @@ def update(
             training.generator,
             rng=rng,
             done=partial(_report, progress, first, steps, "teaching the generator"),
+            team=team,
         )
         assert search.generator is not None
         search.generator.requires_grad_(False)

@@ -1,0 +1,117 @@
+"""Members of a team learn the same, and what one alone would learn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import multiprocessing
+
+from fastbandit import Bandit
+from fastbandit.errors import FastbanditError
+from fastbandit.training.team import ALONE, Alone, TorchTeam, share_of
+
+
+def world(rounds: int) -> dict[str, Any]:
+    rng = np.random.default_rng(3)
+    contexts = rng.normal(size=(rounds, 3)).astype(np.float32)
+    arms = rng.integers(40, size=rounds)
+    rewards = np.cos(contexts[:, 0] + arms / 9) + 0.1 * rng.normal(size=rounds)
+    return {"contexts": contexts, "arms": arms, "rewards": rewards}
+
+
+def bandit() -> Bandit:
+    features = np.random.default_rng(5).normal(size=(40, 2)).astype(np.float32)
+    features[:, 0] = np.arange(40) / 9
+    return Bandit(arms=features, context=3, reward="real", seed=1)
+
+
+def in_team(rank: int, size: int, folder: str, task: Any) -> None:
+    """Run a task as a member; what it gives is saved under its rank."""
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=size
+    )
+    try:
+        torch.save(task(TorchTeam()), Path(folder) / f"{rank}.pt")
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def members(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """What two processes that learned together found, by rank."""
+    folder = tmp_path_factory.mktemp("team")
+    multiprocessing.spawn(in_team, args=(2, str(folder), all_of_it), nprocs=2)
+    return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(2)]
+
+
+def all_of_it(team: Any) -> dict[str, Any]:
+    return {"learned": learn(team), "gathered": gather(team), "told": differ(team)}
+
+
+def learn(team: Any) -> tuple[dict[str, torch.Tensor], float]:
+    one = bandit()
+    one.update(**world(600), team=team)
+    generator = one.policy.search.generator
+    state = {**one.policy.model.state_dict(), **generator.state_dict(prefix="generator.")}
+    return state, error_of(one)
+
+
+def error_of(one: Bandit) -> float:
+    """Give the mean squared error on rounds that were not learned."""
+    told = {name: values[600:] for name, values in world(900).items()}
+    model = one.policy.model
+    with torch.no_grad():
+        request = one._read_request(told["contexts"], k=1, eligible=None)
+        score = model.mean(model.embed_contexts(request.contexts))
+        scores = score.through(one.policy.arms.place)(one.policy.arms.all().points)
+        guessed = model.in_rewards(scores)[torch.arange(len(scores)), told["arms"]]
+    return float(np.square(guessed.numpy() - told["rewards"]).mean())
+
+
+def gather(team: Any) -> torch.Tensor:
+    return team.gather(torch.full((2 + team.rank, 2), float(team.rank)))
+
+
+def differ(team: Any) -> str:
+    try:
+        team.check([torch.full((3,), float(team.rank))])
+    except FastbanditError as error:
+        return str(error)
+    return ""
+
+
+def test_members_learn_the_same_network(members: list[Any]) -> None:
+    first, second = (member["learned"][0] for member in members)
+
+    assert first.keys() == second.keys()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_a_team_learns_as_well_as_one_alone(members: list[Any]) -> None:
+    _, alone = learn(ALONE)
+
+    assert members[0]["learned"][1] == pytest.approx(alone, rel=0.3)
+
+
+def test_rows_are_gathered_in_the_order_of_ranks(members: list[Any]) -> None:
+    for member in members:
+        assert member["gathered"][:, 0].tolist() == [0, 0, 1, 1, 1]
+
+
+def test_networks_that_differ_are_noticed(members: list[Any]) -> None:
+    assert all("2 different ones" in member["told"] for member in members)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_shares_make_up_the_minibatch_and_weigh_as_much(size: int) -> None:
+    rows = torch.arange(7)
+    shares = [share_of(rows, Alone(rank, size)) for rank in range(size)]
+
+    assert sorted(row for own, _ in shares for row in own.tolist()) == rows.tolist()
+    means = [own.double().mean() * weight for own, weight in shares]
+    assert float(sum(means)) / size == pytest.approx(3.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -59,6 +60,15 @@ _DISTINCT = Need("not empty, none twice", lambda value: all(value) and len({*val
 _ARMS_FILE = Need(
     "a path that ends in .csv, .parquet, .npy or .json",
     lambda value: value == "" or value.endswith((".csv", ".parquet", ".npy", ".json")),
+)
+_LOG_URL = Need(
+    "empty, or a URL such as postgresql://user@host/database",
+    lambda value: value == "" or value.startswith(("postgresql://", "postgres://")),
+)
+_BASELINE = Need(
+    "empty, request or random",
+    lambda value: value in ("", "request", "random"),
+    ("request", "random"),
 )
 
 
@@ -250,6 +260,43 @@ class LearnConfig:
         _check(self)
 
 
+@dataclass(frozen=True)
+class ShadowConfig:
+    """Whether a baseline decides, and the bandit only learns and is compared with it."""
+
+    baseline: str = _setting(
+        "", "decides until promoted: request (who asks), random, or empty for none", _BASELINE
+    )
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
+@dataclass(frozen=True)
+class LogConfig:
+    """Where events are kept: in the data folder, or in a database that services share."""
+
+    url: str = _setting("", "URL of PostgreSQL; empty for a file in the data folder", _LOG_URL)
+    spool_events: int = _setting(
+        100_000, "decisions kept on this machine while the database is away", _AT_LEAST_0
+    )
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
+@dataclass(frozen=True)
+class SnapshotsConfig:
+    """Where versions of the bandit are kept for all who share the log."""
+
+    url: str = _setting(
+        "", "folder or URL that all reach, such as s3://bucket/folder; needs log.url"
+    )
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
 SECTIONS: dict[str, type[Any]] = {
     "server": ServerConfig,
     "context": ContextConfig,
@@ -257,6 +304,9 @@ SECTIONS: dict[str, type[Any]] = {
     "reward": RewardConfig,
     "select": SelectConfig,
     "learn": LearnConfig,
+    "shadow": ShadowConfig,
+    "log": LogConfig,
+    "snapshots": SnapshotsConfig,
 }
 
 
@@ -270,7 +320,23 @@ class Config:
     reward: RewardConfig = field(default_factory=RewardConfig)
     select: SelectConfig = field(default_factory=SelectConfig)
     learn: LearnConfig = field(default_factory=LearnConfig)
+    shadow: ShadowConfig = field(default_factory=ShadowConfig)
+    log: LogConfig = field(default_factory=LogConfig)
+    snapshots: SnapshotsConfig = field(default_factory=SnapshotsConfig)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        if bool(self.log.url) != bool(self.snapshots.url):
+            raise SettingError(
+                f"A shared log needs shared snapshots: got log.url = "
+                f"{hide_password(self.log.url)!r} and snapshots.url = {self.snapshots.url!r}. "
+                f"Set both, or neither."
+            )
+
+
+def hide_password(url: str) -> str:
+    """Word a URL without the password in it."""
+    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:…@", re.sub(r"(password=)[^&]*", r"\1…", url))
 
 
 # -- what there is to set

@@ -25,7 +25,10 @@ REWARD_STATUSES: tuple[RewardStatus, ...] = (
     "unknown",
     "unknown arm",
 )
-Status: TypeAlias = Literal["written", "repeated"] | RewardStatus
+Status: TypeAlias = Literal["written", "repeated", "spooled"] | RewardStatus
+Who: TypeAlias = Literal["bandit", "baseline"]
+"""Who decides: in shadow mode a baseline does, and the bandit only learns."""
+WHO: tuple[Who, ...] = ("bandit", "baseline")
 
 
 class DecisionMade(Struct, frozen=True, array_like=True):
@@ -34,6 +37,9 @@ class DecisionMade(Struct, frozen=True, array_like=True):
     `catalogue` is the number of the last change of the arms that it knew of. `wait` is the
     time for rewards, in microseconds; an arm without one then gets the reward `otherwise`.
     With `sums`, the rewards of an arm add up; else the first counts.
+
+    `arms` and `propensities` are those of who decided. `other` is the arm that the other one
+    would have taken, where that is known; `scores` are the bandit's in either case.
     """
 
     id: str
@@ -51,6 +57,8 @@ class DecisionMade(Struct, frozen=True, array_like=True):
     propensities: list[float] | None = None
     eligible: Any = None
     degraded: bool = False
+    decided_by: Who = "bandit"
+    other: ArmId | None = None
     seq: int = 0
     at: int = 0
 
@@ -107,7 +115,8 @@ class Outcome(Struct, frozen=True):
     """What the log made of an event: its number, and its status.
 
     A decision whose id the log holds already is "repeated": it is not written again, and the
-    number is that of the first.
+    number is that of the first. One that is "spooled" has no number yet, which is 0: it is kept
+    until the server of the log is back.
     """
 
     seq: int

@@ -119,6 +119,7 @@ def check_all_or_none(backend: LogBackend) -> None:
         _made("b", context=[0.0, float("inf")]),
         _made("b", seed=whole),
         _made("b", otherwise=nan),
+        _made("b", other=whole),
         ArmsChanged([Arm("x", [nan])]),
     ]
     for event in bad:
@@ -315,10 +316,13 @@ def _one_of_each() -> list[Event]:
             propensities=[1 / 7],
             eligible={"price": {"<=": 10.5}, _ODD: [None, "null", 2**53 + 1]},
             degraded=True,
+            decided_by="baseline",
+            other=_ODD,
         ),
         RewardCame(_ODD, 0.1 + 0.2, 2**53 + 1, _ODD),
         ArmsChanged([Arm(_ODD, [1 / 3], {_ODD: _ODD}), Arm(2**63 - 1, [])], [_ODD, -(2**63)]),
         RewardCame("nobody", -1 / 3, _ODD),
+        _made("plain", other=2**53 + 1),
     ]
 
 

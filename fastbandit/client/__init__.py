@@ -14,6 +14,7 @@ try:
     from fastbandit.client.retries import Retries
     from fastbandit.client.shapes import (
         ArmToPut,
+        Baseline,
         DeleteArmsAnswer,
         PutArmsAnswer,
         Reward,
@@ -32,6 +33,7 @@ __all__ = [
     "SPOOLED",
     "ArmToPut",
     "AsyncClient",
+    "Baseline",
     "Client",
     "DeleteArmsAnswer",
     "Fallback",

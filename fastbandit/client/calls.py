@@ -14,6 +14,7 @@ from fastbandit.client.retries import Retries
 from fastbandit.client.shapes import (
     FALLBACK,
     ArmToPut,
+    Baseline,
     Context,
     DeleteArmsAnswer,
     Eligible,
@@ -22,6 +23,7 @@ from fastbandit.client.shapes import (
     SelectedMany,
     check_id,
     encode,
+    to_baseline,
 )
 from fastbandit.client.spool import Spool
 from fastbandit.errors import InputError, ServiceUnavailable
@@ -56,11 +58,14 @@ class Calls:
         explore: bool,
         id: str | None,
         propensity: bool,
+        baseline: Baseline | ArmId | None,
         fallback: Fallback | None,
     ) -> Call[Selected]:
         """Choose arms for one context."""
         decision = uuid4().hex if id is None else check_id(id)
         asked = _asked(k=k, eligible=eligible, explore=explore, propensity=propensity)
+        if baseline is not None:
+            asked["baseline"] = to_baseline(baseline)
         body = encode({"context": context, "id": decision, **asked})
         fallback = self._fallback if fallback is None else fallback
         try:
@@ -79,6 +84,7 @@ class Calls:
         explore: bool,
         ids: Sequence[str] | None,
         propensity: bool,
+        baselines: Sequence[Baseline | ArmId] | None,
         fallback: Fallback | None,
     ) -> Call[list[Selected]]:
         """Choose arms for each of some contexts, in one request."""
@@ -86,6 +92,8 @@ class Calls:
         if not decisions:
             return []
         asked = _asked(k=k, eligible=eligible, explore=explore, propensity=propensity)
+        if baselines is not None:
+            asked["baselines"] = [to_baseline(one) for one in baselines]
         body = encode({"contexts": contexts, "ids": decisions, **asked})
         read = _read_many(len(decisions))
         fallback = self._fallback if fallback is None else fallback

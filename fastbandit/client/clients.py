@@ -17,6 +17,7 @@ from fastbandit.client.delivery import Flushed
 from fastbandit.client.retries import Answer, NoAnswer, Retries
 from fastbandit.client.shapes import (
     ArmToPut,
+    Baseline,
     Context,
     DeleteArmsAnswer,
     Eligible,
@@ -73,13 +74,15 @@ class Client:
         explore: bool = True,
         id: str | None = None,
         propensity: bool = False,
+        baseline: Baseline | ArmId | None = None,
         fallback: Fallback | None = None,
     ) -> Selected:
         """Choose `k` arms for a context, or all that are eligible where those are fewer.
 
         `eligible` is a list of ids, or a predicate such as {"price": {"<=": 10}}. Without
         `explore` the arms are chosen by expected reward. `propensity` asks how likely the arms
-        were. A `fallback` given here goes before that of the client.
+        were. In shadow mode `baseline` is the arm that your own policy takes, best as
+        Baseline(arm, propensity). A `fallback` given here goes before that of the client.
         """
         return self._run(
             self._calls.select(
@@ -89,6 +92,7 @@ class Client:
                 explore=explore,
                 id=id,
                 propensity=propensity,
+                baseline=baseline,
                 fallback=fallback,
             )
         )
@@ -102,6 +106,7 @@ class Client:
         explore: bool = True,
         ids: Sequence[str] | None = None,
         propensity: bool = False,
+        baselines: Sequence[Baseline | ArmId] | None = None,
         fallback: Fallback | None = None,
     ) -> list[Selected]:
         """Choose arms for each of some contexts, in one request."""
@@ -113,6 +118,7 @@ class Client:
                 explore=explore,
                 ids=ids,
                 propensity=propensity,
+                baselines=baselines,
                 fallback=fallback,
             )
         )
@@ -241,6 +247,7 @@ class AsyncClient:
         explore: bool = True,
         id: str | None = None,
         propensity: bool = False,
+        baseline: Baseline | ArmId | None = None,
         fallback: Fallback | None = None,
     ) -> Selected:
         """Choose `k` arms for a context; see Client.select."""
@@ -252,6 +259,7 @@ class AsyncClient:
                 explore=explore,
                 id=id,
                 propensity=propensity,
+                baseline=baseline,
                 fallback=fallback,
             )
         )
@@ -265,6 +273,7 @@ class AsyncClient:
         explore: bool = True,
         ids: Sequence[str] | None = None,
         propensity: bool = False,
+        baselines: Sequence[Baseline | ArmId] | None = None,
         fallback: Fallback | None = None,
     ) -> list[Selected]:
         """Choose arms for each of some contexts, in one request."""
@@ -276,6 +285,7 @@ class AsyncClient:
                 explore=explore,
                 ids=ids,
                 propensity=propensity,
+                baselines=baselines,
                 fallback=fallback,
             )
         )

@@ -23,13 +23,21 @@ FALLBACK = "fallback:"
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
+class Baseline(Struct, frozen=True, omit_defaults=True):
+    """The arm that your own policy takes, and how likely it was to take it, if that is known."""
+
+    arm: ArmId
+    propensity: float | None = None
+
+
 class Selected(Struct, frozen=True):
     """The arms chosen for one context, best first; `decision` is the id to reward.
 
     `scores` are in units of reward. `version` counts the updates of the model, `catalogue` is
     the number of the last change of the arms. `degraded` says that the service had less than
     the model that should serve; `is_fallback` that no answer came in time, so that the
-    fallback was taken: the service knows nothing of such a decision.
+    fallback was taken: the service knows nothing of such a decision. In shadow mode
+    `decided_by` says whose arm it is, and `other` what the other one would have taken.
     """
 
     decision: str
@@ -40,6 +48,8 @@ class Selected(Struct, frozen=True):
     degraded: bool = False
     propensities: list[float] | None = None
     is_fallback: bool = False
+    decided_by: str = "bandit"
+    other: ArmId | None = None
 
     @property
     def arm(self) -> ArmId:
@@ -117,6 +127,18 @@ def _as_list(value: Any) -> Any:
         f"A request needs numbers, texts, lists and objects: got {value!r} of type "
         f"{type(value).__name__}. Turn it into a list."
     )
+
+
+def to_baseline(given: Baseline | ArmId) -> Baseline:
+    """Give what is told of the baseline; an arm alone says nothing of its propensity."""
+    baseline = given if isinstance(given, Baseline) else Baseline(given)
+    propensity = baseline.propensity
+    if propensity is not None and not 0.0 < propensity <= 1.0:
+        raise InputError(
+            f"A propensity needs to be above 0 and at most 1: got {propensity!r} for the arm "
+            f"{baseline.arm!r}. Leave it out where it is not known."
+        )
+    return baseline
 
 
 def check_id(id: str) -> str:

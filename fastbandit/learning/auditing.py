@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from msgspec import structs
 from numpy.typing import NDArray
 
 from fastbandit.arms.catalogue import Catalogue
@@ -51,10 +52,18 @@ class Audits:
         }
 
 
+def own_choice(made: DecisionMade) -> DecisionMade:
+    """Give a decision as the policy would have made it, where a baseline decided."""
+    if made.decided_by == "bandit" or made.other is None:
+        return made
+    return structs.replace(made, arms=[made.other], decided_by="bandit", other=made.arms[0])
+
+
 def is_plain(made: DecisionMade) -> bool:
     """Tell whether a decision was the policy's own choice among all arms."""
-    is_own = made.explored and not made.degraded and made.eligible is None and made.version > 0
-    return is_own and not is_uniform(made.seed, made.floor)
+    is_own = made.decided_by == "bandit" and made.version > 0 and not made.degraded
+    is_any = made.explored and made.eligible is None
+    return is_own and is_any and not is_uniform(made.seed, made.floor)
 
 
 @torch.no_grad()

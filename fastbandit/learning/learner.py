@@ -14,13 +14,13 @@ from typing import Any, Literal
 
 from fastbandit.config import Config
 from fastbandit.events import ArmsChanged, DecisionMade, Event
-from fastbandit.learning.auditing import Audits, is_plain
+from fastbandit.learning.auditing import Audits, is_plain, own_choice
 from fastbandit.learning.first import publish_first
 from fastbandit.learning.joining import Joiner
 from fastbandit.learning.schedule import Mark, Schedule
 from fastbandit.learning.update import Lesson, held_out_of, publish, refusal, train
-from fastbandit.storage.snapshot_store import Reached, Snapshot, SnapshotStore, nothing_more
-from fastbandit.storage.sqlite_log import SqliteLog
+from fastbandit.storage.shared import LOG, AnyLog, open_log, open_store
+from fastbandit.storage.snapshot_store import Reached, Snapshot, nothing_more
 
 _READ = 10_000
 _SERVED = 1_000  # decisions of the current version that may wait for their audit
@@ -51,13 +51,13 @@ class _Place:
         if isinstance(event, ArmsChanged):
             self.changes.append(event)
         elif isinstance(event, DecisionMade) and self._is_judged(event):
-            self.served.append(event)
+            self.served.append(own_choice(event))
         if self.mark.at == 0:  # time is counted from the first event
             self.mark = replace(self.mark, at=event.at)
 
     def _is_judged(self, made: DecisionMade) -> bool:
         is_ours = made.version == self.parent.version
-        return is_ours and len(self.served) < _SERVED and is_plain(made)
+        return is_ours and len(self.served) < _SERVED and is_plain(own_choice(made))
 
     @property
     def fresh(self) -> int:
@@ -76,14 +76,21 @@ class Learner:
         learn = config.learn
         self._config, self._reached = config, reached
         self._folder = Path(config.server.data_dir)
-        self._store = SnapshotStore(self._folder / "snapshots")
+        self._store = open_store(config.log.url, config.snapshots.url, self._folder)
         self._schedule = Schedule(learn.fresh, learn.growth, learn.seconds)
-        self._log: SqliteLog | None = None
+        self._log: AnyLog | None = None
         self._place: _Place | None = None
         self._pointer = (0, 0)
         self._audits: Audits | None = None
         self._state: dict[str, Any] = {}
         self._seconds: float | None = None
+
+    def take_turn(self) -> bool:
+        """Become the one learner of this log; tell whether that is so."""
+        if self._store.take_turn():
+            return True
+        self.tell("waiting", error="Another learner has the turn; this one takes over from it.")
+        return False
 
     def start(self) -> None:
         """Finish what a learner that died left half-done."""
@@ -91,6 +98,7 @@ class Learner:
 
     def step(self) -> Step:
         """Make at most one version, if one is due, and tell what was done."""
+        self._store.follow()
         current = self._current()
         if current is None:
             return self._make_first()
@@ -186,10 +194,10 @@ class Learner:
                 return
             after = events[-1].seq
 
-    def _opened(self) -> SqliteLog | None:
-        path = self._folder / "events.db"
-        if self._log is None and path.exists():
-            self._log = SqliteLog(path, is_reader=True)
+    def _opened(self) -> AnyLog | None:
+        url = self._config.log.url
+        if self._log is None and (url or (self._folder / LOG).exists()):
+            self._log = open_log(url, self._folder, is_reader=True)
         return self._log
 
     # -- making a version

@@ -19,14 +19,15 @@ from fastbandit.learning.learner import Learner
 from fastbandit.storage.snapshot_store import Reached, nothing_more
 
 _POLL_SECONDS = 0.2
+_TURN_SECONDS = 2.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 
 
 def run_learner(config: Config, *, reached: Reached = nothing_more, once: bool = False) -> None:
     """Learn as the log grows; with `once`, make what is due now and return.
 
-    One learner at a time works on a data folder: another waits. SIGTERM ends it at any
-    moment; what it had not published is made again, and just so, by the next.
+    One learner at a time works on a data folder, and on a log: another waits. SIGTERM ends it
+    at any moment; what it had not published is made again, and just so, by the next.
     """
     torch.set_num_threads(1)  # sums of several threads may differ in their last digits
     folder = Path(config.server.data_dir)
@@ -34,7 +35,10 @@ def run_learner(config: Config, *, reached: Reached = nothing_more, once: bool =
     with _ending(), _alone(folder / "learner.lock"):
         learner, pause = Learner(config, reached=reached), _FIRST_PAUSE
         while True:
+            began = time.monotonic()
             try:
+                while not learner.take_turn():
+                    time.sleep(_TURN_SECONDS)
                 learner.start()
                 _work(learner, once=once)
                 return
@@ -42,6 +46,8 @@ def run_learner(config: Config, *, reached: Reached = nothing_more, once: bool =
                 learner.tell("failed", error=" ".join(str(error).split()))
                 if once or not isinstance(error, FastbanditError):
                     raise
+            if time.monotonic() - began > _LONGEST_PAUSE:  # it had gone well for a while
+                pause = _FIRST_PAUSE
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 

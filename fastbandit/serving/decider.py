@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from fastbandit.config import Config
 from fastbandit.errors import (
@@ -27,8 +28,10 @@ from fastbandit.serving.arm_changes import apply_change
 from fastbandit.serving.problems import Refusal, refusal_of_error, wrong_field
 from fastbandit.serving.reading import SelectReader
 from fastbandit.serving.schemas import Reason, SelectRequest
+from fastbandit.serving.shadowing import Shadow, check_no_baseline
 
 _OF_CONTEXT = (ShapeError, NotFiniteError)
+_TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Decider:
         self._reader = SelectReader(config.context)
         self.columns = self._reader.columns
         self._select, self._key = config.select, str(config.select.seed).encode()
+        self.shadow = Shadow(config, self.seed_of) if config.shadow.baseline else None
         self._terms: dict[str, Any] = {
             "wait": int(config.reward.wait_seconds * 1e6),
             "otherwise": config.reward.default,
@@ -58,7 +62,34 @@ class Decider:
         """Choose arms for each context of a request, or refuse it."""
         serving = self.serving
         assert serving is not None, "there is something to decide with"
-        contexts, ids = self._reader.read(request)
+        if self.shadow is not None:
+            return self._decide_beside(self.shadow, serving, request)
+        check_no_baseline(request)
+        return self._decide(serving, request, *self._reader.read(request))
+
+    def _decide_beside(
+        self, shadow: Shadow, serving: Serving, request: SelectRequest
+    ) -> list[DecisionMade]:
+        """Decide with a baseline beside the bandit."""
+        asked = self._reader.read(request)
+        plan = shadow.plan(request, len(asked.contexts))
+        if plan.decides == "baseline":  # of which only the baseline's propensity matters
+            request = structs.replace(request, propensity=False)
+        for _ in range(_TRIES):
+            made = self._decide(serving, request, *asked)
+            try:
+                return shadow.compare(plan, request, made, bandit=serving.bandit)
+            except (EligibilityError, UnknownArmError) as error:
+                removed = error  # meanwhile
+        raise refusal_of_error(removed, field="eligible", value=request.eligible)
+
+    def _decide(
+        self,
+        serving: Serving,
+        request: SelectRequest,
+        contexts: list[list[float]],
+        ids: list[str],
+    ) -> list[DecisionMade]:
         floor = self._select.floor if request.explore else 0.0
         try:
             if len(contexts) == 1 and request.k == 1:

@@ -64,6 +64,7 @@ class Measures:
     def __init__(self) -> None:
         self.answers: Counter[tuple[str, int]] = Counter()  # by route and status
         self.rewards: Counter[str] = Counter()  # by what became of them
+        self.compared: Counter[tuple[str, bool]] = Counter()  # by who decided, and if both agreed
         self.decisions = self.degraded = self.refused = 0
         self.swaps = self.failed_swaps = self.learner_starts = 0
         self.select_times, self.reward_times = Times(), Times()
@@ -129,6 +130,7 @@ def _families(measures: Measures, gauges: dict[str, float]) -> Iterator[Metric]:
     for became, count in sorted(measures.rewards.items()):
         rewards.add_metric([became], count)
     yield rewards
+    yield from _shadow(measures.compared)
     for name, said, value in (
         ("decisions", "Decisions that were logged and answered.", measures.decisions),
         ("degraded", "Decisions from less than the model that should serve.", measures.degraded),
@@ -142,6 +144,21 @@ def _families(measures: Measures, gauges: dict[str, float]) -> Iterator[Metric]:
         yield _histogram(name, times)
     for name, number in sorted(gauges.items()):
         yield GaugeMetricFamily(f"fastbandit_{name}", name.replace("_", " "), value=number)
+
+
+def _shadow(compared: Counter[tuple[str, bool]]) -> Iterator[Metric]:
+    """Count what shadow mode compared; nothing where it is off."""
+    from prometheus_client.core import CounterMetricFamily
+
+    for name, said, counted in (
+        ("shadow_decisions", "Decisions with an arm of bandit and baseline.", (False, True)),
+        ("shadow_matches", "Those in which both named the same arm.", (True,)),
+    ):
+        family = CounterMetricFamily(f"fastbandit_{name}", said, labels=["decided_by"])
+        for who in sorted({who for who, _ in compared}):
+            family.add_metric([who], sum(compared[who, is_match] for is_match in counted))
+        if compared:
+            yield family
 
 
 def _histogram(name: str, times: Times) -> Metric:

@@ -85,7 +85,8 @@ class Routes:
             made = await self.service.select(request)
         finally:
             room.rows -= rows
-        answers = [_answer_of(one) for one in made]
+        is_shadow = self.service.decider.shadow is not None
+        answers = [_answer_of(one, is_shadow) for one in made]
         if request.contexts is UNSET:
             return 200, _ENCODE(answers[0])
         return 200, _ENCODE(SelectAnswers(answers))
@@ -178,6 +179,8 @@ class Routes:
             "waiting_for_log": float(self.service.writer.waiting),
             "ailments": float(len(status.ailments)),
         }
+        if status.baseline:
+            gauges["baseline_decides"] = float(status.decides == "baseline")
         return 200, render(self.service.measures, gauges)
 
     async def console(self, query: bytes) -> Answer:
@@ -191,7 +194,10 @@ class Routes:
             )
         minutes = None if asked == "all" else max(1, int(asked))
         status, measures = status_of(self.service), self.service.measures
-        told = {"arms": status.arms, "latency": [*measures.windows], **status.serving}
+        told: dict[str, Any] = {"arms": status.arms, "latency": [*measures.windows]}
+        told |= status.serving
+        if status.baseline:
+            told["shadow"] = {"baseline": status.baseline, "decides": status.decides}
         return 200, await self.service.figures.ask(minutes, msgspec.to_builtins(told))
 
     async def openapi(self, query: bytes) -> Answer:
@@ -214,7 +220,7 @@ def _read(decode: Callable[[bytes], Any], body: bytes) -> Any:
         raise refusal_of_body(error, body) from error
 
 
-def _answer_of(made: DecisionMade) -> SelectAnswer:
+def _answer_of(made: DecisionMade, is_shadow: bool) -> SelectAnswer:
     return SelectAnswer(
         made.id,
         made.arms,
@@ -223,6 +229,8 @@ def _answer_of(made: DecisionMade) -> SelectAnswer:
         made.catalogue,
         made.degraded,
         made.propensities,
+        decided_by=made.decided_by if is_shadow else UNSET,
+        other=made.other if is_shadow else UNSET,
     )
 
 

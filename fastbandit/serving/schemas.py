@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fastbandit.events import RewardStatus
+from fastbandit.events import RewardStatus, Who
 
 MOST_CONTEXTS = 1_000
 MOST_REWARDS = 10_000
@@ -33,6 +33,13 @@ Numbers = Annotated[list[float], Meta(max_length=MOST_FEATURES)]
 Context = Numbers | dict[str, float]
 
 
+class Baseline(Struct, forbid_unknown_fields=True):
+    """The arm that the caller's own policy takes, and how likely it was to take it."""
+
+    arm: AnyArm
+    propensity: Annotated[float, Meta(gt=0, le=1)] | None = None
+
+
 class SelectRequest(Struct, forbid_unknown_fields=True):
     """One context, or many: which arms for each?
 
@@ -41,7 +48,8 @@ class SelectRequest(Struct, forbid_unknown_fields=True):
     list of ids, or a predicate on the arms' columns such as {"price": {"<=": 10}}. With
     `explore` off the arms are chosen by expected reward. An id of your own (`ids` for many)
     makes a retry safe: the same id gives the same answer. `propensity` asks how likely the
-    chosen arm was.
+    chosen arm was. In shadow mode `baseline` (`baselines` for many) is the arm that your own
+    policy takes.
     """
 
     context: Context | UnsetType = UNSET
@@ -54,6 +62,8 @@ class SelectRequest(Struct, forbid_unknown_fields=True):
     propensity: bool = False
     id: DecisionId | None = None
     ids: Annotated[list[DecisionId], Meta(min_length=1, max_length=MOST_CONTEXTS)] | None = None
+    baseline: Baseline | None = None
+    baselines: Annotated[list[Baseline], Meta(min_length=1, max_length=MOST_CONTEXTS)] | None = None
 
 
 class SelectAnswer(Struct):
@@ -61,7 +71,8 @@ class SelectAnswer(Struct):
 
     `scores` are in units of reward. `version` counts the updates of the model, `catalogue` is
     the number of the last change of the arms. `degraded` says that the answer comes from
-    less than the model that should serve; the status says why.
+    less than the model that should serve; the status says why. In shadow mode `decided_by` says
+    whose arms these are, and `other` is the arm that the other one would have taken.
     """
 
     decision: str
@@ -71,6 +82,8 @@ class SelectAnswer(Struct):
     catalogue: int
     degraded: bool
     propensities: list[float] | None = None
+    decided_by: Who | UnsetType = UNSET
+    other: str | int | UnsetType | None = UNSET
 
 
 class SelectAnswers(Struct):

@@ -20,7 +20,15 @@ from msgspec import UnsetType, json, structs
 
 from fastbandit.config import Config, all_settings
 from fastbandit.errors import FastbanditError, LogError, ShapeError
-from fastbandit.events import ArmsChanged, DecisionMade, Event, Outcome, RewardCame, TimePassed
+from fastbandit.events import (
+    ArmsChanged,
+    DecisionMade,
+    Event,
+    EventLog,
+    Outcome,
+    RewardCame,
+    TimePassed,
+)
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.live import Put
 from fastbandit.serving.access import Access
@@ -30,12 +38,15 @@ from fastbandit.serving.decider import Decider, Serving, not_ready
 from fastbandit.serving.measures import Measures
 from fastbandit.serving.problems import Refusal
 from fastbandit.serving.schemas import Reason, SelectRequest
+from fastbandit.serving.shadowing import is_match, named_arm
 from fastbandit.serving.writer import Writer
-from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
-from fastbandit.storage.sqlite_log import SqliteLog
+from fastbandit.storage.shared import open_log, open_store
+from fastbandit.storage.snapshot_store import Snapshot
+from fastbandit.storage.spooled_log import SpooledLog
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _POLL_SECONDS = 0.25
+_FOLLOW_SECONDS = 1.0
 _LONGEST_PAUSE = 30.0
 _MANY = 8  # so many contexts are decided in a thread of their own, others where they come
 
@@ -59,7 +70,7 @@ class Service:
     def __init__(self, config: Config, *, learner: Sequence[str] | None = None) -> None:
         self.config, self.measures = config, Measures()
         self.folder = Path(config.server.data_dir)
-        self.store = SnapshotStore(self.folder / "snapshots")
+        self.store = open_store(config.log.url, config.snapshots.url, self.folder)
         self.decider = Decider(config)
         self._learner_command = None if learner is None else list(learner)
         self._learner: asyncio.subprocess.Process | None = None
@@ -71,18 +82,38 @@ class Service:
         self._trouble: Reason | None = None  # with the snapshot that should serve
         self._last_event = self._last_own = time.monotonic()
         self.started = time.time()
+        self.spooled: SpooledLog | None = None  # the log, where it is shared
+
+    @property
+    def _is_shared(self) -> bool:
+        """Whether other services append to the same log."""
+        return bool(self.config.log.url)
+
+    def _open_log(self) -> EventLog:
+        """Open the log to write to."""
+        config = self.config.log
+        log = open_log(config.url, self.folder)
+        if not self._is_shared:
+            return log
+        self.spooled = SpooledLog(log, self.folder / "spool.db", most=config.spool_events)
+        return self.spooled
 
     # -- its life
 
     async def start(self) -> None:
         """Open the log, put the current snapshot into service, and start the learner."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / "events.db"
-        self.writer = Writer(lambda: SqliteLog(path), asyncio.get_running_loop())
+        self.writer = Writer(self._open_log, asyncio.get_running_loop())
         last = await self.writer.start()
-        self.reader = SqliteLog(path, is_reader=True)
+        self.reader = open_log(self.config.log.url, self.folder, is_reader=True)
+        if self._is_shared:
+            await asyncio.to_thread(self.store.follow)
+        if self.decider.shadow is not None:
+            self.decider.shadow.follow()
         await self._swap_if_new()
         jobs = [self._watch_snapshots(), self._let_time_pass()]
+        if self._is_shared:
+            jobs.append(self._follow_others())
         if self._learner_command is not None:
             jobs.append(self._keep_learner())
         self._tasks = [asyncio.create_task(job) for job in jobs]
@@ -113,9 +144,14 @@ class Service:
             made = self.decider.decide(request)
         outcomes = await self.append(made)
         if any(outcome.status == "repeated" for outcome in outcomes):
-            made = list(map(self._first_of, made, outcomes))
+            made = await asyncio.to_thread(lambda: list(map(self._first_of, made, outcomes)))
+        if any(outcome.status == "spooled" for outcome in outcomes):
+            made = [structs.replace(one, degraded=True) for one in made]
         self.measures.decisions += len(made)
         self.measures.degraded += sum(one.degraded for one in made)
+        if self.decider.shadow is not None:
+            told = [(one.decided_by, is_match(one)) for one in made if one.other is not None]
+            self.measures.compared.update(told)
         return made
 
     async def reward(self, rewards: Sequence[RewardCame]) -> list[Outcome]:
@@ -135,9 +171,19 @@ class Service:
             counts = await asyncio.to_thread(apply_change, bandit, change, is_trial=True)
             unknown = bandit.take_arms(change.taken, is_trial=True) if change.taken else []
             (outcome,) = await self.append([change])
-            change = structs.replace(change, seq=outcome.seq)
-            await asyncio.to_thread(self.decider.put, change)
+            if self._is_shared:  # others' changes come first, in the order of the log
+                await asyncio.to_thread(self._catch_up)
+            else:
+                change = structs.replace(change, seq=outcome.seq)
+                await asyncio.to_thread(self.decider.put, change)
             return Changed(counts, unknown, len(bandit), outcome.seq)
+
+    def _catch_up(self) -> None:
+        """Let what serves know of all changes of the arms that are in the log."""
+        serving = self.decider.serving
+        if serving is not None:
+            for change in self.reader.changes(after=serving.catalogue):
+                self.decider.put(change)
 
     async def _put_first(self, change: ArmsChanged) -> Changed:
         """Keep arms that come before there is any snapshot: the first is made of them."""
@@ -163,9 +209,12 @@ class Service:
         """Give the decision that stands in the log under an id."""
         if outcome.status != "repeated":
             return made
-        stored = self.reader.decision(made.id)
+        stored = (self.spooled or self.reader).decision(made.id)
         assert stored is not None
-        if _asked_for(stored) != _asked_for(made):
+        is_named = self.config.shadow.baseline == "request"
+        if _asked_for(stored) != _asked_for(made) or (
+            is_named and named_arm(stored) != named_arm(made)
+        ):
             raise Refusal(
                 409,
                 "id taken",
@@ -205,6 +254,11 @@ class Service:
     def ailments(self) -> list[Reason]:
         """Tell what does less than it should, though the service is ready."""
         found = [] if self._trouble is None or self.decider.serving is None else [self._trouble]
+        if self.spooled is not None and self.spooled.away is not None:
+            waiting, most = self.spooled.waiting, self.config.log.spool_events
+            text = f"The database of the log is away: {waiting:,} of {most:,} decisions wait here."
+            fix = "See that it runs. Rewards are refused until then, and clients keep them."
+            found.append(Reason("log", text, fix))
         command, process = self._learner_command, self._learner
         if command is not None and (process is None or process.returncode is not None):
             found.append(
@@ -216,6 +270,9 @@ class Service:
                     "keys", self.access.trouble, "Restore the file; the keys as read before hold."
                 )
             )
+        shadow = self.decider.shadow
+        if shadow is not None and shadow.trouble is not None:
+            found.append(Reason("decides", shadow.trouble, "Until then nothing changes."))
         state = self.learner_state()
         if state.get("state") == "failed":
             found.append(
@@ -240,6 +297,8 @@ class Service:
         while True:
             await asyncio.sleep(_POLL_SECONDS)
             self.measures.close_window()
+            if self.decider.shadow is not None:
+                self.decider.shadow.follow()
             try:
                 await self._swap_if_new()
             except Exception:
@@ -282,7 +341,7 @@ class Service:
     def _load(self, snapshot: Snapshot) -> Serving:
         """Map a snapshot, tell it of the arms that changed since, and try it."""
         bandit = FrozenBandit.load(snapshot.frozen)
-        log = SqliteLog(self.folder / "events.db", is_reader=True)
+        log = open_log(self.config.log.url, self.folder, is_reader=True)
         try:
             for change in log.changes(after=snapshot.cut.seq):
                 apply_change(bandit, change)
@@ -291,10 +350,25 @@ class Service:
             log.close()
         bandit.warm()
         bandit.choose(np.zeros(self.decider.columns, dtype=np.float32), seed=0)
+        if self.decider.shadow is not None:
+            bandit.parts[1].open_rows_of([0])  # ids are found by name from now on
         reasons: tuple[Reason, ...] = ()
         if snapshot.fell_back:
             reasons = (Reason("snapshot", snapshot.fell_back, "Restore it, or roll back."),)
         return Serving(bandit, catalogue, reasons)
+
+    # -- other services on the same log
+
+    async def _follow_others(self) -> None:
+        """Take over snapshots that were published, and changes of the arms, of others."""
+        while True:
+            await asyncio.sleep(_FOLLOW_SECONDS)
+            try:
+                await asyncio.to_thread(self.store.follow)
+                async with self._changing:
+                    await asyncio.to_thread(self._catch_up)
+            except FastbanditError as error:  # mostly that the database is away
+                _LOGGER.warning("cannot follow", extra={"reason": " ".join(str(error).split())})
 
     # -- time
 

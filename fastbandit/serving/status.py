@@ -8,12 +8,16 @@ from typing import Any
 from msgspec import Struct
 
 from fastbandit import __version__
+from fastbandit.events import Who
 from fastbandit.serving.schemas import Reason
 from fastbandit.serving.service import Service
 
 
 class Status(Struct):
-    """What serves now, what ails it, and what the learner does."""
+    """What serves now, what ails it, and what the learner does.
+
+    `decides` is who decides; `baseline` is where the baseline's arm comes from, if anywhere.
+    """
 
     fastbandit: str
     ready: bool
@@ -28,11 +32,14 @@ class Status(Struct):
     learner: dict[str, Any]
     serving: dict[str, float | int | None]
     rewards: dict[str, int]
+    decides: Who = "bandit"
+    baseline: str = ""
 
 
 def status_of(service: Service) -> Status:
     """Say what serves now, and how well."""
     serving, reasons = service.decider.serving, service.reasons()
+    shadow = service.decider.shadow
     return Status(
         fastbandit=__version__,
         ready=not reasons,
@@ -47,4 +54,6 @@ def status_of(service: Service) -> Status:
         learner=service.learner_state(),
         serving=service.measures.quantiles(),
         rewards=dict(service.measures.rewards),
+        decides="bandit" if shadow is None else shadow.decides,
+        baseline="" if shadow is None else shadow.baseline,
     )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from fastbandit.errors import LogError
+from fastbandit.errors import LogAwayError, LogError
 from fastbandit.events import Event, EventLog, Outcome
 
 Written: TypeAlias = "asyncio.Future[list[Outcome]]"
@@ -33,7 +33,7 @@ class Writer:
 
     While one group is synced the next gathers. `waiting` counts the events that are not
     synced yet. An error of the log goes to all who wait for the group, and is kept in
-    `trouble` until an append succeeds again.
+    `trouble` until an append succeeds again, unless the log is away and says so itself.
     """
 
     def __init__(self, open_log: Callable[[], EventLog], loop: asyncio.AbstractEventLoop) -> None:
@@ -123,7 +123,8 @@ class Writer:
             first = last
 
     def _fail(self, group: list[_Waiting], error: LogError) -> None:
-        self.trouble = error
+        if not isinstance(error, LogAwayError):
+            self.trouble = error
         for one in group:
             self.waiting -= len(one.events)
             if not one.written.done():

@@ -87,7 +87,8 @@ def _probability(row: Row) -> float | None:
     """Give how likely the first arm was, where that is known."""
     if row.propensities:
         return row.propensities[0]
-    return None if row.explored or row.floor else 1.0
+    is_certain = row.decided_by == "bandit" and not (row.explored or row.floor)
+    return 1.0 if is_certain else None
 
 
 def _why_not(row: Row) -> str:

@@ -24,7 +24,6 @@ from fastbandit.storage.joined_rows import (
     joined_rows,
 )
 from fastbandit.storage.log_reader import LOG_FILE, one_moment_of
-from fastbandit.storage.log_schema import check_version
 from fastbandit.storage.sealed import rename
 
 FORMATS = ("parquet", "dsjson", "jsonl")
@@ -54,7 +53,6 @@ def export(
         )
     rows, left_out = 0, Counter[str]()
     with one_moment_of(data_dir / LOG_FILE) as log:
-        check_version(log, data_dir / LOG_FILE, is_reader=True)
         steps = count_decisions(log, bounds)
         with _written_beside(out) as beside, _opened(format, beside, log, bounds) as write:
             for batch in joined_rows(log, bounds):
@@ -168,6 +166,8 @@ def _schema(arrow: Any, *, has_text_ids: bool) -> Any:
             ("otherwise", number),
             ("sums", truth),
             ("eligible", text),
+            ("decided_by", text),
+            ("other", text if has_text_ids else whole),
         ]
     )
 
@@ -177,6 +177,8 @@ def _cell(row: Row, name: str, has_text_ids: bool) -> Any:
     value = getattr(row, name)
     if name == "arms" and has_text_ids:
         return [str(arm) for arm in value]
+    if name == "other" and has_text_ids and value is not None:
+        return str(value)
     if name == "eligible" and value is not None:
         return json.encode(value).decode()
     return value

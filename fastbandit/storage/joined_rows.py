@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import apsw
 from msgspec import Struct, json
 
 from fastbandit.events import ArmId
+from fastbandit.storage.log_schema import check_version
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BATCH = 5_000
@@ -22,13 +24,13 @@ _NEVER = 2**63 - 1
 _RANGE = "seq >= ?1 AND seq < ?2 AND at >= ?3 AND at < ?4"
 _DECISIONS = f"""
 SELECT seq, at, id, context, arms, scores, propensities, version, catalogue, seed, explored,
-    floor, degraded, until, otherwise, sums, eligible
+    floor, degraded, until, otherwise, sums, eligible, decided_by, other
 FROM decisions WHERE {_RANGE} AND seq > ?5 ORDER BY seq LIMIT {_BATCH}
 """
 _COUNT = f"SELECT count(*) FROM decisions WHERE {_RANGE}"
 _TEXT_IDS = f"""
 SELECT 1 FROM decisions, json_each(decisions.arms) arm
-WHERE {_RANGE} AND arm.type = 'text' LIMIT 1
+WHERE {_RANGE} AND (arm.type = 'text' OR other LIKE '"%') LIMIT 1
 """
 _REWARDS = """
 SELECT r.decision, r.arm, r.value FROM decisions d JOIN rewards r ON r.decision = d.id
@@ -62,6 +64,8 @@ class Row(Struct):
     otherwise: float
     sums: bool
     eligible: Any
+    decided_by: str
+    other: ArmId | None
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ def has_text_ids(log: apsw.Connection, bounds: Bounds) -> bool:
 
 def joined_rows(log: apsw.Connection, bounds: Bounds) -> Iterator[list[Row]]:
     """Give the decisions of a log within bounds, in their order, a few thousand at a time."""
+    check_version(log, Path(log.filename), is_reader=True)
     now, last = max(row[0] or 0 for row in _rows(log, _LAST_AT)), 0
     while found := _rows(log, _DECISIONS, *bounds.values, last):
         first, last = found[0][0], found[-1][0]
@@ -111,7 +116,7 @@ def _rows(log: apsw.Connection, sql: str, *values: int) -> list[Any]:
 
 def _to_row(found: Sequence[Any], counted: dict[ArmId, float], now: int) -> Row:
     seq, at, id, context, arms, scores, propensities, version, catalogue, seed, *rest = found
-    explored, floor, degraded, until, otherwise, sums, eligible = rest
+    explored, floor, degraded, until, otherwise, sums, eligible, decided_by, other = rest
     chosen, is_over = json.decode(arms), now > until
     late = otherwise if is_over else None
     known = {} if sums and not is_over else counted
@@ -136,6 +141,8 @@ def _to_row(found: Sequence[Any], counted: dict[ArmId, float], now: int) -> Row:
         otherwise=otherwise,
         sums=bool(sums),
         eligible=None if eligible is None else json.decode(eligible),
+        decided_by=decided_by,
+        other=None if other is None else json.decode(other),
     )
 
 

@@ -56,9 +56,13 @@ def _is_ordinary(made: DecisionMade) -> bool:
     """Tell quickly that nothing is wrong with a decision, as with nearly all of them."""
     total = sum(made.context) + sum(made.scores) + sum(made.propensities or ())
     numbers = (made.seed, made.version, made.catalogue, made.wait)
-    whole = [id for id in made.arms if not isinstance(id, str)]
+    whole = [id for id in _ids_of(made) if not isinstance(id, str)]
     is_small = max(*numbers, *whole) <= _LARGEST and min(*numbers, *whole) >= -_LARGEST
     return is_small and isfinite(total + made.otherwise + made.floor)
+
+
+def _ids_of(made: DecisionMade) -> list[ArmId]:
+    return made.arms if made.other is None else [*made.arms, made.other]
 
 
 def _numbers_of(event: Event) -> Iterator[Sequence[float]]:
@@ -77,7 +81,7 @@ def _whole_numbers_of(event: Event) -> Iterator[int]:
     ids: list[ArmId] = []
     if isinstance(event, DecisionMade):
         yield from (event.seed, event.version, event.catalogue, event.wait)
-        ids = event.arms
+        ids = _ids_of(event)
     elif isinstance(event, RewardCame) and event.arm is not None:
         ids = [event.arm]
     elif isinstance(event, ArmsChanged):

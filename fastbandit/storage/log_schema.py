@@ -44,6 +44,14 @@ STEPS: tuple[tuple[str, str], ...] = (
         CREATE INDEX counted_rewards ON rewards (decision, arm, part) WHERE status = 'counted';
         """,
     ),
+    (
+        "who decided, and the arm of the other",
+        """
+        ALTER TABLE decisions ADD COLUMN decided_by TEXT NOT NULL DEFAULT 'bandit';
+        ALTER TABLE decisions ADD COLUMN other TEXT;
+        CREATE INDEX compared_decisions ON decisions (seq) WHERE other IS NOT NULL;
+        """,
+    ),
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)

@@ -142,6 +142,15 @@ class SnapshotStore:
         """Give the number of the next version: one that none ever had."""
         return max([-1, *self.versions(), *self._refused_versions()]) + 1
 
+    # -- sharing, which a store of one machine has nothing to do for
+
+    def take_turn(self) -> bool:
+        """Become the one who publishes; tell whether that is so."""
+        return True
+
+    def follow(self) -> None:
+        """Take over what others published."""
+
     # -- writing
 
     @contextmanager

@@ -22,6 +22,7 @@ from msgspec import MsgspecError, json, structs
 from fastbandit.errors import FastbanditError, InputError, LogError
 from fastbandit.events import (
     REWARD_STATUSES,
+    WHO,
     Arm,
     ArmsChanged,
     DecisionMade,
@@ -39,12 +40,12 @@ _DAMAGED = (apsw.CorruptError, apsw.NotADBError, MsgspecError, TypeError, ValueE
 _INSERT_DECISIONS = """
 INSERT INTO decisions (
     seq, at, id, context, arms, scores, seed, version, catalogue, until, otherwise, sums,
-    explored, floor, propensities, eligible, degraded
+    explored, floor, propensities, eligible, degraded, decided_by, other
 )
-SELECT value ->> 15, value ->> 16, value ->> 0, value -> 1, value -> 2, value -> 3, value ->> 4,
-    value ->> 5, value ->> 6, (value ->> 16) + (value ->> 7), value ->> 8, value ->> 9,
+SELECT value ->> 17, value ->> 18, value ->> 0, value -> 1, value -> 2, value -> 3, value ->> 4,
+    value ->> 5, value ->> 6, (value ->> 18) + (value ->> 7), value ->> 8, value ->> 9,
     value ->> 10, value ->> 11, nullif(value -> 12, 'null'), nullif(value -> 13, 'null'),
-    value ->> 14
+    value ->> 14, value ->> 15, nullif(value -> 16, 'null')
 FROM jsonb_each(?1) WHERE true
 ON CONFLICT (id) DO NOTHING
 """
@@ -97,7 +98,7 @@ SELECT coalesce(max(seq), 0), coalesce(max(at), 0) FROM (
 """
 _DECISION = """
 SELECT id, context, arms, scores, seed, version, catalogue, until - at, otherwise, sums,
-    explored, floor, propensities, eligible, degraded, seq, at
+    explored, floor, propensities, eligible, degraded, decided_by, other, seq, at
 FROM decisions
 """
 _REWARD = "SELECT decision, value, arm, part, status, seq, at FROM rewards"
@@ -368,7 +369,7 @@ def _of(kind: type[_E], events: Sequence[Event]) -> list[_E]:
 
 def _to_decision(row: Sequence[Any]) -> DecisionMade:
     id, context, arms, scores, seed, version, catalogue, wait, otherwise, *rest = row
-    sums, explored, floor, propensities, eligible, degraded, seq, at = rest
+    sums, explored, floor, propensities, eligible, degraded, who, other, seq, at = rest
     return DecisionMade(
         id=id,
         context=json.decode(context, type=list[float]),
@@ -385,6 +386,8 @@ def _to_decision(row: Sequence[Any]) -> DecisionMade:
         propensities=None if propensities is None else json.decode(propensities),
         eligible=None if eligible is None else json.decode(eligible),
         degraded=bool(degraded),
+        decided_by=WHO[WHO.index(who)],
+        other=None if other is None else json.decode(other),
         seq=seq,
         at=at,
     )

@@ -10,9 +10,14 @@ from msgspec import UNSET, Struct
 from msgspec.structs import fields
 
 from fastbandit.client import shapes
+from fastbandit.errors import InputError
 from fastbandit.serving import schemas
 
-SENT = [(shapes.Reward, schemas.Reward), (shapes.ArmToPut, schemas.ArmToPut)]
+SENT = [
+    (shapes.Reward, schemas.Reward),
+    (shapes.ArmToPut, schemas.ArmToPut),
+    (shapes.Baseline, schemas.Baseline),
+]
 GOT = [
     (shapes.Selected, schemas.SelectAnswer),
     (shapes.SelectedMany, schemas.SelectAnswers),
@@ -44,6 +49,12 @@ def test_what_is_left_out_of_a_select_is_what_the_service_takes_anyway() -> None
 
     assert (usual.k, usual.eligible, usual.explore, usual.propensity) == (1, None, True, False)
     assert usual.contexts is UNSET
+
+
+@pytest.mark.parametrize("propensity", [0.0, -0.5, 1.5, float("nan")])
+def test_a_propensity_that_cannot_be_is_noticed_before_it_is_sent(propensity: float) -> None:
+    with pytest.raises(InputError, match="above 0 and at most 1"):
+        shapes.to_baseline(shapes.Baseline("a", propensity))
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:

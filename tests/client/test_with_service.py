@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
-from fastbandit.client import ArmToPut, AsyncClient, Reward
-from fastbandit.config import Config
+from fastbandit.client import ArmToPut, AsyncClient, Baseline, Reward
+from fastbandit.config import Config, ShadowConfig
 from fastbandit.errors import ServiceError
 from tests.serving.little_service import CONTEXT, Asker, begin, run
 
@@ -45,6 +46,18 @@ def test_many_contexts_and_propensities_are_understood(config: Config) -> None:
             assert sure.propensities == [1.0]
 
     run(config, story)
+
+
+def test_a_baseline_is_told_and_its_decision_understood(config: Config) -> None:
+    async def story(asker: Asker) -> None:
+        async with client_of(asker) as client:
+            one = await client.select(CONTEXT, baseline=Baseline("arm-2", 0.5), eligible=["arm-2"])
+            assert (one.arm, one.decided_by, one.other) == ("arm-2", "baseline", "arm-2")
+            assert one.propensities == [0.5]
+            many = await client.select_many([CONTEXT] * 2, baselines=["arm-1", Baseline("arm-3")])
+            assert [each.arm for each in many] == ["arm-1", "arm-3"]
+
+    run(replace(config, shadow=ShadowConfig("request")), story)
 
 
 def test_rewards_are_understood(config: Config, tmp_path: Path) -> None:

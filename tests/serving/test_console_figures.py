@@ -407,7 +407,7 @@ def test_a_log_read_in_pieces_newest_first_shows_only_what_is_whole(
     for n in range(40):
         service.write(made(f"{n}"), after_s=10)
         service.write(RewardCame(f"{n}", 1.0), after_s=25)
-    monkeypatch.setattr(tally, "_PIECE", 7)
+    monkeypatch.setattr(tally, "PIECE", 7)
     monkeypatch.setattr("fastbandit.serving.console.figures._READING_S", -1.0)
     service.show()
     service.write(made("last"))
@@ -469,7 +469,7 @@ def write_quickly(path: Path, *, decisions: int) -> None:
             INSERT INTO decisions
             SELECT i * 5 / 3, ?1 + i * 100000, printf('%08x', i),
                 '[0.5]', '["arm ' || (i * 7919 % 1000) || '"]', '[0.5]', i, i / 100000, 0,
-                ?1 + i * 100000 + 600000000, 0.0, 0, 1, 0.0, NULL, NULL, 0
+                ?1 + i * 100000 + 600000000, 0.0, 0, 1, 0.0, NULL, NULL, 0, 'bandit', NULL
             FROM n
             """,
             (BEGIN, decisions),

@@ -143,15 +143,19 @@ def opened(visit: Visit, site: Site) -> Any:
     return visit.page
 
 
-def answer_of(folder: Path, *, is_empty: bool = False) -> bytes:
+def answer_of(
+    folder: Path, *, is_empty: bool = False, shadow: dict[str, str] | None = None
+) -> bytes:
     """Give a true answer about a small log, with hostile words wherever words may come from."""
     now = [BEGIN]
     log = SqliteLog(folder / "events.db", clock=lambda: now[0])
     if not is_empty:
         _fill(log, folder, now)
     figures = Figures(folder / "events.db", folder / "snapshots", folder, clock=lambda: now[0])
-    serving = {"select_p50_s": 0.0012, "select_p99_s": 0.0061, "refused": 3, "errors": 0}
-    answer = figures.figures(60, serving={} if is_empty else serving)
+    serving: dict[str, Any] = {"select_p50_s": 0.0012, "select_p99_s": 0.0061}
+    serving |= {"refused": 3, "errors": 0}
+    serving = ({} if is_empty else serving) | ({} if shadow is None else {"shadow": shadow})
+    answer = figures.figures(60, serving=serving)
     log.close()
     figures.close()
     return msgspec.json.encode(answer)
@@ -162,7 +166,17 @@ def _fill(log: SqliteLog, folder: Path, now: list[int]) -> None:
     for n in range(60):
         now[0] += 20 * SECOND
         made = DecisionMade(
-            f"d{n}", [0.5], [HOSTILE[n % len(HOSTILE)]], [0.0], n, n // 20, 1, 60 * SECOND
+            f"d{n}",
+            [0.5],
+            [HOSTILE[n % len(HOSTILE)]],
+            [0.0],
+            n,
+            n // 20,
+            1,
+            60 * SECOND,
+            decided_by="bandit" if n < 40 else "baseline",
+            propensities=None if n < 40 else [0.3],
+            other=None if n < 30 else HOSTILE[0],
         )
         log.append([made, RewardCame(f"d{n - 1}", float(n % 3 == 0)), RewardCame("none", 1.0)])
     curve = [[step, 1.0 / (step + 1)] for step in range(30)]
@@ -233,6 +247,45 @@ def test_an_empty_log_says_why_nothing_is_shown(
     for panel in PANELS:
         assert page.locator(f"#{panel} .note").count() >= 1, panel
     assert visit.faults == []
+
+
+def test_shadow_mode_has_a_panel_with_the_lift_and_the_command(
+    visit: Visit, site: Site, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shadow = {"baseline": "request", "decides": "baseline"}
+    site.answer = answer_of(tmp_path_factory.mktemp("shadow"), shadow=shadow)
+    page = opened(visit, site)
+
+    told = page.inner_text("#shadow")
+    for words in (
+        "The baseline decides",
+        "20 % of 20",
+        "a lift of ",
+        "do not trust this",
+        "the propensities of the bandit are not known",
+        "fastbandit promote",
+    ):
+        assert words in told
+    assert page.locator("#shadow svg .whisker").count() == 1
+    assert page.locator("#shadow svg .mark").count() == 1
+    assert visit.faults == []
+
+
+def test_shadow_mode_without_decisions_says_so(
+    visit: Visit, site: Site, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shadow = {"baseline": "random", "decides": "bandit"}
+    folder = tmp_path_factory.mktemp("early")
+    site.answer = answer_of(folder, is_empty=True, shadow=shadow)
+    page = opened(visit, site)
+
+    told = page.inner_text("#shadow")
+    assert "names an arm of both" in told
+    assert "fastbandit promote --back" in told
+
+
+def test_without_shadow_mode_there_is_no_such_panel(visit: Visit, site: Site) -> None:
+    assert opened(visit, site).is_hidden("#shadow")
 
 
 def test_the_range_is_asked_for_by_keyboard(visit: Visit, site: Site) -> None:

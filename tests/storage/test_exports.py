@@ -208,6 +208,8 @@ def test_a_line_of_json_holds_all_of_a_decision(log: SqliteLog, tmp_path: Path) 
             "otherwise": -1.0,
             "sums": False,
             "eligible": {"price": {"<=": 3}},
+            "decided_by": "bandit",
+            "other": None,
         }
     ]
 
@@ -239,6 +241,21 @@ def test_ids_that_are_numbers_stay_numbers_in_parquet(log: SqliteLog, tmp_path: 
     export(tmp_path, tmp_path / "out.parquet", "parquet")
 
     assert parquet.read_table(tmp_path / "out.parquet").column("arms").to_pylist() == [[7, 8]]
+
+
+@pytest.mark.parametrize(("arm", "other"), [(7, 8), (7, "x"), ("7", 8)])
+def test_the_arm_of_the_other_is_of_the_kind_of_the_arms(
+    arm: str | int, other: str | int, log: SqliteLog, tmp_path: Path
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    log.append([made("one", (arm,), decided_by="baseline", other=other), made("two", (arm,))])
+
+    export(tmp_path, tmp_path / "out.parquet", "parquet")
+
+    one, two = parquet.read_table(tmp_path / "out.parquet").to_pylist()
+    kind = int if arm == 7 and other == 8 else str
+    assert (one["arms"], one["other"], two["other"]) == ([kind(arm)], kind(other), None)
+    assert (one["decided_by"], two["decided_by"]) == ("baseline", "bandit")
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -284,6 +301,17 @@ def test_what_was_chosen_without_exploring_was_certain(log: SqliteLog, tmp_path:
 
     (line,) = lines(tmp_path, "dsjson")
     assert (line["_label_probability"], line["p"]) == (1.0, [1.0, 0.0])
+
+
+def test_what_a_baseline_chose_is_certain_only_where_it_says_so(
+    log: SqliteLog, tmp_path: Path
+) -> None:
+    beside: dict[str, Any] = {"explored": False, "decided_by": "baseline", "other": "b"}
+    log.append([made("one", **beside), made("two", propensities=[0.5], **beside)])
+    log.append([RewardCame("one", 1.0), RewardCame("two", 1.0)])
+
+    (line,) = lines(tmp_path, "dsjson")
+    assert (line["EventId"], line["_label_probability"]) == ("two", 0.5)
 
 
 def test_dsjson_tells_which_decisions_it_leaves_out(log: SqliteLog, tmp_path: Path) -> None:

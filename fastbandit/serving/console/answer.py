@@ -6,6 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from fastbandit.lift import Evidence
+
 
 class Mean(Struct, frozen=True):
     """A mean reward, and the 95 % band around it (None where one value says nothing of it).
@@ -151,11 +153,20 @@ class Learner(Struct, frozen=True):
     seconds: float | None
 
 
+class Shadow(Struct, frozen=True):
+    """How bandit and baseline compare; `command` lets the other one decide."""
+
+    baseline: str
+    decides: str
+    command: str
+    evidence: list[Evidence]
+
+
 class Console(Struct, frozen=True):
     """Everything the page shows; `notes` say why a panel has nothing, by its name.
 
     `read` is the share of the log that the figures are of. `serving` is what the service
-    itself measured: times of answers are in no log.
+    itself measured: times of answers are in no log. `shadow` is there in shadow mode alone.
     """
 
     at: int
@@ -172,3 +183,4 @@ class Console(Struct, frozen=True):
     learner: Learner | None
     serving: dict[str, Any]
     notes: dict[str, str]
+    shadow: Shadow | None = None

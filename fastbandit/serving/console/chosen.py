@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from fastbandit.serving.console.answer import ArmFigures, Arms
 from fastbandit.serving.console.bands import mean_of
-from fastbandit.serving.console.tally import Sums, ask
+from fastbandit.serving.console.buckets import ask
+from fastbandit.serving.console.tally import Sums
 
 MOST_DECISIONS = 100_000
 WINNERS = 20

@@ -4,6 +4,7 @@ import {
   bar, bars, count, duration, extent, histogram, make, meanLine, moment, plain, reward, share,
   short, spark, timeChart, whiskers, draw,
 } from "./drawing.js";
+import { showShadow } from "./shadow.js";
 
 const EVERY_MS = 2000;
 const WHILE_READING_MS = 300;
@@ -278,6 +279,7 @@ function keep(body, parts) {
 
 const PANELS = [
   [showSummary, ["summary", "serving", "notes"]],
+  [showShadow, ["shadow", "notes"]],
   [showReward, ["series", "summary", "notes"]],
   [showVersions, ["versions", "summary", "notes"]],
   [showTraffic, ["series", "serving", "notes"]],

@@ -19,15 +19,17 @@ from fastbandit.serving.console.answer import (
     DelayBin,
     Rewards,
     Series,
+    Shadow,
     StatusFigures,
     Summary,
     VersionMean,
 )
 from fastbandit.serving.console.bands import lift_of, mean_of
+from fastbandit.serving.console.buckets import SECOND
 from fastbandit.serving.console.chosen import ChosenArms
 from fastbandit.serving.console.models import Models
 from fastbandit.serving.console.notes import RULES, Notes, reading
-from fastbandit.serving.console.tally import DELAYS_S, SECOND, Sums, Tally
+from fastbandit.serving.console.tally import BASELINE, DELAYS_S, Sums, Tally
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import now as clock_now
 
@@ -121,6 +123,7 @@ class Figures:
             learner=learner,
             serving=serving,
             notes={},
+            shadow=self._shadow(shown, serving),
         )
         return replace(console, notes=self._notes(console, statuses))
 
@@ -143,8 +146,21 @@ class Figures:
             "models": notes.models(console.candidates, console.learner),
             "audit": notes.audit(console.audit),
             "learner": notes.learner(console.learner),
+            "shadow": notes.shadow(console.shadow),
         }
         return {name: note for name, note in found.items() if note is not None}
+
+    def _shadow(self, shown: _Range, serving: dict[str, Any]) -> Shadow | None:
+        told = serving.get("shadow")
+        if told is None:
+            return None
+        decides = str(told["decides"])
+        return Shadow(
+            baseline=str(told["baseline"]),
+            decides=decides,
+            command="fastbandit promote" + (" --back" if decides == "bandit" else ""),
+            evidence=self._tally.compared.evidence(since=shown.since, now=shown.now),
+        )
 
     def _range(self, minutes: int | None, now: int) -> _Range:
         span = self._tally.span()
@@ -177,7 +193,7 @@ class Figures:
             baseline=mean_of(baseline),
             lift=lift_of(learned, baseline),
             quality=None if audit is None else audit.quality,
-            version=max(versions, default=None) if current is None else current,
+            version=max(set(versions) - {BASELINE}, default=None) if current is None else current,
         )
 
     def _per_second(self, now: int) -> float:
@@ -226,7 +242,11 @@ def _known_arms(serving: dict[str, Any], candidates: list[Candidate]) -> int:
 def _by_version(versions: dict[int, Sums]) -> list[VersionMean]:
     whole = sum(versions.values(), _NONE)
     means = [(version, sums, mean_of(sums, around=whole)) for version, sums in versions.items()]
-    return [VersionMean(version, sums.count, mean) for version, sums, mean in means if mean]
+    return [
+        VersionMean(version, sums.count, mean)
+        for version, sums, mean in means
+        if mean and version != BASELINE
+    ]
 
 
 def _delays(counts: dict[int, int]) -> list[DelayBin]:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import apsw
 
 from fastbandit.events import REWARD_STATUSES
-from fastbandit.serving.console.answer import Arms, Audit, Candidate, Learner
-from fastbandit.serving.console.tally import ask
+from fastbandit.serving.console.answer import Arms, Audit, Candidate, Learner, Shadow
+from fastbandit.serving.console.buckets import ask
 
 RULES = {
     "counted": "Came in time, for an arm that was chosen: it is learned from.",
@@ -110,6 +110,12 @@ class Notes:
             "No audit yet: once version 1 or a later one decides, the learner compares a sample "
             "of its choices with the best arm."
         )
+
+    def shadow(self, shadow: Shadow | None) -> str | None:
+        """Say why bandit and baseline cannot be compared."""
+        if shadow is None or shadow.evidence:
+            return None
+        return f"No decision {self._range} names an arm of both the bandit and the baseline."
 
     def learner(self, learner: Learner | None) -> str | None:
         """Say why the learner is not shown."""

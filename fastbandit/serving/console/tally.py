@@ -14,14 +14,24 @@ from typing import Any
 
 import apsw
 
-SECOND = 1_000_000
-FINE, MIDDLE, COARSE = 10 * SECOND, 60 * SECOND, 1200 * SECOND
-_FINE_FOR, _MIDDLE_FOR = 2 * 3600 * SECOND, 49 * 3600 * SECOND
+from fastbandit.serving.console.buckets import (
+    PIECE,
+    SECOND,
+    age_of,
+    ask,
+    bounds,
+    last_event,
+    start,
+    width,
+)
+from fastbandit.serving.console.compared import ComparedTally
+
 DELAYS_S = (
     0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 60, 180, 600, 1800, 3600, 10800, 21600, 86400, 259200
 )  # fmt: skip
 """Bounds between the bins of delays: the first bin lies below the first."""
-_PIECE = 25_000
+BASELINE = -1
+"""Stands for the version where none decided, but a baseline beside the bandit."""
 _MOST_BEHIND = 1_000_000
 
 _TABLES = """
@@ -31,7 +41,7 @@ CREATE TEMP TABLE tally (
     kind TEXT, start INTEGER, name, width INTEGER, count INTEGER, pairs INTEGER,
     rewarded INTEGER, total REAL, squares REAL, wait INTEGER, PRIMARY KEY (kind, start, name)
 ) WITHOUT ROWID;
-CREATE TEMP TABLE aged AS SELECT * FROM tally;
+CREATE TEMP TABLE aged_tally AS SELECT * FROM tally;
 CREATE TEMP TABLE joined (
     start INTEGER, width INTEGER, version INTEGER, came INTEGER, came_width INTEGER,
     bin INTEGER, count INTEGER, rewarded INTEGER, total REAL, squares REAL
@@ -44,16 +54,6 @@ ON CONFLICT (kind, start, name) DO UPDATE SET
     total = total + excluded.total, squares = squares + excluded.squares,
     wait = max(wait, excluded.wait)
 """
-
-
-def _width(at: str) -> str:
-    return (
-        f"CASE WHEN {at} >= :fine THEN {FINE} WHEN {at} >= :middle THEN {MIDDLE} ELSE {COARSE} END"
-    )
-
-
-def _start(at: str) -> str:
-    return f"{at} - {at} % ({_width(at)})"
 
 
 _BIN = (
@@ -71,10 +71,11 @@ _BIN = (
 _MADE = (
     f"""
 INSERT INTO tally
-SELECT 'made', {_start("at")}, version, max({_width("at")}), count(*), sum(size), 0,
+SELECT 'made', {start("at")}, version, max({width("at")}), count(*), sum(size), 0,
     sum(size * otherwise), sum(size * otherwise * otherwise), max(until - at)
 FROM (
-    SELECT at, version, until, otherwise, json_array_length(arms) AS size
+    SELECT at, iif(decided_by = 'bandit', version, {BASELINE}) AS version, until, otherwise,
+        json_array_length(arms) AS size
     FROM main.decisions WHERE seq > :after AND seq <= :last
 )
 WHERE true GROUP BY 2, 3
@@ -84,7 +85,7 @@ WHERE true GROUP BY 2, 3
 _CAME = (
     f"""
 INSERT INTO tally
-SELECT 'came', {_start("at")}, status, max({_width("at")}), count(*), 0, 0, 0, 0, 0
+SELECT 'came', {start("at")}, status, max({width("at")}), count(*), 0, 0, 0, 0, 0
 FROM main.rewards WHERE seq > :after AND seq <= :last GROUP BY 2, 3
 """
     + _ADD
@@ -96,8 +97,9 @@ SELECT made_start, made_width, version, came_start, came_width, bin, count(*), s
     sum(value * (value + 2 * coalesce(earlier, 0))
         - CASE WHEN earlier IS NULL THEN otherwise * otherwise ELSE 0 END)
 FROM (
-    SELECT {_start("d.at")} AS made_start, {_width("d.at")} AS made_width, d.version,
-        {_start("r.at")} AS came_start, {_width("r.at")} AS came_width, {_BIN} AS bin,
+    SELECT {start("d.at")} AS made_start, {width("d.at")} AS made_width,
+        iif(d.decided_by = 'bandit', d.version, {BASELINE}) AS version,
+        {start("r.at")} AS came_start, {width("r.at")} AS came_width, {_BIN} AS bin,
         r.value, d.otherwise, CASE WHEN d.sums THEN (
             SELECT sum(e.value) FROM main.rewards e
             WHERE e.decision = r.decision AND e.arm = r.arm AND e.status = 'counted'
@@ -123,22 +125,11 @@ FROM joined WHERE true GROUP BY 2, 3
 """
     + _ADD
 )
-_IS_AGED = f"""
-(width < {MIDDLE} AND start < :fine - {FINE}) OR (width < {COARSE} AND start < :middle - {MIDDLE})
-"""
-_AGE = f"""
-INSERT INTO aged SELECT * FROM tally WHERE {_IS_AGED};
-DELETE FROM tally WHERE {_IS_AGED};
-INSERT INTO tally SELECT kind, {_start("start")}, name, {_width("start")}, count, pairs, rewarded,
-    total, squares, wait FROM aged WHERE true {_ADD};
-DELETE FROM aged;
-"""
-_LAST = """
-SELECT max(coalesce((SELECT max(seq) FROM main.decisions), 0),
-    coalesce((SELECT max(seq) FROM main.rewards), 0),
-    coalesce((SELECT max(seq) FROM main.changes), 0),
-    coalesce((SELECT max(seq) FROM main.ticks), 0))
-"""
+_AGE = age_of(
+    "tally",
+    f"kind, {start('start')}, name, {width('start')}, count, pairs, rewarded, total, squares, wait",
+    _ADD,
+)
 _FIRST_AFTER = "SELECT at FROM main.decisions WHERE seq > ? ORDER BY seq LIMIT 1"
 _SPAN = "SELECT min(start), max(start) FROM tally WHERE kind = 'made'"
 _SUMS = """
@@ -170,49 +161,46 @@ class Sums:
         )
 
 
-def ask(connection: apsw.Connection, sql: str, given: Any = ()) -> list[Any]:
-    """Give the rows that SQL finds."""
-    return connection.execute(sql, given).fetchall()
-
-
 class Tally:
     """Reads a log through a connection that nothing else uses."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         connection.execute(_TABLES)
-        self.last = self._find_last()
+        self.last = last_event(connection)
         self._low = self._high = self.last
+        self.compared = ComparedTally(connection)
 
     # -- reading on
 
     def read_on(self, now: int, *, seconds: float) -> None:
         """Count what is new, then what is old, until all is counted or the time is over."""
         until = monotonic() + seconds
-        self.last = self._find_last()
+        self.last = last_event(self._connection)
         if self.last - self._high > _MOST_BEHIND:  # the newest first, as at the start
             self._connection.execute("DELETE FROM tally")
+            self.compared.clear()
             self._low = self._high = self.last
         while self._high < self.last:
-            after, self._high = self._high, min(self._high + _PIECE, self.last)
+            after, self._high = self._high, min(self._high + PIECE, self.last)
             self._count(after, self._high, now)
             if monotonic() > until:
                 break
         while self._low > 0 and monotonic() < until:
-            last, self._low = self._low, max(self._low - _PIECE, 0)
+            last, self._low = self._low, max(self._low - PIECE, 0)
             self._count(self._low, last, now)
-        self._connection.execute(_AGE, _bounds(now))
+        self._connection.execute(_AGE, bounds(now))
+        self.compared.age(now)
 
     def _count(self, after: int, last: int, now: int) -> None:
-        numbers = {"after": after, "last": last, **_bounds(now)}
+        numbers = {"after": after, "last": last, **bounds(now)}
         with self._connection:
             for sql in (_MADE, _CAME, _JOIN):
                 self._connection.execute(sql, numbers)
             for sql in (_REWARDED, _DELAYED, "DELETE FROM joined"):
                 self._connection.execute(sql)
-
-    def _find_last(self) -> int:
-        return int(ask(self._connection, _LAST)[0][0])
+            if self.compared.has_any():
+                self.compared.count(after, last, now)
 
     # -- what was counted
 
@@ -259,9 +247,3 @@ class Tally:
         sql = _SUMS.format(by=by, only=only)
         given = {"kind": kind, "since": since, "now": now}
         return [(name, Sums(*rest)) for name, *rest in ask(self._connection, sql, given)]
-
-
-def _bounds(now: int) -> dict[str, int]:
-    """Give the times from which on buckets are fine and of middle width: whole buckets."""
-    fine, middle = now - _FINE_FOR, now - _MIDDLE_FOR
-    return {"fine": fine - fine % COARSE, "middle": middle - middle % COARSE}

@@ -1,0 +1,54 @@
+// The panel of shadow mode: who decides, how often both agree, and the lift with its interval.
+
+import { count, make, reward, share, whiskers } from "./drawing.js";
+
+const signed = (value) => `${value > 0 ? "+" : ""}${reward(value)}`;
+
+function toneOf(lift) {
+  if (lift.low > 0) return "is-good";
+  return lift.high < 0 ? "is-bad" : "";
+}
+
+function factsOf(one) {
+  const { lift } = one;
+  const entries = [["Same arm", `${share(one.matches / one.count)} of ${count(one.count)}`, ""]];
+  if (lift !== null) {
+    entries.push(["Lift of the bandit", `${signed(lift.lift)} (${signed(lift.low)} to ${signed(lift.high)})`, toneOf(lift)]);
+    entries.push(["Effective sample size", count(Math.round(lift.effective)), ""]);
+  }
+  return make("dl", { class: "facts" }, ...entries.map(([name, value, tone]) =>
+    make("div", {}, make("dt", {}, name), make("dd", tone ? { class: tone } : {}, value))));
+}
+
+function wordsOf(one) {
+  const doubts = one.doubts.map((text) => make("li", { class: "doubt" }, text));
+  return make("ul", { class: "words" }, ...one.words.map((text) => make("li", {}, text)), ...doubts);
+}
+
+function pictureOf(evidence, decides) {
+  const rows = evidence.filter((one) => one.lift !== null).map((one) => ({
+    name: one.decided_by === decides ? "now" : "before",
+    mean: { mean: one.lift.lift, low: one.lift.low, high: one.lift.high },
+  }));
+  return rows.length === 0 ? null : whiskers("Lift of the bandit over the baseline, with its 95 % interval; the line is 0", rows, 0);
+}
+
+export function showShadow({ shadow, notes }) {
+  const section = document.getElementById("shadow");
+  section.hidden = shadow === null;
+  if (shadow === null) return null;
+  const latest = [...shadow.evidence].sort((one) => (one.decided_by === shadow.decides ? -1 : 1));
+  const chart = pictureOf(latest, shadow.decides);
+  const whose = shadow.baseline === "random" ? "which takes any arm" : "which the caller names";
+  const parts = latest.flatMap((one) => [factsOf(one), wordsOf(one)]);
+  section.querySelector(".body").replaceChildren(
+    make("p", {}, make("span", { class: "tag" }, `The ${shadow.decides} decides`), ` beside ${
+      shadow.decides === "bandit" ? `the baseline, ${whose}` : "the bandit, which only learns"}.`),
+    ...(chart === null ? [] : [chart.element]),
+    ...(notes.shadow ? [make("p", { class: "note" }, notes.shadow)] : parts),
+    make("p", { class: "why" }, `To let the ${shadow.decides === "bandit" ? "baseline" : "bandit"} decide: `,
+      make("code", {}, shadow.command)),
+  );
+  chart?.show();
+  return chart;
+}

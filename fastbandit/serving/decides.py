@@ -1,0 +1,50 @@
+"""Who decides in shadow mode, as a file in the data folder says: the bandit or the baseline."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from fastbandit.errors import DataError
+from fastbandit.events import Who
+from fastbandit.storage.sealed import write_json
+
+DECIDES_FILE = "decides.json"
+
+
+class Decides(Struct, frozen=True):
+    """Who decides since when (seconds since 1970), and the version that served then."""
+
+    decides: Who
+    since: float
+    version: int | None = None
+
+
+def read_decides(folder: Path) -> Decides | None:
+    """Read who decides; None where nobody has said so yet."""
+    path = folder / DECIDES_FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Decides)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"Who decides needs to stand in a file that can be read: {path} cannot ({error}). Run "
+            f"`fastbandit promote`, with --back for the baseline: it is written anew."
+        ) from error
+
+
+def write_decides(folder: Path, decides: Who, *, version: int | None) -> Decides:
+    """Say who decides from now on; a service that runs follows within a second."""
+    told = Decides(decides, round(time.time(), 3), version)
+    try:
+        write_json(folder / DECIDES_FILE, msgspec.to_builtins(told))
+    except OSError as error:
+        raise DataError(
+            f"A promotion needs a data folder that can be written to: {folder} cannot ({error}). "
+            f"Make room there, or run it as who runs the service."
+        ) from error
+    return told

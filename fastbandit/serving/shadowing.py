@@ -1,0 +1,208 @@
+"""Shadow mode: a baseline decides and the bandit only learns, or the other way round.
+
+The bandit chooses as ever. Then the arm of the baseline is set beside its choice: the caller
+names it, or it is drawn. Who decides is read once for each request, so that an answer is
+of one of the two.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec import structs
+
+from fastbandit.config import Config
+from fastbandit.errors import DataError
+from fastbandit.events import DecisionMade, Who
+from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.runtime.gates import gate_for_one
+from fastbandit.runtime.live import Gate, Live
+from fastbandit.runtime.propensity import draw_open
+from fastbandit.serving.decides import DECIDES_FILE, read_decides
+from fastbandit.serving.problems import Refusal, wrong_field
+from fastbandit.serving.schemas import Baseline, SelectRequest
+
+_LOGGER = logging.getLogger("fastbandit.serving")
+
+
+class Plan(NamedTuple):
+    """Who decides a request, and the arms that the caller names for the baseline."""
+
+    decides: Who
+    named: Sequence[Baseline] | None
+
+
+class Shadow:
+    """Sets a baseline beside the bandit; `decides` is who decides now.
+
+    `seed_of` gives the seed of a text. `trouble` says why who decides cannot be read.
+    """
+
+    def __init__(self, config: Config, seed_of: Callable[[str], int]) -> None:
+        self.baseline = config.shadow.baseline
+        self.decides: Who = "baseline"
+        self.trouble: str | None = None
+        self._folder, self._seed_of = Path(config.server.data_dir), seed_of
+        self._seen: tuple[int, int] | None = None
+
+    def follow(self) -> None:
+        """Read who decides, where that was written anew; what cannot be read changes nothing."""
+        try:
+            found = (self._folder / DECIDES_FILE).stat()
+            seen = (found.st_mtime_ns, found.st_ino)
+        except OSError:
+            seen = None
+        if seen == self._seen:
+            return
+        self._seen, self.trouble = seen, None
+        try:
+            told = read_decides(self._folder)
+        except DataError as error:
+            self.trouble = " ".join(str(error).split())
+            return
+        self.decides = "baseline" if told is None else told.decides
+        _LOGGER.info("who decides", extra={"decides": self.decides})
+
+    # -- requests
+
+    def plan(self, request: SelectRequest, count: int) -> Plan:
+        """Read what a request of so many contexts says of the baseline, or refuse it."""
+        decides, named = self.decides, _read_named(request, count)
+        if self.baseline == "random" and named is not None:
+            raise _not_named("This service draws the arm of the baseline itself.", request)
+        if self.baseline == "request" and named is None and decides == "baseline":
+            raise wrong_field(
+                "The baseline decides here: a request needs to name the arm that it takes.",
+                fix='Send "baseline": {"arm": …, "propensity": …}, or "baselines" with contexts.',
+                field="baseline" if count == 1 else "baselines",
+            )
+        if request.k != 1 and (decides == "baseline" or named is not None):
+            raise wrong_field(
+                f"A baseline is compared by one arm: got k = {request.k}.",
+                fix="Ask for one arm.",
+                field="k",
+                value=request.k,
+            )
+        return Plan(decides, named)
+
+    def compare(
+        self,
+        plan: Plan,
+        request: SelectRequest,
+        made: list[DecisionMade],
+        *,
+        bandit: FrozenBandit,
+    ) -> list[DecisionMade]:
+        """Set the baseline's arm beside each choice of the bandit; whoever decides is answered."""
+        if request.k != 1:
+            return made
+        if plan.named is not None:
+            taken = list(plan.named)
+            _check_named(taken, request, bandit.parts[1])
+        elif self.baseline == "random":
+            taken = self._draw(bandit, request.eligible, [one.id for one in made])
+        else:
+            return made
+        pairs = zip(made, taken, strict=True)
+        if plan.decides == "bandit":
+            return [structs.replace(one, other=other.arm) for one, other in pairs]
+        return [_turned(one, other, bandit) for one, other in pairs]
+
+    def _draw(self, bandit: FrozenBandit, eligible: Any, ids: list[str]) -> list[Baseline]:
+        """Draw an eligible arm for each id, all as likely as another; a retry draws the same."""
+        live = bandit.parts[1]
+        gate = gate_for_one(live, eligible)
+        rows = live.rows_through(gate)
+        seeds = [self._seed_of(f"baseline {id}") for id in ids]  # no id has a space
+        drawn = [draw_open(seed, rows, total=live.rows, count=1)[0] for seed in seeds]
+        arms: list[Any] = live.ids.ids(drawn)
+        return [Baseline(arm, 1.0 / gate.open_count) for arm in arms]
+
+
+def check_no_baseline(request: SelectRequest) -> None:
+    """Refuse a baseline that nobody would compare with."""
+    if request.baseline is not None or request.baselines is not None:
+        raise _not_named("This service has no baseline beside the bandit.", request)
+
+
+def is_match(made: DecisionMade) -> bool:
+    """Tell whether bandit and baseline named the same arm."""
+    return made.other is not None and made.other == made.arms[0]
+
+
+def named_arm(made: DecisionMade) -> Any:
+    """Give the arm of the baseline, None where it named none."""
+    return made.arms[0] if made.decided_by == "baseline" else made.other
+
+
+def _turned(made: DecisionMade, taken: Baseline, bandit: FrozenBandit) -> DecisionMade:
+    """Give the decision of the baseline in place of the bandit's, scored by the bandit."""
+    scored = bandit.choose(
+        made.context, seed=made.seed, explore=made.explored, eligible=[taken.arm]
+    )
+    return structs.replace(
+        made,
+        arms=[taken.arm],
+        scores=[scored.score],
+        propensities=None if taken.propensity is None else [taken.propensity],
+        decided_by="baseline",
+        other=made.arms[0],
+    )
+
+
+def _read_named(request: SelectRequest, count: int) -> list[Baseline] | None:
+    one, many = request.baseline, request.baselines
+    if one is None and many is None:
+        return None
+    named = many if many is not None else [one] if one is not None else []
+    is_batch = isinstance(request.contexts, list)
+    if (one is not None and many is not None) or (many is not None) != is_batch:
+        raise wrong_field(
+            "The baseline needs to be told as the contexts are: one, or a list of them.",
+            fix="Send baseline with context, or baselines with contexts.",
+            field="baseline" if one is not None else "baselines",
+        )
+    if len(named) != count:
+        raise wrong_field(
+            f"Each of the {count} contexts needs one arm of the baseline: got {len(named)}.",
+            fix="Send one for each, in their order.",
+            field="baselines",
+            value=len(named),
+        )
+    return named
+
+
+def _check_named(named: Sequence[Baseline], request: SelectRequest, live: Live) -> None:
+    """Refuse arms that the bandit could not have taken as well."""
+    gate = gate_for_one(live, request.eligible)
+    rows = live.open_rows_of([one.arm for one in named]).tolist()
+    for place, (one, row) in enumerate(zip(named, rows, strict=True)):
+        if row < 0:
+            said = "The arm of the baseline needs to be in the catalogue."
+            fix = "PUT it to /v1/arms first, or name another."
+        elif not _lets_through(gate, live, row):
+            said = "The arm of the baseline needs to be eligible."
+            fix = "Name an arm that this request may take, or widen eligible."
+        else:
+            continue
+        field = "baseline" if request.baselines is None else f"baselines[{place}]"
+        raise wrong_field(said, fix=fix, field=f"{field}.arm", value=one.arm)
+
+
+def _lets_through(gate: Gate, live: Live, row: int) -> bool:
+    if len(gate.listed):
+        return bool((gate.listed == live.places[row]).any())
+    return not len(gate.allowed) or bool(gate.allowed[row])
+
+
+def _not_named(said: str, request: SelectRequest) -> Refusal:
+    one, many = request.baseline, request.baselines
+    return wrong_field(
+        said,
+        fix='Leave it out; or set shadow.baseline = "request".',
+        field="baselines" if one is None else "baseline",
+        value=(many[0] if many else None) if one is None else one.arm,
+    )

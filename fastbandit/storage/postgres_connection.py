@@ -1,0 +1,211 @@
+"""Connections to PostgreSQL that give up in time, and errors that name no password."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from fastbandit.errors import LogAwayError, LogError
+from fastbandit.storage.postgres_driver import psycopg, psycopg_pool
+
+if TYPE_CHECKING:
+    from psycopg.abc import PQGen
+
+Pool: TypeAlias = "psycopg_pool.ConnectionPool[Connection]"
+_Found = TypeVar("_Found")
+_OLDEST = 130_000
+_AWAY = frozenset(
+    {
+        "25006",  # a standby: whoever wrote before was replaced
+        "25P03",  # we held the lock of the log for too long
+        "53300",  # too many connections
+        "55P03",  # a lock was not given in time
+        "57014",  # a statement took too long
+        "57P01",  # stopped by hand
+        "57P02",  # another process of the server crashed
+        "57P03",  # starting up, or shutting down
+        "57P05",  # idle for too long
+    }
+)
+"""What a server says of itself while it cannot be used, besides saying nothing."""
+
+
+class TooLate(psycopg.OperationalError):
+    """No answer came in time."""
+
+
+class Connection(psycopg.Connection[Any]):
+    """A connection on which nothing waits longer than `limit` seconds.
+
+    The server's own timeouts do not help where its process, or its disk, hangs.
+    """
+
+    limit = 10.0
+
+    def wait(
+        self, gen: PQGen[_Found], interval: float = 0.1, timeout: float | None = None
+    ) -> _Found:
+        """Let the connection work until an answer is there, or it is too late."""
+        return super().wait(_within(self.limit, gen), interval)
+
+
+def _within(seconds: float, gen: PQGen[_Found]) -> PQGen[_Found]:
+    deadline = time.monotonic() + seconds
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() > deadline:
+                raise TooLate(f"no answer within {seconds:g} s")
+            wanted = gen.send(ready)
+    except StopIteration as done:
+        found: _Found = done.value
+        return found
+
+
+class Server:
+    """A database and a schema in it, as a URL names them.
+
+    `timeout_seconds` is how long a connection, and each answer, may take.
+    """
+
+    def __init__(self, url: str, *, schema: str, timeout_seconds: float) -> None:
+        self.schema, self.timeout_seconds = schema, timeout_seconds
+        try:
+            told = psycopg.conninfo.conninfo_to_dict(url)
+        except psycopg.ProgrammingError:  # whose text may hold the URL, with its password
+            told = {}
+        if not told:
+            raise LogError(
+                "A log in PostgreSQL needs a URL: what came cannot be read as one. Name "
+                "one such as postgresql://user@host:5432/database."
+            )
+        self._settings: dict[str, Any] = {
+            "keepalives_idle": 5,
+            "keepalives_interval": 2,
+            "keepalives_count": 3,
+            "tcp_user_timeout": int(1000 * timeout_seconds),
+            **told,
+            "connect_timeout": max(2, round(timeout_seconds)),
+            "application_name": told.get("application_name", "fastbandit"),
+        }
+        host = str(told.get("host", told.get("hostaddr", "localhost")))
+        self.name = f"{host}:{told.get('port', 5432)}/{told.get('dbname', '')}, {schema}"
+
+    def connect(self) -> Connection:
+        """Make the connection of a writer: it commits when it is told to, and lastingly."""
+        target = {"target_session_attrs": "read-write", **self._settings}
+        connection = Connection.connect(**target, autocommit=True, prepare_threshold=0)
+        try:
+            self._configure(connection)
+            _check_durable(connection, self.name)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def pool(self, most: int) -> Pool:
+        """Make a pool of connections that only read, each page of them at one moment."""
+
+        def configure(connection: Connection) -> None:
+            self._configure(connection)
+            connection.autocommit = False
+            connection.read_only = True
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+
+        return psycopg_pool.ConnectionPool(
+            kwargs={**self._settings, "autocommit": True, "prepare_threshold": 0},
+            connection_class=Connection,
+            configure=configure,
+            check=psycopg_pool.ConnectionPool.check_connection,
+            min_size=0,
+            max_size=most,
+            timeout=self.timeout_seconds,
+            reconnect_timeout=self.timeout_seconds,
+            open=True,
+        )
+
+    @contextmanager
+    def reporting(self, done: str) -> Iterator[None]:
+        """Turn what psycopg says into our errors."""
+        try:
+            yield
+        except psycopg.Error as error:
+            said = " ".join(str(error).split())
+            if is_away(error):
+                raise LogAwayError(
+                    f"The event log needs its server to be {done}: {self.name} cannot be "
+                    f"reached ({type(error).__name__}: {said}). See that it runs and takes "
+                    f"connections; nothing was written."
+                ) from error
+            raise LogError(
+                f"The event log needs tables that can be {done}: those at {self.name} cannot "
+                f"({type(error).__name__}: {said}). Mend that; nothing that was acknowledged "
+                f"is lost."
+            ) from error
+
+    def _configure(self, connection: Connection) -> None:
+        connection.limit = self.timeout_seconds
+        milliseconds = int(1000 * self.timeout_seconds)
+        settings: dict[str, str] = {
+            "search_path": self.schema,
+            "statement_timeout": f"{milliseconds}",
+            "idle_in_transaction_session_timeout": f"{milliseconds // 2}",  # others wait for us
+            "client_min_messages": "warning",
+            "default_transaction_isolation": "read committed",  # sees what it waited for
+            "jit": "off",
+        }
+        with connection.pipeline():
+            for name, value in settings.items():
+                connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+
+
+def is_away(error: BaseException) -> bool:
+    """Tell whether an error says that a server cannot be used now."""
+    if isinstance(error, psycopg.InterfaceError):
+        return True
+    is_silent = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
+    state = error.sqlstate if isinstance(error, psycopg.Error) else None
+    return is_silent or state in _AWAY or (state or "").startswith("08")
+
+
+def is_slow(error: BaseException) -> bool:
+    """Tell whether an error says that something took too long."""
+    slow = (TooLate, psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable)
+    return isinstance(error, slow)
+
+
+@contextmanager
+def taking_its_time(connection: Connection) -> Iterator[None]:
+    """Do within one transaction what may take as long as it will."""
+    limit, connection.limit = connection.limit, inf
+    try:
+        with connection.transaction():
+            connection.execute("SET LOCAL statement_timeout = 0")
+            yield
+    finally:
+        connection.limit = limit
+
+
+def rows(connection: Connection, query: Any, *values: Any) -> list[tuple[Any, ...]]:
+    """Give the rows that a query finds."""
+    return connection.execute(query, values or None).fetchall()
+
+
+def _check_durable(connection: Connection, name: str) -> None:
+    """Raise unless what is committed outlives a power cut."""
+    if connection.info.server_version < _OLDEST:
+        raise LogError(
+            f"The event log needs PostgreSQL 13 or newer: {name} is of version "
+            f"{connection.info.server_version / 10_000:g}. Upgrade it."
+        )
+    for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+        ((value,),) = rows(connection, "SELECT current_setting(%s)", setting)
+        if value == "off":
+            raise LogError(
+                f"The event log needs a server that syncs what it commits: {name} has {setting} "
+                f"= off. Set it to on, for this role and database as well."
+            )

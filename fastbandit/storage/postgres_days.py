@@ -1,0 +1,113 @@
+"""Partitions of a log in PostgreSQL, a day each: made ahead, and dropped when they are old.
+
+An event whose day has no partition lies in one for the rest, so none is ever refused.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from fastbandit.errors import InputError
+from fastbandit.storage.postgres_connection import Connection, rows, taking_its_time
+from fastbandit.storage.postgres_driver import psycopg, sql
+
+DAY = 86_400_000_000
+"""The microseconds of a day."""
+_AHEAD = 2
+_KINDS = ("decisions", "rewards")
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+_PATIENCE = "SET LOCAL lock_timeout = '200ms'"  # all appends wait behind us meanwhile
+_FORGET = (
+    "DELETE FROM counted USING {} old WHERE counted.decision = old.id",
+    "DELETE FROM terms USING {} old WHERE terms.id = old.id",
+)
+_PARTITIONS = """
+SELECT inhrelid::regclass::text FROM pg_inherits
+WHERE inhparent = 'decisions'::regclass AND inhrelid <> 'decisions_rest'::regclass
+"""
+
+
+def make_days(connection: Connection, at: int) -> bool:
+    """Make the partitions of the day of a time and of the next two; tell whether all are there."""
+    there, first = set(days(connection)), at // DAY
+    wanted = [day for day in range(first, first + _AHEAD + 1) if day not in there]
+    return all(_make(connection, day) for day in wanted)
+
+
+def days(connection: Connection) -> list[int]:
+    """Give the days that have partitions, in their order, counted from 1970 on."""
+    names = [name.rpartition("_")[2] for (name,) in rows(connection, _PARTITIONS)]
+    dates = [datetime.strptime(name, "%Y%m%d").replace(tzinfo=UTC) for name in names]
+    return sorted((date - _FIRST).days for date in dates)
+
+
+def drop_days(connection: Connection, at: int, *, learned: int) -> int:
+    """Drop all days that end before a time; tell how many. None may hold events after `learned`.
+
+    The first day that holds such an event is refused with an error, and none is dropped then.
+    """
+    old = [day for day in days(connection) if (day + 1) * DAY <= at]
+    for day in old:
+        newest = max(_newest(connection, _named(kind, day)) for kind in _KINDS)
+        if newest > learned:
+            raise InputError(
+                f"Dropping a day needs all of it to be learned: {_date(day):%Y-%m-%d} holds event "
+                f"{newest}, and snapshots have learned up to {learned}. Drop up to an earlier "
+                f"time, or let the learner go on."
+            )
+    for day in old:
+        _drop(connection, day)
+    _delete_rest(connection, at, learned=learned)
+    return len(old)
+
+
+def _make(connection: Connection, day: int) -> bool:
+    bounds = sql.Literal(day * DAY), sql.Literal((day + 1) * DAY)
+    try:
+        with connection.transaction():
+            connection.execute(_PATIENCE)
+            for kind in _KINDS:
+                made = sql.SQL(
+                    "CREATE TABLE IF NOT EXISTS {} PARTITION OF {} FOR VALUES FROM ({}) TO ({})"
+                )
+                name, parent = sql.Identifier(_named(kind, day)), sql.Identifier(kind)
+                connection.execute(made.format(name, parent, *bounds))
+    except psycopg.errors.LockNotAvailable:
+        return False  # who reads goes first: there is time
+    except psycopg.errors.CheckViolation:
+        return True  # that day's events lie with the rest
+    return True
+
+
+def _drop(connection: Connection, day: int) -> None:
+    """Drop a day of both kinds, and what is known of its decisions."""
+    decisions, rewards = (sql.Identifier(_named(kind, day)) for kind in _KINDS)
+    with taking_its_time(connection):
+        for query in _FORGET:
+            connection.execute(sql.SQL(query).format(decisions))
+        connection.execute(_PATIENCE)
+        connection.execute(sql.SQL("DROP TABLE {}, {}").format(decisions, rewards))
+
+
+def _delete_rest(connection: Connection, at: int, *, learned: int) -> None:
+    """Delete what is as old, and learned, and lies in no day of its own."""
+    old = sql.SQL(" AND old.at < {} AND old.seq <= {}").format(at // DAY * DAY, learned)
+    with taking_its_time(connection):
+        for query in _FORGET:
+            connection.execute(sql.SQL(query).format(sql.Identifier("decisions_rest")) + old)
+        for table in ("decisions_rest", "rewards_rest", "ticks"):
+            everything = sql.SQL("DELETE FROM {} old WHERE true").format(sql.Identifier(table))
+            connection.execute(everything + old)
+
+
+def _newest(connection: Connection, table: str) -> int:
+    query = sql.SQL("SELECT coalesce(max(seq), 0) FROM {}").format(sql.Identifier(table))
+    return int(rows(connection, query)[0][0])
+
+
+def _named(kind: str, day: int) -> str:
+    return f"{kind}_{_date(day):%Y%m%d}"
+
+
+def _date(day: int) -> datetime:
+    return _FIRST + timedelta(days=day)

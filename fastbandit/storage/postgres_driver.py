@@ -1,0 +1,14 @@
+"""The driver of PostgreSQL, or an error that says what to install."""
+
+from __future__ import annotations
+
+from fastbandit.packages import missing
+
+try:
+    import psycopg
+    import psycopg_pool
+    from psycopg import sql
+except ModuleNotFoundError as error:
+    raise missing(error.name or "psycopg", what="A log in PostgreSQL", extra="cluster") from error
+
+__all__ = ["psycopg", "psycopg_pool", "sql"]

@@ -1,0 +1,346 @@
+"""An event log in PostgreSQL, to which any number of services append.
+
+An append is one transaction. Its rows are copied into temporary tables; then it locks the one
+row of `head`, which holds the last number and time, and gives its events the next ones. So
+numbers are given in the order in which they can be seen, and who has read up to a number never
+misses an event before it. What a reward is worth is told by SQL, in the same transaction.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from heapq import merge
+from itertools import islice
+from typing import Any
+from uuid import uuid4
+
+from fastbandit.errors import LogAwayError, LogError, SettingError
+from fastbandit.events import ArmsChanged, DecisionMade, Event, Outcome, RewardStatus
+from fastbandit.storage import postgres_sql as sql
+from fastbandit.storage.log_input import check_events
+from fastbandit.storage.postgres_connection import Connection, Pool, Server, is_away, is_slow, rows
+from fastbandit.storage.postgres_days import DAY, drop_days, make_days
+from fastbandit.storage.postgres_driver import psycopg
+from fastbandit.storage.postgres_rows import (
+    Staged,
+    stage,
+    to_change,
+    to_decision,
+    to_reward,
+    to_tick,
+)
+from fastbandit.storage.postgres_schema import check_version, prepare
+
+_KINDS: tuple[tuple[str, Callable[[Sequence[Any]], Event]], ...] = (
+    (sql.DECISION, to_decision),
+    (sql.REWARD, to_reward),
+    (sql.CHANGE, to_change),
+    (sql.TICK, to_tick),
+)
+_MOST_STAGED = 8_000
+_PAUSE = 60.0  # seconds until partitions that could not be made are tried again
+
+
+class PostgresLog:
+    """Remembers events in a schema of the database that `url` names; a reader cannot write.
+
+    Appends are for one thread at a time; any may read. `clock` gives the time in microseconds:
+    by default the server's, so that services on several machines share one. No answer of the
+    server is waited for longer than `timeout_seconds`. At most `readers` connections read at a
+    time, besides the one that writes. `reached` is told each step of an upgrade and an append.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        schema: str = "fastbandit",
+        is_reader: bool = False,
+        clock: Callable[[], int] | None = None,
+        timeout_seconds: float = 5.0,
+        readers: int = 4,
+        reached: Callable[[str], None] = lambda step: None,
+    ) -> None:
+        self._server = Server(url, schema=_checked(schema), timeout_seconds=timeout_seconds)
+        self._schema, self._is_reader, self._clock = schema, is_reader, clock
+        self._reached = reached
+        self._writer, self._appends = uuid4(), 0
+        self._connection: Connection | None = None
+        self._pool: Pool | None = self._server.pool(readers)
+        self._seen = (0, 0)
+        self._staged = 0
+        self._day, self._try_days = -1, 0.0
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    # -- writing
+
+    def append(self, events: Sequence[Event]) -> list[Outcome]:
+        """Write events in their order, all or none: on return they outlive a power cut.
+
+        Where the server goes away while it commits, and is not back in time, nobody knows
+        whether they were written; the error says so.
+        """
+        check_events(events)
+        staged = stage(events)
+        if self._is_reader:
+            raise LogError(
+                f"Writing needs a log that was opened for it: {self._server.name} was opened to "
+                f"be read. Open another."
+            )
+        if not events:
+            return []
+        with self._server.reporting("written to"):
+            was_open = self._connection is not None
+            try:
+                return self._attempt(staged)
+            except psycopg.Error as error:
+                if not was_open or not is_away(error) or is_slow(error):
+                    raise
+                return self._attempt(staged)  # nothing was written: that connection was old
+
+    def _attempt(self, staged: Staged) -> list[Outcome]:
+        """Write all within one transaction, or raise and have written nothing."""
+        connection = self._opened()
+        try:
+            last, at, outcomes = self._write(connection, staged)
+            newest = max((it.seq for it in outcomes if it.status != "repeated"), default=last)
+            if newest > last:
+                self._commit(connection, newest, at)
+            else:
+                connection.execute("ROLLBACK")
+        except BaseException as error:
+            self._undo(connection, error)
+            raise
+        self._make_days(at)
+        return outcomes
+
+    def _write(self, connection: Connection, staged: Staged) -> tuple[int, int, list[Outcome]]:
+        """Write the rows; give the last number and the time, and what became of each event.
+
+        While it has the lock it sends one statement at a time: only then does the server put an
+        end to a writer that stalls, and others wait for.
+        """
+        self._begin(connection, staged.count)
+        _copy(connection, sql.COPY_DECISIONS, staged.decisions)
+        _copy(connection, sql.COPY_REWARDS, staged.rewards)
+        self._reached("copied")
+        clock = None if self._clock is None else self._clock()
+        ((last, at),) = rows(connection, sql.LOCK, clock)
+        known: dict[int, int] = {}
+        if staged.decisions:
+            count = connection.execute(sql.INSERT_DECISIONS).rowcount
+            known = dict(rows(connection, sql.KNOWN)) if count < staged.made else {}
+        judged: dict[int, RewardStatus] = {}
+        for number in range(staged.rounds):
+            found = rows(connection, sql.INSERT_REWARDS, number)
+            judged |= {seq - last: status for seq, status in found}
+        for change in staged.changes:
+            connection.execute(sql.INSERT_CHANGE, change)
+        for place in staged.ticks:
+            connection.execute(sql.INSERT_TICK, (place,))
+        self._reached("written")
+        return last, at, staged.outcomes(last, known, judged)
+
+    def _begin(self, connection: Connection, count: int) -> None:
+        """Begin with empty staging tables.
+
+        To truncate them costs another sync of the disk; to delete all rows leaves dead ones.
+        """
+        empty = "DELETE FROM staged_decisions", "DELETE FROM staged_rewards"
+        if self._staged > _MOST_STAGED:
+            self._staged, empty = 0, ("TRUNCATE staged_decisions", "TRUNCATE staged_rewards")
+        self._staged += count
+        with connection.pipeline():
+            for query in ("BEGIN", *empty):
+                connection.execute(query)
+
+    def _commit(self, connection: Connection, last: int, at: int) -> None:
+        """Commit; return only if that was done, raise only if it was not or nobody knows."""
+        self._appends += 1
+        try:
+            self._reached("committing")
+            with connection.pipeline():
+                connection.execute(sql.MOVE_ON, (last,))
+                connection.execute(sql.MARK, (self._writer, self._appends, at))
+                connection.execute("COMMIT")
+            self._reached("committed")
+        except psycopg.Error as error:
+            if not is_away(error):
+                raise
+            self._drop()
+            if not self._was_committed():
+                raise
+
+    def _was_committed(self) -> bool:
+        """Ask the server, once it is back, whether the last append was committed."""
+        try:
+            connection = self._opened()
+            with connection.transaction():
+                connection.execute("SELECT FROM head FOR UPDATE")  # until that append has ended
+                found = rows(connection, sql.MARK_OF, self._writer)
+        except psycopg.Error as error:
+            raise LogAwayError(
+                f"The event log needs its server to say what it wrote: {self._server.name} went "
+                f"away ({type(error).__name__}) while it committed. Try again: whether these "
+                f"events were written shows when it is back."
+            ) from error
+        return found == [(self._appends,)]
+
+    def _make_days(self, at: int) -> None:
+        """Make partitions ahead, once a day; where that fails it is tried again later."""
+        if at // DAY <= self._day or time.monotonic() < self._try_days:
+            return
+        self._try_days = time.monotonic() + _PAUSE
+        with suppress(psycopg.Error):
+            if make_days(self._opened(), at):
+                self._day, self._try_days = at // DAY, 0.0
+
+    # -- reading
+
+    def decision(self, id: str) -> DecisionMade | None:
+        """Give the decision of an id."""
+        with self._server.reporting("read"), self._reading() as connection:
+            place = rows(connection, sql.PLACE_OF, id)
+            found = _select(connection, sql.DECISION_AT, *place[0]).fetchall() if place else []
+        return to_decision(found[0]) if found else None
+
+    def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
+        """Give the events that come after a number, in their order, at most so many."""
+        seq, at = self._seen
+        since = at if after >= seq else 0  # leaves out the partitions of earlier days
+        with self._server.reporting("read"), self._reading() as connection:
+            with connection.pipeline():
+                cursors = [
+                    _select(connection, kind + sql.SOME, after, since, limit) for kind, _ in _KINDS
+                ]
+            found = [
+                [(row[-2], to_event, row) for row in cursor.fetchall()]
+                for cursor, (_, to_event) in zip(cursors, _KINDS, strict=True)
+            ]
+        merged = islice(merge(*found, key=lambda one: one[0]), limit)
+        events = [to_event(row) for _, to_event, row in merged]
+        if events:
+            self._seen = events[-1].seq, events[-1].at
+        return events
+
+    def changes(self, *, after: int = 0) -> list[ArmsChanged]:
+        """Give the changes of the arms that come after a number."""
+        query = sql.CHANGE + " WHERE seq > %s ORDER BY seq"
+        with self._server.reporting("read"), self._reading() as connection:
+            found = _select(connection, query, after).fetchall()
+        return [to_change(row) for row in found]
+
+    def last_change(self) -> int:
+        """Give the number of the last change of the arms, 0 where there was none."""
+        return self._number("SELECT coalesce(max(seq), 0) FROM changes")
+
+    @property
+    def last(self) -> int:
+        """The number of the last event, 0 where there is none."""
+        return self._number("SELECT last FROM head")
+
+    @property
+    def last_at(self) -> int:
+        """The time of the last event, 0 where there is none."""
+        return self._number("SELECT at FROM head")
+
+    def _number(self, query: str) -> int:
+        with self._server.reporting("read"), self._reading() as connection:
+            return int(rows(connection, query)[0][0])
+
+    # -- days
+
+    def drop_before(self, at: int, *, learned: int) -> int:
+        """Drop all days that end before a time; tell how many.
+
+        `learned` is the number up to which no snapshot needs any event: `since` of its cut. A
+        day that holds a later one is refused, and none is dropped then.
+        """
+        with self._server.reporting("pruned"), closing(self._server.connect()) as connection:
+            return drop_days(connection, at, learned=learned)
+
+    # -- connections
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        connection, pool = self._connection, self._pool
+        self._connection = self._pool = None
+        if connection is not None:
+            with suppress(psycopg.Error):
+                connection.execute(sql.FORGET, (self._writer, 7 * DAY))
+            connection.close()
+        if pool is not None:
+            pool.close()
+
+    def _open(self) -> None:
+        with self._server.reporting("opened"):
+            if not self._is_reader:
+                self._opened()
+                return
+            with self._reading() as connection:
+                check_version(connection, self._schema, name=self._server.name)
+
+    def _opened(self) -> Connection:
+        if self._connection is None:
+            connection = self._server.connect()
+            try:
+                prepare(connection, self._schema, name=self._server.name, reached=self._reached)
+                connection.execute(sql.STAGING, prepare=False)
+                ((at,),) = rows(connection, "SELECT at FROM head")
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+            self._make_days(
+                max(at, time.time_ns() // 1000 if self._clock is None else self._clock())
+            )
+        return self._connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        if self._pool is None:
+            raise LogError("Reading needs an open log: this one was closed. Open another.")
+        with self._pool.connection() as connection:
+            yield connection
+
+    def _undo(self, connection: Connection, error: BaseException) -> None:
+        """Leave no transaction behind after an error; where that is doubtful, no connection."""
+        try:
+            if is_away(error) or not isinstance(error, psycopg.Error):
+                self._drop()
+            else:
+                connection.execute("ROLLBACK")
+        except psycopg.Error:
+            self._drop()
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def _checked(schema: str) -> str:
+    if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", schema):
+        raise SettingError(
+            f"A schema needs a name of small letters, digits and _: got {schema!r}. Name another, "
+            f"such as fastbandit."
+        )
+    return schema
+
+
+def _copy(connection: Connection, query: str, block: bytes) -> None:
+    if block:
+        with connection.cursor() as cursor, cursor.copy(query) as copy:
+            copy.write(block)
+
+
+def _select(connection: Connection, query: str, *values: Any) -> psycopg.Cursor[Any]:
+    cursor = connection.cursor(binary=True)
+    return cursor.execute(query, values)

@@ -1,0 +1,150 @@
+"""The tables of the event log in PostgreSQL, and the steps from each version to the next.
+
+A step is one transaction that ends by writing the new version, so a step that is interrupted
+has not begun. Steps wait for one another: where several start at once, each is taken once.
+
+Decisions and rewards lie in partitions of a day each. What must be found by the id of a
+decision, whatever its day, lies beside: in `terms` when it was made and how its rewards are
+judged, in `counted` those that counted. `head` holds the last number and time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from zlib import crc32
+
+from fastbandit.errors import LogError
+from fastbandit.storage.postgres_connection import Connection, rows, taking_its_time
+from fastbandit.storage.postgres_driver import sql
+
+STEPS: tuple[tuple[str, str], ...] = (
+    (
+        "tables of events",
+        """
+        CREATE TABLE head (
+            is_one boolean PRIMARY KEY DEFAULT true CHECK (is_one), last bigint NOT NULL,
+            at bigint NOT NULL
+        );
+        INSERT INTO head (last, at) VALUES (0, 0);
+        CREATE TABLE writers (id uuid PRIMARY KEY, appends bigint NOT NULL, at bigint NOT NULL);
+        CREATE TABLE terms (
+            id text COLLATE "C" PRIMARY KEY, seq bigint NOT NULL, at bigint NOT NULL,
+            until bigint NOT NULL, sums boolean NOT NULL, arms json NOT NULL
+        );
+        CREATE TABLE decisions (
+            seq bigint NOT NULL, at bigint NOT NULL, id text COLLATE "C" NOT NULL,
+            context json NOT NULL, arms json NOT NULL, scores json NOT NULL,
+            seed bigint NOT NULL, version bigint NOT NULL, catalogue bigint NOT NULL,
+            wait bigint NOT NULL, otherwise double precision NOT NULL, sums boolean NOT NULL,
+            explored boolean NOT NULL, floor double precision NOT NULL, propensities json,
+            eligible json, degraded boolean NOT NULL, PRIMARY KEY (seq, at)
+        ) PARTITION BY RANGE (at);
+        CREATE TABLE decisions_rest PARTITION OF decisions DEFAULT;
+        CREATE TABLE rewards (
+            seq bigint NOT NULL, at bigint NOT NULL, decision text COLLATE "C" NOT NULL,
+            arm text COLLATE "C", part text COLLATE "C" NOT NULL,
+            value double precision NOT NULL, status text NOT NULL, PRIMARY KEY (seq, at)
+        ) PARTITION BY RANGE (at);
+        CREATE TABLE rewards_rest PARTITION OF rewards DEFAULT;
+        CREATE TABLE changes (
+            seq bigint PRIMARY KEY, at bigint NOT NULL, put json NOT NULL, taken json NOT NULL
+        );
+        CREATE TABLE ticks (seq bigint PRIMARY KEY, at bigint NOT NULL);
+        """,
+    ),
+    (
+        "counted rewards by their decision",
+        """
+        CREATE TABLE counted (
+            decision text COLLATE "C", arm text COLLATE "C", part text COLLATE "C",
+            value double precision NOT NULL, PRIMARY KEY (decision, arm, part)
+        );
+        INSERT INTO counted SELECT decision, arm, part, value FROM rewards
+        WHERE status = 'counted';
+        """,
+    ),
+    (
+        "who decided, and the arm of the other",
+        """
+        ALTER TABLE decisions ADD COLUMN decided_by text NOT NULL DEFAULT 'bandit',
+            ADD COLUMN other json;
+        """,
+    ),
+    (
+        "registry of snapshots",
+        """
+        CREATE TABLE snapshots (
+            version bigint PRIMARY KEY, parent bigint, hash text NOT NULL, place text NOT NULL,
+            files json NOT NULL, made_at timestamptz NOT NULL DEFAULT now()
+        );
+        CREATE TABLE pointer (
+            is_one boolean PRIMARY KEY DEFAULT true CHECK (is_one), version bigint NOT NULL,
+            moved_at timestamptz NOT NULL DEFAULT now()
+        );
+        CREATE TABLE refused (version bigint PRIMARY KEY, report json NOT NULL);
+        """,
+    ),
+)
+"""What each version added to the one before; the first version is 1."""
+VERSION = len(STEPS)
+_TABLES = "SELECT count(*) FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace(%s)"
+
+
+def prepare(
+    connection: Connection,
+    schema: str,
+    *,
+    name: str,
+    reached: Callable[[str], None] = lambda step: None,
+) -> None:
+    """Bring the log of a schema to today's version, or say why that cannot be."""
+    number = version_of(connection, schema, name=name)
+    while number < VERSION:
+        reached(f"before step {number + 1}")
+        with taking_its_time(connection):  # an index over a large log is not made in a moment
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (crc32(schema.encode()),))
+            number = version_of(connection, schema, name=name)  # another may have been faster
+            if number < VERSION:
+                number += 1
+                _take_step(connection, schema, number)
+                reached(f"within step {number}")
+        reached(f"after step {number}")
+
+
+def _take_step(connection: Connection, schema: str, number: int) -> None:
+    if number == 1:
+        connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
+        connection.execute("CREATE TABLE fastbandit_log (version bigint NOT NULL)")
+        connection.execute("INSERT INTO fastbandit_log VALUES (0)")
+    connection.execute(STEPS[number - 1][1], prepare=False)
+    connection.execute("UPDATE fastbandit_log SET version = %s", (number,))
+
+
+def check_version(connection: Connection, schema: str, *, name: str) -> None:
+    """Raise unless a log can be read as it is."""
+    found = version_of(connection, schema, name=name)
+    if found != VERSION:
+        raise LogError(
+            f"Reading needs a log of version {VERSION}: {name} has version {found}. Open it for "
+            f"writing once, which upgrades it: start the service."
+        )
+
+
+def version_of(connection: Connection, schema: str, *, name: str) -> int:
+    """Give the version of the tables in a schema: 0 where there are none."""
+    ((tables,),) = rows(connection, _TABLES, schema)
+    if not tables:
+        return 0
+    ((mark,),) = rows(connection, "SELECT to_regclass(%s) IS NOT NULL", f"{schema}.fastbandit_log")
+    if not mark:
+        raise LogError(
+            f"A log needs a schema of its own: {name} holds {tables} other tables and indexes. "
+            f"Name another schema."
+        )
+    ((version,),) = rows(connection, "SELECT version FROM fastbandit_log")
+    if version > VERSION:
+        raise LogError(
+            f"This version reads logs of version {VERSION} and older: {name} has version "
+            f"{version}. Install a newer fastbandit."
+        )
+    return int(version)

@@ -1,0 +1,33 @@
+"""Where a service's log and snapshots are: in its data folder, or shared with other machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.sqlite_log import SqliteLog
+
+if TYPE_CHECKING:
+    from fastbandit.storage.postgres_log import PostgresLog
+
+AnyLog: TypeAlias = "SqliteLog | PostgresLog"
+LOG = "events.db"
+
+
+def open_log(url: str, folder: Path, *, is_reader: bool = False) -> AnyLog:
+    """Open the log at a URL of PostgreSQL, or that of the data folder where none is named."""
+    if not url:
+        return SqliteLog(folder / LOG, is_reader=is_reader)
+    from fastbandit.storage.postgres_log import PostgresLog
+
+    return PostgresLog(url, is_reader=is_reader)
+
+
+def open_store(log_url: str, place: str, folder: Path) -> SnapshotStore:
+    """Open the snapshots of a data folder; with a place for all, the folder follows that."""
+    if not place:
+        return SnapshotStore(folder / "snapshots")
+    from fastbandit.storage.snapshot_registry import RegisteredStore, SnapshotRegistry
+
+    return RegisteredStore(folder / "snapshots", SnapshotRegistry(log_url, place))

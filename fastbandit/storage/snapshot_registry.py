@@ -1,0 +1,383 @@
+"""Versions of a bandit that many machines share: files in any store, the pointer in PostgreSQL.
+
+A version is uploaded first, file by file; then one transaction writes down what was uploaded
+(sizes and SHA-256) and moves the pointer, if that still names the version it came from. So the
+pointer always names files that are whole. Each machine keeps a `SnapshotStore` in line with
+it: what the pointer names is fetched beside, checked and renamed.
+
+One trainer at a time has the turn, a lock of the session that also moves the pointer: who lost
+the session has lost the turn, and cannot publish.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from fastbandit.errors import SnapshotError
+from fastbandit.packages import needed
+from fastbandit.storage.postgres_connection import Connection, Server, rows
+from fastbandit.storage.postgres_driver import psycopg
+from fastbandit.storage.postgres_schema import prepare
+from fastbandit.storage.sealed import sync_folder, write_json
+from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+
+_FOLLOW_SECONDS = 0.5
+_TIMEOUT_SECONDS = 10.0
+_DEAD_AFTER = (5, 5, 3)  # seconds of silence, between probes, and probes of a trainer's session
+_CURRENT = """
+SELECT version, hash, place, files FROM snapshots JOIN pointer USING (version)
+"""
+
+
+class _Row(NamedTuple):
+    """A version as the registry has it; `files` tells the size and SHA-256 of each."""
+
+    version: int
+    hash: str
+    place: str
+    files: dict[str, tuple[int, str]]
+
+
+class SnapshotRegistry:
+    """Versions under `place` (a path or any URL that fsspec knows) and the database at `url`.
+
+    Used by one thread at a time.
+    """
+
+    def __init__(self, url: str, place: str, *, schema: str = "fastbandit") -> None:
+        self._server = Server(url, schema=schema, timeout_seconds=_TIMEOUT_SECONDS)
+        self._schema, self.place = schema, place.rstrip("/")
+        self._connection: Connection | None = None
+        self._has_turn = False
+
+    # -- the trainer's turn
+
+    def take_turn(self) -> bool:
+        """Become the one who publishes; tell whether that is so."""
+        with self._reporting():
+            connection = self._opened()
+            for name, value in zip(("idle", "interval", "count"), _DEAD_AFTER, strict=True):
+                setting = f"tcp_keepalives_{name}"
+                connection.execute("SELECT set_config(%s, %s, false)", (setting, str(value)))
+            key = crc32(f"{self._schema} trainer".encode())
+            ((self._has_turn,),) = rows(connection, "SELECT pg_try_advisory_lock(%s)", key)
+        return self._has_turn
+
+    def check_turn(self) -> None:
+        """Raise where the turn was lost."""
+        with self._reporting():
+            self._check_turn(self._opened())
+
+    # -- writing
+
+    def publish(self, snapshot: Snapshot, *, instead_of: int | None) -> None:
+        """Upload a version, and move the pointer to it if that still names `instead_of`."""
+        place = f"{self.place}/{snapshot.version:06d}-{snapshot.hash[:12]}"
+        with self._reporting():
+            files = _upload(snapshot.folder, place)
+            connection = self._opened()
+            with connection.transaction():
+                self._move(connection, snapshot.version, instead_of=instead_of)
+                connection.execute(
+                    "INSERT INTO snapshots (version, parent, hash, place, files) "
+                    "VALUES (%s, %s, %s, %s, %s)",
+                    (snapshot.version, snapshot.parent, snapshot.hash, place, json.dumps(files)),
+                )
+
+    def point(self, version: int, *, instead_of: int | None) -> None:
+        """Move the pointer to a version that is there, as a rollback does."""
+        with self._reporting():
+            connection = self._opened()
+            with connection.transaction():
+                self._move(connection, version, instead_of=instead_of)
+                connection.execute("DELETE FROM refused WHERE version = %s", (version,))
+
+    def refuse(self, version: int, report: dict[str, Any]) -> None:
+        """Keep the reason why a version is not to be served."""
+        with self._reporting():
+            self._opened().execute(
+                "INSERT INTO refused (version, report) VALUES (%s, %s) "
+                "ON CONFLICT (version) DO UPDATE SET report = excluded.report",
+                (version, json.dumps(report)),
+            )
+
+    def prune(self, versions: list[int]) -> None:
+        """Forget versions, and remove their files."""
+        with self._reporting():
+            connection = self._opened()
+            gone = rows(
+                connection,
+                "DELETE FROM snapshots WHERE version = ANY(%s) AND version NOT IN "
+                "(SELECT version FROM pointer) RETURNING place",
+                versions,
+            )
+            for (place,) in gone:
+                system, path = _there(place)
+                with suppress(FileNotFoundError):
+                    system.rm(path, recursive=True)
+
+    def _move(self, connection: Connection, version: int, *, instead_of: int | None) -> None:
+        """Move the pointer within a transaction."""
+        self._check_turn(connection)
+        found = rows(connection, "SELECT version FROM pointer FOR UPDATE")
+        pointed = found[0][0] if found else None
+        if pointed != instead_of:
+            raise SnapshotError(
+                f"A new version needs to follow the current one: it was made from {instead_of}, "
+                f"and {pointed} is served by now. Make it again."
+            )
+        connection.execute(
+            "INSERT INTO pointer (version) VALUES (%s) "
+            "ON CONFLICT (is_one) DO UPDATE SET version = excluded.version, moved_at = now()",
+            (version,),
+        )
+
+    # -- reading
+
+    def has(self, version: int) -> bool:
+        """Tell whether a version was published."""
+        with self._reporting():
+            return bool(rows(self._opened(), "SELECT 1 FROM snapshots WHERE version = %s", version))
+
+    def versions(self) -> list[int]:
+        """Give the numbers of all versions that were published and are not forgotten."""
+        with self._reporting():
+            return [row[0] for row in rows(self._opened(), "SELECT version FROM snapshots")]
+
+    def current(self) -> _Row | None:
+        """Give what the pointer names."""
+        with self._reporting():
+            found = rows(self._opened(), _CURRENT)
+        return _Row(*found[0]) if found else None
+
+    def refused(self) -> dict[int, dict[str, Any]]:
+        """Give the reports of versions that were refused, by number."""
+        with self._reporting():
+            return dict(rows(self._opened(), "SELECT version, report FROM refused"))
+
+    def fetch(self, row: _Row, folder: Path) -> None:
+        """Fetch the files of a version into a folder, and check each."""
+        with self._reporting():
+            for name, (size, digest) in row.files.items():
+                _fetch(f"{row.place}/{name}", folder / name, size=size, digest=digest)
+            for part in {path.parent for path in folder.rglob("*")}:
+                sync_folder(part)
+
+    def close(self) -> None:
+        """Let go of the database; a turn ends with that."""
+        connection, self._connection, self._has_turn = self._connection, None, False
+        if connection is not None:
+            connection.close()
+
+    # -- the database
+
+    def _opened(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            connection = self._server.connect()
+            try:
+                prepare(connection, self._schema, name=self._server.name)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _check_turn(self, connection: Connection) -> None:
+        """Raise where the turn was had on a session that is no more."""
+        if not self._has_turn:
+            return
+        held = (
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+        )
+        ((locks,),) = rows(connection, held)
+        if not locks:
+            self._has_turn = False
+            raise SnapshotError(
+                "Publishing needs the trainer's turn: the session that had it is gone, and "
+                "another trainer may have it. Wait for the next turn."
+            )
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Turn errors of the store into ours; after one of the database, connect anew."""
+        try:
+            with self._server.reporting("used"):
+                yield
+        except psycopg.Error:
+            raise
+        except SnapshotError:
+            raise
+        except OSError as error:
+            if self._connection is not None and self._connection.broken:
+                self._connection = None
+            if type(error).__module__.startswith("fastbandit"):
+                raise
+            raise SnapshotError(
+                f"Snapshots need a store that can be used: {self.place} cannot "
+                f"({type(error).__name__}: {error}). See that it is there; nothing was changed."
+            ) from error
+
+
+class RegisteredStore(SnapshotStore):
+    """A folder of versions that follows a registry, and publishes to it."""
+
+    def __init__(self, folder: str | Path, registry: SnapshotRegistry) -> None:
+        super().__init__(folder)
+        self.registry, self._followed = registry, 0.0
+
+    def pull(self) -> int | None:
+        """Bring the folder in line with the registry; give the version to serve."""
+        with self._reporting_disk():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            row, refused = self.registry.current(), self.registry.refused()
+            self._take_reports(refused)
+            if row is None:
+                return None
+            if not self._is_here(row):
+                with self.drafting() as draft:
+                    self.registry.fetch(row, draft)
+                    self._drop(row.version)
+                    draft.rename(self._folder_of(row.version))
+                    sync_folder(self.folder)
+            if self._pointed() != row.version:
+                super()._point(row.version)
+            return row.version
+
+    def take_turn(self) -> bool:
+        """Become the one who publishes; tell whether that is so."""
+        return self.registry.take_turn()
+
+    def follow(self) -> None:
+        """Take over what others published, now and then; raise if the turn was lost."""
+        if time.monotonic() - self._followed > _FOLLOW_SECONDS:
+            self.registry.check_turn()
+            self.pull()
+            self._followed = time.monotonic()
+
+    def recover(self) -> None:
+        """Forget what was made and not published, then follow the registry."""
+        super()._sweep()
+        self.pull()
+        published = set(self.registry.versions())
+        for version in set(self.versions()) - published:
+            self._drop(version)
+
+    def next_version(self) -> int:
+        """Give the number of the next version: one that none ever had."""
+        known = [*self.registry.versions(), *self.registry.refused()]
+        return max([-1, *known]) + 1
+
+    def refuse(self, version: int, report: dict[str, Any]) -> None:
+        """Keep the reason why a version is not to be served, for all."""
+        self.registry.refuse(version, {**report, "version": version})
+        super().refuse(version, report)
+
+    def prune(self, keep: int) -> list[int]:
+        """Remove all but the newest versions, here and in the store."""
+        gone = list(super().prune(keep))
+        self.registry.prune(gone)
+        return gone
+
+    def _point(self, version: int) -> None:
+        pointed = self._pointed()
+        if self.registry.has(version):
+            self.registry.point(version, instead_of=pointed)
+        else:
+            self.registry.publish(self.get(version), instead_of=pointed)
+        super()._point(version)
+
+    def _is_here(self, row: _Row) -> bool:
+        try:
+            return self.get(row.version).hash == row.hash
+        except SnapshotError:
+            return False
+
+    def _take_reports(self, refused: dict[int, dict[str, Any]]) -> None:
+        for version in self._refused_versions() - set(refused):
+            self._report_of(version).unlink(missing_ok=True)
+        for version in set(refused) - self._refused_versions():
+            self._report_of(version).parent.mkdir(parents=True, exist_ok=True)
+            write_json(self._report_of(version), refused[version])
+
+    def _drop(self, version: int) -> None:
+        """Remove a version from this folder alone."""
+        going = self.folder / f".gone-{version}"
+        shutil.rmtree(going, ignore_errors=True)
+        with suppress(FileNotFoundError):
+            self._folder_of(version).rename(going)
+        shutil.rmtree(going, ignore_errors=True)
+
+    @contextmanager
+    def _reporting_disk(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if type(error).__module__.startswith("fastbandit"):
+                raise
+            raise SnapshotError(
+                f"Snapshots need a folder that can be written to: {self.folder} cannot "
+                f"({error}). Make room there, or let it be written to."
+            ) from error
+
+
+def _there(url: str) -> tuple[Any, str]:
+    """Give the file system of a path or URL, and the path there."""
+    core = needed("fsspec.core", what="A shared store of snapshots", extra="cluster")
+    system, path = core.url_to_fs(os.path.expanduser(url))
+    return system, path
+
+
+def _upload(folder: Path, place: str) -> dict[str, tuple[int, str]]:
+    """Upload all files of a folder; give the size and SHA-256 of each, by name."""
+    system, path = _there(place)
+    told: dict[str, tuple[int, str]] = {}
+    for file in sorted(it for it in folder.rglob("*") if it.is_file()):
+        name = file.relative_to(folder).as_posix()
+        system.makedirs(f"{path}/{name}".rpartition("/")[0], exist_ok=True)
+        system.put_file(str(file), f"{path}/{name}")
+        with file.open("rb") as opened:
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        size = file.stat().st_size
+        found = system.info(f"{path}/{name}")["size"]
+        if found != size:
+            raise OSError(f"{place}/{name} has {found} bytes of {size} after the upload")
+        told[name] = (size, digest)
+    _sync_where_local(system, path)
+    return told
+
+
+def _sync_where_local(system: Any, path: str) -> None:
+    """Let an upload to a disk outlive a power cut, as one to an object store does."""
+    if "file" not in system.protocol:
+        return
+    for found in (Path(path), *Path(path).rglob("*")):
+        descriptor = os.open(found, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    sync_folder(Path(path).parent)
+
+
+def _fetch(url: str, file: Path, *, size: int, digest: str) -> None:
+    """Fetch a file, and check that it is the one that was uploaded."""
+    system, path = _there(url)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    system.get_file(path, str(file))
+    with file.open("rb+") as opened:
+        found = hashlib.file_digest(opened, "sha256").hexdigest()
+        os.fsync(opened.fileno())
+    if file.stat().st_size != size or found != digest:
+        raise SnapshotError(
+            f"A snapshot needs to be fetched as it was uploaded: {url} has another SHA-256 or "
+            f"size. Roll back to an older version, or upload it again."
+        )

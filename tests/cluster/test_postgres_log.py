@@ -1,0 +1,236 @@
+"""What only the log in PostgreSQL has to bear: many writers, limits of the server, secrets."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from fastbandit.errors import InputError, LogAwayError, LogError, SettingError
+from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, Outcome, RewardCame, TimePassed
+from fastbandit.log_checks import Clock
+from fastbandit.storage.memory_log import MemoryLog
+from fastbandit.storage.postgres_log import PostgresLog
+from fastbandit.storage.postgres_rows import DECISION_COLUMNS
+
+
+def made(id: str, *, wait: int = 1_000, sums: bool = False) -> DecisionMade:
+    return DecisionMade(id, [0.5], ["x", "y"], [1.0, 0.5], 1, 0, 0, wait, sums=sums)
+
+
+@pytest.fixture
+def log(url: str, schema: str) -> Iterator[PostgresLog]:
+    log = PostgresLog(url, schema=schema, clock=Clock())
+    yield log
+    log.close()
+
+
+# -- many writers, any readers
+
+APPEND = """
+import sys
+from fastbandit.events import RewardCame
+from fastbandit.storage.postgres_log import PostgresLog
+from test_postgres_log import made
+
+url, schema, name = sys.argv[1:]
+log = PostgresLog(url, schema=schema)
+for number in range(40):
+    events = [made(f"{name} {number} {one}", wait=10**9) for one in range(3)]
+    log.append([*events, RewardCame(f"{name} {number} 0", 1.0), RewardCame("shared", 1.0)])
+log.close()
+"""
+OPEN = """
+import sys
+from fastbandit.storage.postgres_log import PostgresLog
+PostgresLog(sys.argv[1], schema=sys.argv[2]).close()
+"""
+
+
+def started(code: str, *arguments: str) -> subprocess.Popen[bytes]:
+    path = os.pathsep.join([os.getcwd(), os.path.dirname(__file__)])
+    environment = {**os.environ, "PYTHONPATH": path}
+    return subprocess.Popen([sys.executable, "-c", code, *arguments], env=environment)
+
+
+def test_a_reader_misses_no_event_of_writers_that_append_at_once(url: str, schema: str) -> None:
+    log = PostgresLog(url, schema=schema)
+    log.append([made("shared", wait=10**9)])
+    log.close()
+    reader = PostgresLog(url, schema=schema, is_reader=True)
+    writers = [started(APPEND, url, schema, name) for name in ("one", "two", "three")]
+    events: list[Event] = []
+    deadline = time.monotonic() + 60
+    while len(events) < 601 and time.monotonic() < deadline:
+        events += reader.read(after=events[-1].seq if events else 0, limit=50)
+
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    assert [event.seq for event in events] == list(range(1, 602))
+    assert all(one.at <= two.at for one, two in pairwise(events))
+    statuses = Counter(event.status for event in events if isinstance(event, RewardCame))
+    assert statuses == {"counted": 121, "duplicate": 119}
+    reader.close()
+
+
+def test_logs_that_open_at_once_make_the_tables_once(url: str, schema: str) -> None:
+    opening = [started(OPEN, url, schema) for _ in range(4)]
+
+    assert [one.wait() for one in opening] == [0] * 4
+
+
+def test_a_reader_cannot_write(url: str, schema: str, log: PostgresLog) -> None:
+    reader = PostgresLog(url, schema=schema, is_reader=True)
+
+    with pytest.raises(LogError, match="opened to be read"):
+        reader.append([TimePassed()])
+    reader.close()
+
+
+def test_the_clock_is_the_servers_unless_another_is_named(url: str, schema: str) -> None:
+    log = PostgresLog(url, schema=schema)
+    before = time.time_ns() // 1000
+    log.append([TimePassed()])
+
+    assert before - 10**6 <= log.last_at <= time.time_ns() // 1000 + 10**6
+    log.close()
+
+
+# -- what it takes
+
+
+def test_every_field_of_a_decision_has_a_column() -> None:
+    names = (*(column.name for column in DECISION_COLUMNS), "seq", "at")
+
+    assert names == DecisionMade.__struct_fields__
+
+
+def test_text_that_the_server_cannot_hold_is_refused_by_name(log: PostgresLog) -> None:
+    with pytest.raises(InputError, match="the character 0"):
+        log.append([made("a\0b")])
+    with pytest.raises(InputError, match="Unicode"):
+        log.append([made("\ud800")])
+    with pytest.raises(InputError, match="JSON"):
+        log.append([DecisionMade("a", [], [], [], 1, 0, 0, 0, eligible=object())])
+
+    assert log.last == 0
+
+
+def test_many_rewards_of_one_decision_are_judged_one_after_the_other(log: PostgresLog) -> None:
+    log.append([made("a", sums=True)])
+    parts = [RewardCame("a", 1.0, part=f"{number // 2}") for number in range(100)]
+
+    outcomes = log.append(parts)
+
+    assert [one.status for one in outcomes] == ["counted", "duplicate"] * 50
+
+
+def test_the_staging_tables_are_emptied_now_and_then(
+    log: PostgresLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fastbandit.storage.postgres_log._MOST_STAGED", 5)
+
+    for number in range(20):
+        outcomes = log.append([made(f"{number}"), RewardCame(f"{number}", 1.0)])
+        assert outcomes == [
+            Outcome(2 * number + 1, "written"),
+            Outcome(2 * number + 2, "counted"),
+        ]
+
+
+def test_the_changes_of_the_arms_are_read_by_themselves(log: PostgresLog) -> None:
+    assert (log.changes(), log.last_change()) == ([], 0)
+    log.append([ArmsChanged([Arm("x", [0.1 + 0.2])]), made("a"), ArmsChanged(taken=[7])])
+
+    assert [change.seq for change in log.changes()] == [1, 3]
+    assert log.changes(after=1) == [ArmsChanged([], [7], 3, 1_000_000)]
+    assert log.last_change() == 3
+
+
+# -- anything that can happen, against the log in memory
+
+IDS = some.sampled_from(["a", "b", "c"])
+DECISIONS = some.builds(
+    lambda id, arms, wait, sums: DecisionMade(id, [1.0], arms, [0.0], 1, 0, 0, wait, sums=sums),
+    IDS,
+    some.sampled_from([["x"], ["x", "y"], ["y", 1, "1"]]),
+    some.sampled_from([0, 3, 20]),
+    some.booleans(),
+)
+REWARDS = some.builds(
+    RewardCame,
+    some.sampled_from(["a", "b", "c", "nobody"]),
+    some.sampled_from([0.0, 0.25]),
+    some.sampled_from([None, "x", "y", 1, "1", "z"]),
+    some.sampled_from(["", "more"]),
+)
+OTHERS = some.sampled_from([ArmsChanged([Arm("x", [1.0])], ["y"]), TimePassed()])
+APPENDS = some.lists(some.lists(DECISIONS | REWARDS | REWARDS | OTHERS, max_size=6), max_size=8)
+
+
+@given(appends=APPENDS, moves=some.lists(some.integers(-20, 25), min_size=8, max_size=8))
+@settings(
+    max_examples=int(os.environ.get("FASTBANDIT_LOG_RUNS", "20")),
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_any_events_come_to_the_same_as_in_memory(
+    url: str, next_schema: Callable[[], str], appends: list[list[Event]], moves: list[int]
+) -> None:
+    clock = Clock()
+    log, memory = PostgresLog(url, schema=next_schema(), clock=clock), MemoryLog(clock=clock)
+
+    for events, move in zip(appends, moves, strict=False):
+        assert log.append(events) == memory.append(events)
+        clock.time += move
+
+    assert log.read() == memory.read()
+    assert (log.last, log.last_at) == (memory.last, memory.last_at)
+    log.close()
+
+
+# -- servers that will not do
+
+
+def test_a_server_that_is_not_there_is_told_from_other_trouble() -> None:
+    with pytest.raises(LogAwayError, match="cannot be reached"):
+        PostgresLog("postgresql://me@127.0.0.1:9/postgres")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:hunter2@127.0.0.1:9/postgres",
+        "postgresql://me:hunter2@127.0.0.1:nine/postgres",
+        "postgresql://me:hunter2@127.0.0.1/postgres?hunter2=1",
+        "hunter2",
+    ],
+)
+def test_no_error_tells_the_password(url: str) -> None:
+    with pytest.raises(LogError) as caught:
+        PostgresLog(url)
+
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert "hunter2" not in str(error)
+        error = None if error.__suppress_context__ and not error.__cause__ else error.__cause__
+
+
+@pytest.mark.parametrize("setting", ["synchronous_commit"])
+def test_a_server_that_does_not_sync_is_refused(url: str, schema: str, setting: str) -> None:
+    with pytest.raises(LogError, match=f"{setting} = off"):
+        PostgresLog(f"{url}&options=-c%20{setting}%3Doff", schema=schema)
+
+
+def test_a_schema_needs_a_plain_name(url: str) -> None:
+    with pytest.raises(SettingError, match="small letters"):
+        PostgresLog(url, schema='x"; DROP TABLE head; --')

@@ -1,0 +1,329 @@
+"""A log whose server goes away and comes back: what was acknowledged is written once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from fastbandit.errors import LogAwayError, LogError
+from fastbandit.events import DecisionMade, Event, EventLog, Outcome, RewardCame, TimePassed
+from fastbandit.log_checks import LAWS, Clock, LogBackend
+from fastbandit.storage.memory_log import MemoryLog
+from fastbandit.storage.spooled_log import SpooledLog
+from fastbandit.storage.sqlite_log import SqliteLog
+
+NEVER = (600.0, 600.0)
+"""Pauses so long that only the test itself replays."""
+
+
+def made(id: str, *arms: str) -> DecisionMade:
+    return DecisionMade(id, [0.5], list(arms or ("x", "y")), [1.0, 0.5], 1, 0, 0, 1_000)
+
+
+class Remote:
+    """A log in memory that can be away, before or after it has written."""
+
+    def __init__(self) -> None:
+        self.log = MemoryLog(clock=Clock())
+        self.is_away = False
+        self.asked = 0
+        self.loses_answer = False
+
+    def append(self, events: Sequence[Event]) -> list[Outcome]:
+        self.asked += 1
+        if self.is_away:
+            raise LogAwayError("away")
+        outcomes = self.log.append(events)
+        if self.loses_answer:
+            raise LogAwayError("away while it committed")
+        return outcomes
+
+    def decision(self, id: str) -> DecisionMade | None:
+        return self.log.decision(id)
+
+    def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
+        return self.log.read(after=after, limit=limit)
+
+    @property
+    def last(self) -> int:
+        return self.log.last
+
+    def close(self) -> None:
+        self.log.close()
+
+    def ids(self) -> list[str]:
+        events = self.log.read(limit=10**6)
+        return [event.id for event in events if isinstance(event, DecisionMade)]
+
+
+@pytest.fixture
+def remote() -> Remote:
+    return Remote()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "spool.db"
+
+
+@pytest.fixture
+def log(remote: Remote, path: Path) -> Iterator[SpooledLog]:
+    log = SpooledLog(remote, path, pauses=NEVER, most=5)
+    yield log
+    log.close()
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(0.005)
+
+
+# -- while the remote is there
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: str(law.__name__))
+def test_with_its_server_it_keeps_the_laws_of_a_log(
+    law: Callable[[LogBackend], None], path: Path
+) -> None:
+    def make(clock: Clock) -> EventLog:
+        return SpooledLog(MemoryLog(clock=clock), path)
+
+    law(LogBackend(make, lambda log: log, lambda log: log))
+    assert not path.exists()
+
+
+# -- while it is away
+
+
+def test_decisions_are_kept_as_degraded_and_told_as_spooled(
+    log: SpooledLog, remote: Remote
+) -> None:
+    remote.is_away = True
+
+    assert log.append([made("a"), made("b")]) == [Outcome(0, "spooled")] * 2
+
+    assert log.decision("a") == structs.replace(made("a"), degraded=True, seq=1, at=log_at(log))
+    assert log.waiting == 2
+    assert isinstance(log.away, LogAwayError)
+
+
+def log_at(log: SpooledLog) -> int:
+    found = log.decision("a")
+    assert found is not None
+    return found.at
+
+
+def test_other_events_are_refused_and_leave_no_trace(log: SpooledLog, remote: Remote) -> None:
+    remote.is_away = True
+
+    refused: list[list[Event]] = [[RewardCame("a", 1.0)], [made("a"), TimePassed()]]
+    for events in refused:
+        with pytest.raises(LogAwayError):
+            log.append(events)
+
+    assert (log.waiting, log.decision("a")) == (0, None)
+
+
+def test_the_remote_is_not_tried_at_each_append(log: SpooledLog, remote: Remote) -> None:
+    remote.is_away = True
+
+    for number in range(5):
+        log.append([made(f"{number}")])
+
+    assert remote.asked == 1
+
+
+def test_a_retry_gets_the_decision_that_is_spooled(log: SpooledLog, remote: Remote) -> None:
+    remote.is_away = True
+    log.append([made("a")])
+
+    assert log.append([made("a", "z")]) == [Outcome(0, "repeated")]
+    found = log.decision("a")
+    assert found is not None
+    assert found.arms == ["x", "y"]
+
+
+def test_a_full_spool_refuses_more(log: SpooledLog, remote: Remote) -> None:
+    remote.is_away = True
+    log.append([made(f"{number}") for number in range(5)])
+
+    with pytest.raises(LogError, match="may hold 5"):
+        log.append([made("more")])
+
+    remote.is_away = False
+    log.replay()
+    assert len(remote.ids()) == 5
+
+
+# -- when it is back
+
+
+def test_what_is_spooled_comes_before_anything_else(
+    log: SpooledLog, remote: Remote, path: Path
+) -> None:
+    log.append([made("a")])
+    remote.is_away = True
+    log.append([made("b"), made("c")])
+    remote.is_away = False
+
+    log.replay()
+    log.append([made("d"), RewardCame("b", 1.0)])
+
+    assert remote.ids() == ["a", "b", "c", "d"]
+    assert remote.log.read()[-1] == RewardCame("b", 1.0, "x", "", "counted", 5, 1_000_000)
+    assert (log.away, log.waiting, path.exists()) == (None, 0, False)
+
+
+def test_a_thread_of_its_own_notices_that_the_remote_is_back(remote: Remote, path: Path) -> None:
+    log = SpooledLog(remote, path, pauses=(0.01, 0.02))
+    remote.is_away = True
+    log.append([made(f"{number}") for number in range(300)])
+    wait_until(lambda: remote.asked > 3)
+
+    remote.is_away = False
+    wait_until(lambda: log.away is None)
+
+    log.append([made("after")])
+    assert remote.ids() == [*(f"{number}" for number in range(300)), "after"]
+    log.close()
+
+
+def test_decisions_that_come_while_it_is_replayed_are_all_written_in_order(
+    remote: Remote, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fastbandit.storage.spooled_log._GROUP", 8)
+    log = SpooledLog(remote, path, pauses=(0.001, 0.001))
+    sent = 0
+    for outage in range(5):
+        remote.is_away = True
+        for step in range(20):
+            remote.is_away = remote.is_away and step < 10
+            log.append([made(f"{sent + number}") for number in range(5)])
+            sent += 5
+        wait_until(lambda: log.away is None)
+        assert remote.ids() == [f"{number}" for number in range(sent)], outage
+    log.close()
+
+
+def test_a_decision_that_was_written_after_all_is_not_written_twice(
+    log: SpooledLog, remote: Remote
+) -> None:
+    remote.loses_answer = True
+    assert log.append([made("a")]) == [Outcome(0, "spooled")]
+    remote.loses_answer = False
+
+    log.replay()
+
+    assert (remote.ids(), log.conflicts) == (["a"], 0)
+
+
+def test_a_decision_that_was_made_otherwise_elsewhere_is_counted(
+    log: SpooledLog, remote: Remote, caplog: pytest.LogCaptureFixture
+) -> None:
+    remote.is_away = True
+    log.append([made("a"), made("b")])
+    remote.is_away = False
+    remote.append([made("a", "z")])
+
+    log.replay()
+
+    assert (remote.ids(), log.conflicts) == (["a", "b"], 1)
+    assert "made otherwise elsewhere" in caplog.text
+
+
+def test_a_spool_of_an_earlier_life_is_replayed_when_it_is_opened(
+    remote: Remote, path: Path
+) -> None:
+    remote.is_away = True
+    first = SpooledLog(remote, path, pauses=NEVER)
+    first.append([made("a")])
+    first.close()
+
+    remote.is_away = False
+    second = SpooledLog(remote, path, pauses=NEVER)
+
+    assert (remote.ids(), second.away, path.exists()) == (["a"], None, False)
+    second.close()
+
+
+def test_a_spool_of_an_earlier_life_waits_while_the_remote_is_away(
+    remote: Remote, path: Path
+) -> None:
+    remote.is_away = True
+    first = SpooledLog(remote, path, pauses=NEVER)
+    first.append([made("a")])
+    first.close()
+
+    second = SpooledLog(remote, path, pauses=NEVER)
+
+    assert second.append([made("b")]) == [Outcome(0, "spooled")]
+    assert second.waiting == 2
+    second.close()
+
+
+# -- killed anywhere
+
+SPOOL_AND_DIE = """
+import os, signal, sys
+from fastbandit.errors import LogAwayError
+from fastbandit.storage.spooled_log import SpooledLog
+from fastbandit.storage.sqlite_log import SqliteLog
+from test_spooled_log import NEVER, made
+
+path, step, times = sys.argv[1], sys.argv[2], int(sys.argv[3])
+remote = SqliteLog(path + ".remote")
+append = remote.append
+
+def away(events):
+    raise LogAwayError("away")
+
+def reached(found):
+    global times
+    times -= found == step
+    if times == 0 and found == step:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+remote.append = away
+log = SpooledLog(remote, path, pauses=NEVER, reached=reached)
+log.append([made(f"{number}") for number in range(1500)])
+log.append([made(f"{number}") for number in range(1500, 2500)])
+print("acknowledged", flush=True)
+remote.append = append
+log.replay()
+log.close()
+"""
+STEPS = [("spooled", 1), ("spooled", 2), ("sent", 1), ("sent", 2), ("sent", 3)]
+
+
+@pytest.mark.parametrize(("step", "times"), [*STEPS, ("closed", 1), ("removed", 1)])
+def test_a_process_that_is_killed_at_any_step_loses_and_doubles_nothing(
+    path: Path, step: str, times: int
+) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", SPOOL_AND_DIE, str(path), step, f"{times}"],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([os.getcwd(), str(Path(__file__).parent)]),
+        },
+        stdout=subprocess.PIPE,
+    )
+    assert told.returncode == -signal.SIGKILL
+
+    remote = SqliteLog(f"{path}.remote")
+    SpooledLog(remote, path, pauses=NEVER).append([made("after")])
+
+    ids = [event.id for event in remote.read() if isinstance(event, DecisionMade)]
+    kept = 1500 if (step, times) == ("spooled", 1) else 2500
+    assert ids == [*(f"{number}" for number in range(kept)), "after"]
+    assert not path.exists()
+    remote.close()

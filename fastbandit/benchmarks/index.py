@@ -42,6 +42,7 @@ from fastbandit.experiments.sizes import sizes_of
 from fastbandit.experiments.timing import Task, machine_of
 from fastbandit.freezing import catalogue_of
 from fastbandit.interfaces import Candidates
+from fastbandit.packages import needed
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.search.gradient_ascent import best_points, climb
 from fastbandit.search.neighbours import hop
@@ -247,8 +248,7 @@ def medians_of(tasks: dict[str, Task], *, seconds: float) -> dict[str, float]:
 
 def index_of(vectors: Float[Tensor, "N D"]) -> Any:
     """Build inverted lists: 2 √N of them, of which 16 are looked into."""
-    import faiss
-
+    faiss = needed("faiss", what="The comparison with faiss", extra="peers")
     points = np.ascontiguousarray(vectors.numpy())
     count, dim = points.shape
     lists = min(count, int(2 * math.sqrt(count)))

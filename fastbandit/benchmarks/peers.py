@@ -23,8 +23,9 @@ import click
 
 from fastbandit.benchmarks.peer_libraries import OURS, PEERS, Decide, Peer, task_of
 from fastbandit.benchmarks.wording import Tick, arms_option
+from fastbandit.cluster.engine import word_error
+from fastbandit.cluster.local_engine import one_thread_asked
 from fastbandit.experiments.sizes import sizes_of
-from fastbandit.experiments.workers import one_thread_asked, word_error
 from fastbandit.names import known_name
 from fastbandit.progress import progress_bar
 

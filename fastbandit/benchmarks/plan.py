@@ -1,13 +1,12 @@
-"""`fastbandit plan`: which search this machine needs for so many arms and so little time."""
+"""Plans which search this machine needs for so many arms and so little time."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import count
 
 import click
@@ -21,7 +20,6 @@ from fastbandit.cores import cores
 from fastbandit.errors import SettingError
 from fastbandit.experiments.figures import seconds_in_words
 from fastbandit.noise import decision_seeds
-from fastbandit.progress import progress_bar
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import GeneratorSearch
@@ -276,7 +274,7 @@ def rounded(number: int) -> int:
 
 def in_bytes(size: int) -> str:
     """Word a size of memory."""
-    for unit, one in (("GiB", 2**30), ("MiB", 2**20)):
+    for unit, one in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20)):
         if size >= one:
             return f"{size / one:.3g} {unit}"
     return f"{size / 2**10:.3g} KiB"
@@ -294,44 +292,7 @@ def seconds_of(text: str) -> float:
     return seconds
 
 
-# -- the command
-
-
-@click.command("plan")
-@click.option("--arms", required=True, type=click.IntRange(1), help="Arms to choose from.")
-@click.option("--dim", default=8, show_default=True, type=click.IntRange(1), help="Features.")
-@click.option("--p99", "bar", default="1ms", show_default=True, help="The time of one decision.")
-@click.option("--hidden", type=click.IntRange(1), help="Hidden units.  [default: 32]")
-@click.option(
-    "--seconds",
-    default=0.5,
-    show_default=True,
-    type=click.FloatRange(0.0),
-    help="Time each search for so long.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, not a table.")
-def plan_command(
-    arms: int, dim: int, bar: str, hidden: int | None, seconds: float, as_json: bool
-) -> None:
-    """Measure on this machine which search so many arms need, and what it will take.
-
-    Nothing is trained: compiled searches run over random arms, at most two million of them.
-    """
-    ask = Ask(arms, dim, seconds_of(bar), hidden)
-    steps = len(sizes_for(ask, memory_left())) * (1 + len(SEARCHES)) + 1
-    done = count()
-    with progress_bar("Plan") as progress:
-
-        def tick(doing: str) -> None:
-            progress(next(done), steps, doing)
-
-        evidence = measure(ask, seconds=seconds, tick=tick)
-    found = answer(ask, evidence)
-    if as_json:
-        told = {**asdict(ask), **asdict(found), "evidence": asdict(evidence)}
-        click.echo(json.dumps(told, indent=1, allow_nan=False))
-    else:
-        print_answer(ask, found, evidence)
+# -- in words
 
 
 def print_answer(ask: Ask, found: Answer, evidence: Evidence) -> None:

@@ -19,12 +19,12 @@ from fastbandit.benchmarks.plan import (
     in_bytes,
     lighter,
     measure,
-    plan_command,
     rounded,
     seconds_of,
     settings_for,
     sizes_for,
 )
+from fastbandit.benchmarks.plan_command import plan_command
 from fastbandit.errors import SettingError
 from fastbandit.search.generator import GeneratorSearch
 

@@ -1,0 +1,26 @@
+"""Compile what decisions need, so that a start of the container does not have to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fastbandit.benchmarks.worlds import untrained
+
+_ARMS, _DIM = 2_000, 8
+
+
+def main() -> None:
+    """Decide once in each way that the service decides."""
+    policy = untrained(_ARMS, _DIM, hidden=None)
+    frozen = policy.frozen(policy.search)
+    frozen.warm()
+    context = np.zeros((1, _DIM), dtype=np.float32)
+    frozen.choose(context[0], seed=0)
+    frozen.select(context, seeds=np.zeros(1, dtype=np.uint64), k=2)
+    frozen.select(context, seeds=np.zeros(1, dtype=np.uint64), eligible=[0, 1, 2])
+    frozen.propensities(context[0], draws=2)
+    print("compiled")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,344 @@
+"""Contexts in Parquet files: which files and columns, and their rows as checked arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.cluster.places import find_parquet, open_url, plain, stamp_of
+from fastbandit.errors import DataError
+from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Sparse
+from fastbandit.packages import needed
+from fastbandit.progress import Progress, silent
+
+_USUAL = ("context", "context_*", "x_*")
+_AT_ONCE = 8_192  # rows that are decoded together
+_FOOTERS = 16  # that are read at a time
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of contexts; `groups` are the rows of its row groups, `first` counts all before."""
+
+    url: str
+    size: int
+    stamp: str
+    groups: tuple[int, ...]
+    columns: tuple[str, ...]
+    first: int = 0
+
+    @property
+    def rows(self) -> int:
+        return sum(self.groups)
+
+    @property
+    def name(self) -> str:
+        return plain(self.url)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What is read of a file: the columns of the context, that of its id, and those to keep."""
+
+    features: tuple[str, ...]
+    ids: str | None = None
+    keep: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        own = () if self.ids is None else (self.ids,)
+        return list(dict.fromkeys([*self.features, *own, *self.keep]))
+
+
+# -- files
+
+
+def find_sources(url: str, *, progress: Progress = silent) -> list[Source]:
+    """Read the ends of all files, which tell their rows and columns, in the order of names."""
+    files = find_parquet(url)
+    sources: list[Source] = []
+    with ThreadPoolExecutor(_FOOTERS) as pool:
+        first = 0
+        for done, source in enumerate(pool.map(_read_footer, files), start=1):
+            sources.append(replace(source, first=first))
+            first += source.rows
+            progress(done, len(files), "Looking at files")
+    return sources
+
+
+def _read_footer(found: tuple[str, dict[str, Any]]) -> Source:
+    url, info = found
+    file = open_parquet(url)
+    told = file.metadata
+    groups = tuple(told.row_group(number).num_rows for number in range(told.num_row_groups))
+    columns = tuple(file.schema_arrow.names)
+    file.close(force=True)
+    return Source(url, int(info["size"]), stamp_of(info), groups, columns)
+
+
+def open_parquet(url: str) -> Any:
+    """Open a Parquet file, or say why that cannot be."""
+    parquet = needed("pyarrow.parquet", what="Scoring files", extra="score")
+    system, path = open_url(url)
+    try:
+        return parquet.ParquetFile(system.open(path, "rb"))
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{plain(url)} needs to be a whole Parquet file: {error}. Write it again, or leave it "
+            f"out."
+        ) from error
+
+
+# -- columns
+
+
+def find_columns(
+    sources: Sequence[Source],
+    kind: Features,
+    *,
+    columns: Sequence[str] = (),
+    ids: str | None = None,
+    keep: Sequence[str] = (),
+) -> Columns:
+    """Find the columns in the first file, and make sure that all others have them too."""
+    first = sources[0]
+    named: list[str] = []
+    if isinstance(kind, Ids):
+        ids = ids or _single(columns, first)
+    else:
+        named = _matched(columns or _usual(first), first, but=(ids, *keep))
+    if isinstance(kind, FeaturesAndIds) and ids is None:
+        raise DataError(
+            f"These contexts need features and an id: {first.name} was not told which column is "
+            f"the id. Name it with --ids."
+        )
+    found = Columns(tuple(named), ids, tuple(keep))
+    for source in sources:
+        for column in found.names:
+            if column not in source.columns:
+                raise _no_column(column, source)
+    return found
+
+
+def _usual(source: Source) -> Sequence[str]:
+    found = [p for p in _USUAL if any(fnmatchcase(column, p) for column in source.columns)]
+    return found[:1] or _USUAL[:1]
+
+
+def _single(columns: Sequence[str], source: Source) -> str:
+    if len(columns) > 1:
+        raise DataError(
+            f"These contexts are ids and need one column: got {', '.join(columns)} for "
+            f"{source.name}. Name the one that holds the ids with --columns."
+        )
+    return columns[0] if columns else _USUAL[0]
+
+
+def _matched(patterns: Sequence[str], source: Source, *, but: Sequence[str | None]) -> list[str]:
+    found: list[str] = []
+    for pattern in patterns:
+        there = [c for c in source.columns if c == pattern and c not in but]
+        there = there or [c for c in source.columns if fnmatchcase(c, pattern) and c not in but]
+        if not there:
+            raise _no_column(pattern, source)
+        found += there
+    return list(dict.fromkeys(found))
+
+
+def _no_column(column: str, source: Source) -> DataError:
+    shown = ", ".join(source.columns[:20]) + (" and more" if len(source.columns) > 20 else "")
+    return DataError(
+        f"{source.name} needs a column {column!r}: it has {shown}. Name columns of the context "
+        f"with --columns (x_* for all such), others with --ids and --keep."
+    )
+
+
+# -- rows
+
+
+class RowReader:
+    """Reads rows of files, fastest in order: it goes on where it stopped."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        self._source: Source | None = None
+        self._file: Any = None
+        self._at = 0
+        self._batches: Iterator[Any] = iter(())
+        self._rest: Any = None
+
+    def read(self, source: Source, first: int, count: int) -> Any:
+        """Give rows of a file as a pyarrow table."""
+        import pyarrow
+
+        starts = np.cumsum([0, *source.groups])
+        group = int(np.searchsorted(starts, first, side="right")) - 1
+        if self._source != source or not starts[group] <= self._at <= first:
+            self._open(source, group, int(starts[group]))
+        self._take(first - self._at)
+        return pyarrow.Table.from_batches(self._take(count))
+
+    def _open(self, source: Source, group: int, start: int) -> None:
+        groups = list(range(group, len(source.groups)))
+        if self._file is not None:
+            self._file.close(force=True)
+        self._file = open_parquet(source.url)
+        self._batches = self._file.iter_batches(
+            _AT_ONCE, row_groups=groups, columns=self.columns.names, use_threads=False
+        )
+        self._source, self._at, self._rest = source, start, None
+
+    def _take(self, count: int) -> list[Any]:
+        """Give the next rows, in one or more pieces."""
+        pieces: list[Any] = []
+        while count > 0:
+            batch = self._next()
+            pieces.append(batch.slice(0, count))
+            self._rest = batch.slice(len(pieces[-1])) if len(batch) > count else None
+            self._at += len(pieces[-1])
+            count -= len(pieces[-1])
+        return pieces
+
+    def _next(self) -> Any:
+        if self._rest is not None:
+            return self._rest
+        assert self._source is not None
+        try:
+            return next(self._batches)
+        except (StopIteration, OSError, ValueError) as error:
+            raise DataError(
+                f"{self._source.name} needs to hold the {self._source.rows:,} rows that it said: "
+                f"reading ends at row {self._at} ({error}). Leave it alone while it is scored, or "
+                f"write it again."
+            ) from error
+
+
+def read_contexts(table: Any, columns: Columns, kind: Features, *, where: str, first: int) -> Any:
+    """Turn a table into contexts of a kind; errors name the file and the row in it."""
+    if isinstance(kind, Ids):
+        assert columns.ids is not None
+        return _whole(table, columns.ids, where, first)
+    dim = _dim(kind)
+    features = np.concatenate(
+        [_floats(table.column(name), name, where, first) for name in columns.features], axis=1
+    )
+    if features.shape[1] != dim:
+        raise DataError(
+            f"These contexts need {dim} numbers each: the columns "
+            f"{_shortened(columns.features)} of {where} give {features.shape[1]}. Name the right "
+            f"ones with --columns, or take the bandit that was made for these."
+        )
+    if isinstance(kind, FeaturesAndIds):
+        assert columns.ids is not None
+        return features, _whole(table, columns.ids, where, first)
+    return features
+
+
+def _dim(kind: Features) -> int:
+    features = kind.features if isinstance(kind, FeaturesAndIds) else kind
+    assert isinstance(features, Dense | Sparse)
+    return features.dim
+
+
+def _shortened(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])}, …, {names[-1]}"
+
+
+def _floats(column: Any, name: str, where: str, first: int) -> NDArray[np.float32]:
+    """Give the numbers of a column, or of the lists in it: (n, 1) or (n, width)."""
+    import pyarrow
+
+    is_list = any(
+        check(column.type)
+        for check in (
+            pyarrow.types.is_list,
+            pyarrow.types.is_large_list,
+            pyarrow.types.is_fixed_size_list,
+        )
+    )
+    numbers = _flat(column, name, where, first) if is_list else column.to_numpy()
+    if numbers.dtype.kind not in "fiub":
+        raise DataError(
+            f"Contexts need numbers: the column {name!r} of {where} holds {column.type}. Encode "
+            f"it as numbers, or leave it out with --columns."
+        )
+    with np.errstate(over="ignore"):
+        floats = numbers.astype(np.float32).reshape(len(column), -1)
+    is_bad = ~np.isfinite(floats).all(axis=1)
+    if is_bad.any():
+        row = int(np.argmax(is_bad))
+        wrong = floats[row][~np.isfinite(floats[row])][0]
+        raise DataError(
+            f"Contexts need finite numbers: row {first + row} of {where} has {wrong} in the column "
+            f"{name!r}. Fill or drop such rows ({int(is_bad.sum())} in this part)."
+        )
+    return floats
+
+
+def _flat(column: Any, name: str, where: str, first: int) -> NDArray[Any]:
+    """Give the numbers of lists of one length, one after the other."""
+    import pyarrow.compute
+
+    lengths = pyarrow.compute.fill_null(pyarrow.compute.list_value_length(column), -1).to_numpy()
+    other = np.flatnonzero(lengths != lengths[0] if len(lengths) else lengths)
+    if len(other) or (len(lengths) and lengths[0] < 0):
+        row = int(other[0]) if len(other) and lengths[0] >= 0 else 0
+        found = "no list" if lengths[row] < 0 else f"{lengths[row]} numbers"
+        raise DataError(
+            f"Contexts need lists of one length: row {first + row} of {where} has {found} in the "
+            f"column {name!r}, other rows {max(lengths)}. Fill or drop such rows."
+        )
+    numbers: NDArray[Any] = pyarrow.compute.list_flatten(column).to_numpy()
+    return numbers
+
+
+def _whole(table: Any, name: str, where: str, first: int) -> NDArray[np.int64]:
+    """Give the whole numbers of a column."""
+    column = table.column(name)
+    numbers = column.to_numpy()
+    if numbers.dtype.kind not in "iu":
+        is_null = column.is_null().to_numpy()
+        said = f"none in row {first + int(np.argmax(is_null))}" if is_null.any() else column.type
+        raise DataError(
+            f"Contexts need a whole number for an id: the column {name!r} of {where} holds {said}. "
+            f"Number the ids from 0 first, and drop rows without one."
+        )
+    return numbers.astype(np.int64)
+
+
+# -- parts
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of one file that are scored together: `first` in the file, `row` among all."""
+
+    number: int
+    source: Source
+    first: int
+    rows: int
+
+    @property
+    def row(self) -> int:
+        return self.source.first + self.first
+
+    @property
+    def name(self) -> str:
+        return f"part-{self.number:06d}.parquet"
+
+
+def parts_of(sources: Sequence[Source], rows: int) -> list[Part]:
+    """Cut files into parts of so many rows; the last of a file may have fewer."""
+    parts: list[Part] = []
+    for source in sources:
+        ends = [*range(0, source.rows, rows), source.rows]
+        for first, last in pairwise(ends):
+            parts.append(Part(len(parts), source, first, last - first))
+    return parts

@@ -1,0 +1,198 @@
+"""The role of an engine: it does jobs on workers, and what fails or dies takes nothing with it."""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+
+from fastbandit.cores import cores
+from fastbandit.errors import FastbanditError, SettingError
+
+ENGINES = ("local", "ray")
+TRIES = 3
+"""A job whose worker died is given to another, so often in all."""
+
+Work = Callable[..., Any]
+"""Called with a job, and with `tell` to be told the steps done so far.
+
+Each worker has a copy of its own, and keeps it from job to job: what is dear to make (a bandit
+mapped into memory) is made once for each worker. It has to be a function of a module, or an
+object of a class of one.
+"""
+
+
+@dataclass(frozen=True)
+class News:
+    """News of a job: the steps it has done, and at its end its result or what went wrong."""
+
+    job: int
+    steps: int = 0
+    is_over: bool = False
+    result: Any = None
+    error: str | None = None
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Does jobs on so many workers, of one thread each."""
+
+    @property
+    def workers(self) -> int: ...
+
+    def run(self, work: Work, jobs: Sequence[Any]) -> Generator[News, None, None]:
+        """Begin jobs in order, and give news as it comes; whoever stops listening stops them."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what was started for it."""
+        ...
+
+
+def make_engine(name: str, *, workers: int | None = None, address: str | None = None) -> Engine:
+    """Give an engine by its name; without a number of workers, one for each core there is."""
+    if name not in ENGINES:
+        raise SettingError(f"An engine needs to be one of {', '.join(ENGINES)}: got {name!r}.")
+    if workers is not None and workers < 1:
+        raise SettingError(f"An engine needs at least 1 worker: got {workers}.")
+    if name == "ray":
+        from fastbandit.cluster.ray_engine import RayEngine
+
+        return RayEngine(address=address, workers=workers)
+    if address is not None:
+        raise SettingError(
+            f"An address needs the engine ray: got {address!r} for the engine {name}. Add "
+            f"--engine ray, or leave the address out."
+        )
+    from fastbandit.cluster.local_engine import LocalEngine
+
+    return LocalEngine(workers or cores())
+
+
+# -- jobs
+
+
+@dataclass(frozen=True)
+class HereEngine:
+    """Does one job after the other in this process: for little work, and for notebooks."""
+
+    workers: int = 1
+
+    def run(self, work: Work, jobs: Sequence[Any]) -> Generator[News, None, None]:
+        """Do jobs in order; what a job tells of its steps is not passed on."""
+        for number, job in enumerate(jobs):
+            yield do(work, number, job)
+
+    def close(self) -> None:
+        """Do nothing: nothing was started."""
+
+
+def do(work: Work, number: int, job: Any, *, tell: Callable[[News], None] | None = None) -> News:
+    """Do one job, and give its last news."""
+
+    def told(steps: int) -> None:
+        if tell is not None:
+            tell(News(number, steps))
+
+    try:
+        result = work(job, tell=told)
+    except Exception as error:
+        return News(number, is_over=True, error=word_error(error))
+    return News(number, is_over=True, result=result)
+
+
+def word_error(error: Exception) -> str:
+    """Word an error in one line; one that nobody raised on purpose with its place."""
+    words = " ".join(str(error).split())
+    if isinstance(error, FastbanditError):
+        return words
+    if isinstance(error, MemoryError):
+        return "This needs more memory than there is."
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {words} ({Path(frame.filename).name}, line {frame.lineno})"
+
+
+# -- workers
+
+
+class WorkerDiedError(Exception):
+    """A worker ended that should have gone on; says how."""
+
+
+class Worker(Protocol):
+    """A process somewhere that does one job at a time; `job` is None while it does none."""
+
+    job: int | None
+    is_ready: bool
+
+    def give(self, number: int, job: Any) -> None:
+        """Let it begin a job."""
+        ...
+
+    def hear(self) -> News | None:
+        """Give its news, None where it only says that it is ready; raise if it died."""
+        ...
+
+
+_Kind = TypeVar("_Kind", bound=Worker)
+
+
+class Crew(Protocol, Generic[_Kind]):
+    """How workers of a kind are started, heard and stopped."""
+
+    def start(self, work: Any) -> _Kind: ...
+
+    def listen(self, crew: Sequence[_Kind]) -> list[_Kind]:
+        """Wait until some of them have news."""
+        ...
+
+    def stop(self, crew: Sequence[_Kind]) -> None:
+        """End them, whatever they do."""
+        ...
+
+
+def spread(
+    crew: Crew[_Kind], work: Any, jobs: Sequence[Any], *, workers: int
+) -> Generator[News, None, None]:
+    """Do jobs on workers of a crew; a job whose worker died begins again on another."""
+    waiting = list(range(len(jobs)))[::-1]
+    deaths: Counter[int] = Counter()
+    started: list[_Kind] = []
+    try:
+        while waiting or any(worker.job is not None for worker in started):
+            while len(started) < workers and len(waiting) > _idle(started):
+                started.append(crew.start(work))
+            for worker in started:
+                if waiting and worker.is_ready and worker.job is None:
+                    number = waiting.pop()
+                    worker.give(number, jobs[number])
+            for worker in crew.listen(started):
+                try:
+                    news = worker.hear()
+                except WorkerDiedError as died:
+                    started.remove(worker)
+                    crew.stop([worker])
+                    news = _mourned(worker.job, str(died), deaths, waiting)
+                if news is not None:
+                    yield news
+    finally:
+        crew.stop(started)
+
+
+def _idle(crew: Sequence[Worker]) -> int:
+    return sum(worker.job is None for worker in crew)
+
+
+def _mourned(number: int | None, how: str, deaths: Counter[int], waiting: list[int]) -> News | None:
+    """Let a job wait for another worker, or give up on it."""
+    if number is None:
+        return None
+    deaths[number] += 1
+    if deaths[number] < TRIES:
+        waiting.append(number)
+        return None
+    often = f"{how} ({deaths[number]} times). Memory may have run out: use fewer workers."
+    return News(number, is_over=True, error=often)

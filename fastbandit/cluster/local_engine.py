@@ -1,0 +1,116 @@
+"""LocalEngine: workers that are processes of this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from fastbandit.cluster.engine import News, Work, WorkerDiedError, do, spread
+
+_THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "LOKY_MAX_CPU_COUNT",
+)
+
+
+@dataclass(frozen=True)
+class LocalEngine:
+    """Does jobs in processes of one thread each, spawned when there are jobs."""
+
+    workers: int
+
+    def run(self, work: Work, jobs: Sequence[Any]) -> Generator[News, None, None]:
+        """Begin jobs in order, and give news as it comes; whoever stops listening stops them."""
+        return spread(self, work, jobs, workers=self.workers)
+
+    def close(self) -> None:
+        """Do nothing: processes end with the jobs."""
+
+    def start(self, work: Any) -> _Process:
+        """Start a process."""
+        context = get_context("spawn")
+        here, there = context.Pipe()
+        process = context.Process(target=_serve, args=(there, work), daemon=True)
+        with one_thread_asked():
+            process.start()
+        there.close()
+        return _Process(process, here)
+
+    def listen(self, crew: Sequence[_Process]) -> list[_Process]:
+        """Wait until some have news."""
+        speaking = wait([worker.connection for worker in crew])
+        return [worker for worker in crew if worker.connection in speaking]
+
+    def stop(self, crew: Sequence[_Process]) -> None:
+        """End processes, all at once."""
+        for worker in crew:
+            worker.process.terminate()
+            worker.connection.close()
+        for worker in crew:
+            worker.process.join(5)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+
+
+@dataclass
+class _Process:
+    process: BaseProcess
+    connection: Connection
+    job: int | None = None
+    is_ready: bool = True
+
+    def give(self, number: int, job: Any) -> None:
+        self.job = number
+        with suppress(OSError):  # it died: who listens will hear
+            self.connection.send((number, job))
+
+    def hear(self) -> News | None:
+        try:
+            news: News = self.connection.recv()
+        except (EOFError, OSError) as error:
+            self.process.join()
+            ended = f"Its process ended with {self.process.exitcode}"
+            raise WorkerDiedError(ended) from error
+        if news.is_over:
+            self.job = None
+        return news
+
+
+@contextmanager
+def one_thread_asked() -> Iterator[None]:
+    """Ask libraries that count threads when they are imported for one; NumPy's among them."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _serve(connection: Connection, work: Work) -> None:
+    """Do jobs until there are no more; the parent alone answers to Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # unlike a plain end, it cleans up
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115  its bars would write over the parent's
+    while True:
+        try:
+            number, job = connection.recv()
+            connection.send(do(work, number, job, tell=connection.send))
+        except (EOFError, BrokenPipeError):  # the parent is gone
+            return

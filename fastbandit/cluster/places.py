@@ -1,0 +1,233 @@
+"""Folders and files by path or URL, on this disk or in an object store (what fsspec knows)."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fastbandit.errors import DataError, MissingExtraError, SettingError, SnapshotError
+from fastbandit.packages import needed
+from fastbandit.runtime.folder import KIND
+from fastbandit.storage.sealed import BANDIT, MANIFEST, rename, write_file
+from fastbandit.storage.snapshot_store import SnapshotStore
+
+_BESIDE = ".part"
+_STAMPS = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "created")
+
+
+def open_url(url: str) -> tuple[Any, str]:
+    """Give the file system of a path or URL, and the path there."""
+    core = needed("fsspec.core", what="Scoring files", extra="score")
+    try:
+        system, path = core.url_to_fs(os.path.expanduser(url))
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{url} needs a package that is not installed: {error}. Install it with pip."
+        ) from error
+    except ValueError as error:
+        raise SettingError(
+            f"A place needs a path, or a URL such as s3://bucket/folder: got {url!r} ({error})."
+        ) from error
+    return system, path
+
+
+def is_here(url: str) -> bool:
+    """Tell whether a path or URL is of this machine's disks."""
+    local = needed("fsspec.implementations.local", what="Scoring files", extra="score")
+    return isinstance(open_url(url)[0], local.LocalFileSystem)
+
+
+def plain(url: str) -> str:
+    """Word a URL: as a plain path where it is of a disk."""
+    return url.removeprefix("file://")
+
+
+def stamp_of(info: dict[str, Any]) -> str:
+    """Give what changes whenever a file does."""
+    return str(next((info[name] for name in _STAMPS if info.get(name) is not None), ""))
+
+
+def find_parquet(url: str) -> list[tuple[str, dict[str, Any]]]:
+    """List Parquet files, by URL and with what is known of each: one, a folder's, or a glob's."""
+    system, path = open_url(url)
+    if system.isfile(path):
+        return [(system.unstrip_protocol(path), system.info(path))]
+    is_folder = system.isdir(path)
+    found: dict[str, dict[str, Any]] = (system.find if is_folder else system.glob)(
+        path, detail=True
+    )
+    files = {
+        name: info
+        for name, info in found.items()
+        if info["type"] == "file"
+        and (name.endswith(".parquet") or not is_folder)
+        and not name.rpartition("/")[2].startswith(("_", "."))
+    }
+    if not files:
+        raise DataError(
+            f"Contexts need Parquet files: found none at {url}. Name a file, a folder that holds "
+            f"some (*.parquet), or a pattern in quotes."
+        )
+    return [(system.unstrip_protocol(name), files[name]) for name in sorted(files)]
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder whose files are written whole or not at all.
+
+    On a disk, what is begun and not finished leaves a file `NAME.….part` beside.
+    """
+
+    url: str
+
+    def names(self) -> set[str]:
+        """List the files there."""
+        system, path = self._there
+        with suppress(FileNotFoundError):
+            return {name.rpartition("/")[2] for name in system.ls(path, detail=False, refresh=True)}
+        return set()
+
+    def has(self, name: str) -> bool:
+        """Tell whether a file is there."""
+        system, path = self._there
+        return bool(system.exists(f"{path}/{name}"))
+
+    def make(self) -> None:
+        """Make sure that it is there, and can be written to."""
+        system, path = self._there
+        try:
+            system.makedirs(path, exist_ok=True)
+            if self._is_here and not os.access(path, os.W_OK):
+                raise PermissionError("no right to write")
+        except OSError as error:
+            raise SettingError(
+                f"Scores need a folder that can be written to: got {self.url!r} ({error}). Choose "
+                f"another with --out."
+            ) from error
+
+    def begin(self, name: str) -> None:
+        """Note on disk that a file was begun: one that ends by `write` leaves no note."""
+        if self._is_here:
+            self._beside(name).touch()
+
+    def write(self, name: str, content: bytes | memoryview) -> None:
+        """Write a file whole, in place of the one that is there."""
+        system, path = self._there
+        if self._is_here:
+            write_file(self._beside(name), [content])
+            rename(self._beside(name), Path(path) / name)
+        else:
+            system.pipe_file(f"{path}/{name}", bytes(content))
+
+    def read_json(self, name: str) -> dict[str, Any] | None:
+        """Read a file of JSON; None where there is none."""
+        system, path = self._there
+        try:
+            return dict(json.loads(system.cat_file(f"{path}/{name}")))
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError) as error:
+            raise DataError(
+                f"{self.url}/{name} needs to be the JSON that was written there: {error}. Score "
+                f"into another folder, or empty this one."
+            ) from error
+
+    def write_json(self, name: str, told: dict[str, Any]) -> None:
+        """Write a file of JSON whole."""
+        self.write(name, json.dumps(told, indent=1, allow_nan=False).encode())
+
+    def sweep(self) -> set[str]:
+        """Remove what was begun and not finished; give the names it was begun for."""
+        begun = {name for name in self.names() if name.endswith(_BESIDE)}
+        for name in begun:
+            (Path(self._there[1]) / name).unlink(missing_ok=True)
+        return {name.rsplit(".", 2)[0] for name in begun}
+
+    def _beside(self, name: str) -> Path:
+        return Path(self._there[1]) / f"{name}.{self._token}{_BESIDE}"
+
+    @cached_property
+    def _token(self) -> str:
+        return secrets.token_hex(4)
+
+    @cached_property
+    def _there(self) -> tuple[Any, str]:
+        system, path = open_url(self.url)
+        return system, path.rstrip("/")
+
+    @cached_property
+    def _is_here(self) -> bool:
+        return is_here(self.url)
+
+
+# -- frozen bandits
+
+
+def find_frozen(url: str) -> str:
+    """Give the folder for `FrozenBandit.load` that a folder or URL stands for.
+
+    That is the folder itself, one version of a service's snapshots, or the current of them.
+    """
+    if not is_here(url):
+        return url
+    folder = Path(open_url(url)[1])
+    for store in (folder / "snapshots", folder):
+        if (store / "current.json").exists():
+            current = SnapshotStore(store).current()
+            return url if current is None else str(current.frozen)
+    folder = folder / "frozen" if (folder / "snapshot.json").exists() else folder
+    _check_frozen(folder)
+    return str(folder)
+
+
+def _check_frozen(folder: Path) -> None:
+    """Say what to do where a bandit was saved and not frozen; its loader tells all else."""
+    try:
+        kind = json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("kind", BANDIT)
+    except (OSError, ValueError, AttributeError):
+        return
+    if kind == BANDIT:
+        raise SnapshotError(
+            f"Scoring needs a {KIND}: {folder} holds one that still learns. Run `fastbandit "
+            f"freeze {folder}`, and give the folder it writes."
+        )
+
+
+def fetch_frozen(url: str, *, cache: Path | None = None) -> Path:
+    """Give a folder on this disk; one from elsewhere is fetched once, and known by its hash."""
+    system, path = open_url(url)
+    if is_here(url):
+        return Path(path)
+    try:
+        manifest = json.loads(system.cat_file(f"{path}/{MANIFEST}"))
+        names, digest = [MANIFEST, manifest["arrays"]["file"]], str(manifest["sha256"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SnapshotError(
+            f"Scoring needs a {KIND}: {url} cannot be read ({type(error).__name__}: {error}). Give "
+            f"the folder that `fastbandit freeze` wrote."
+        ) from error
+    home = cache or Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "fastbandit"
+    folder = home / "frozen" / digest
+    if not folder.exists():
+        _fetch(system, [f"{path}/{name}" for name in names], folder)
+    return folder
+
+
+def _fetch(system: Any, files: Sequence[str], folder: Path) -> None:
+    beside = folder.with_name(f"{folder.name}.{secrets.token_hex(4)}{_BESIDE}")
+    beside.mkdir(parents=True)
+    try:
+        for file in files:
+            system.get_file(file, str(beside / file.rpartition("/")[2]))
+        with suppress(OSError):  # another worker was faster
+            beside.rename(folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)

@@ -1,20 +1,41 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
+RELEASE_ARGS ?=
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+WITH_CLUSTER := .venv/.installed-cluster
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format clean
+.PHONY: help demo test test-cluster docs pictures notebooks release check format clean
 
 help:  ## Show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED)  ## Compare six policies on 10,000 arms: a table, a figure and a page
 	$(BIN)/fastbandit demo
 
 test: $(INSTALLED)  ## Run the tests (PYTEST_ARGS="-n 2" for two workers)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-cluster: $(WITH_CLUSTER)  ## Run the tests that need Ray or PostgreSQL
+	$(BIN)/python -m pytest tests/cluster $(PYTEST_ARGS)
+
+docs: $(INSTALLED)  ## Build the documentation into site/
+	$(BIN)/python docs/command_page.py
+	$(BIN)/python docs/quoted_tables.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+pictures: $(INSTALLED)  ## Draw the pictures of the documentation
+	$(BIN)/python docs/pictures.py
+
+notebooks: $(INSTALLED)  ## Run the notebooks at full size (NAMES="movielens" for one), in place
+	$(BIN)/python docs/notebooks/run.py $(NAMES)
+
+release: $(INSTALLED)  ## Build wheel and source archive into dist/, and try them in clean environments
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --disable-pip-version-check -q \
+	  -c constraints.txt -e '.[release]'
+	$(BIN)/python -m scripts.release $(RELEASE_ARGS)
 
 check: $(INSTALLED)  ## Check formatting, lint and types
 	$(BIN)/ruff format --check .
@@ -26,7 +47,7 @@ format: $(INSTALLED)  ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix .
 
 clean:  ## Remove the environment, caches and build outputs
-	rm -rf .venv .mypy_cache .numba_cache .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+	rm -rf .venv .mypy_cache .numba_cache .pytest_cache .ruff_cache .hypothesis build dist site *.egg-info
 	find fastbandit tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # The stamp comes last, so a failed install is tried again. The two variables hold the build
@@ -39,5 +60,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
 	  $(BIN)/python -m pip install --disable-pip-version-check -q \
-	  -c constraints.txt -e '.[train,report,experiments,serve,client,dev]'
+	  -c constraints.txt -e '.[train,report,experiments,serve,client,docs,dev]'
+	touch $@
+
+$(WITH_CLUSTER): $(INSTALLED)
+	PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+	  $(BIN)/python -m pip install --disable-pip-version-check -q \
+	  -c constraints.txt -e '.[cluster,cluster-dev]'
 	touch $@

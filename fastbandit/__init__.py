@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fastbandit.search.exhaustive import Exhaustive as Exhaustive
     from fastbandit.search.generator import GeneratorSearch as GeneratorSearch
     from fastbandit.search.gradient_ascent import GradientAscent as GradientAscent
+    from fastbandit.search.spanner import SpannerSearch as SpannerSearch
     from fastbandit.types import Audit as Audit
     from fastbandit.types import Decision as Decision
 
@@ -56,6 +57,7 @@ _HOMES = {
     "LinUCB": "fastbandit.baselines",
     "LinearTS": "fastbandit.baselines",
     "RandomBandit": "fastbandit.baselines",
+    "SpannerSearch": "fastbandit.search.spanner",
     "Sparse": "fastbandit.features",
     "ThompsonSampling": "fastbandit.exploration",
     "UpperConfidence": "fastbandit.exploration",
@@ -71,14 +73,12 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(_HOMES[name]), name)
     except ModuleNotFoundError as error:
-        if error.name not in {"torch", "jaxtyping", "scipy"}:
-            raise
-        from fastbandit.errors import MissingExtraError
+        from fastbandit.packages import missing_extra
 
-        raise MissingExtraError(
-            f"{name} needs {error.name}, which is not installed. Run: "
-            f"pip install 'fastbandit[train]'"
-        ) from error
+        told = missing_extra(error, what=name)
+        if told is None:
+            raise
+        raise told from error
 
 
 def __dir__() -> list[str]:

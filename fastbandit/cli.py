@@ -16,13 +16,13 @@ import click
 
 from fastbandit import __version__
 from fastbandit.chaos.command import COMMANDS as CAMPAIGNS
-from fastbandit.errors import FastbanditError, MissingExtraError
+from fastbandit.errors import FastbanditError
+from fastbandit.packages import missing_extra
 from fastbandit.progress import progress_bar
 
 if TYPE_CHECKING:
     from fastbandit.experiments.demo import DemoResult
 
-_TRAIN = {"torch", "jaxtyping", "scipy"}
 Lazy = dict[str, tuple[str, str, str]]
 """Commands by name: the module and the attribute that hold each, and what its help says."""
 
@@ -41,6 +41,11 @@ _COMMANDS: Lazy = {
         "fastbandit.experiments.datasets.command",
         "data_command",
         "List, fetch and check the files of datasets.",
+    ),
+    "doctor": (
+        "fastbandit.doctor_command",
+        "doctor_command",
+        "Check the installation, and say what is slow and why.",
     ),
     "evaluate": (
         "fastbandit.evaluate_command",
@@ -73,9 +78,14 @@ _COMMANDS: Lazy = {
         "Learn from a service's log, and publish snapshots to it.",
     ),
     "plan": (
-        "fastbandit.benchmarks.plan",
+        "fastbandit.benchmarks.plan_command",
         "plan_command",
         "Measure which search so many arms need on this machine.",
+    ),
+    "promote": (
+        "fastbandit.promote_command",
+        "promote_command",
+        "Let a bandit in shadow mode decide, or its baseline again.",
     ),
     "report": (
         "fastbandit.experiments.report",
@@ -92,10 +102,20 @@ _COMMANDS: Lazy = {
         "rollback_command",
         "Let a service decide by an earlier snapshot.",
     ),
+    "score": (
+        "fastbandit.score_command",
+        "score_command",
+        "Choose arms for files of contexts, on many workers.",
+    ),
     "serve": (
         "fastbandit.serve_command",
         "serve_command",
         "Serve decisions over HTTP, remember them, and learn.",
+    ),
+    "shadow": (
+        "fastbandit.promote_command",
+        "shadow_command",
+        "Say how a bandit in shadow mode compares with its baseline.",
     ),
     "snapshots": (
         "fastbandit.learning.command",
@@ -124,10 +144,20 @@ _BENCHMARKS: Lazy = {
         "index_command",
         "Compare our cells and hops with the inverted lists of faiss.",
     ),
+    "log": (
+        "fastbandit.benchmarks.log",
+        "log_command",
+        "Time appends to the event log, in PostgreSQL and in SQLite.",
+    ),
     "peers": (
         "fastbandit.benchmarks.peers",
         "peers_command",
         "Time one decision of other libraries beside ours.",
+    ),
+    "score": (
+        "fastbandit.benchmarks.score",
+        "score_command",
+        "Score files of contexts with one worker and with two, and after kills.",
     ),
     "select": (
         "fastbandit.benchmarks.select",
@@ -200,7 +230,7 @@ class LazyGroup(click.Group):
             return super().get_command(context, name)
         module, attribute, _ = self.lazy[name]
         self.before()
-        with needs_train(f"`{context.command_path} {name}`"):
+        with needs_extra(f"`{context.command_path} {name}`"):
             command: click.Command = getattr(import_module(module), attribute)
         return command
 
@@ -267,7 +297,7 @@ def demo(
 
     Prints a table, and writes a figure of cumulative reward and an HTML page.
     """
-    with needs_train("The demo"):
+    with needs_extra("The demo"):
         from fastbandit.experiments.demo import run_demo
         from fastbandit.experiments.run import one_thread
     from fastbandit.experiments.page import import_matplotlib, make_folder, write_report
@@ -322,17 +352,15 @@ def print_table(result: DemoResult) -> None:
 
 
 @contextmanager
-def needs_train(what: str) -> Iterator[None]:
-    """Turn a missing import of the extra `train` into an error that says how to install it."""
+def needs_extra(what: str) -> Iterator[None]:
+    """Turn the missing import of an extra into an error that says how to install it."""
     try:
         yield
     except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing not in _TRAIN:
+        told = missing_extra(error, what=what)
+        if told is None:
             raise
-        raise MissingExtraError(
-            f"{what} needs {missing}, which is not installed. Run: pip install 'fastbandit[train]'"
-        ) from error
+        raise told from error
 
 
 if __name__ == "__main__":

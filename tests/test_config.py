@@ -49,6 +49,7 @@ OTHER: dict[str, Any] = {
     "select.explore": "ucb",
     "select.search": "ascent",
     "select.preset": "mine.toml",
+    "shadow.baseline": "random",
 }
 """Values other than the defaults, for settings where any other of the type will not do."""
 

@@ -1,36 +1,37 @@
-"""The examples in the README and the docs run; public names and commands are documented."""
+"""Every example in the documentation runs; names, commands, settings and routes are in it."""
 
 from __future__ import annotations
 
 import inspect
 import re
-import tomllib
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from runpy import run_path
 
-import click
 import pytest
+from page_blocks import DOCS, NOT_RUN, ROOT, blocks_of, pages, project, run_page, unfenced
 
 import fastbandit
-from fastbandit import baselines
+from fastbandit import baselines, client, evaluation
 from fastbandit.cli import cli
+from fastbandit.config import Setting, all_settings, written
 from fastbandit.experiments import datasets, policies
 from fastbandit.experiments.datasets.sources import SOURCES, Source
 from fastbandit.experiments.suite_file import read_suite, suite_names
+from fastbandit.serving.openapi import openapi
 
-ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = pages()
 TYPED = [path for path in PAGES if path.name != "results.md"]  # which a command writes
 COMMANDS = (
     "bench batch",
     "bench gpu",
     "bench index",
+    "bench log",
     "bench peers",
+    "bench score",
     "bench select",
     "demo",
+    "doctor",
     "experiment run",
     "experiment runtime",
     "experiment scaling",
@@ -60,22 +61,18 @@ COMMANDS = (
     "keys list",
     "keys revoke",
     "learn",
+    "promote",
     "restore",
     "rollback",
+    "score",
     "serve",
+    "shadow",
     "snapshots",
 )
 
 
-def blocks(language: str) -> Iterator[tuple[str, str]]:
-    """Give the blocks of all pages in a language, each with a name."""
-    for path in PAGES:
-        found = re.findall(rf"```{language}\n(.*?)```", path.read_text(), re.DOTALL)
-        yield from ((f"{path.name}-{number}", text) for number, text in enumerate(found))
-
-
-def examples(language: str, *, having: str = "") -> list[Any]:
-    return [pytest.param(text, id=name) for name, text in blocks(language) if having in text]
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
 def page(name: str) -> str:
@@ -85,30 +82,45 @@ def page(name: str) -> str:
 # -- examples
 
 
-@pytest.mark.parametrize("code", examples("python"))
-def test_an_example_runs(
-    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.usefixtures("little_training")
+@pytest.mark.parametrize("path", [path for path in PAGES if path.name != "quickstart.md"], ids=name_of)
+def test_every_block_of_a_page_runs(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    exec(compile(code, "example", "exec"), {})
-
-    assert capsys.readouterr().err == ""
+    run_page(path, tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize("text", examples("toml", having="[[datasets]]"))
-def test_a_suite_in_the_docs_can_be_read(text: str, tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_a_quoted_table_is_that_of_its_page(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
 
-    for part in read_suite(str(tmp_path / "mine.toml")).parts:
-        assert set(part.options) <= set(options_of(part.dataset))
+    assert run_path(str(DOCS / "quoted_tables.py"))["refreshed"](text) == text, "Run: make docs"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_code_stands_in_fences(path: Path) -> None:
+    assert re.findall(r"^(?: {4}|\t)(?![ *-]).*$", unfenced(path), re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("title", NOT_RUN)
+def test_a_reason_not_to_run_a_block_is_used(title: str) -> None:
+    assert any(block.title == title for path in PAGES for block in blocks_of(path))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_a_suite_in_the_docs_takes_the_options_of_its_datasets(path: Path, tmp_path: Path) -> None:
+    suites = [b.text for b in blocks_of(path) if b.language == "toml" and "[[datasets]]" in b.text]
+
+    for text in suites:
+        (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+        for part in read_suite(str(tmp_path / "mine.toml")).parts:
+            assert set(part.options) <= set(options_of(part.dataset))
 
 
 def test_a_source_release_holds_what_the_tests_read() -> None:
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    included = project()["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
 
-    included = told["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
-    assert {"/fastbandit", "/tests", "/docs", "/README.md"} <= set(included)
+    assert {"/fastbandit", "/tests", "/docs", "/mkdocs.yml", "/README.md"} <= set(included)
 
 
 # -- names
@@ -116,12 +128,56 @@ def test_a_source_release_holds_what_the_tests_read() -> None:
 
 @pytest.mark.parametrize("name", fastbandit.__all__)
 def test_a_public_name_is_documented(name: str) -> None:
-    assert any(f"`{name}`" in path.read_text() for path in PAGES), f"{name} stands in no page"
+    assert f"`{name}`" in page("reference.md")
+    assert any(is_told(name, path) for path in DOCS.glob("reference/*.md"))
 
 
 @pytest.mark.parametrize("name", baselines.__all__)
 def test_a_baseline_is_documented(name: str) -> None:
     assert f"`{name}`" in page("reference.md")
+    assert f"::: fastbandit.baselines.{name}\n" in page("reference/baselines.md")
+
+
+@pytest.mark.parametrize("name", evaluation.__all__)
+def test_a_name_of_the_evaluation_is_documented(name: str) -> None:
+    assert f"::: fastbandit.evaluation.{name}\n" in page("reference/evaluation.md")
+
+
+@pytest.mark.parametrize("name", client.__all__)
+def test_a_name_of_the_client_is_documented(name: str) -> None:
+    assert f"::: fastbandit.client.{name}\n" in page("reference/client.md")
+
+
+ADAPTERS = (
+    "arm_tables",
+    "coba",
+    "mabwiser",
+    "obp",
+    "onnx_export",
+    "scikit_learn",
+    "vowpal_wabbit",
+)
+
+
+@pytest.mark.parametrize("home", ADAPTERS)
+def test_the_names_of_an_adapter_are_documented(home: str) -> None:
+    code = (Path(fastbandit.__file__).parent / "adapters" / f"{home}.py").read_text("utf-8")
+
+    for name in re.findall(r"^(?:class|def) ([A-Za-z]\w*)", code, re.MULTILINE):
+        assert f"::: fastbandit.adapters.{home}.{name}\n" in page("reference/adapters.md")
+
+
+@pytest.mark.parametrize("home", ["checks", "errors"])
+def test_every_law_and_every_error_is_documented(home: str) -> None:
+    code = (Path(fastbandit.__file__).parent / f"{home}.py").read_text("utf-8")
+    told = page("reference/parts.md") + page("reference/errors.md")
+
+    for name in re.findall(r"^(?:class|def) ([A-Za-z]\w*)", code, re.MULTILINE):
+        assert f"::: fastbandit.{home}.{name}\n" in told
+
+
+def is_told(name: str, path: Path) -> bool:
+    return re.search(rf"^::: [\w.]+\.{name}$", path.read_text(encoding="utf-8"), re.M) is not None
 
 
 @pytest.mark.parametrize("name", policies.NAMES)
@@ -185,18 +241,13 @@ def test_the_source_of_a_dataset_is_documented(source: Source) -> None:
 # -- commands
 
 
-def commands_of(group: click.Group, before: str = "") -> Iterator[str]:
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        if isinstance(command, click.Group):
-            yield from commands_of(command, f"{before}{name} ")
-        else:
-            yield f"{before}{name}"
+COMMAND_PAGE = run_path(str(DOCS / "command_page.py"))
 
 
 def test_there_are_no_commands_but_these() -> None:
-    assert sorted(commands_of(cli)) == sorted(COMMANDS)
+    names = [context.info_name for context in COMMAND_PAGE["commands_of"](cli)]
+
+    assert sorted(names) == sorted(f"fastbandit {name}" for name in COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -204,7 +255,11 @@ def test_a_command_is_documented(name: str) -> None:
     assert f"| `fastbandit {name}` |" in page("reference.md")
 
 
-@pytest.mark.parametrize("path", [*TYPED, ROOT / "CONTRIBUTING.md"], ids=lambda path: path.name)
+def test_every_option_of_every_command_is_documented() -> None:
+    assert page("reference/commands.md") == COMMAND_PAGE["written_page"](), "Run: make docs"
+
+
+@pytest.mark.parametrize("path", [*TYPED, ROOT / "CONTRIBUTING.md"], ids=name_of)
 def test_a_command_in_the_docs_is_one(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     said = re.findall(r"^(?: {4})?fastbandit ([a-z -]+)", _code(text), re.MULTILINE)
@@ -217,5 +272,26 @@ def test_a_command_in_the_docs_is_one(path: Path) -> None:
 
 
 def _code(text: str) -> str:
-    fenced = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    fenced = re.findall(r"```sh[^\n]*\n(.*?)```", text, re.DOTALL)
     return "\n".join([*fenced, *re.findall(r"^ {4}.*$", text, re.MULTILINE)])
+
+
+# -- settings and routes
+
+
+@pytest.mark.parametrize("setting", [*all_settings()], ids=lambda setting: setting.name)
+def test_a_setting_of_the_service_stands_with_its_default(setting: Setting) -> None:
+    table = re.search(
+        rf"\n\| `\[{setting.section}\]` .*?(?=\n\| `\[|\n\n)", page("serving.md"), re.S
+    )
+
+    assert table is not None, f"[{setting.section}] stands in no table"
+    assert f"| `{setting.key}` | {written(setting.default)} |" in table[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "route"),
+    [(method.upper(), path) for path, told in openapi()["paths"].items() for method in told],
+)
+def test_a_route_is_documented(method: str, route: str) -> None:
+    assert f"| `{method} {route}` |" in page("serving.md")

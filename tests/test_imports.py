@@ -14,8 +14,8 @@ import fastbandit
 PACKAGE = Path(fastbandit.__file__).parent
 
 LAYERS = [
-    ["types", "errors", "noise", "layers", "progress", "cores"],
-    ["device_noise", "features", "names", "slates"],
+    ["types", "errors", "noise", "layers", "progress", "cores", "lift"],
+    ["device_noise", "features", "names", "packages", "slates"],
     ["events", "rewards", "interfaces"],
     ["arms", "exploration", "reward", "search"],
     ["arm_table", "policy"],
@@ -26,7 +26,7 @@ LAYERS = [
     ["freezing"],
     ["twin"],
     ["bandit", "config"],
-    ["learning"],
+    ["cluster", "learning"],
     [
         "adapters",
         "experiments",
@@ -36,7 +36,8 @@ LAYERS = [
         "client",
     ],
     ["benchmarks", "chaos", "evaluation", "keys_command", "storage_command", "visitors"],
-    ["evaluate_command", "serve_command"],
+    ["doctor"],
+    ["doctor_command", "evaluate_command", "promote_command", "score_command", "serve_command"],
     ["cli"],
     ["__main__"],
 ]
@@ -47,6 +48,7 @@ WITHOUT_TORCH = [
     "fastbandit",
     "fastbandit.arms.cells",
     "fastbandit.baselines",
+    "fastbandit.cluster",
     "fastbandit.evaluation",
     "fastbandit.experiments.datasets",
     "fastbandit.experiments.policies",

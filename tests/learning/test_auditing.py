@@ -10,7 +10,7 @@ from fakes import vectors_of
 
 from fastbandit import Bandit
 from fastbandit.events import DecisionMade
-from fastbandit.learning.auditing import Audits, is_plain, served_qualities
+from fastbandit.learning.auditing import Audits, is_plain, own_choice, served_qualities
 
 CONTEXTS, ARMS = vectors_of(20, 2, seed=1), vectors_of(30, 3, seed=2)
 
@@ -63,10 +63,20 @@ def test_arms_that_changed_since_count_neither_way(bandit: Bandit) -> None:
         ({"degraded": True}, False),
         ({"floor": 1.0}, False),
         ({"version": 0}, False),
+        ({"decided_by": "baseline", "other": 2}, False),
     ],
 )
 def test_only_plain_decisions_are_judged(changes: dict[str, Any], plain: bool) -> None:
     assert is_plain(decision(0, 1, **changes)) is plain
+
+
+def test_beside_a_baseline_the_choice_of_the_bandit_is_judged() -> None:
+    made = decision(0, 1, decided_by="baseline", other=2, propensities=[0.5])
+
+    own = own_choice(made)
+
+    assert (own.arms, is_plain(own)) == ([2], True)
+    assert own_choice(own) is own
 
 
 def test_so_many_are_judged_and_no_more(bandit: Bandit) -> None:

@@ -1,0 +1,1 @@
+"""What this checkout needs to be released."""

@@ -104,6 +104,7 @@ class ServerConfig:
         "info", "debug, info, warning or error", _one_of("debug", "info", "warning", "error")
     )
     console: bool = _setting(True, "serve the web page")
+    keys_file: str = _setting("", "file of the keys, which deciders may share; else in data_dir")
 
     def __post_init__(self) -> None:
         _check(self)
@@ -332,11 +333,17 @@ class Config:
                 f"{hide_password(self.log.url)!r} and snapshots.url = {self.snapshots.url!r}. "
                 f"Set both, or neither."
             )
+        if self.log.url and self.shadow.baseline:
+            raise SettingError(
+                f"Shadow mode needs a log of one machine: got shadow.baseline = "
+                f"{self.shadow.baseline!r} with a log.url. Leave one of them empty."
+            )
 
 
 def hide_password(url: str) -> str:
-    """Word a URL without the password in it."""
-    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:…@", re.sub(r"(password=)[^&]*", r"\1…", url))
+    """Word a URL, or a text with one in it, without the password."""
+    hidden = re.sub(r"(password=)[^&\s]*", r"\1…", url)
+    return re.sub(r"(://[^:/@\s]*):\S*@", r"\1:…@", hidden)
 
 
 # -- what there is to set
@@ -494,8 +501,9 @@ def check_value(setting: Setting, value: Any, *, source: str = "code") -> Any:
         except SettingError as error:
             raise SettingError(f"{error} It came from {source}.") from None
     needed = ", ".join(filter(None, (_KINDS[setting.kind], setting.need.text)))
+    got = hide_password(repr(value))
     raise SettingError(
-        f"The setting {setting.name} needs {needed}: got {value!r} from {source}. Correct it there."
+        f"The setting {setting.name} needs {needed}: got {got} from {source}. Correct it there."
     )
 
 

@@ -18,6 +18,7 @@ from fastbandit.config import (
     Setting,
     all_settings,
     find_config,
+    hide_password,
     read_config,
     settings_of,
     written,
@@ -73,8 +74,9 @@ def _told(config: Config, own: Setting) -> dict[str, Any]:
 
 
 def value_of(config: Config, own: Setting) -> Any:
-    """Give the value that a setting has."""
-    return getattr(getattr(config, own.section), own.key)
+    """Give the value that a setting has, without the password of a URL."""
+    value = getattr(getattr(config, own.section), own.key)
+    return hide_password(value) if own.key == "url" else value
 
 
 # -- the file

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from fastbandit.config import find_config, read_config
+from fastbandit.serving.access import keys_path
 from fastbandit.serving.keys import KEYS_FILE, SCOPES, Key, KeyRing, create_key, revoke_key
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -83,7 +84,7 @@ def revoke(id: str, config: Path | None, data_dir: Path | None) -> None:
 def keys_file(config: Path | None, data_dir: Path | None) -> Path:
     """Give the file that holds the keys of a service."""
     if data_dir is None:
-        data_dir = Path(read_config(find_config(config)).server.data_dir)
+        return keys_path(read_config(find_config(config)).server)
     return data_dir / KEYS_FILE
 
 

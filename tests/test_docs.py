@@ -1,4 +1,4 @@
-"""Every example in the documentation runs; names, commands, settings and routes are in it."""
+"""Every example in the documentation runs; names, commands and routes are in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from page_blocks import DOCS, NOT_RUN, ROOT, blocks_of, pages, project, run_page
 import fastbandit
 from fastbandit import baselines, client, evaluation
 from fastbandit.cli import cli
-from fastbandit.config import Setting, all_settings, written
 from fastbandit.experiments import datasets, policies
 from fastbandit.experiments.datasets.sources import SOURCES, Source
 from fastbandit.experiments.suite_file import read_suite, suite_names
@@ -83,7 +82,9 @@ def page(name: str) -> str:
 
 
 @pytest.mark.usefixtures("little_training")
-@pytest.mark.parametrize("path", [path for path in PAGES if path.name != "quickstart.md"], ids=name_of)
+@pytest.mark.parametrize(
+    "path", [path for path in PAGES if path.name != "quickstart.md"], ids=name_of
+)
 def test_every_block_of_a_page_runs(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,17 +277,7 @@ def _code(text: str) -> str:
     return "\n".join([*fenced, *re.findall(r"^ {4}.*$", text, re.MULTILINE)])
 
 
-# -- settings and routes
-
-
-@pytest.mark.parametrize("setting", [*all_settings()], ids=lambda setting: setting.name)
-def test_a_setting_of_the_service_stands_with_its_default(setting: Setting) -> None:
-    table = re.search(
-        rf"\n\| `\[{setting.section}\]` .*?(?=\n\| `\[|\n\n)", page("serving.md"), re.S
-    )
-
-    assert table is not None, f"[{setting.section}] stands in no table"
-    assert f"| `{setting.key}` | {written(setting.default)} |" in table[0]
+# -- routes (tests/test_config.py looks for the settings)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,8 @@ LAYERS = [
     ["freezing"],
     ["twin"],
     ["bandit", "config"],
-    ["cluster", "learning"],
+    ["learning"],
+    ["cluster"],
     [
         "adapters",
         "experiments",

@@ -90,9 +90,9 @@ class Stage:
         """The settings of the service."""
         return read_config(self.home / "fastbandit.toml", environ={})
 
-    def start(self, *options: str) -> Running:
-        """Start the service as a process of its own."""
-        return Running(self, *options)
+    def start(self, *options: str, command: str = "serve") -> Running:
+        """Start the service, or another command, as a process of its own."""
+        return Running(self, *options, command=command)
 
     def events(self) -> list[Event]:
         """Give all that the log holds."""
@@ -127,6 +127,13 @@ def set_stage(home: Path, world: Synthetic, settings: Mapping[str, Any]) -> Stag
     """Write arms, settings and a first snapshot into a folder; training there takes a blink."""
     from fastbandit.learning.first import publish_first
 
+    stage = write_stage(home, world, settings)
+    publish_first(stage.config, stage.store)
+    return stage
+
+
+def write_stage(home: Path, world: Synthetic, settings: Mapping[str, Any]) -> Stage:
+    """Write arms and settings into a folder, and no snapshot."""
     stage = Stage(home, world, free_port())
     stage.data.mkdir(parents=True, exist_ok=True)
     np.save(home / "arms.npy", world.arms)
@@ -139,7 +146,6 @@ def set_stage(home: Path, world: Synthetic, settings: Mapping[str, Any]) -> Stag
         "select.preset": str(home / "training.toml"),
     }
     (home / "fastbandit.toml").write_text(_toml({**_SETTINGS, **own, **settings}), "utf-8")
-    publish_first(stage.config, stage.store)
     return stage
 
 
@@ -169,14 +175,14 @@ def wait_for(
 class Running:
     """A service that runs. It and its learner are a process group, which `end` leaves empty."""
 
-    def __init__(self, stage: Stage, *options: str) -> None:
+    def __init__(self, stage: Stage, *options: str, command: str = "serve") -> None:
         self.stage, self.began, self.ended = stage, time.monotonic(), 0.0
         environ = {k: v for k, v in os.environ.items() if not k.startswith("FASTBANDIT_")}
-        command = [sys.executable, "-m", "fastbandit", "serve"]
-        command += ["--config", str(stage.home / "fastbandit.toml"), *options]
+        words = [sys.executable, "-m", "fastbandit", command]
+        words += ["--config", str(stage.home / "fastbandit.toml"), *options]
         with stage.journal.open("ab") as journal:
             self.process = subprocess.Popen(
-                command,
+                words,
                 stdin=subprocess.DEVNULL,
                 stdout=journal,
                 stderr=journal,

@@ -32,7 +32,7 @@ from fastbandit.events import DecisionMade
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.storage.snapshot_store import Cut, Snapshot
+from fastbandit.storage.snapshot_store import Cut, Snapshot, SnapshotStore
 
 MOST_SLOWER = 1.5
 MOST_GROWTH = 0.02
@@ -109,7 +109,7 @@ def hot_swaps(
             turns.follow()
             phases = _phases(turns, service, swaps, every=every, rate=rate, progress=progress)
         made = list(stage.decisions().values())
-        checked = _sampled(made, replies, sample, rng=np.random.default_rng(seed))
+        checked = sampled(made, replies, sample, rng=np.random.default_rng(seed))
         early = turns.memory[min(_EARLY, swaps // 2) - 1]["rss"]
         return SwapReport(
             swaps=swaps,
@@ -139,9 +139,9 @@ def _phases(
     found = []
     for first in range(0, swaps, _PHASE):
         count = min(_PHASE, swaps - first)
-        with _loading(turns.stage, max(2.0, count * every / 4), rate, seed=first) as steady:
+        with loading(turns.stage, max(2.0, count * every / 4), rate, seed=first) as steady:
             progress(first, swaps, "steady")
-        with _loading(turns.stage, count * every, rate, seed=first + 1) as swapping:
+        with loading(turns.stage, count * every, rate, seed=first + 1) as swapping:
             turns.take(service, count, every=every)
         found.append((steady[0], swapping[0]))
     return found
@@ -186,9 +186,9 @@ class Turns:
         part, live, words = model.parts
         return FrozenBandit(part, live, replace(words, version=version))
 
-    def publish(self) -> Snapshot:
-        """Make the next version the one to serve, and prune as a learner does."""
-        store = self.stage.store
+    def publish(self, store: SnapshotStore | None = None) -> Snapshot:
+        """Make the next version the one to serve, there or here, and prune as a learner does."""
+        store = self.stage.store if store is None else store
         parent, version = store.current(), store.next_version()
         assert parent is not None
         with store.drafting() as draft:
@@ -227,7 +227,7 @@ class Turns:
 
 
 @contextmanager
-def _loading(stage: Stage, seconds: float, rate: float, *, seed: int) -> Iterator[list[Answers]]:
+def loading(stage: Stage, seconds: float, rate: float, *, seed: int) -> Iterator[list[Answers]]:
     """Send a load from a process of its own; at the end, the list holds what came back."""
     load = Load(stage.port, seconds, rate=rate, features=stage.world.dim, seed=seed)
     command = [sys.executable, "-m", "fastbandit.chaos.load", msgspec.json.encode(load).decode()]
@@ -279,7 +279,7 @@ def _probing(stage: Stage) -> Iterator[list[Reply]]:
 # -- what was answered
 
 
-def _sampled(
+def sampled(
     made: list[DecisionMade], replies: list[Reply], count: int, *, rng: np.random.Generator
 ) -> list[DecisionMade]:
     """Give the decisions that were probed, and as many others as are wanted."""

@@ -50,6 +50,12 @@ def plain(url: str) -> str:
     return url.removeprefix("file://")
 
 
+def absolute(url: str) -> str:
+    """Give a place in words that mean the same to every worker."""
+    system, path = open_url(url)
+    return plain(system.unstrip_protocol(path)).rstrip("/")
+
+
 def stamp_of(info: dict[str, Any]) -> str:
     """Give what changes whenever a file does."""
     return str(next((info[name] for name in _STAMPS if info.get(name) is not None), ""))

@@ -26,7 +26,7 @@ from fastbandit.cluster.contexts import (
     read_contexts,
 )
 from fastbandit.cluster.engine import Engine, HereEngine
-from fastbandit.cluster.places import Folder, fetch_frozen, find_frozen, plain
+from fastbandit.cluster.places import Folder, absolute, fetch_frozen, find_frozen, plain
 from fastbandit.errors import DataError, InputError, SettingError, SnapshotError
 from fastbandit.noise import decision_seeds
 from fastbandit.packages import needed
@@ -132,7 +132,7 @@ def score_contexts(
         digest=_digest_of(folder),
         version=bandit.version,
         ids_as=_ids_as(live.ids),
-        out=str(out),
+        out=absolute(str(out)),
         columns=find_columns(sources, words.context.kind, columns=columns, ids=ids, keep=keep),
         k=k,
         explore=explore,
@@ -140,6 +140,7 @@ def score_contexts(
         eligible=eligible,
         rows=rows or min(max(total // _PARTS, _FEWEST), _MOST),
     )
+    _check_apart(plan.out, absolute(str(contexts)))
     _try(plan, sources, bandit)
     scored, repeated, parts = _score(plan, sources, engine or HereEngine(), progress=progress)
     return Scored(
@@ -173,6 +174,14 @@ def _ids_as(ids: Any) -> str:
     if kinds == {int} and all(-(2**63) <= id < 2**63 for id in listed):
         return "int64"
     return "string" if kinds == {str} else "json"
+
+
+def _check_apart(out: str, contexts: str) -> None:
+    if f"{out}/".startswith(f"{contexts}/"):
+        raise SettingError(
+            f"Scores need a folder outside of the contexts, or they would be read as such: got "
+            f"{out} within {contexts}. Choose another with --out."
+        )
 
 
 def _try(plan: Plan, sources: Sequence[Source], bandit: FrozenBandit) -> None:

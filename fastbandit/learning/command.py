@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from fastbandit.config import Config, find_config, read_config
+from fastbandit.storage.shared import open_store
 from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
 
 _CONFIG = click.option(
@@ -102,7 +103,10 @@ def _read(path: Path | None, data_dir: str | None) -> Config:
 
 
 def _store(path: Path | None, data_dir: str | None) -> SnapshotStore:
-    return SnapshotStore(Path(_read(path, data_dir).server.data_dir) / "snapshots")
+    config = _read(path, data_dir)
+    store = open_store(config.log.url, config.snapshots.url, Path(config.server.data_dir))
+    store.follow()
+    return store
 
 
 def _row(snapshot: Snapshot) -> dict[str, Any]:

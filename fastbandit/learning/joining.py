@@ -73,9 +73,13 @@ class Joiner:
         """Count the first pairs as learned, and tell how far that is."""
         del self.pairs[:count]
         self.learned += count
-        waiting = [open.made.seq for open in self._open.values()][:1]
-        oldest = min([*waiting, *(pair.decision for pair in self.pairs)], default=self.seq + 1)
+        oldest = min([self.since + 1, *(pair.decision for pair in self.pairs)])
         return Cut(self.seq, self.at, oldest - 1, self.learned, len(self.pairs))
+
+    @property
+    def since(self) -> int:
+        """The number before the oldest decision that is waited for."""
+        return next((open.made.seq for open in self._open.values()), self.seq + 1) - 1
 
     def _expired(self, event: Event) -> list[Pair]:
         """Give what is ready because its time is over."""

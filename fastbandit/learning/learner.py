@@ -15,10 +15,19 @@ from typing import Any, Literal
 from fastbandit.config import Config
 from fastbandit.events import ArmsChanged, DecisionMade, Event
 from fastbandit.learning.auditing import Audits, is_plain, own_choice
+from fastbandit.learning.catching_up import FAR, LONG, Join
 from fastbandit.learning.first import publish_first
 from fastbandit.learning.joining import Joiner
 from fastbandit.learning.schedule import Mark, Schedule
-from fastbandit.learning.update import Lesson, held_out_of, publish, refusal, train
+from fastbandit.learning.update import (
+    Lesson,
+    Teach,
+    held_out_of,
+    publish,
+    refusal,
+    teach_here,
+    train,
+)
 from fastbandit.storage.shared import LOG, AnyLog, open_log, open_store
 from fastbandit.storage.snapshot_store import Reached, Snapshot, nothing_more
 
@@ -69,12 +78,21 @@ class _Place:
 class Learner:
     """Learns from the log in a config's data folder into the snapshots there.
 
-    `reached` is told each step of making a version, once it is done.
+    `reached` is told each step of making a version, once it is done. `teach` lets a bandit
+    learn, and `join` joins what is far ahead, where others than this process do.
     """
 
-    def __init__(self, config: Config, *, reached: Reached = nothing_more) -> None:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        reached: Reached = nothing_more,
+        teach: Teach = teach_here,
+        join: Join | None = None,
+    ) -> None:
         learn = config.learn
         self._config, self._reached = config, reached
+        self._teach, self._join = teach, join
         self._folder = Path(config.server.data_dir)
         self._store = open_store(config.log.url, config.snapshots.url, self._folder)
         self._schedule = Schedule(learn.fresh, learn.growth, learn.seconds)
@@ -173,6 +191,8 @@ class Learner:
 
     def _is_due(self, place: _Place) -> bool:
         """Read on to the event at which a version is due, or to the end of the log."""
+        if self._caught_up(place):
+            return True
         joiner = place.joiner
         for event in self._events(after=joiner.seq):
             place.take(event)
@@ -181,6 +201,27 @@ class Learner:
             ):
                 return True
         return False
+
+    def _caught_up(self, place: _Place) -> bool:
+        """Let others join what is far ahead; tell whether a version is due there."""
+        log = self._opened()
+        while log is not None and self._join is not None:
+            joiner, last = place.joiner, log.last
+            if last - joiner.seq < FAR:
+                return False
+            stretch = self._join(joiner, until=min(last, joiner.seq + LONG))
+            place.mark = stretch.marked(place.mark)
+            due = stretch.first_due(self._schedule, place.mark, joiner)
+            until = int(stretch.seqs[-1]) if due is None else due
+            place.joiner = stretch.followed(joiner, until, self._between)
+            changes = log.changes(after=joiner.seq)
+            place.changes += [change for change in changes if change.seq <= until]
+            if due is not None:
+                return True
+        return False
+
+    def _between(self, after: int, until: int) -> Iterator[Event]:
+        return self._events(after=after, until=until)
 
     def _events(self, *, after: int, until: int | None = None) -> Iterator[Event]:
         log = self._opened()
@@ -222,7 +263,7 @@ class Learner:
         pairs, version = place.joiner.pairs, self._store.next_version()
         held_out = held_out_of(len(pairs), learn.held_out)
         lesson = Lesson(place.parent, version, list(pairs), list(place.changes), held_out)
-        candidate = train(lesson, reached=self._reached)
+        candidate = train(lesson, reached=self._reached, teach=self._teach)
         self._seconds = round(time.monotonic() - started, 3)
         report = refusal(lesson, candidate, learn, cut=place.joiner.cut(0))
         if report is not None:

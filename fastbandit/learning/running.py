@@ -15,7 +15,9 @@ import torch
 
 from fastbandit.config import Config
 from fastbandit.errors import FastbanditError
+from fastbandit.learning.catching_up import Join
 from fastbandit.learning.learner import Learner
+from fastbandit.learning.update import Teach, teach_here
 from fastbandit.storage.snapshot_store import Reached, nothing_more
 
 _POLL_SECONDS = 0.2
@@ -23,7 +25,14 @@ _TURN_SECONDS = 2.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 
 
-def run_learner(config: Config, *, reached: Reached = nothing_more, once: bool = False) -> None:
+def run_learner(
+    config: Config,
+    *,
+    reached: Reached = nothing_more,
+    once: bool = False,
+    teach: Teach = teach_here,
+    join: Join | None = None,
+) -> None:
     """Learn as the log grows; with `once`, make what is due now and return.
 
     One learner at a time works on a data folder, and on a log: another waits. SIGTERM ends it
@@ -33,7 +42,7 @@ def run_learner(config: Config, *, reached: Reached = nothing_more, once: bool =
     folder = Path(config.server.data_dir)
     folder.mkdir(parents=True, exist_ok=True)
     with _ending(), _alone(folder / "learner.lock"):
-        learner, pause = Learner(config, reached=reached), _FIRST_PAUSE
+        learner, pause = Learner(config, reached=reached, teach=teach, join=join), _FIRST_PAUSE
         while True:
             began = time.monotonic()
             try:

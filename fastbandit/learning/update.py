@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastbandit.bandit import Bandit
 from fastbandit.config import LearnConfig
-from fastbandit.events import ArmsChanged
+from fastbandit.events import ArmId, ArmsChanged
 from fastbandit.learning.arm_changes import apply_changes
 from fastbandit.learning.checking import Checks, check
 from fastbandit.learning.joining import Pair
 from fastbandit.runtime.columns import Columns
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.snapshot_store import Cut, Reached, Snapshot, SnapshotStore
+from fastbandit.training.fit_reward import Curve
+from fastbandit.training.team import ALONE, Team
 
 _MOST_HELD_OUT = 1_000
 
@@ -46,25 +49,57 @@ class Candidate:
     notes: dict[str, Any]
 
 
+@dataclass(frozen=True, eq=False)
+class Taught:
+    """What a bandit learns, and the version that it then is."""
+
+    contexts: NDArray[np.float32]
+    arms: list[ArmId]
+    rewards: NDArray[np.float64]
+    version: int
+
+    @staticmethod
+    def of(pairs: Sequence[Pair], version: int) -> Taught:
+        """Give what pairs teach."""
+        contexts = np.array([pair.context for pair in pairs], dtype=np.float32)
+        rewards = np.array([pair.reward for pair in pairs])
+        return Taught(contexts, [pair.arm for pair in pairs], rewards, version)
+
+
+Teach: TypeAlias = Callable[[Bandit, Taught, Curve], Bandit]
+"""Gives a bandit once it has learned, perhaps by others; the one given is not used again."""
+
+
+def teach_here(bandit: Bandit, taught: Taught, curve: Curve, *, team: Team = ALONE) -> Bandit:
+    """Let a bandit learn in this process."""
+    bandit.update(
+        contexts=taught.contexts,
+        arms=taught.arms,
+        rewards=taught.rewards,
+        version=taught.version,
+        curve=curve,
+        team=team,
+    )
+    return bandit
+
+
 def held_out_of(pairs: int, share: float) -> int:
     """Tell how many of so many pairs are held out: never all of them."""
     return min(_MOST_HELD_OUT, int(pairs * share))
 
 
-def train(lesson: Lesson, *, reached: Reached) -> Candidate:
+def train(lesson: Lesson, *, reached: Reached, teach: Teach = teach_here) -> Candidate:
     """Make and check the candidate of a lesson."""
     bandit = Bandit.load(lesson.parent.bandit)
     before = FrozenBandit.load(lesson.parent.frozen).columns
     columns = apply_changes(bandit, before, lesson.changes)
-    taught = lesson.pairs[: len(lesson.pairs) - lesson.held_out]
+    pairs = lesson.pairs[: len(lesson.pairs) - lesson.held_out]
     parent = bandit.policy if bandit.version else None
     curve: list[tuple[int, float]] = []
-    bandit.update(
-        contexts=np.array([pair.context for pair in taught], dtype=np.float32),
-        arms=[pair.arm for pair in taught],
-        rewards=np.array([pair.reward for pair in taught]),
-        version=lesson.version,
-        curve=lambda steps, loss: curve.append((steps, float(f"{loss:.6g}"))),
+    bandit = teach(
+        bandit,
+        Taught.of(pairs, lesson.version),
+        lambda steps, loss: curve.append((steps, float(f"{loss:.6g}"))),
     )
     reached("trained")
     checks = check(bandit, parent, lesson.pairs, held_out=lesson.held_out)
@@ -72,7 +107,7 @@ def train(lesson: Lesson, *, reached: Reached) -> Candidate:
     rewards = [pair.reward for pair in lesson.pairs]
     notes = {
         "arms": len(bandit),
-        "learned": len(taught),
+        "learned": len(pairs),
         "mean_reward": float(f"{np.mean(rewards):.6g}"),
         "checks": checks.notes(),
         "curve": curve,

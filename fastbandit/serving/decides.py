@@ -10,9 +10,8 @@ from msgspec import Struct
 
 from fastbandit.errors import DataError
 from fastbandit.events import Who
+from fastbandit.storage.backups import DECIDES_FILE
 from fastbandit.storage.sealed import write_json
-
-DECIDES_FILE = "decides.json"
 
 
 class Decides(Struct, frozen=True):

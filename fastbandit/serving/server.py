@@ -5,14 +5,14 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import uvicorn
 
 from fastbandit.config import Config
 from fastbandit.errors import SettingError
+from fastbandit.serving.access import keys_path
 from fastbandit.serving.app import App
-from fastbandit.serving.keys import KEYS_FILE, KeyRing
+from fastbandit.serving.keys import KeyRing
 from fastbandit.serving.refusing import RefusingProtocol
 from fastbandit.serving.service import Service
 
@@ -67,13 +67,18 @@ def make_server(config: Config, service: Service) -> Server:
 
 
 def key_ring(config: Config) -> KeyRing:
-    """Give the keys of the data folder; none are needed where only this machine can ask."""
-    path = Path(config.server.data_dir) / KEYS_FILE
+    """Give the keys of a service; none are needed where only this machine can ask."""
+    server = config.server
+    path = keys_path(server)
     ring = KeyRing.load(path)
-    if not ring.keys and not config.server.is_loopback:
+    if server.keys_file and ring.is_open:
+        raise SettingError(
+            f"server.keys_file needs to name a file of keys: found none at {path}. Run "
+            f"`fastbandit keys create` with this config, or leave the setting empty."
+        )
+    if not ring.keys and not server.is_loopback:
         raise SettingError(
             f"A service that other machines reach needs keys: {path} holds none. Run: "
-            f"fastbandit keys create --name first --scopes admin --data-dir "
-            f"{config.server.data_dir}"
+            f"fastbandit keys create --name first --scopes admin --data-dir {server.data_dir}"
         )
     return ring

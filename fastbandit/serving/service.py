@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import UnsetType, json, structs
 
 from fastbandit.config import Config, all_settings
-from fastbandit.errors import FastbanditError, LogError, ShapeError
+from fastbandit.errors import FastbanditError, LogAwayError, LogError, ShapeError
 from fastbandit.events import (
     ArmsChanged,
     DecisionMade,
@@ -75,7 +75,7 @@ class Service:
         self._learner_command = None if learner is None else list(learner)
         self._learner: asyncio.subprocess.Process | None = None
         self._changing = asyncio.Lock()
-        self.figures = FiguresProcess(self.folder)
+        self.figures = FiguresProcess(self.folder, is_shared=self._is_shared)
         self._tasks: list[asyncio.Task[None]] = []
         self._pointer = (0, 0)
         self.access: Access | None = None  # set by the app in front
@@ -83,6 +83,8 @@ class Service:
         self._last_event = self._last_own = time.monotonic()
         self.started = time.time()
         self.spooled: SpooledLog | None = None  # the log, where it is shared
+        self._seen = 0  # the number of the last event, as far as known here
+        self._lost: str = ""  # why others cannot be followed
 
     @property
     def _is_shared(self) -> bool:
@@ -104,7 +106,7 @@ class Service:
         """Open the log, put the current snapshot into service, and start the learner."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.writer = Writer(self._open_log, asyncio.get_running_loop())
-        last = await self.writer.start()
+        last = self._seen = await self.writer.start()
         self.reader = open_log(self.config.log.url, self.folder, is_reader=True)
         if self._is_shared:
             await asyncio.to_thread(self.store.follow)
@@ -131,6 +133,7 @@ class Service:
         await self.figures.stop()
         await self.writer.stop()
         self.reader.close()
+        self.store.close()
         _LOGGER.info("stopped")
 
     # -- what requests ask for
@@ -183,13 +186,17 @@ class Service:
         serving = self.decider.serving
         if serving is not None:
             for change in self.reader.changes(after=serving.catalogue):
-                self.decider.put(change)
+                _apply(serving.bandit, change)
+                serving = replace(serving, catalogue=change.seq)
+                self.decider.serving = serving
+        self._seen = self.reader.last
 
     async def _put_first(self, change: ArmsChanged) -> Changed:
         """Keep arms that come before there is any snapshot: the first is made of them."""
         if self.config.arms.file or not change.put:
             raise not_ready(self.reasons())
-        earlier = [arm for one in self.reader.changes() for arm in one.put]
+        changes = await asyncio.to_thread(self.reader.changes)
+        earlier = [arm for one in changes for arm in one.put]
         sizes = {len(arm.features) for arm in (*earlier, *change.put)}
         if len(sizes) != 1:
             raise ShapeError(
@@ -226,6 +233,11 @@ class Service:
         return stored
 
     # -- what it is now
+
+    @property
+    def last_event(self) -> int:
+        """The number of the last event; of a shared log, as it was a moment ago."""
+        return self._seen if self._is_shared else self.reader.last
 
     @property
     def version(self) -> int | None:
@@ -315,6 +327,8 @@ class Service:
             return
         try:
             await self._swap()
+        except LogAwayError:
+            return  # tried again: nothing is wrong with the snapshot
         except FastbanditError as error:
             self.measures.failed_swaps += 1
             text = " ".join(str(error).split())
@@ -343,9 +357,10 @@ class Service:
         bandit = FrozenBandit.load(snapshot.frozen)
         log = open_log(self.config.log.url, self.folder, is_reader=True)
         try:
+            catalogue = log.last_change()  # first: others may change arms meanwhile
             for change in log.changes(after=snapshot.cut.seq):
-                apply_change(bandit, change)
-            catalogue = log.last_change()
+                _apply(bandit, change)
+                catalogue = max(catalogue, change.seq)
         finally:
             log.close()
         bandit.warm()
@@ -364,11 +379,20 @@ class Service:
         while True:
             await asyncio.sleep(_FOLLOW_SECONDS)
             try:
-                await asyncio.to_thread(self.store.follow)
                 async with self._changing:
                     await asyncio.to_thread(self._catch_up)
-            except FastbanditError as error:  # mostly that the database is away
-                _LOGGER.warning("cannot follow", extra={"reason": " ".join(str(error).split())})
+                await asyncio.to_thread(self.store.follow)
+                self._lost = ""
+            except Exception as error:  # mostly that the database is away
+                self._lose(error)
+
+    def _lose(self, error: Exception) -> None:
+        """Say once why others cannot be followed."""
+        text = " ".join(str(error).split())
+        if not self._lost:
+            is_known = isinstance(error, FastbanditError)
+            _LOGGER.warning("cannot follow", extra={"reason": text}, exc_info=not is_known)
+        self._lost = text
 
     # -- time
 
@@ -407,6 +431,15 @@ class Service:
             _LOGGER.error("the learner ended", extra={"status": _status_name(status)})
             pause = 0.5 if time.monotonic() - began > 60 else min(2 * pause, _LONGEST_PAUSE)
             await asyncio.sleep(pause)
+
+
+def _apply(bandit: FrozenBandit, change: ArmsChanged) -> None:
+    """Make a change that is in the log; one that another's made impossible is left out by all."""
+    try:
+        apply_change(bandit, change)
+    except FastbanditError as error:
+        told = {"change": change.seq, "reason": " ".join(str(error).split())}
+        _LOGGER.error("a change of the arms cannot be made", extra=told)
 
 
 def _asked_for(made: DecisionMade) -> tuple[Any, ...]:

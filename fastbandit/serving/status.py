@@ -49,7 +49,7 @@ def status_of(service: Service) -> Status:
         catalogue=0 if serving is None else serving.catalogue,
         arms=0 if serving is None else len(serving.bandit),
         arms_not_in_cells=0 if serving is None else serving.bandit.waiting,
-        events=service.reader.last,
+        events=service.last_event,
         uptime_seconds=round(time.time() - service.started, 3),
         learner=service.learner_state(),
         serving=service.measures.quantiles(),

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from fastbandit.errors import LogAwayError, LogError
-from fastbandit.events import Event, EventLog, Outcome
+from fastbandit.errors import FastbanditError, LogAwayError, LogError
+from fastbandit.events import DecisionMade, Event, EventLog, Outcome
 
 Written: TypeAlias = "asyncio.Future[list[Outcome]]"
 _MOST_AT_ONCE = 1024
@@ -73,10 +73,11 @@ class Writer:
     def _work(self) -> None:
         try:
             log = self._open_log()
-        except LogError as error:
+            last = log.last
+        except FastbanditError as error:
             self._loop.call_soon_threadsafe(self._opened.set_exception, error)
             return
-        self._loop.call_soon_threadsafe(self._opened.set_result, log.last)
+        self._loop.call_soon_threadsafe(self._opened.set_result, last)
         size = 0
         while not (self._is_stopping and not self._gathered):
             self._wake.wait()
@@ -104,6 +105,12 @@ class Writer:
         events = [event for one in group for event in one.events]
         try:
             outcomes = log.append(events)
+        except LogAwayError as error:
+            decided = [one for one in group if _is_decided(one)]
+            if 0 < len(decided) < len(group):  # these may be taken all the same
+                self._append(log, decided)
+                group = [one for one in group if not _is_decided(one)]
+            self._loop.call_soon_threadsafe(self._fail, group, error)
         except LogError as error:
             self._loop.call_soon_threadsafe(self._fail, group, error)
         else:
@@ -129,3 +136,7 @@ class Writer:
             self.waiting -= len(one.events)
             if not one.written.done():
                 one.written.set_exception(error)
+
+
+def _is_decided(one: _Waiting) -> bool:
+    return all(isinstance(event, DecisionMade) for event in one.events)

@@ -38,7 +38,7 @@ from fastbandit.storage.snapshot_store import SnapshotStore
 
 FORMAT = 1
 KIND = "backup"
-KEYS_FILE = "keys.json"
+KEYS_FILE, DECIDES_FILE = "keys.json", "decides.json"
 SNAPSHOTS = "snapshots"
 _TABLES = ("decisions", "rewards", "changes", "ticks")
 _PAGES = 2_000
@@ -58,7 +58,7 @@ class Backup:
 
 
 def back_up(data_dir: Path, target: Path, *, progress: Progress = silent) -> Backup:
-    """Copy the log, the current snapshot, its parent and the keys into a new folder."""
+    """Copy the log, the current snapshot, its parent, the keys and who decides into a folder."""
     if target.exists():
         raise DataError(
             f"A backup needs a folder of its own: {target} is there already. Name another, for "
@@ -67,8 +67,9 @@ def back_up(data_dir: Path, target: Path, *, progress: Progress = silent) -> Bac
     with _drafting(target) as draft:
         progress(0, 100, "Copying snapshots")
         version = _copy_snapshots(data_dir / SNAPSHOTS, draft / SNAPSHOTS)
-        if (data_dir / KEYS_FILE).exists():
-            _copy(data_dir / KEYS_FILE, draft / KEYS_FILE)
+        for name in (KEYS_FILE, DECIDES_FILE):
+            if (data_dir / name).exists():
+                _copy(data_dir / name, draft / name)
         counts = _copy_log(data_dir / LOG_FILE, draft / LOG_FILE, progress)
         progress(90, 100, "Checking")
         check_integrity(draft / LOG_FILE)

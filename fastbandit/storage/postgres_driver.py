@@ -9,6 +9,6 @@ try:
     import psycopg_pool
     from psycopg import sql
 except ModuleNotFoundError as error:
-    raise missing(error.name or "psycopg", what="A log in PostgreSQL", extra="cluster") from error
+    raise missing(error.name or "psycopg", what="A log in PostgreSQL") from error
 
 __all__ = ["psycopg", "psycopg_pool", "sql"]

@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,13 +28,17 @@ from fastbandit.storage.postgres_connection import Connection, Server, rows
 from fastbandit.storage.postgres_driver import psycopg
 from fastbandit.storage.postgres_schema import prepare
 from fastbandit.storage.sealed import sync_folder, write_json
-from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+from fastbandit.storage.snapshot_store import NOTES, REPORTS, Snapshot, SnapshotStore, read_snapshot
 
 _FOLLOW_SECONDS = 0.5
 _TIMEOUT_SECONDS = 10.0
 _DEAD_AFTER = (5, 5, 3)  # seconds of silence, between probes, and probes of a trainer's session
-_CURRENT = """
-SELECT version, hash, place, files FROM snapshots JOIN pointer USING (version)
+_VERSIONS = """
+SELECT version, hash, place, files, extract(epoch FROM made_at)::float FROM snapshots
+"""
+_FORGET_REPORTS = """
+DELETE FROM refused
+WHERE version NOT IN (SELECT version FROM refused ORDER BY version DESC LIMIT %s)
 """
 
 
@@ -45,6 +49,7 @@ class _Row(NamedTuple):
     hash: str
     place: str
     files: dict[str, tuple[int, str]]
+    made_at: float
 
 
 class SnapshotRegistry:
@@ -111,9 +116,10 @@ class SnapshotRegistry:
             )
 
     def prune(self, versions: list[int]) -> None:
-        """Forget versions, and remove their files."""
+        """Forget versions, and remove their files; of reports the newest stay."""
         with self._reporting():
             connection = self._opened()
+            connection.execute(_FORGET_REPORTS, (REPORTS,))
             gone = rows(
                 connection,
                 "DELETE FROM snapshots WHERE version = ANY(%s) AND version NOT IN "
@@ -143,20 +149,22 @@ class SnapshotRegistry:
 
     # -- reading
 
-    def has(self, version: int) -> bool:
-        """Tell whether a version was published."""
+    def find(self, version: int) -> _Row | None:
+        """Give a version that was published."""
         with self._reporting():
-            return bool(rows(self._opened(), "SELECT 1 FROM snapshots WHERE version = %s", version))
+            found = rows(self._opened(), _VERSIONS + " WHERE version = %s", version)
+        return _Row(*found[0]) if found else None
 
-    def versions(self) -> list[int]:
-        """Give the numbers of all versions that were published and are not forgotten."""
+    def rows(self) -> list[_Row]:
+        """Give all versions that were published and are not forgotten, oldest first."""
         with self._reporting():
-            return [row[0] for row in rows(self._opened(), "SELECT version FROM snapshots")]
+            found = rows(self._opened(), _VERSIONS + " ORDER BY version")
+        return [_Row(*row) for row in found]
 
     def current(self) -> _Row | None:
         """Give what the pointer names."""
         with self._reporting():
-            found = rows(self._opened(), _CURRENT)
+            found = rows(self._opened(), _VERSIONS + " JOIN pointer USING (version)")
         return _Row(*found[0]) if found else None
 
     def refused(self) -> dict[int, dict[str, Any]]:
@@ -166,11 +174,17 @@ class SnapshotRegistry:
 
     def fetch(self, row: _Row, folder: Path) -> None:
         """Fetch the files of a version into a folder, and check each."""
+        for name in row.files:
+            self.fetch_file(row, name, folder)
+        for part in {path.parent for path in folder.rglob("*")}:
+            sync_folder(part)
+
+    def fetch_file(self, row: _Row, name: str, folder: Path) -> None:
+        """Fetch one file of a version into a folder, and check it."""
+        size, digest = row.files[name]
         with self._reporting():
-            for name, (size, digest) in row.files.items():
-                _fetch(f"{row.place}/{name}", folder / name, size=size, digest=digest)
-            for part in {path.parent for path in folder.rglob("*")}:
-                sync_folder(part)
+            _fetch(f"{row.place}/{name}", folder / name, size=size, digest=digest)
+        os.utime(folder / name, (row.made_at, row.made_at))
 
     def close(self) -> None:
         """Let go of the database; a turn ends with that."""
@@ -233,24 +247,54 @@ class RegisteredStore(SnapshotStore):
     def __init__(self, folder: str | Path, registry: SnapshotRegistry) -> None:
         super().__init__(folder)
         self.registry, self._followed = registry, 0.0
+        self._taken = ""  # the hash of what the registry pointed to last
 
     def pull(self) -> int | None:
         """Bring the folder in line with the registry; give the version to serve."""
         with self._reporting_disk():
             self.folder.mkdir(parents=True, exist_ok=True)
-            row, refused = self.registry.current(), self.registry.refused()
-            self._take_reports(refused)
+            row = self.registry.current()
+            self._take_reports(self.registry.refused())
+            if row is not None and (self._taken != row.hash or self._pointed() != row.version):
+                row = self._take()
+            return row and row.version
+
+    def _take(self) -> _Row | None:
+        """Fetch what the registry points to, and drop what it no longer holds."""
+        with self._writing():  # a learner on this folder may just have published another
+            row = self.registry.current()
             if row is None:
                 return None
-            if not self._is_here(row):
-                with self.drafting() as draft:
-                    self.registry.fetch(row, draft)
-                    self._drop(row.version)
-                    draft.rename(self._folder_of(row.version))
-                    sync_folder(self.folder)
+            self._fetch(row)
             if self._pointed() != row.version:
                 super()._point(row.version)
-            return row.version
+            self._taken = row.hash
+            for version in {*self.versions()} - {one.version for one in self.registry.rows()}:
+                self._drop(version)
+            return row
+
+    def _fetch(self, row: _Row) -> None:
+        """Have a version in the folder, whole."""
+        if self._is_here(row):
+            return
+        with self.drafting() as draft:
+            self.registry.fetch(row, draft)
+            self._drop(row.version)
+            draft.rename(self._folder_of(row.version))
+            sync_folder(self.folder)
+
+    def list(self) -> Sequence[Snapshot]:
+        """Give all versions that were published; those of other machines without their files."""
+        with self._reporting_disk():
+            return [self._told(row) for row in self.registry.rows()]
+
+    def _told(self, row: _Row) -> Snapshot:
+        if self._is_here(row):
+            return self.get(row.version)
+        folder = self.folder / ".told" / f"{row.version:06d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.registry.fetch_file(row, NOTES, folder)
+        return read_snapshot(folder)
 
     def take_turn(self) -> bool:
         """Become the one who publishes; tell whether that is so."""
@@ -263,33 +307,58 @@ class RegisteredStore(SnapshotStore):
             self.pull()
             self._followed = time.monotonic()
 
+    def close(self) -> None:
+        """Let go of the database; a turn ends with that."""
+        self.registry.close()
+
     def recover(self) -> None:
         """Forget what was made and not published, then follow the registry."""
         super()._sweep()
         self.pull()
-        published = set(self.registry.versions())
-        for version in set(self.versions()) - published:
+        for version in {*self.versions()} - {row.version for row in self.registry.rows()}:
             self._drop(version)
 
     def next_version(self) -> int:
         """Give the number of the next version: one that none ever had."""
-        known = [*self.registry.versions(), *self.registry.refused()]
-        return max([-1, *known]) + 1
+        published = (row.version for row in self.registry.rows())
+        return max([-1, *published, *self.registry.refused()]) + 1
+
+    def rollback(self, version: int | None = None) -> Snapshot:
+        """Let all serve an older version (None: the parent) from now on."""
+        self.pull()
+        version = self._parent() if version is None else version
+        row = self.registry.find(version)
+        if row is None:
+            known = ", ".join(str(one.version) for one in self.registry.rows()) or "none"
+            raise SnapshotError(
+                f"A rollback needs a version that was published: {self.registry.place} holds "
+                f"{known}, and {version} was asked for. Name one of these."
+            )
+        with self._reporting_disk(), self._writing():
+            self._fetch(row)
+        return super().rollback(version)
 
     def refuse(self, version: int, report: dict[str, Any]) -> None:
         """Keep the reason why a version is not to be served, for all."""
         self.registry.refuse(version, {**report, "version": version})
         super().refuse(version, report)
 
-    def prune(self, keep: int) -> list[int]:
+    def prune(self, keep: int) -> Sequence[int]:
         """Remove all but the newest versions, here and in the store."""
-        gone = list(super().prune(keep))
+        current = self.current()
+        if current is None:
+            return []
+        older = [one.version for one in self.registry.rows() if one.version < current.version]
+        spare = older[: max(0, len(older) + 1 - keep)]
+        gone = [version for version in spare if version != current.parent]
         self.registry.prune(gone)
+        for version in gone:
+            self._drop(version)
         return gone
 
     def _point(self, version: int) -> None:
         pointed = self._pointed()
-        if self.registry.has(version):
+        if self.registry.find(version) is not None:
             self.registry.point(version, instead_of=pointed)
         else:
             self.registry.publish(self.get(version), instead_of=pointed)
@@ -331,7 +400,7 @@ class RegisteredStore(SnapshotStore):
 
 def _there(url: str) -> tuple[Any, str]:
     """Give the file system of a path or URL, and the path there."""
-    core = needed("fsspec.core", what="A shared store of snapshots", extra="cluster")
+    core = needed("fsspec.core", what="A shared store of snapshots")
     system, path = core.url_to_fs(os.path.expanduser(url))
     return system, path
 

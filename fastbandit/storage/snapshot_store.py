@@ -33,8 +33,8 @@ from fastbandit.storage.sealed import (
 
 FORMAT = 1
 PARTS = ("bandit", "frozen")
-_NOTES = "snapshot.json"
-_REPORTS = 100
+NOTES = "snapshot.json"
+REPORTS = 100
 """So many reports of refused versions are kept."""
 
 Reached = Callable[[str], None]
@@ -113,7 +113,7 @@ class SnapshotStore:
     def get(self, version: int) -> Snapshot:
         """Give a version, or say why it cannot be trusted."""
         folder = self._folder_of(version)
-        told = read_manifest(folder / _NOTES, kind=SNAPSHOT, format=FORMAT)
+        told = read_manifest(folder / NOTES, kind=SNAPSHOT, format=FORMAT)
         for part in PARTS:
             _check_part(folder / part, told.get(part))
         return _to_snapshot(folder, told)
@@ -151,6 +151,9 @@ class SnapshotStore:
     def follow(self) -> None:
         """Take over what others published."""
 
+    def close(self) -> None:
+        """Let go of what is held open."""
+
     # -- writing
 
     @contextmanager
@@ -181,7 +184,7 @@ class SnapshotStore:
             self._check_still_current(parent)
             sealed = {part: _sealed(draft / part) for part in PARTS}
             all_told = {**told, "notes": notes, **sealed}
-            write_manifest(draft / _NOTES, all_told, kind=SNAPSHOT, format=FORMAT)
+            write_manifest(draft / NOTES, all_told, kind=SNAPSHOT, format=FORMAT)
             sync_folder(draft)
             reached("sealed")
             draft.rename(self._folder_of(version))
@@ -232,7 +235,7 @@ class SnapshotStore:
             going = self.folder / f".gone-{version}"
             self._folder_of(version).rename(going)
             shutil.rmtree(going, ignore_errors=True)
-        for version in sorted(self._refused_versions())[:-_REPORTS]:
+        for version in sorted(self._refused_versions())[:-REPORTS]:
             self._report_of(version).unlink(missing_ok=True)
         return gone
 
@@ -291,6 +294,11 @@ class SnapshotStore:
         for path in [*self.folder.glob(".draft-*"), *self.folder.glob(".gone-*")]:
             if path.name.startswith(".gone-") or not _is_drafting(path):
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def read_snapshot(folder: Path) -> Snapshot:
+    """Read what a version tells of itself, whether its parts are there or not."""
+    return _to_snapshot(folder, read_manifest(folder / NOTES, kind=SNAPSHOT, format=FORMAT))
 
 
 def _sealed(folder: Path) -> dict[str, Any]:

@@ -14,6 +14,9 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Generator, Tensor, nn
 
+from fastbandit.arms.catalogue import Catalogue
+from fastbandit.arms.cell_ranges import RangeWork, Rows, build_cells_in_ranges, graph_in_ranges
+from fastbandit.arms.cells import NEIGHBOURS
 from fastbandit.errors import FastbanditError
 
 
@@ -116,3 +119,33 @@ def share_of(rows: Tensor, team: Team) -> tuple[Tensor, float]:
     """
     own = rows[team.rank :: team.size]
     return own, len(own) * team.size / len(rows)
+
+
+# -- arms
+
+
+@dataclass(frozen=True)
+class TeamSpread:
+    """Works out ranges, one for each member; all members get all of it."""
+
+    team: Team
+
+    @property
+    def parts(self) -> int:
+        return self.team.size
+
+    def __call__(self, work: RangeWork, count: int) -> Rows:
+        """Do work on this member's range of range(count), and put those of all together."""
+        ends = [count * (self.team.rank + more) // self.team.size for more in (0, 1)]
+        own = torch.from_numpy(work(*ends))
+        rows: Rows = self.team.gather(own).numpy()
+        return rows
+
+
+def index_together(catalogue: Catalogue, team: Team) -> None:
+    """Build the index of a catalogue, a part by each member: what one alone would build."""
+    lookup, spread = catalogue.lookup, TeamSpread(team)
+    assert lookup is not None, "a catalogue is indexed after a model embedded it"
+    vectors = lookup.vectors[torch.from_numpy(lookup.rows)].cpu().numpy()
+    lookup.cells = build_cells_in_ranges(vectors, spread)
+    lookup.near = graph_in_ranges(lookup.cells, NEIGHBOURS, spread)

@@ -20,7 +20,7 @@ from fastbandit.search.generator import GeneratorSearch
 from fastbandit.training.fit_generator import GeneratorFit, fit_generator
 from fastbandit.training.fit_guess import fit_guess
 from fastbandit.training.fit_reward import Curve, RewardFit, fit_reward, recall
-from fastbandit.training.team import ALONE, Team
+from fastbandit.training.team import ALONE, Team, index_together
 from fastbandit.types import Interactions
 
 
@@ -60,6 +60,8 @@ def update(
     model.requires_grad_(False)
     arms = embed(policy.arms, model)
     search = policy.search
+    if team.size > 1 and isinstance(arms, Catalogue) and not isinstance(search, Exhaustive):
+        index_together(arms, team)
     if isinstance(model, GradientReward) and not isinstance(search, Exhaustive):
         fit_guess(model, arms, history.contexts, rng=rng)
     if isinstance(search, GeneratorSearch):

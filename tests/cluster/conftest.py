@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import count
+from pathlib import Path
 
+import psycopg
 import pytest
+from machines import Machines
 
 from fastbandit.storage.postgres_server import LittleServer, little_server
 
@@ -38,3 +41,18 @@ def own_server() -> Iterator[LittleServer]:
     """A server that tests of one file may kill, if they start it again."""
     with little_server() as server:
         yield server
+
+
+@pytest.fixture
+def database(own_server: LittleServer) -> str:
+    """The URL of a database of the test's own, on a server that it may stop."""
+    name = f"own_{next(_NUMBERS)}"
+    with psycopg.connect(own_server.url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return own_server.url.replace("/postgres?", f"/{name}?")
+
+
+@pytest.fixture
+def machines(database: str, tmp_path: Path) -> Machines:
+    """Machines that share a database, in which there is nothing yet."""
+    return Machines(database, tmp_path)

@@ -114,31 +114,6 @@ def test_what_an_image_compiles_at_its_build_runs() -> None:
     assert done.stdout == "compiled\n", done.stderr
 
 
-def test_shared_keys_are_linked_into_the_data_folder(tmp_path: Path) -> None:
-    shared = tmp_path / "keys" / "keys.json"
-    shared.parent.mkdir()
-    shared.write_text("{}")
-    script = (DEPLOY / "start.sh").read_text().replace("/etc/fastbandit/keys", str(shared.parent))
-    binary = tmp_path / "bin" / "fastbandit"
-    binary.parent.mkdir()
-    binary.write_text('#!/bin/sh\necho "$@"\n')
-    binary.chmod(0o755)
-    environ = {
-        "PATH": f"{binary.parent}:{os.environ['PATH']}",
-        "FASTBANDIT_SERVER_DATA_DIR": str(tmp_path),
-    }
-
-    done = subprocess.run(
-        ["sh", "-c", script, "start", "serve", "--port", "1"],
-        env=environ,
-        capture_output=True,
-        text=True,
-    )
-
-    assert done.stdout == "serve --port 1\n", done.stderr
-    assert (tmp_path / "keys.json").resolve() == shared
-
-
 # -- ports and folders
 
 

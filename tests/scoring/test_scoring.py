@@ -386,6 +386,11 @@ def test_a_bandit_that_still_learns_is_to_be_frozen_first(files: Path, tmp_path:
         score_contexts(tmp_path / "saved", files, tmp_path / "out")
 
 
+def test_scores_among_the_contexts_are_refused(frozen: Path, files: Path) -> None:
+    with pytest.raises(SettingError, match=r"outside of the contexts.*--out"):
+        score_contexts(frozen, files, files / "out")
+
+
 def test_a_place_of_an_unknown_kind_is_named(frozen: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"got 'nfs9://x'"):
         score_contexts(frozen, "nfs9://x", tmp_path / "out")

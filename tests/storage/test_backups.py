@@ -45,6 +45,7 @@ def data_dir(tmp_path: Path) -> Path:
     store.refuse(3, {"reason": "It was worse."})
     (folder / "keys.json").write_text("{}", encoding="utf-8")
     (folder / "keys.json").chmod(0o600)
+    (folder / "decides.json").write_text('{"decides":"bandit","since":1}', encoding="utf-8")
     return folder
 
 
@@ -96,6 +97,7 @@ def test_a_restored_folder_holds_all_that_was_there(
     assert json.loads(store.pointer.read_text()) == {"version": 2}
     assert store.next_version() == 4
     assert (tmp_path / "again" / "keys.json").read_text() == "{}"
+    assert "bandit" in (tmp_path / "again" / "decides.json").read_text()
 
 
 def test_a_backup_tells_what_it_holds(data_dir: Path, log: SqliteLog, tmp_path: Path) -> None:

@@ -335,6 +335,7 @@ async function ask() {
     });
     if (mine !== turn) return;
     if (answer.status === 401 || answer.status === 403) return askForKey(answer.status, key);
+    if (answer.status === 501) return decline(await answer.json());
     if (!answer.ok) throw new Error(`it answered ${answer.status}`);
     const told = await answer.json();
     if (mine !== turn) return;
@@ -353,6 +354,11 @@ function receive(told) {
   byId("panels").hidden = false;
   show(told);
   say(`Live, ${count(told.events)} events in the log`, "is-live");
+}
+
+function decline(told) {
+  byId("key").hidden = true;
+  say(`${told.detail} ${told.fix}`, "is-lost");
 }
 
 function lose(error) {

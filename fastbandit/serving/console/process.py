@@ -15,6 +15,7 @@ import msgspec
 
 from fastbandit.errors import FastbanditError, LogError
 from fastbandit.serving.console.figures import Figures
+from fastbandit.serving.problems import Refusal
 
 _LONGEST_LINE = 64 * 2**20
 _SECONDS = 20.0
@@ -30,13 +31,15 @@ class Question(msgspec.Struct):
 class FiguresProcess:
     """Asks a child process for figures, one question at a time; starts it when first asked."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, is_shared: bool = False) -> None:
+        self._folder, self._is_shared = folder, is_shared
         self._child: asyncio.subprocess.Process | None = None
         self._asking = asyncio.Lock()
 
     async def ask(self, minutes: int | None, serving: dict[str, Any]) -> bytes:
         """Give figures as JSON, or raise why there are none."""
+        if self._is_shared:
+            raise _not_here()
         question = msgspec.json.encode(Question(minutes, serving)) + b"\n"
         async with self._asking:
             if self._child is None or self._child.returncode is not None:
@@ -82,6 +85,15 @@ class FiguresProcess:
         if child.returncode is None:
             child.kill()
         await child.wait()
+
+
+def _not_here() -> Refusal:
+    return Refusal(
+        501,
+        "shared log",
+        "The console reads the log of one machine: this one is in a database (log.url).",
+        fix="Run `fastbandit copy-log --out FOLDER` and serve that folder, or see /metrics.",
+    )
 
 
 def main() -> None:

@@ -1,0 +1,128 @@
+"""Cells and their neighbour graph, worked out range by range: each range wherever there is room.
+
+The arrays are those of `build_cells` and `Cells.graph`, to the last bit: within a pass no range
+depends on another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.arms.cells import (
+    Cells,
+    Floats,
+    Places,
+    _blocks,
+    _centres,
+    _sort_cells,
+    cell_depth,
+    far_places,
+    group_count,
+)
+from fastbandit.arms.cells import _PASSES as PASSES
+from fastbandit.arms.cells import _halve as halve
+from fastbandit.arms.cells import _look_around as look_around
+from fastbandit.arms.cells import _look_further as look_further
+from fastbandit.cores import in_parts
+
+_EACH = 4  # nodes of the tree for each part, so that parts are about as large
+
+Rows: TypeAlias = NDArray[Any]
+RangeWork: TypeAlias = Callable[[int, int], Rows]
+"""Told where a range begins and ends; gives an array of rows for it."""
+
+
+@runtime_checkable
+class Spread(Protocol):
+    """Works out ranges in so many parts."""
+
+    @property
+    def parts(self) -> int: ...
+
+    def __call__(self, work: RangeWork, count: int) -> Rows:
+        """Do work on ranges that make up range(count), and put what they give together."""
+        ...
+
+
+def build_cells_in_ranges(vectors: Floats, spread: Spread) -> Cells:
+    """Put vectors into cells: the first halvings here, those within the halves in parts."""
+    vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+    top = min(cell_depth(len(vectors)), (_EACH * spread.parts - 1).bit_length())
+    order = np.arange(len(vectors), dtype=np.int32)
+    for level in range(top):
+        in_parts(2**level, partial(halve, vectors, order, level))
+    return cells_in(vectors, spread(_Halving(vectors, order, top), 2**top))
+
+
+def graph_in_ranges(cells: Cells, count: int, spread: Spread) -> Places:
+    """Give the places of the `count` nearest others of each place, -1 if there are too few."""
+    near = spread(_LookingAround(cells, count), cells.count)
+    for _ in range(PASSES):
+        near = spread(_LookingFurther(cells.vectors, near), len(cells))
+    return near
+
+
+@dataclass(frozen=True, eq=False)
+class _Halving:
+    """Halves nodes of a level down to cells; gives the order of the places they hold."""
+
+    vectors: Floats
+    order: Places
+    level: int
+
+    def __call__(self, first: int, last: int) -> Rows:
+        vectors, order, count = writable(self.vectors), self.order.copy(), len(self.order)
+        for level in range(self.level, cell_depth(count)):
+            deeper = level - self.level
+            halve(vectors, order, level, first << deeper, last << deeper)
+        return order[first * count >> self.level : last * count >> self.level]
+
+
+@dataclass(frozen=True, eq=False)
+class _LookingAround:
+    """Finds neighbours of what some cells hold in the cells around."""
+
+    cells: Cells
+    count: int
+
+    def __call__(self, first: int, last: int) -> Rows:
+        cells, count, total = self.cells, len(self.cells), self.cells.count
+        near = np.full((count, self.count), -1, dtype=np.int32)
+        arrays = map(writable, (cells.vectors, cells.centres, cells.groups))
+        look_around(near, *arrays, first, last)
+        return near[first * count // total : last * count // total]
+
+
+@dataclass(frozen=True, eq=False)
+class _LookingFurther:
+    """Finds nearer neighbours of some places among the neighbours of their neighbours."""
+
+    vectors: Floats
+    old: Places
+
+    def __call__(self, first: int, last: int) -> Rows:
+        near = np.empty_like(self.old)
+        look_further(writable(self.old), near, writable(self.vectors), first, last)
+        return near[first:last]
+
+
+def writable(array: Rows) -> Rows:
+    """Give an array that may be written to: compiled code is compiled for no other."""
+    return array if array.flags.writeable else array.copy()
+
+
+def cells_in(vectors: Floats, order: Places) -> Cells:
+    """Give the cells of vectors that were halved into an order before."""
+    count = 2 ** cell_depth(len(vectors))
+    _sort_cells(order, count)
+    ordered = vectors[order]
+    centres = _centres(ordered, count)
+    groups = centres.reshape(group_count(count), -1, vectors.shape[1]).mean(1, dtype=np.float64)
+    blocks = _blocks(centres), _blocks(groups.astype(np.float32))
+    return Cells(order, ordered, *blocks, far_places(ordered))

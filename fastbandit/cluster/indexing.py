@@ -1,0 +1,92 @@
+"""Arms embedded and indexed by many workers, each of which works out ranges of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fastbandit.arms.catalogue import Catalogue
+from fastbandit.arms.cell_ranges import RangeWork, Rows, build_cells_in_ranges, graph_in_ranges
+from fastbandit.arms.cells import NEIGHBOURS
+from fastbandit.cluster.engine import Engine
+from fastbandit.errors import FastbanditError
+from fastbandit.interfaces import RewardModel
+from fastbandit.types import Inputs
+
+
+def embed_and_index(catalogue: Catalogue, model: RewardModel, engine: Engine) -> Catalogue:
+    """Give what `catalogue.embedded_by(model.embed_arms)` does, cells and neighbours in it.
+
+    Cells and neighbours of the same vectors are the same to the last bit. Embeddings may differ
+    in it: products of matrices are summed in another order where there are fewer rows.
+    """
+    spread = EngineSpread(engine)
+    embedded = catalogue.embedded_by(partial(embed_arms, model, spread=spread))
+    index_arms(embedded, spread)
+    return embedded
+
+
+def embed_arms(model: RewardModel, features: Inputs, *, spread: EngineSpread) -> Tensor:
+    """Embed arms in ranges of rows."""
+    return torch.from_numpy(spread(_Embedding(model, features), len(features)))
+
+
+def index_arms(catalogue: Catalogue, spread: EngineSpread) -> None:
+    """Build the cells and the neighbour graph of a catalogue that was embedded."""
+    lookup = catalogue.lookup
+    assert lookup is not None, "a catalogue is indexed after a model embedded it"
+    vectors = lookup.vectors[torch.from_numpy(lookup.rows)].cpu().numpy()
+    lookup.cells = build_cells_in_ranges(vectors, spread)
+    lookup.near = graph_in_ranges(lookup.cells, NEIGHBOURS, spread)
+
+
+@dataclass(frozen=True)
+class EngineSpread:
+    """Works out ranges on the workers of an engine, one for each."""
+
+    engine: Engine
+
+    @property
+    def parts(self) -> int:
+        return self.engine.workers
+
+    def __call__(self, work: RangeWork, count: int) -> Rows:
+        """Do work on ranges that make up range(count), and put what they give together."""
+        ends = np.linspace(0, count, min(self.parts, count) + 1).astype(int).tolist()
+        ranges = list(zip(ends[:-1], ends[1:], strict=True))
+        found: dict[int, Rows] = {}
+        for news in self.engine.run(_Ranged(work), ranges):
+            if news.error is not None:
+                raise FastbanditError(f"Arms cannot be indexed on workers: {news.error}")
+            if news.is_over:
+                found[news.job] = news.result
+        return np.concatenate([found[job] for job in range(len(ranges))])
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranged:
+    """Work on ranges as the job of an engine."""
+
+    work: RangeWork
+
+    def __call__(self, job: tuple[int, int], *, tell: Any) -> Rows:
+        return self.work(*job)
+
+
+@dataclass(frozen=True, eq=False)
+class _Embedding:
+    """Embeds a range of arms."""
+
+    model: RewardModel
+    features: Inputs
+
+    @torch.no_grad()
+    def __call__(self, first: int, last: int) -> Rows:
+        embedded = self.model.embed_arms(self.features.take(slice(first, last)))
+        rows: Rows = embedded.cpu().numpy()
+        return rows

@@ -1,0 +1,149 @@
+"""Joins a stretch of a log with Ray Data: each worker the decisions whose ids fall to it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import msgspec
+import numpy as np
+
+from fastbandit.errors import LogError
+from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.learning.catching_up import NEVER, Numbers, Stretch
+from fastbandit.learning.joining import Joiner, Pair
+from fastbandit.packages import needed
+from fastbandit.storage.shared import open_log
+
+_READ = 10_000
+_RANGES = 4  # for each worker
+_END = TimePassed(NEVER, NEVER)
+
+Joined = tuple[Pair, int]
+"""A pair, and until when its decision waited for rewards."""
+
+
+@dataclass(frozen=True)
+class RayJoin:
+    """Joins events of the log at a URL, or of a data folder that all workers see."""
+
+    url: str
+    folder: Path
+    workers: int
+
+    def __call__(self, joiner: Joiner, *, until: int) -> Stretch:
+        """Join what comes after a joiner, up to an event."""
+        data = needed("ray.data", what="The engine ray", extra="cluster")
+        quiet(data)
+        count = self.workers * _RANGES
+        ends = np.linspace(joiner.since, until, count + 1).astype(np.int64).tolist()
+        ranges = [{"first": a, "last": b} for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        read = data.from_items(ranges, override_num_blocks=len(ranges)).flat_map(self._read)
+        found = read.groupby("part").map_groups(_join, batch_format="numpy").take_all()
+        return stretch_of([_decoded(row) for row in found], after=joiner.seq)
+
+    def _read(self, told: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Give the events of a range, as rows of parts."""
+        log = open_log(self.url, self.folder, is_reader=True)
+        try:
+            after, last = told["first"], told["last"]
+            while after < last:
+                events = log.read(after=after, limit=min(_READ, last - after))
+                yield from (to_row(event, self.workers) for event in events if event.seq <= last)
+                after = events[-1].seq if events else last
+        finally:
+            log.close()
+
+
+def to_row(event: Event, parts: int) -> dict[str, Any]:
+    """Give an event as a row; all of one decision fall to the same part."""
+    kind, packed, part = "", b"", event.seq % parts
+    if isinstance(event, DecisionMade):
+        kind, packed, part = "decision", msgspec.msgpack.encode(event), crc32(event.id.encode())
+    elif isinstance(event, RewardCame) and event.status == "counted":
+        part = crc32(event.decision.encode())
+        kind, packed = "reward", msgspec.msgpack.encode(event)
+    return {
+        "part": part % parts,
+        "seq": event.seq,
+        "at": event.at,
+        "kind": kind,
+        "packed": packed,
+    }
+
+
+def to_event(row: dict[str, Any]) -> Event:
+    """Give a row as an event, one that teaches nothing as time that passed."""
+    if row["kind"] == "decision":
+        return msgspec.msgpack.decode(row["packed"], type=DecisionMade)
+    if row["kind"] == "reward":
+        return msgspec.msgpack.decode(row["packed"], type=RewardCame)
+    return TimePassed(int(row["seq"]), int(row["at"]))
+
+
+def join_part(events: Sequence[Event]) -> list[Joined]:
+    """Join all events of some decisions; what is waited for at their end is ready NEVER."""
+    joiner, until = Joiner(), {}
+    for event in (*events, _END):
+        joiner.feed(event)
+        if isinstance(event, DecisionMade):
+            until[event.seq] = event.until
+    return [(pair, until[pair.decision]) for pair in joiner.pairs]
+
+
+def stretch_of(parts: Sequence[tuple[Numbers, Numbers, list[Joined]]], *, after: int) -> Stretch:
+    """Put parts together, and let pairs be ready where they are in the whole log.
+
+    A part does not see the event after which nothing more was waited for: it may be of another.
+    """
+    if not parts:
+        raise LogError("A stretch of the log needs events: got none. Read the log again.")
+    seqs, ats = (np.concatenate([part[number] for part in parts]) for number in (0, 1))
+    order = np.argsort(seqs)
+    seqs, ats = seqs[order], ats[order]
+    pairs = _ready([one for _, _, joined in parts for one in joined], seqs, ats)
+    closed: dict[int, int] = defaultdict(int)
+    for pair in pairs:
+        closed[pair.decision] = max(closed[pair.decision], pair.ready)
+    fresh = sorted(pair for pair in pairs if after < pair.ready < NEVER)
+    is_after = seqs > after
+    counts = (np.array(list(of), dtype=np.int64) for of in (closed.keys(), closed.values()))
+    return Stretch(seqs[is_after], ats[is_after], fresh, *counts)
+
+
+def _ready(joined: Sequence[Joined], seqs: Numbers, ats: Numbers) -> list[Pair]:
+    """Let pairs be ready at the first event after their time, unless they were before."""
+    untils = np.array([until for _, until in joined], dtype=np.int64)
+    over = np.append(seqs, NEVER)[np.searchsorted(ats, untils, side="right")].tolist()
+    return [
+        pair._replace(ready=min(pair.ready, first))
+        for (pair, _), first in zip(joined, over, strict=True)
+    ]
+
+
+# -- what Ray calls
+
+
+def _join(rows: dict[str, Any]) -> dict[str, Any]:
+    """Join the rows of a part; Ray gives their columns."""
+    order = np.argsort(rows["seq"])
+    names = ("seq", "at", "kind", "packed")
+    events = [to_event({name: rows[name][place] for name in names}) for place in order]
+    joined = msgspec.msgpack.encode(join_part(events))
+    return {"seqs": [rows["seq"].tobytes()], "ats": [rows["at"].tobytes()], "joined": [joined]}
+
+
+def _decoded(row: dict[str, Any]) -> tuple[Numbers, Numbers, list[Joined]]:
+    seqs, ats = (np.frombuffer(row[name], dtype=np.int64) for name in ("seqs", "ats"))
+    return seqs, ats, msgspec.msgpack.decode(row["joined"], type=list[Joined])
+
+
+def quiet(data: Any) -> None:
+    """Let Ray Data show no bars of its own."""
+    context = data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False

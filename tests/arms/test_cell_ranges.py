@@ -1,0 +1,49 @@
+"""What is worked out range by range is what is worked out at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from fastbandit.arms.cell_ranges import (
+    RangeWork,
+    Rows,
+    build_cells_in_ranges,
+    graph_in_ranges,
+    writable,
+)
+from fastbandit.arms.cells import build_cells
+
+
+@dataclass(frozen=True)
+class InTurn:
+    """Works out ranges one after the other."""
+
+    parts: int
+
+    def __call__(self, work: RangeWork, count: int) -> Rows:
+        ends = [count * part // self.parts for part in range(self.parts + 1)]
+        return np.concatenate([work(*ends[part : part + 2]) for part in range(self.parts)])
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 40, 1_003])
+def test_cells_and_neighbours_are_the_same_in_however_many_parts(count: int, parts: int) -> None:
+    vectors = np.random.default_rng(count).normal(size=(count, 3)).astype(np.float32)
+    wanted = build_cells(vectors)
+    cells = build_cells_in_ranges(vectors, InTurn(parts))
+    near = graph_in_ranges(cells, 16, InTurn(parts))
+
+    for name in ("order", "vectors", "centres", "groups", "far"):
+        assert np.array_equal(getattr(cells, name), getattr(wanted, name)), name
+    assert np.array_equal(near, wanted.graph(16))
+
+
+def test_what_may_not_be_written_to_is_copied() -> None:
+    array = np.arange(3)
+    array.setflags(write=False)
+
+    assert writable(array).flags.writeable
+    assert writable(array.copy()) is not array

@@ -50,7 +50,7 @@ class RayTrainer:
             trainer = by_torch.TorchTrainer(
                 _learn,
                 train_loop_config={**told, "device": "cuda" if self.use_gpu else "cpu"},
-                scaling_config=train.ScalingConfig(self.workers, use_gpu=self.use_gpu),
+                scaling_config=train.ScalingConfig(num_workers=self.workers, use_gpu=self.use_gpu),
                 torch_config=by_torch.TorchConfig(backend=_BACKENDS if self.use_gpu else "gloo"),
                 run_config=train.RunConfig(
                     storage_path=self.storage or folder,

@@ -378,6 +378,8 @@ class Service:
         """Take over snapshots that were published, and changes of the arms, of others."""
         while True:
             await asyncio.sleep(_FOLLOW_SECONDS)
+            if self.spooled is not None and self.spooled.away is not None:
+                continue  # the spool finds out when the database is back
             try:
                 async with self._changing:
                     await asyncio.to_thread(self._catch_up)

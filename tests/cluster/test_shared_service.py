@@ -123,7 +123,7 @@ def test_arms_put_at_both_at_once_are_the_same_on_both(shared: Machines) -> None
         serving = [asker.service.decider for asker in (one, two)]
         await soon(lambda: all(it.serving.catalogue == 10 for it in serving))
         found = [
-            await asker.select(eligible=["new"], explore=False, id=f"by {place}")
+            await asker.select(eligible=["new"], explore=False, id=f"by-{place}")
             for place, asker in enumerate((one, two))
         ]
         assert found[0]["scores"] == found[1]["scores"]
@@ -344,7 +344,7 @@ def test_the_password_is_told_nowhere(shared: Machines, own_server: LittleServer
         with machines.started("a", *command) as shown:
             shown.process.wait()
             heard.append(shown.said)
-    wrong = f"postgresql:/{told.partition(':/')[2]}"
+    wrong = told.replace("postgresql:", "pg:")
     with Machines(wrong, shared.folder).started("a", "snapshots") as refused:
         assert refused.process.wait() == 2
         heard.append(refused.said)

@@ -37,6 +37,11 @@ _COMMANDS: Lazy = {
         "config_command",
         "Show each setting of a service, and where it came from.",
     ),
+    "copy-log": (
+        "fastbandit.storage_command",
+        "copy_log_command",
+        "Copy a log that services share into a data folder.",
+    ),
     "data": (
         "fastbandit.experiments.datasets.command",
         "data_command",
@@ -73,7 +78,7 @@ _COMMANDS: Lazy = {
         "Make, list and revoke the API keys of a service.",
     ),
     "learn": (
-        "fastbandit.learning.command",
+        "fastbandit.learn_command",
         "learn_command",
         "Learn from a service's log, and publish snapshots to it.",
     ),
@@ -133,6 +138,11 @@ _BENCHMARKS: Lazy = {
         "fastbandit.benchmarks.batch",
         "batch_command",
         "Time batches, frozen and in torch, on one core and on all.",
+    ),
+    "engines": (
+        "fastbandit.benchmarks.engines",
+        "engines_command",
+        "Learn one log in one process and on workers of Ray, and compare.",
     ),
     "gpu": (
         "fastbandit.benchmarks.gpu",

@@ -1,8 +1,9 @@
-"""The commands `backup`, `restore` and `export`: the data of a service as files to keep."""
+"""The commands `backup`, `restore`, `export` and `copy-log`: a service's data as files to keep."""
 
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ from fastbandit.progress import progress_bar
 
 try:
     from fastbandit.storage.backups import Backup, back_up, restore
+    from fastbandit.storage.copying import copy_log
     from fastbandit.storage.exports import FORMATS, export
     from fastbandit.storage.joined_rows import Bounds
+    from fastbandit.storage.shared import open_log
 except ModuleNotFoundError as error:
     if error.name not in {"apsw", "msgspec"}:
         raise
@@ -130,8 +133,43 @@ def export_command(
     click.echo(str(made.file))
 
 
+@click.command("copy-log")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The data folder.")
+@click.option("--url", help="The URL of PostgreSQL, in place of that of the settings.")
+@_CONFIG
+@_JSON
+def copy_log_command(out: Path, url: str | None, config: Path | None, as_json: bool) -> None:
+    """Copy the log that services share in PostgreSQL into a data folder.
+
+    Events keep their numbers and times. Run it again to copy what came since. The commands that
+    read a log in a file, and the console, take the folder.
+    """
+    url = url or read_config(find_config(config)).log.url
+    if not url:
+        raise SettingError(
+            "A copy needs a log in PostgreSQL: got neither --url nor a setting log.url. Name one; "
+            "the log of a data folder is copied by `fastbandit backup`."
+        )
+    with closing(open_log(url, out, is_reader=True)) as source, progress_bar("Copying") as progress:
+        made = copy_log(source, out, progress=progress)
+    if as_json:
+        _print({"file": str(made.file), "events": made.events, "last": made.last})
+        return
+    click.echo(f"{made.events:,} events copied, up to number {made.last:,}")
+    click.echo(str(made.file))
+
+
 def _data_dir(config: Path | None, data_dir: Path | None) -> Path:
-    return data_dir or Path(read_config(find_config(config)).server.data_dir)
+    if data_dir is not None:
+        return data_dir
+    told = read_config(find_config(config))
+    if told.log.url:
+        raise SettingError(
+            "This command needs a log in a file: that of these settings is in PostgreSQL "
+            "(log.url). Run `fastbandit copy-log --out FOLDER`, then name that folder with "
+            "--data-dir."
+        )
+    return Path(told.server.data_dir)
 
 
 def _tell(made: Backup, as_json: bool, *, verb: str) -> None:

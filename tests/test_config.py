@@ -28,6 +28,7 @@ from fastbandit.config import (
     Setting,
     all_settings,
     find_config,
+    hide_password,
     read_config,
     settings_of,
     written,
@@ -50,6 +51,8 @@ OTHER: dict[str, Any] = {
     "select.search": "ascent",
     "select.preset": "mine.toml",
     "shadow.baseline": "random",
+    "log.url": "",
+    "snapshots.url": "",
 }
 """Values other than the defaults, for settings where any other of the type will not do."""
 
@@ -592,3 +595,36 @@ def test_every_setting_is_documented_with_its_default_and_meaning(setting: Setti
 
     row = f"\n{head} `{setting.key}` | {written(setting.default)} | {setting.meaning} |\n"
     assert section.count(row) == 1
+
+
+# -- passwords
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://user:hush@host/db",
+        "postgresql://user:hu@hush@host/db",
+        "postgresql://:hush@host:5432/db?sslmode=require",
+        "postgresql://user@host/db?password=hush&sslmode=require",
+    ],
+)
+def test_a_password_is_not_worded(url: str) -> None:
+    told = hide_password(url)
+
+    assert "hush" not in told
+    assert "/db" in told
+
+
+def test_a_url_that_cannot_be_used_is_named_without_its_password() -> None:
+    with pytest.raises(SettingError, match=r"log\.url needs") as caught:
+        read_config(None, environ={}, overrides={"log.url": "mysql://user:hush@host/db"})
+
+    assert "hush" not in str(caught.value)
+
+
+def test_shadow_mode_needs_a_log_of_one_machine() -> None:
+    told = {"log.url": "postgresql://host/db", "snapshots.url": "s3://x/y"}
+
+    with pytest.raises(SettingError, match="Shadow mode needs a log of one machine"):
+        read_config(None, environ={}, overrides={**told, "shadow.baseline": "random"})

@@ -38,7 +38,14 @@ LAYERS = [
     ],
     ["benchmarks", "chaos", "evaluation", "keys_command", "storage_command", "visitors"],
     ["doctor"],
-    ["doctor_command", "evaluate_command", "promote_command", "score_command", "serve_command"],
+    [
+        "doctor_command",
+        "evaluate_command",
+        "learn_command",
+        "promote_command",
+        "score_command",
+        "serve_command",
+    ],
     ["cli"],
     ["__main__"],
 ]
@@ -56,6 +63,7 @@ WITHOUT_TORCH = [
     "fastbandit.experiments.report",
     "fastbandit.experiments.results",
     "fastbandit.features",
+    "fastbandit.learn_command",
     "fastbandit.learning.arm_file",
     "fastbandit.learning.command",
     "fastbandit.learning.joining",

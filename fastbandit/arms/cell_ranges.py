@@ -94,8 +94,8 @@ class _LookingAround:
     def __call__(self, first: int, last: int) -> Rows:
         cells, count, total = self.cells, len(self.cells), self.cells.count
         near = np.full((count, self.count), -1, dtype=np.int32)
-        arrays = map(writable, (cells.vectors, cells.centres, cells.groups))
-        look_around(near, *arrays, first, last)
+        vectors, centres = writable(cells.vectors), writable(cells.centres)
+        look_around(near, vectors, centres, writable(cells.groups), first, last)
         return near[first * count // total : last * count // total]
 
 

@@ -109,10 +109,10 @@ def disturb_cluster(
             while (passed := time.monotonic() - began) < 60 * minutes:
                 progress(int(passed), round(60 * minutes), "seconds")
                 shots.fire()
+            cluster.wait_for_version(cluster.pointer()[0] + 1, seconds=_DRAIN_SECONDS)
         cluster.wait_for_spools(seconds=_DRAIN_SECONDS)
         for visitor in crowd:
             visitor.deliver()
-        cluster.wait_for_version(cluster.pointer()[0] + 1)
         cluster.end()
         return _judged(cluster, crowd, shots, minutes=minutes, seed=seed)
 
@@ -128,12 +128,10 @@ class _Visitor(threading.Thread):
         self.number, self.is_leaving = number, threading.Event()
         self._world = cluster.world
         self._rng = np.random.default_rng([cluster.world.seed, number])
-        self._client = Client(
-            cluster.urls[number % 3 :] + cluster.urls[: number % 3],
-            deadline_seconds=DEADLINE_SECONDS,
-            spool=cluster.home / f"rewards-{number}.db",
-            retries=Retries(tries=50),
-        )
+        first = number % len(cluster.urls)
+        urls = cluster.urls[first:] + cluster.urls[:first]
+        self._client = Client(urls, deadline_seconds=DEADLINE_SECONDS, retries=Retries(tries=100))
+        self._rewards = Client(urls, spool=cluster.home / f"rewards-{number}.db")
         self.asked: dict[str, dict[str, Any]] = {}
         self.answers: dict[str, dict[str, Any]] = {}
         self.owed: dict[str, float] = {}  # a reward of each that the client took
@@ -166,7 +164,7 @@ class _Visitor(threading.Thread):
 
     def _reward(self, id: str, value: float) -> None:
         try:
-            status = self._client.reward(id, value)
+            status = self._rewards.reward(id, value)
         except (ServiceError, SpoolError) as error:
             self.failures.append(f"reward of {id}: {error}")
             return
@@ -177,10 +175,11 @@ class _Visitor(threading.Thread):
         """Let the client send the rewards that it kept."""
 
         def is_done() -> bool:
-            return self._client.flush(DEADLINE_SECONDS).left == 0
+            return self._rewards.flush(DEADLINE_SECONDS).left == 0
 
         wait_for(is_done, seconds=_DRAIN_SECONDS, what="rewards that are delivered", step=0.5)
         self._client.close()
+        self._rewards.close()
 
 
 @contextmanager

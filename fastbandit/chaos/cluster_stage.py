@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from fastbandit.chaos.stage import HOST, Caller, Running, Stage, wait_for, write_stage
+from fastbandit.chaos.stage import HOST, Running, Stage, wait_for, write_stage
 from fastbandit.events import Event
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.storage.postgres_driver import psycopg
@@ -130,7 +129,7 @@ class Cluster:
             for version, place in self._rows("SELECT version, place FROM fastbandit.snapshots"):
                 target = Path(str(place).removeprefix("file://"))
                 (store.folder / f"{version:06d}").symlink_to(target, target_is_directory=True)
-            return [_resolved(store.get(version)) for version in store.versions()]
+            return [_placed(store.get(version)) for version in store.versions()]
 
     @contextmanager
     def publishing(self) -> Iterator[RegisteredStore]:
@@ -209,7 +208,6 @@ def _place(home: Path) -> str:
     return f"file://{home}/shared"
 
 
-def _resolved(snapshot: Snapshot) -> Snapshot:
-    from dataclasses import replace
-
+def _placed(snapshot: Snapshot) -> Snapshot:
+    """Give a version that lies behind a link as it lies there."""
     return replace(snapshot, folder=snapshot.folder.resolve())

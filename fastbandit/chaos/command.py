@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 COMMANDS: dict[str, tuple[str, str, str]] = {
+    "cluster": (
+        "fastbandit.chaos.cluster",
+        "cluster_command",
+        "Kill deciders, trainers and the database of a cluster under load.",
+    ),
     "disk": (
         "fastbandit.chaos.disk",
         "disk_command",
@@ -28,6 +33,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "power_cut_command",
         "Cut the power of an event log at random moments.",
     ),
+    "publish": (
+        "fastbandit.chaos.publishing",
+        "publish_command",
+        "Publish versions to several deciders under load.",
+    ),
     "report": (
         "fastbandit.chaos.report",
         "report_command",
@@ -47,6 +57,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "fastbandit.chaos.throughput",
         "throughput_command",
         "Measure how many decisions a second a service makes, beside a bare handler.",
+    ),
+    "trainers": (
+        "fastbandit.chaos.trainers",
+        "trainers_command",
+        "Kill the trainer of a cluster that works, and let another take over.",
     ),
 }
 """Commands by name: the module and the attribute that hold each, and what its help says."""

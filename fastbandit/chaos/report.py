@@ -143,6 +143,52 @@ def _learning(told: Told) -> Iterator[Row]:
     yield Row(bar, f"{told['ratio']:.4f} ({shares})", told["ratio"] >= told["bar"])
 
 
+def _cluster(told: Told) -> Iterator[Row]:
+    lost = told["lost_decisions"] + told["lost_rewards"]
+    found = (
+        f"{told['minutes']:g} minutes, {sum(told['shots'].values())} kills and outages, "
+        f"{told['decisions']:,} decisions and {told['rewards']:,} rewards: {lost} lost, "
+        f"{told['doubled']} doubled"
+    )
+    is_whole = told["minutes"] >= 30 and lost == told["doubled"] == 0
+    bar = "3 deciders and PostgreSQL, 30 minutes: 0 acknowledged events lost or doubled"
+    yield Row(bar, found, is_whole and told["deciders"] >= 3)
+    failed = told["failed_selects"]
+    found = f"{failed} failed; the slowest took {told['slowest_select_seconds']:.1f} s"
+    yield Row("0 failed selects through the client", found, failed == 0)
+    found = f"{told['versions']} versions, {told['learned']:,} pairs: {len(told['faults'])} faults"
+    yield Row("0 trained twice", found, not told["faults"])
+
+
+def _publish(told: Told) -> Iterator[Row]:
+    found = (
+        f"slowest of {told['times']}: {told['slowest_seconds']:.1f} s, {told['under_load']} of "
+        f"them under load"
+    )
+    is_met = told["slowest_seconds"] <= 10 and told["under_load"] == told["times"]
+    yield Row(f"all {told['deciders']} deciders on a new version within 10 s", found, is_met)
+    wrong = told["unknown"] + told["mixed"]
+    found = (
+        f"{told['requests']:,} requests: {told['failed']} failed, {wrong} mixed of "
+        f"{told['checked']:,} checked"
+    )
+    yield Row("meanwhile 0 failed requests, 0 mixed answers", found, told["failed"] == wrong == 0)
+
+
+def _trainers(told: Told) -> Iterator[Row]:
+    found = (
+        f"{told['times']} kills: had the turn within {max(told['turn_seconds']):.1f} s, published "
+        f"within {told['slowest_seconds']:.1f} s"
+    )
+    bar = "two trainers: one waits, and takes over within 30 s of a kill"
+    is_met = told["slowest_seconds"] <= 30 and told["waited"] == told["times"]
+    yield Row(bar, found, is_met and told["together"] == 0)
+    faults = len(told["faults"]) + told["missing"]
+    yield Row(
+        "no version twice, none missing", f"{told['versions']} versions: {faults}", not faults
+    )
+
+
 CAMPAIGNS: dict[str, tuple[str, Callable[[Told], Iterator[Row]]]] = {
     "kills": ("--rounds 100", _kills),
     "power-cut": ("--cuts 1000", _power_cut),
@@ -152,6 +198,9 @@ CAMPAIGNS: dict[str, tuple[str, Callable[[Told], Iterator[Row]]]] = {
     "requests": ("", _requests),
     "throughput": ("", _throughput),
     "learning": ("", _learning),
+    "cluster": ("--minutes 30", _cluster),
+    "publish": ("--times 30", _publish),
+    "trainers": ("--times 20", _trainers),
 }
 
 

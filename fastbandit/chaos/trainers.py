@@ -1,4 +1,4 @@
-"""`kill -9` of the trainer that has the turn: the other one takes over, and no number is used twice.
+"""`kill -9` of the trainer that has the turn: the other takes over, and no number is used twice.
 
 Visitors of a decider send rewards all the while, so that a version is due every few seconds.
 """
@@ -123,15 +123,15 @@ class _Rounds:
         self.publish_seconds.append(round(time.monotonic() - began, 2))
         cluster.start(worker)
 
-    def _roles(self) -> tuple[Stage, Stage]:
+    def _roles(self) -> list[Stage]:
         """Wait until one trainer works and the other waits; give them in this order."""
         first, second = self._cluster.trainers
 
-        def told() -> tuple[Stage, Stage] | None:
+        def told() -> list[Stage]:
             for one, other in ((first, second), (second, first)):
                 if self._cluster.is_working(one) and self._cluster.is_waiting(other):
-                    return one, other
-            return None
+                    return [one, other]
+            return []
 
         return wait_for(told, seconds=_PATIENCE, what="a trainer that works and one that waits")
 
@@ -218,8 +218,7 @@ def _show(report: TrainerReport) -> None:
         f"the other one had the turn within {max(report.turn_seconds):.1f} s, and published "
         f"within {report.slowest_seconds:.1f} s"
     )
-    click.echo(
-        f"{report.versions:,} versions, {report.missing:,} missing; {report.learned:,} pairs learned"
-    )
+    versions = f"{report.versions:,} versions, {report.missing:,} missing"
+    click.echo(f"{versions}; {report.learned:,} pairs learned")
     for fault in report.faults:
         click.echo(f"fault: {fault}")

@@ -8,16 +8,23 @@ the one that awaits, and tests drive it without a clock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from random import Random
 from threading import Lock
 from time import monotonic
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from msgspec import MsgspecError, json
 
-from fastbandit.client.retries import Answer, NoAnswer, Retries, is_worth_another
+from fastbandit.client.deciders import Deciders
+from fastbandit.client.retries import (
+    Answer,
+    NoAnswer,
+    Retries,
+    asked_to_wait,
+    is_worth_another,
+)
 from fastbandit.errors import ServiceError, ServiceUnavailable, SettingError
 
 _T = TypeVar("_T")
@@ -28,7 +35,7 @@ class Send:
     """Send a request, and wait so many seconds for the whole of its answer."""
 
     method: str
-    path: str
+    url: str
     body: bytes | None
     seconds: float
 
@@ -47,16 +54,23 @@ class OnDisk:
     work: Callable[[], Any]
 
 
+@dataclass(frozen=True)
+class _Read(Generic[_T]):
+    """What was found in an answer that can be used."""
+
+    found: _T
+
+
 Step: TypeAlias = Send | Pause | OnDisk
 Call: TypeAlias = Generator[Step, Any, _T]
 
 
 class Asker:
-    """Asks the service at `url`, and counts what a caller may not notice."""
+    """Asks the service at one of some addresses, and counts what a caller may not notice."""
 
     def __init__(
         self,
-        url: str,
+        urls: Sequence[str],
         *,
         deadline_seconds: float,
         retries: Retries,
@@ -67,7 +81,7 @@ class Asker:
                 f"A call needs some time: got deadline_seconds={deadline_seconds}. Give the "
                 f"seconds after which an answer is of no use."
             )
-        self.url, self._deadline_seconds = url, deadline_seconds
+        self._deciders, self._deadline_seconds = Deciders(urls, clock=clock), deadline_seconds
         self._retries, self._clock, self._rng = retries, clock, Random(retries.seed)
         self._counts: Counter[str] = Counter()
         self._lock = Lock()
@@ -82,42 +96,50 @@ class Asker:
         end: float | None = None,
         tries: int | None = None,
     ) -> Call[_T]:
-        """Send a request until an answer comes that can be used, or give up at the deadline."""
+        """Send a request until an answer comes that can be used, or give up at the deadline.
+
+        A try is one round of all deciders, without a pause between them.
+        """
         end = self.end() if end is None else end
         tries, share = tries or self._retries.tries, self._retries.share
-        outcome: Answer | NoAnswer = NoAnswer("no time was left to ask")
+        outcome: _Read[_T] | Answer | NoAnswer = NoAnswer("no time was left to ask")
         for tried in range(tries):
-            left, is_last = end - self._clock(), tried + 1 == tries
-            if left <= 0:
+            urls, rests = self._deciders.order(), []
+            for place, url in enumerate(urls):
+                left = end - self._clock()
+                if left <= 0:
+                    raise self._unavailable(outcome)
+                is_last = tried + 1 == tries and place + 1 == len(urls)
+                seconds = left if is_last else left * share
+                self.count("retries", int(tried + place > 0))
+                outcome = _read_by(read, (yield Send(method, url + path, body, seconds)))
+                if isinstance(outcome, _Read):
+                    self._deciders.note(url, is_well=True)
+                    return outcome.found
+                rests.append(self._note(url, outcome))
+            pause = min(rests) + self._retries.pause(tried, self._rng)
+            if tried + 1 == tries or self._clock() + pause >= end:
                 break
-            outcome = yield Send(method, path, body, left if is_last else left * share)
-            if isinstance(outcome, Answer) and 200 <= outcome.status < 300:
-                try:
-                    return read(outcome.body)
-                except (MsgspecError, ValueError) as error:
-                    outcome = NoAnswer(f"an answer that cannot be read: {error}")
-            if not is_worth_another(outcome):
-                raise self._refusal(outcome)
-            pause = self._retries.pause(tried, outcome, self._rng)
-            if is_last or self._clock() + pause >= end:
-                break
-            self.count("retries")
             yield Pause(pause)
         raise self._unavailable(outcome)
 
-    def _refusal(self, outcome: Answer | NoAnswer) -> ServiceError:
-        status, problem = _problem_in(outcome)
-        said = problem.get("detail") or f"The service answered {status} to this request."
-        fix = problem.get("fix") or f"Check that {self.url} is the service's address."
-        return ServiceError(f"{said} {fix}", status=status, problem=problem)
+    def _note(self, url: str, outcome: Answer | NoAnswer) -> float:
+        """Note a failure, and give the seconds that it asks to wait; raise a refusal."""
+        if not is_worth_another(outcome):
+            raise _refusal(outcome, url)
+        rest = asked_to_wait(outcome)
+        self._deciders.note(url, is_well=False, rest=rest)
+        return rest
 
-    def _unavailable(self, outcome: Answer | NoAnswer) -> ServiceUnavailable:
+    def _unavailable(self, outcome: _Read[Any] | Answer | NoAnswer) -> ServiceUnavailable:
+        assert not isinstance(outcome, _Read)
         status, problem = _problem_in(outcome)
         why = outcome.why if isinstance(outcome, NoAnswer) else problem.get("detail", "")
+        last = f"{status} {why}".strip() if status else why
         return ServiceUnavailable(
-            f"The decision service needs to answer in time: {self.url} did not (the last try: "
-            f"{f'{status} {why}'.strip() if status else why}). See that it is ready; a fallback "
-            f"for selects and a spool for rewards bridge such times.",
+            f"The decision service needs to answer in time: {self._deciders} did not (the last "
+            f"try: {last}). See that it is ready; a fallback for selects and a spool for rewards "
+            f"bridge such times.",
             status=status,
             problem=problem,
         )
@@ -137,6 +159,25 @@ class Asker:
     def end(self, seconds: float | None = None) -> float:
         """Give the point on the clock at which a call that begins now must end."""
         return self._clock() + (self._deadline_seconds if seconds is None else seconds)
+
+
+def _read_by(
+    read: Callable[[bytes], _T], outcome: Answer | NoAnswer
+) -> _Read[_T] | Answer | NoAnswer:
+    """Read an answer that is one; what cannot be read counts as none."""
+    if isinstance(outcome, Answer) and 200 <= outcome.status < 300:
+        try:
+            return _Read(read(outcome.body))
+        except (MsgspecError, ValueError) as error:
+            return NoAnswer(f"an answer that cannot be read: {error}")
+    return outcome
+
+
+def _refusal(outcome: Answer | NoAnswer, url: str) -> ServiceError:
+    status, problem = _problem_in(outcome)
+    said = problem.get("detail") or f"The service answered {status} to this request."
+    fix = problem.get("fix") or f"Check that {url} is the service's address."
+    return ServiceError(f"{said} {fix}", status=status, problem=problem)
 
 
 def _problem_in(outcome: Answer | NoAnswer) -> tuple[int, dict[str, Any]]:

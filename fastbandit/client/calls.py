@@ -38,14 +38,14 @@ class Calls:
 
     def __init__(
         self,
-        url: str,
+        urls: Sequence[str],
         *,
         deadline_seconds: float,
         retries: Retries,
         fallback: Fallback | None,
         spool: Spool | None,
     ) -> None:
-        self.asker = Asker(url, deadline_seconds=deadline_seconds, retries=retries)
+        self.asker = Asker(urls, deadline_seconds=deadline_seconds, retries=retries)
         self.delivery = Delivery(self.asker, spool)
         self._fallback = fallback
 

@@ -38,29 +38,32 @@ class Client:
     """Asks the decision service at `url`, each call within `deadline_seconds`, retries included.
 
     Retries are safe: the client chooses the id of a decision, and the same id gives the same
-    answer. Where none comes in time, `select` takes the `fallback` (an arm, or a function of
+    answer. With the addresses of several deciders that share a log, the next is asked where one
+    fails. Where no answer comes in time, `select` takes the `fallback` (an arm, or a function of
     the context), and rewards are kept in the file `spool`, up to `spool_limit` of them; without
-    these a call raises ServiceUnavailable. What the service refuses raises ServiceError. A
-    client may be used by many threads.
+    these a call raises ServiceUnavailable. Rewards of a decision that is unknown are kept too,
+    for `unknown_seconds`. What the service refuses raises ServiceError. A client may be used by
+    many threads.
     """
 
     def __init__(
         self,
-        url: str,
+        url: str | Sequence[str],
         *,
         key: str | None = None,
         deadline_seconds: float = 0.5,
         fallback: Fallback | None = None,
         spool: str | Path | None = None,
         spool_limit: int = 100_000,
+        unknown_seconds: float = 120.0,
         retries: Retries = _RETRIES,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._calls = Calls(
-            check_url(url),
+            check_urls(url),
             deadline_seconds=deadline_seconds,
             fallback=fallback,
-            spool=None if spool is None else Spool(spool, limit=spool_limit),
+            spool=_spool(spool, limit=spool_limit, unknown_seconds=unknown_seconds),
             retries=retries,
         )
         self._http = httpx.Client(headers=_headers(key), transport=transport or StrictTransport())
@@ -204,9 +207,10 @@ class Client:
                 time.sleep(step.seconds)
 
     def _send(self, step: Send) -> Answer | NoAnswer:
-        url = self._calls.asker.url + step.path
         try:
-            answer = self._http.request(step.method, url, content=step.body, timeout=step.seconds)
+            answer = self._http.request(
+                step.method, step.url, content=step.body, timeout=step.seconds
+            )
         except httpx.RequestError as error:
             return NoAnswer(str(error) or type(error).__name__)
         return _to_answer(answer)
@@ -217,21 +221,22 @@ class AsyncClient:
 
     def __init__(
         self,
-        url: str,
+        url: str | Sequence[str],
         *,
         key: str | None = None,
         deadline_seconds: float = 0.5,
         fallback: Fallback | None = None,
         spool: str | Path | None = None,
         spool_limit: int = 100_000,
+        unknown_seconds: float = 120.0,
         retries: Retries = _RETRIES,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._calls = Calls(
-            check_url(url),
+            check_urls(url),
             deadline_seconds=deadline_seconds,
             fallback=fallback,
-            spool=None if spool is None else Spool(spool, limit=spool_limit),
+            spool=_spool(spool, limit=spool_limit, unknown_seconds=unknown_seconds),
             retries=retries,
         )
         self._http = httpx.AsyncClient(
@@ -367,17 +372,29 @@ class AsyncClient:
                 await asyncio.sleep(step.seconds)
 
     async def _send(self, step: Send) -> Answer | NoAnswer:
-        url = self._calls.asker.url + step.path
         try:
             async with asyncio.timeout(step.seconds):
                 answer = await self._http.request(
-                    step.method, url, content=step.body, timeout=step.seconds
+                    step.method, step.url, content=step.body, timeout=step.seconds
                 )
         except TimeoutError:
             return NoAnswer(f"no answer within {step.seconds:.3g} s")
         except httpx.RequestError as error:
             return NoAnswer(str(error) or type(error).__name__)
         return _to_answer(answer)
+
+
+def check_urls(urls: str | Sequence[str]) -> list[str]:
+    """Give the addresses of a service, each once."""
+    found = list(
+        dict.fromkeys(check_url(url) for url in ([urls] if isinstance(urls, str) else urls))
+    )
+    if not found:
+        raise SettingError(
+            "A client needs the address of a service, such as http://127.0.0.1:8080: got an empty "
+            "list. Name one or more."
+        )
+    return found
 
 
 def check_url(url: str) -> str:
@@ -392,6 +409,12 @@ def check_url(url: str) -> str:
             f"Give one that begins with http:// or https://."
         )
     return url.rstrip("/")
+
+
+def _spool(path: str | Path | None, *, limit: int, unknown_seconds: float) -> Spool | None:
+    if path is None:
+        return None
+    return Spool(path, limit=limit, unknown_seconds=unknown_seconds)
 
 
 def _headers(key: str | None) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from msgspec import json
 
@@ -17,6 +18,7 @@ SPOOLED = "spooled"
 NOT_SENT = "not sent: fallback decision"
 A_FEW = 100  # of the rewards that wait, with each call that the service answered
 MANY = 1_000
+_UNKNOWN = "unknown"
 _REFUSED_FOR_GOOD = (400, 413, 422)  # for what it says, not for who sent it or when
 
 
@@ -27,6 +29,14 @@ class Flushed:
     sent: int
     refused: int
     left: int
+
+
+class _Went(NamedTuple):
+    """How many rewards of the spool were acknowledged, refused, and put off as unknown."""
+
+    sent: int = 0
+    refused: int = 0
+    unknown: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,10 +57,10 @@ class Delivery:
         behind = yield from self._waiting(own)
         direct = [reward for reward in own if reward.decision not in behind]
         statuses = yield from self._deliver(direct, end)
+        found = iter((yield from self._keep_unknown(direct, statuses)))
         yield from self._keep([reward for reward in own if reward.decision in behind])
         if SPOOLED not in statuses:
             yield from self._send_waiting(A_FEW, end)
-        found = iter(statuses)
         return [_status(reward, behind) or next(found) for reward in rewards]
 
     def flush(self, deadline_seconds: float | None) -> Call[Flushed]:
@@ -58,9 +68,9 @@ class Delivery:
         end = self.asker.end(deadline_seconds)
         sent = refused = left = 0
         while True:
-            taken, rejected = yield from self._send_waiting(MANY, end, is_strict=True)
-            sent, refused = sent + taken, refused + rejected
-            if not taken and not rejected:
+            went = yield from self._send_waiting(MANY, end, is_strict=True)
+            sent, refused = sent + went.sent, refused + went.refused
+            if not any(went):
                 break
         if self.spool is not None:
             left = yield OnDisk(self.spool.count)
@@ -82,10 +92,18 @@ class Delivery:
         yield from self._keep(rewards)
         return [SPOOLED] * len(rewards)
 
-    def _keep(self, rewards: list[Reward]) -> Call[None]:
+    def _keep(self, rewards: list[Reward], *, are_unknown: bool = False) -> Call[None]:
         if self.spool is not None and rewards:
-            yield OnDisk(partial(self.spool.keep, rewards))
+            yield OnDisk(partial(self.spool.keep, rewards, are_unknown=are_unknown))
             self.asker.count("rewards spooled", len(rewards))
+
+    def _keep_unknown(self, rewards: list[Reward], statuses: list[str]) -> Call[list[str]]:
+        """Keep rewards of decisions that another decider may hold, and not have told of yet."""
+        if self.spool is None or self.spool.unknown_seconds <= 0:
+            return statuses
+        told = list(zip(rewards, statuses, strict=True))
+        yield from self._keep([one for one, status in told if status == _UNKNOWN], are_unknown=True)
+        return [SPOOLED if status == _UNKNOWN else status for status in statuses]
 
     def _send(
         self, rewards: list[Reward], end: float, *, tries: int | None = None
@@ -101,53 +119,60 @@ class Delivery:
             yield from self.asker.ask("POST", "/v1/reward", body, read=read, end=end, tries=tries)
         )
 
-    def _send_waiting(
-        self, count: int, end: float, *, is_strict: bool = False
-    ) -> Call[tuple[int, int]]:
-        """Send the rewards that wait longest, once; give how many were taken and refused.
+    def _send_waiting(self, count: int, end: float, *, is_strict: bool = False) -> Call[_Went]:
+        """Send the rewards that wait longest, once; tell what became of them.
 
         What is not acknowledged stays. A service that takes no rewards at all (from a key
         without that right) is an error only where `is_strict`.
         """
         spool = self.spool
         if spool is None:
-            return 0, 0
+            return _Went()
         waiting: list[tuple[int, Reward]] = yield OnDisk(partial(spool.first, count))
         if not waiting:
-            return 0, 0
+            return _Went()
         try:
-            yield from self._send([reward for _, reward in waiting], end, tries=1)
+            statuses = yield from self._send([reward for _, reward in waiting], end, tries=1)
         except ServiceUnavailable:
-            return 0, 0
+            return _Went()
         except ServiceError as error:
             if error.status in _REFUSED_FOR_GOOD:
                 return (yield from self._send_one_by_one(spool, waiting[:A_FEW], end))
             if is_strict:
                 raise
-            return 0, 0
-        yield OnDisk(partial(spool.remove, [number for number, _ in waiting]))
-        self.asker.count("rewards sent from the spool", len(waiting))
-        return len(waiting), 0
+            return _Went()
+        return (yield from self._settle(spool, [number for number, _ in waiting], statuses))
 
     def _send_one_by_one(
         self, spool: Spool, waiting: list[tuple[int, Reward]], end: float
-    ) -> Call[tuple[int, int]]:
+    ) -> Call[_Went]:
         """Find out which rewards the service refuses, and set those aside."""
-        sent = refused = 0
+        numbers: list[int] = []
+        statuses: list[str] = []
+        refused = 0
         for number, reward in waiting:
             try:
-                yield from self._send([reward], end, tries=1)
+                statuses += yield from self._send([reward], end, tries=1)
+                numbers.append(number)
             except ServiceUnavailable:
                 break
             except ServiceError as error:
                 yield OnDisk(partial(spool.refuse, number, str(error)))
                 refused += 1
-            else:
-                yield OnDisk(partial(spool.remove, [number]))
-                sent += 1
-        self.asker.count("rewards sent from the spool", sent)
         self.asker.count("rewards refused", refused)
-        return sent, refused
+        went = yield from self._settle(spool, numbers, statuses)
+        return went._replace(refused=refused)
+
+    def _settle(self, spool: Spool, numbers: list[int], statuses: list[str]) -> Call[_Went]:
+        """Remove rewards that were answered for, but those that may be known later."""
+        told = list(zip(numbers, statuses, strict=True))
+        unknown = {number for number, status in told if status == _UNKNOWN}
+        over: set[int] = yield OnDisk(partial(spool.put_off, unknown))
+        done = [number for number in numbers if number not in unknown or number in over]
+        yield OnDisk(partial(spool.remove, done))
+        self.asker.count("rewards sent from the spool", len(done))
+        self.asker.count("rewards unknown", len(over))
+        return _Went(len(done), 0, len(numbers) - len(done))
 
 
 def _status(reward: Reward, behind: set[str]) -> str:

@@ -53,11 +53,9 @@ class Retries:
                 f"{self.share}. Leave it at 0.5 if unsure."
             )
 
-    def pause(self, tried: int, outcome: Answer | NoAnswer, rng: Random) -> float:
-        """Give the seconds to wait after so many tries, as the service asked or longer."""
-        longest = min(self.first_seconds * 2.0**tried, self.most_seconds)
-        asked = seconds_until(outcome.retry_after) if isinstance(outcome, Answer) else 0.0
-        return asked + rng.uniform(0.0, longest)
+    def pause(self, tried: int, rng: Random) -> float:
+        """Give the seconds to wait after so many tries, besides those that the service asks for."""
+        return rng.uniform(0.0, min(self.first_seconds * 2.0**tried, self.most_seconds))
 
 
 def is_worth_another(outcome: Answer | NoAnswer) -> bool:
@@ -65,6 +63,11 @@ def is_worth_another(outcome: Answer | NoAnswer) -> bool:
     if isinstance(outcome, NoAnswer):
         return True
     return outcome.status in (408, 429) or outcome.status >= 500
+
+
+def asked_to_wait(outcome: Answer | NoAnswer) -> float:
+    """Give the seconds that an answer asks to wait."""
+    return seconds_until(outcome.retry_after) if isinstance(outcome, Answer) else 0.0
 
 
 def seconds_until(retry_after: str) -> float:

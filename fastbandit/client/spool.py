@@ -24,11 +24,24 @@ APPLICATION_ID = 0x46425350  # "FBSP", in the header: this file is ours
 _TABLE = """
 CREATE TABLE rewards (
     number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, decision TEXT NOT NULL,
-    reward TEXT NOT NULL, refusal TEXT
+    reward TEXT NOT NULL, refusal TEXT, unknown_since REAL, due REAL NOT NULL DEFAULT 0
 );
 CREATE INDEX rewards_by_decision ON rewards (decision);
 """
-_FIRST = "SELECT number, reward FROM rewards WHERE refusal IS NULL ORDER BY number LIMIT ?"
+_FIRST = """
+SELECT number, reward FROM rewards
+WHERE refusal IS NULL AND NOT EXISTS (
+    SELECT 1 FROM rewards other
+    WHERE other.decision = rewards.decision AND other.refusal IS NULL AND other.due > ?1
+)
+ORDER BY number LIMIT ?2
+"""
+_UNKNOWN = """
+UPDATE rewards SET unknown_since = coalesce(unknown_since, ?1),
+    due = ?1 + max(?2, ?1 - coalesce(unknown_since, ?1))
+WHERE number = ?3 AND ?1 - coalesce(unknown_since, ?1) < ?4
+"""
+_FIRST_WAIT = 1.0  # seconds until a reward of a decision that is unknown is sent again
 _WAITING = "SELECT DISTINCT decision FROM rewards WHERE decision = ? AND refusal IS NULL"
 
 
@@ -36,19 +49,27 @@ class Spool:
     """Keeps up to `limit` rewards in the file `path`, in their order; one file a service.
 
     A reward that the service refused for good stays, with the reason, until it is taken out.
+    One of a decision that is unknown waits for `unknown_seconds`: another decider may hold it.
     """
 
     def __init__(
-        self, path: str | Path, *, limit: int = 100_000, clock: Callable[[], float] = time
+        self,
+        path: str | Path,
+        *,
+        limit: int = 100_000,
+        unknown_seconds: float = 120.0,
+        clock: Callable[[], float] = time,
     ) -> None:
         self.path, self.limit, self._clock = Path(path), limit, clock
+        self.unknown_seconds = unknown_seconds
         with self._opened() as connection, _writing(connection):
             self._prepare(connection)
 
-    def keep(self, rewards: Sequence[Reward]) -> None:
+    def keep(self, rewards: Sequence[Reward], *, are_unknown: bool = False) -> None:
         """Write rewards at the end, all or none: on return they outlive a power cut."""
         at = self._clock()
-        rows = [(at, reward.decision, encode(reward).decode()) for reward in rewards]
+        since, due = (at, at + _FIRST_WAIT) if are_unknown else (None, 0.0)
+        rows = [(at, one.decision, encode(one).decode(), since, due) for one in rewards]
         with self._opened() as connection, _writing(connection):
             ((held,),) = connection.execute("SELECT count(*) FROM rewards").fetchall()
             if held + len(rows) > self.limit:
@@ -58,13 +79,15 @@ class Spool:
                     f"call flush(), or allow more with spool_limit."
                 )
             connection.executemany(
-                "INSERT INTO rewards (at, decision, reward) VALUES (?, ?, ?)", rows
+                "INSERT INTO rewards (at, decision, reward, unknown_since, due) "
+                "VALUES (?, ?, ?, ?, ?)",
+                rows,
             )
 
     def first(self, count: int) -> list[tuple[int, Reward]]:
-        """Give the rewards that have waited longest, each with its number."""
+        """Give the rewards that have waited longest and may be sent now, with their numbers."""
         with self._opened() as connection:
-            rows = connection.execute(_FIRST, (count,)).fetchall()
+            rows = connection.execute(_FIRST, (self._clock(), count)).fetchall()
         return [(number, json.decode(text, type=Reward)) for number, text in rows]
 
     def waiting(self, decisions: Iterable[str]) -> set[str]:
@@ -82,6 +105,19 @@ class Spool:
             connection.executemany(
                 "DELETE FROM rewards WHERE number = ?", [(number,) for number in numbers]
             )
+
+    def put_off(self, numbers: Iterable[int]) -> set[int]:
+        """Let rewards of decisions that are unknown wait; give those that have waited enough.
+
+        Each waits as long again as it did, so that it is sent a few times in all.
+        """
+        now, over = self._clock(), set()
+        with self._opened() as connection, _writing(connection):
+            for number in numbers:
+                told = (now, _FIRST_WAIT, number, self.unknown_seconds)
+                if connection.execute(_UNKNOWN, told).rowcount == 0:
+                    over.add(number)
+        return over
 
     def refuse(self, number: int, why: str) -> None:
         """Set a reward aside that the service will never take."""
@@ -109,6 +145,7 @@ class Spool:
         """Make the table in a new file; leave the files of others alone."""
         ((mark,),) = connection.execute("PRAGMA application_id").fetchall()
         if mark == APPLICATION_ID:
+            _add_columns(connection)
             return
         if connection.execute("SELECT 1 FROM sqlite_master").fetchall():
             raise SpoolError(
@@ -145,3 +182,11 @@ def _writing(connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _add_columns(connection: sqlite3.Connection) -> None:
+    """Bring a file of an earlier version to today's layout."""
+    found = {row[1] for row in connection.execute("PRAGMA table_info(rewards)")}
+    for name, kind in (("unknown_since", "REAL"), ("due", "REAL NOT NULL DEFAULT 0")):
+        if name not in found:
+            connection.execute(f"ALTER TABLE rewards ADD COLUMN {name} {kind}")

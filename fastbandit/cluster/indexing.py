@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ class EngineSpread:
     def __call__(self, work: RangeWork, count: int) -> Rows:
         """Do work on ranges that make up range(count), and put what they give together."""
         ends = np.linspace(0, count, min(self.parts, count) + 1).astype(int).tolist()
-        ranges = list(zip(ends[:-1], ends[1:], strict=True))
+        ranges = list(pairwise(ends))
         found: dict[int, Rows] = {}
         for news in self.engine.run(_Ranged(work), ranges):
             if news.error is not None:

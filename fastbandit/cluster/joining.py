@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -38,10 +39,10 @@ class RayJoin:
     def __call__(self, joiner: Joiner, *, until: int) -> Stretch:
         """Join what comes after a joiner, up to an event."""
         data = needed("ray.data", what="The engine ray", extra="cluster")
-        quiet(data)
+        _quiet(data)
         count = self.workers * _RANGES
         ends = np.linspace(joiner.since, until, count + 1).astype(np.int64).tolist()
-        ranges = [{"first": a, "last": b} for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        ranges = [{"first": a, "last": b} for a, b in pairwise(ends)]
         read = data.from_items(ranges, override_num_blocks=len(ranges)).flat_map(self._read)
         found = read.groupby("part").map_groups(_join, batch_format="numpy").take_all()
         return stretch_of([_decoded(row) for row in found], after=joiner.seq)
@@ -142,7 +143,7 @@ def _decoded(row: dict[str, Any]) -> tuple[Numbers, Numbers, list[Joined]]:
     return seqs, ats, msgspec.msgpack.decode(row["joined"], type=list[Joined])
 
 
-def quiet(data: Any) -> None:
+def _quiet(data: Any) -> None:
     """Let Ray Data show no bars of its own."""
     context = data.DataContext.get_current()
     context.enable_progress_bars = False

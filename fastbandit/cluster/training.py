@@ -111,9 +111,15 @@ def _learn(told: dict[str, Any]) -> _Learned | None:
     teach_here(bandit, taught, lambda steps, loss: curve.append((steps, loss)), team=team)
     if team.rank:
         return None
-    lookup = getattr(bandit.policy.arms, "lookup", None)
-    is_built = lookup is not None and "near" in vars(lookup)
-    return _Learned(packed(bandit), curve, (lookup.cells, lookup.near) if is_built else None)
+    return _Learned(packed(bandit), curve, _index_of(bandit))
+
+
+def _index_of(bandit: Bandit) -> tuple[Cells, Places] | None:
+    """Give the index of a bandit's arms, where it was built."""
+    arms = bandit.policy.arms
+    lookup = arms.lookup if isinstance(arms, Catalogue) else None
+    is_built = lookup is not None and {"cells", "near"} <= vars(lookup).keys()
+    return (lookup.cells, lookup.near) if lookup is not None and is_built else None
 
 
 # -- a bandit on its way

@@ -1,4 +1,4 @@
-"""The commands `learn`, `snapshots` and `rollback`."""
+"""The commands `snapshots` and `rollback`, and what they share with `learn`."""
 
 from __future__ import annotations
 
@@ -18,37 +18,18 @@ from fastbandit.config import Config, find_config, read_config
 from fastbandit.storage.shared import open_store
 from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
 
-_CONFIG = click.option(
+config_option = click.option(
     "--config", "path", type=click.Path(path_type=Path), help="The file of the service's settings."
 )
-_DATA_DIR = click.option(
+data_dir_option = click.option(
     "--data-dir", type=click.Path(), help="The folder of the log and the snapshots."
 )
-_LESS_URGENT = 5
 _WATCH_SECONDS = 0.5
 
 
-@click.command("learn")
-@_CONFIG
-@_DATA_DIR
-@click.option("--once", is_flag=True, help="Make the versions that are due now, and end.")
-@click.option("--parent", type=int, hidden=True, help="End once another process is the parent.")
-def learn_command(path: Path | None, data_dir: str | None, once: bool, parent: int | None) -> None:
-    """Learn from the log of a service, and publish new versions of its bandit.
-
-    `fastbandit serve` starts this by itself.
-    """
-    if parent is not None:
-        _end_with(parent)  # before the slow imports: the service may be killed meanwhile
-    from fastbandit.learning.running import run_learner
-
-    os.nice(_LESS_URGENT)  # decisions come first
-    run_learner(_read(path, data_dir), once=once)
-
-
 @click.command("snapshots")
-@_CONFIG
-@_DATA_DIR
+@config_option
+@data_dir_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def snapshots_command(path: Path | None, data_dir: str | None, as_json: bool) -> None:
     """List the versions of a service's bandit, and those that were refused."""
@@ -75,8 +56,8 @@ def snapshots_command(path: Path | None, data_dir: str | None, as_json: bool) ->
 
 @click.command("rollback")
 @click.argument("version", type=int, required=False)
-@_CONFIG
-@_DATA_DIR
+@config_option
+@data_dir_option
 def rollback_command(version: int | None, path: Path | None, data_dir: str | None) -> None:
     """Serve VERSION again, or the one that the current version came from.
 
@@ -87,7 +68,7 @@ def rollback_command(version: int | None, path: Path | None, data_dir: str | Non
     click.echo(f"Version {snapshot.version} is served now.")
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """End this process as SIGTERM does, once its parent is another: the service was killed."""
 
     def watch() -> None:
@@ -98,12 +79,13 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _read(path: Path | None, data_dir: str | None) -> Config:
+def read_service(path: Path | None, data_dir: str | None) -> Config:
+    """Read the settings of a service."""
     return read_config(find_config(path), overrides={"server.data_dir": data_dir})
 
 
 def _store(path: Path | None, data_dir: str | None) -> SnapshotStore:
-    config = _read(path, data_dir)
+    config = read_service(path, data_dir)
     store = open_store(config.log.url, config.snapshots.url, Path(config.server.data_dir))
     store.follow()
     return store

@@ -21,9 +21,10 @@ from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.gates import gate_for_one
 from fastbandit.runtime.live import Gate, Live
 from fastbandit.runtime.propensity import draw_open
-from fastbandit.serving.decides import DECIDES_FILE, read_decides
+from fastbandit.serving.decides import read_decides
 from fastbandit.serving.problems import Refusal, wrong_field
 from fastbandit.serving.schemas import Baseline, SelectRequest
+from fastbandit.storage.backups import DECIDES_FILE
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 

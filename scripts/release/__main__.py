@@ -89,6 +89,7 @@ def make_release(
     """Do all steps; one extra that fails does not hide the others."""
     steps = 4 + len(groups)
     progress(0, steps, "Building")
+    trying.needs()  # of what is built, should files change meanwhile
     wheel, source = building.build(out, CONSTRAINTS)
     wanted = building.sources()
     release.problems += building.problems_of_wheel(building.files_in(wheel), wanted)
@@ -127,7 +128,7 @@ def try_base(release: Release, archive: Path, material: Path, out: Path) -> None
 def measured(made: environments.Environment, archive: Path) -> dict[str, Any]:
     """Measure the sizes and import times of a base install."""
     return {
-        "downloaded_bytes": environments.downloaded_bytes(made, archive, CONSTRAINTS),
+        "downloaded_bytes": environments.downloaded_bytes(made, archive),
         "unpacked_bytes": environments.unpacked_bytes(made),
         "import_s": environments.import_seconds(made, "import fastbandit"),
         "frozen_import_s": environments.import_seconds(made, "from fastbandit import FrozenBandit"),

@@ -34,9 +34,10 @@ print(perf_counter() - started)
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment that knows nothing of this checkout."""
+    """A virtual environment that knows nothing of this checkout but the versions to install."""
 
     folder: Path
+    constraints: Path
 
     @property
     def python(self) -> Path:
@@ -49,6 +50,8 @@ class Environment:
         program = str(self.folder / "bin" / command[0])
         hidden = ("PYTHONPATH", "NUMBA_CACHE_DIR")
         kept = {name: value for name, value in os.environ.items() if name not in hidden}
+        names = ("PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT")
+        kept |= dict.fromkeys(names, str(self.constraints))
         return subprocess.run(
             [program, *command[1:]],
             cwd=self.folder,
@@ -73,19 +76,17 @@ def make_environment(
     """Make an environment with fastbandit from an archive, and an extra of it."""
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    made = Environment(folder)
-    held = ["-c", str(constraints), "--build-constraint", str(constraints)]
-    made.told("python", "-m", "pip", "install", "-q", "-U", "-c", str(constraints), "pip")
+    made = Environment(folder, constraints)
     wanted = f"{archive}[{extra}]" if extra else str(archive)
-    made.told("python", "-m", "pip", "install", "-q", *held, wanted, timeout_seconds=1200)
+    made.told("python", "-m", "pip", "install", "-q", wanted, timeout_seconds=1200)
     return made
 
 
-def downloaded_bytes(environment: Environment, archive: Path, constraints: Path) -> dict[str, int]:
+def downloaded_bytes(environment: Environment, archive: Path) -> dict[str, int]:
     """Give the bytes that installing an archive downloads, by file."""
     folder = environment.folder / "downloaded"
-    command = ["python", "-m", "pip", "download", "-q", "-c", str(constraints), "-d", str(folder)]
-    environment.told(*command, str(archive), timeout_seconds=600)
+    command = ["python", "-m", "pip", "download", "-q", "-d", str(folder), str(archive)]
+    environment.told(*command, timeout_seconds=600)
     sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
     shutil.rmtree(folder)
     return sizes

@@ -32,7 +32,7 @@ def drive(
 ) -> tuple[list[float], list[float]]:
     """Ask once with a deadline of a second; give the patience of each try, and each pause."""
     clock, came, sent, paused = Clock(), iter(outcomes), [], []
-    asker = Asker("http://x", deadline_seconds=1.0, retries=retries, clock=clock)
+    asker = Asker(["http://x"], deadline_seconds=1.0, retries=retries, clock=clock)
     call = asker.ask("GET", "/", None, read=bytes)
     step: Any = next(call)
     try:
@@ -79,7 +79,7 @@ def test_pauses_are_drawn_below_a_bound_that_doubles() -> None:
     rng = Random(7)
 
     for tried, bound in enumerate([0.01, 0.02, 0.04, 0.04]):
-        drawn = [retries.pause(tried, BUSY, rng) for _ in range(200)]
+        drawn = [retries.pause(tried, rng) for _ in range(200)]
         assert 0.9 * bound < max(drawn) <= bound
         assert min(drawn) < 0.1 * bound
 

@@ -91,13 +91,13 @@ def test_a_reward_waits_behind_one_of_the_same_decision(
 def test_flush_sends_all_that_waits_in_order(
     path: Path, known: FakeService, connect: Connect
 ) -> None:
-    Spool(path).keep(rewards("a", "b", "nowhere"))
+    Spool(path).keep(rewards("a", "b", "c"))
 
     assert connect(known.url, spool=path).flush() == Flushed(sent=3, refused=0, left=0)
     assert [reward["decision"] for reward in known.asked("/v1/reward")[0]["rewards"]] == [
         "a",
         "b",
-        "nowhere",
+        "c",
     ]
 
 

@@ -67,7 +67,7 @@ def test_rewards_are_understood(config: Config, tmp_path: Path) -> None:
             assert await client.reward(selected, 1.0) == "counted"
             assert await client.rewards(
                 [Reward(selected.decision, 1.0), Reward(selected.decision, 0.0), Reward("x", 0.0)]
-            ) == ["duplicate", "conflicting", "unknown"]
+            ) == ["duplicate", "conflicting", "spooled"]
 
     run(config, story)
 

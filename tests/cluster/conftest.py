@@ -1,4 +1,4 @@
-"""A PostgreSQL server for all tests of this folder, and a schema of its own for each."""
+"""A PostgreSQL server and a Ray for all tests of this folder, and a schema of its own for each."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from machines import Machines
 
+from fastbandit.cluster.engine import Engine, make_engine
 from fastbandit.storage.postgres_server import LittleServer, little_server
 
 _NUMBERS = count()
@@ -56,3 +57,12 @@ def database(own_server: LittleServer) -> str:
 def machines(database: str, tmp_path: Path) -> Machines:
     """Machines that share a database, in which there is nothing yet."""
     return Machines(database, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def ray_engine() -> Iterator[Engine]:
+    """Two workers of the one Ray that all tests share."""
+    pytest.importorskip("ray")
+    engine = make_engine("ray", workers=2)
+    yield engine
+    engine.close()

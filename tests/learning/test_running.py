@@ -26,11 +26,11 @@ _SCRIPT = """
 import os, sys
 from pathlib import Path
 from little_service import little_config
-from fastbandit.learning.command import _end_with
+from fastbandit.learning.command import end_with
 from fastbandit.learning.running import run_learner
 config = little_config(Path(sys.argv[1]))
 if len(sys.argv) > 2 and os.fork() == 0:  # the child learns, its parent waits to be killed
-    _end_with(os.getppid())
+    end_with(os.getppid())
     run_learner(config)
 elif len(sys.argv) > 2:
     os.wait()

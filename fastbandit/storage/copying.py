@@ -1,0 +1,135 @@
+"""Copies a shared log into the file of a data folder: same numbers, times and statuses.
+
+Events are written as they were judged, not judged anew: so a copy of a log whose oldest days
+were dropped is right too. Each page is one transaction; a copy that is broken off goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+
+from fastbandit.errors import LogError
+from fastbandit.events import ArmsChanged, DecisionMade, Event, EventLog, RewardCame, TimePassed
+from fastbandit.progress import Progress, silent
+from fastbandit.storage.log_input import text_of
+from fastbandit.storage.log_reader import LOG_FILE
+from fastbandit.storage.sqlite_log import SqliteLog
+
+_PAGE = 5_000
+_DECISION = (
+    "INSERT INTO decisions (id, context, arms, scores, seed, version, catalogue, until, "
+    "otherwise, sums, explored, floor, propensities, eligible, degraded, decided_by, other, seq, "
+    "at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_REWARD = (
+    "INSERT INTO rewards (decision, value, arm, part, status, seq, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_CHANGE = "INSERT INTO changes (put, taken, seq, at) VALUES (?, ?, ?, ?)"
+_TICK = "INSERT INTO ticks (seq, at) VALUES (?, ?)"
+
+
+class Copied(NamedTuple):
+    """The file, how many events came into it just now, and the number of its last."""
+
+    file: Path
+    events: int
+    last: int
+
+
+def copy_log(
+    source: EventLog, folder: str | Path, *, page: int = _PAGE, progress: Progress = silent
+) -> Copied:
+    """Copy all events that a folder's log does not hold yet, up to those there are now."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    path, end, count = Path(folder) / LOG_FILE, source.last, 0
+    with closing(SqliteLog(path)) as turn:  # nobody else writes meanwhile
+        after = turn.last
+        _check_same(source, turn, end=end)
+        with closing(_connect(path)) as connection:
+            while after < end:
+                events = [one for one in source.read(after=after, limit=page) if one.seq <= end]
+                if not events:
+                    break
+                _write(connection, events, path)
+                after, count = events[-1].seq, count + len(events)
+                progress(after, end, f"event {after:,}")
+    return Copied(path, count, after)
+
+
+def _check_same(source: EventLog, copy: SqliteLog, *, end: int) -> None:
+    """Raise unless what is there already is a copy of the same log."""
+    last = copy.last
+    if not last:
+        return
+    there = copy.read(after=last - 1, limit=1)
+    if last > end or source.read(after=last - 1, limit=1) != there:
+        raise LogError(
+            f"A copy goes on from a copy of the same log: event {last:,} of the folder is not "
+            f"the one of the log, which ends at {end:,}. Name an empty folder."
+        )
+
+
+def _connect(path: Path) -> apsw.Connection:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection.set_busy_timeout(5_000)
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection
+
+
+def _write(connection: apsw.Connection, events: Sequence[Event], path: Path) -> None:
+    """Write events with their own numbers, all or none."""
+    try:
+        with connection:
+            for event in events:
+                connection.execute(*_row(event))
+    except apsw.Error as error:
+        raise LogError(
+            f"A copy of a log needs a file that can be written to: {path} cannot "
+            f"({type(error).__name__}: {error}). Make room on the disk; what was copied stays."
+        ) from error
+
+
+def _row(event: Event) -> tuple[str, tuple[Any, ...]]:
+    if isinstance(event, DecisionMade):
+        return _DECISION, _decision(event)
+    if isinstance(event, RewardCame):
+        arm = _maybe(event.arm)
+        value = (event.decision, event.value, arm, event.part, event.status, event.seq, event.at)
+        return _REWARD, value
+    if isinstance(event, ArmsChanged):
+        return _CHANGE, (text_of(event.put), text_of(event.taken), event.seq, event.at)
+    assert isinstance(event, TimePassed)
+    return _TICK, (event.seq, event.at)
+
+
+def _decision(made: DecisionMade) -> tuple[Any, ...]:
+    return (
+        made.id,
+        text_of(made.context),
+        text_of(made.arms),
+        text_of(made.scores),
+        made.seed,
+        made.version,
+        made.catalogue,
+        made.until,
+        made.otherwise,
+        made.sums,
+        made.explored,
+        made.floor,
+        _maybe(made.propensities),
+        _maybe(made.eligible),
+        made.degraded,
+        made.decided_by,
+        _maybe(made.other),
+        made.seq,
+        made.at,
+    )
+
+
+def _maybe(value: Any) -> str | None:
+    return None if value is None else text_of(value)

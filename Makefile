@@ -60,7 +60,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
 	  $(BIN)/python -m pip install --disable-pip-version-check -q \
-	  -c constraints.txt -e '.[train,report,experiments,serve,client,docs,dev]'
+	  -c constraints.txt -e '.[train,report,experiments,serve,client,postgres,score,docs,dev]'
 	touch $@
 
 $(WITH_CLUSTER): $(INSTALLED)

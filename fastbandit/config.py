@@ -330,8 +330,8 @@ class Config:
         if bool(self.log.url) != bool(self.snapshots.url):
             raise SettingError(
                 f"A shared log needs shared snapshots: got log.url = "
-                f"{hide_password(self.log.url)!r} and snapshots.url = {self.snapshots.url!r}. "
-                f"Set both, or neither."
+                f"{hide_password(self.log.url)!r} and snapshots.url = "
+                f"{hide_password(self.snapshots.url)!r}. Set both, or neither."
             )
         if self.log.url and self.shadow.baseline:
             raise SettingError(

@@ -11,8 +11,15 @@ from typing import Any, TypeVar
 import click
 
 from fastbandit.config import find_config, read_config
-from fastbandit.serving.access import keys_path
-from fastbandit.serving.keys import KEYS_FILE, SCOPES, Key, KeyRing, create_key, revoke_key
+from fastbandit.serving.keys import (
+    KEYS_FILE,
+    SCOPES,
+    Key,
+    KeyRing,
+    create_key,
+    keys_path,
+    revoke_key,
+)
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

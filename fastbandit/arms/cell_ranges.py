@@ -9,27 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.cells import (
+    NEIGHBOURS,
+    PASSES,
     Cells,
     Floats,
     Places,
-    _blocks,
-    _centres,
-    _sort_cells,
     cell_depth,
-    far_places,
-    group_count,
+    cells_in,
+    halve,
+    look_around,
+    look_further,
 )
-from fastbandit.arms.cells import _PASSES as PASSES
-from fastbandit.arms.cells import _halve as halve
-from fastbandit.arms.cells import _look_around as look_around
-from fastbandit.arms.cells import _look_further as look_further
 from fastbandit.cores import in_parts
+
+if TYPE_CHECKING:
+    from fastbandit.arms.lookup import Lookup
 
 _EACH = 4  # nodes of the tree for each part, so that parts are about as large
 
@@ -48,6 +48,13 @@ class Spread(Protocol):
     def __call__(self, work: RangeWork, count: int) -> Rows:
         """Do work on ranges that make up range(count), and put what they give together."""
         ...
+
+
+def index_in_ranges(lookup: Lookup, spread: Spread) -> None:
+    """Build the cells and the neighbour graph of a look-up."""
+    vectors = lookup.vectors.cpu().numpy()[lookup.rows]
+    lookup.cells = build_cells_in_ranges(vectors, spread)
+    lookup.near = graph_in_ranges(lookup.cells, NEIGHBOURS, spread)
 
 
 def build_cells_in_ranges(vectors: Floats, spread: Spread) -> Cells:
@@ -115,14 +122,3 @@ class _LookingFurther:
 def writable(array: Rows) -> Rows:
     """Give an array that may be written to: compiled code is compiled for no other."""
     return array if array.flags.writeable else array.copy()
-
-
-def cells_in(vectors: Floats, order: Places) -> Cells:
-    """Give the cells of vectors that were halved into an order before."""
-    count = 2 ** cell_depth(len(vectors))
-    _sort_cells(order, count)
-    ordered = vectors[order]
-    centres = _centres(ordered, count)
-    groups = centres.reshape(group_count(count), -1, vectors.shape[1]).mean(1, dtype=np.float64)
-    blocks = _blocks(centres), _blocks(groups.astype(np.float32))
-    return Cells(order, ordered, *blocks, far_places(ordered))

@@ -32,7 +32,7 @@ FAR = 64
 """So many vectors are known to be farthest from the middle."""
 _FEW = 8
 _AROUND = 48
-_PASSES = 3
+PASSES = 3
 FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order; infinities stay
 
 Floats = NDArray[np.float32]
@@ -81,25 +81,30 @@ class Cells:
         neighbours: nearly always the nearest.
         """
         near = np.full((len(self), count), -1, dtype=np.int32)
-        look = partial(_look_around, near, self.vectors, self.centres, self.groups)
+        look = partial(look_around, near, self.vectors, self.centres, self.groups)
         in_parts(self.count, look)
-        for _ in range(_PASSES):
+        for _ in range(PASSES):
             old, near = near, np.empty_like(near)
-            in_parts(len(self), partial(_look_further, old, near, self.vectors))
+            in_parts(len(self), partial(look_further, old, near, self.vectors))
         return near
 
 
 def build_cells(vectors: Floats) -> Cells:
     """Put vectors into cells; the same vectors give the same cells everywhere."""
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-    depth = cell_depth(len(vectors))
     order = np.arange(len(vectors), dtype=np.int32)
-    for level in range(depth):
-        in_parts(2**level, partial(_halve, vectors, order, level))
-    _sort_cells(order, 2**depth)
+    for level in range(cell_depth(len(vectors))):
+        in_parts(2**level, partial(halve, vectors, order, level))
+    return cells_in(vectors, order)
+
+
+def cells_in(vectors: Floats, order: Places) -> Cells:
+    """Give the cells of vectors that were halved into an order, which is sorted within cells."""
+    count = 2 ** cell_depth(len(vectors))
+    _sort_cells(order, count)
     ordered = vectors[order]
-    centres = _centres(ordered, 2**depth)
-    groups = centres.reshape(group_count(2**depth), -1, vectors.shape[1]).mean(1, dtype=np.float64)
+    centres = _centres(ordered, count)
+    groups = centres.reshape(group_count(count), -1, vectors.shape[1]).mean(1, dtype=np.float64)
     blocks = _blocks(centres), _blocks(groups.astype(np.float32))
     return Cells(order, ordered, *blocks, far_places(ordered))
 
@@ -152,7 +157,7 @@ def padded(points: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def _halve(vectors: Floats, order: Places, level: int, first_node: int, last_node: int) -> None:
+def halve(vectors: Floats, order: Places, level: int, first_node: int, last_node: int) -> None:
     """Halve some nodes of a level along their widest sides."""
     count, dim = vectors.shape
     for node in range(first_node, last_node):
@@ -369,7 +374,7 @@ def distance_between(vectors: Floats, one: int, two: int) -> np.float32:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _look_around(
+def look_around(
     near: Places,
     vectors: Floats,
     centres: NDArray[np.float32],
@@ -401,7 +406,7 @@ def _look_around(
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _look_further(old: Places, near: Places, vectors: Floats, first: int, last: int) -> None:
+def look_further(old: Places, near: Places, vectors: Floats, first: int, last: int) -> None:
     """Find nearer neighbours among the neighbours of the neighbours."""
     size = old.shape[1]
     table = 2

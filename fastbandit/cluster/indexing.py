@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.cell_ranges import RangeWork, Rows, build_cells_in_ranges, graph_in_ranges
-from fastbandit.arms.cells import NEIGHBOURS
+from fastbandit.arms.cell_ranges import RangeWork, Rows, index_in_ranges
 from fastbandit.cluster.engine import Engine
 from fastbandit.errors import FastbanditError
 from fastbandit.interfaces import RewardModel
@@ -28,22 +27,14 @@ def embed_and_index(catalogue: Catalogue, model: RewardModel, engine: Engine) ->
     """
     spread = EngineSpread(engine)
     embedded = catalogue.embedded_by(partial(embed_arms, model, spread=spread))
-    index_arms(embedded, spread)
+    assert embedded.lookup is not None
+    index_in_ranges(embedded.lookup, spread)
     return embedded
 
 
 def embed_arms(model: RewardModel, features: Inputs, *, spread: EngineSpread) -> Tensor:
     """Embed arms in ranges of rows."""
     return torch.from_numpy(spread(_Embedding(model, features), len(features)))
-
-
-def index_arms(catalogue: Catalogue, spread: EngineSpread) -> None:
-    """Build the cells and the neighbour graph of a catalogue that was embedded."""
-    lookup = catalogue.lookup
-    assert lookup is not None, "a catalogue is indexed after a model embedded it"
-    vectors = lookup.vectors[torch.from_numpy(lookup.rows)].cpu().numpy()
-    lookup.cells = build_cells_in_ranges(vectors, spread)
-    lookup.near = graph_in_ranges(lookup.cells, NEIGHBOURS, spread)
 
 
 @dataclass(frozen=True)

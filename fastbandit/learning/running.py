@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from fastbandit.config import Config
-from fastbandit.errors import FastbanditError
+from fastbandit.errors import FastbanditError, LogAwayError
 from fastbandit.learning.catching_up import Join
 from fastbandit.learning.learner import Learner
 from fastbandit.learning.update import Teach, teach_here
@@ -55,8 +55,8 @@ def run_learner(
                 learner.tell("failed", error=" ".join(str(error).split()))
                 if once or not isinstance(error, FastbanditError):
                     raise
-            if time.monotonic() - began > _LONGEST_PAUSE:  # it had gone well for a while
-                pause = _FIRST_PAUSE
+                if isinstance(error, LogAwayError) or time.monotonic() - began > _LONGEST_PAUSE:
+                    pause = _FIRST_PAUSE  # it is back any moment, or all went well for a while
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 

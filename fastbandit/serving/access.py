@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
-from fastbandit.config import ServerConfig
 from fastbandit.errors import DataError
-from fastbandit.serving.keys import KEYS_FILE, KeyFault, KeyRing, Scope
+from fastbandit.serving.keys import KeyFault, KeyRing, Scope
 from fastbandit.serving.problems import Refusal
 
 _KEYS_SECONDS = 1.0  # a key that was revoked is refused after so long
 _LOOPBACK = frozenset({"", "localhost", "127.0.0.1", "::1"})
-
-
-def keys_path(server: ServerConfig) -> Path:
-    """Give the file of a service's keys: its own, or one that services share."""
-    return Path(server.keys_file or Path(server.data_dir) / KEYS_FILE)
 
 
 class Access:

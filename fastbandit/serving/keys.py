@@ -21,6 +21,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 
+from fastbandit.config import ServerConfig
 from fastbandit.errors import DataError, SettingError
 from fastbandit.names import known_name
 from fastbandit.storage.sealed import seal
@@ -31,6 +32,11 @@ Scope: TypeAlias = Literal["select", "reward", "admin"]
 SCOPES: tuple[Scope, ...] = ("select", "reward", "admin")
 _FORM = re.compile(r"fb_([0-9a-f]{8})_([A-Za-z0-9_-]{43})")
 _LONGEST_NAME = 100
+
+
+def keys_path(server: ServerConfig) -> Path:
+    """Give the file of a service's keys: its own, or one that services share."""
+    return Path(server.keys_file or Path(server.data_dir) / KEYS_FILE)
 
 
 @dataclass(frozen=True, slots=True)

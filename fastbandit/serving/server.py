@@ -10,9 +10,8 @@ import uvicorn
 
 from fastbandit.config import Config
 from fastbandit.errors import SettingError
-from fastbandit.serving.access import keys_path
 from fastbandit.serving.app import App
-from fastbandit.serving.keys import KeyRing
+from fastbandit.serving.keys import KeyRing, keys_path
 from fastbandit.serving.refusing import RefusingProtocol
 from fastbandit.serving.service import Service
 

@@ -84,7 +84,7 @@ class Service:
         self.started = time.time()
         self.spooled: SpooledLog | None = None  # the log, where it is shared
         self._seen = 0  # the number of the last event, as far as known here
-        self._lost: str = ""  # why others cannot be followed
+        self._lost = ""  # why published snapshots cannot be taken over
 
     @property
     def _is_shared(self) -> bool:
@@ -109,7 +109,7 @@ class Service:
         last = self._seen = await self.writer.start()
         self.reader = open_log(self.config.log.url, self.folder, is_reader=True)
         if self._is_shared:
-            await asyncio.to_thread(self.store.follow)
+            await self._follow_store()
         if self.decider.shadow is not None:
             self.decider.shadow.follow()
         await self._swap_if_new()
@@ -271,6 +271,8 @@ class Service:
             text = f"The database of the log is away: {waiting:,} of {most:,} decisions wait here."
             fix = "See that it runs. Rewards are refused until then, and clients keep them."
             found.append(Reason("log", text, fix))
+        elif self._lost:
+            found.append(Reason("snapshots", self._lost, "What is here goes on serving."))
         command, process = self._learner_command, self._learner
         if command is not None and (process is None or process.returncode is not None):
             found.append(
@@ -380,21 +382,22 @@ class Service:
             await asyncio.sleep(_FOLLOW_SECONDS)
             if self.spooled is not None and self.spooled.away is not None:
                 continue  # the spool finds out when the database is back
-            try:
+            with suppress(LogError):  # a later turn finds it back, or a select finds it away
                 async with self._changing:
                     await asyncio.to_thread(self._catch_up)
-                await asyncio.to_thread(self.store.follow)
-                self._lost = ""
-            except Exception as error:  # mostly that the database is away
-                self._lose(error)
+            await self._follow_store()
 
-    def _lose(self, error: Exception) -> None:
-        """Say once why others cannot be followed."""
-        text = " ".join(str(error).split())
-        if not self._lost:
-            is_known = isinstance(error, FastbanditError)
-            _LOGGER.warning("cannot follow", extra={"reason": text}, exc_info=not is_known)
-        self._lost = text
+    async def _follow_store(self) -> None:
+        """Take over what was published; where that fails, what is here goes on."""
+        try:
+            await asyncio.to_thread(self.store.follow)
+            self._lost = ""
+        except Exception as error:  # of a store, which may be any
+            text = " ".join(str(error).split())
+            if not self._lost:
+                is_known = isinstance(error, FastbanditError)
+                _LOGGER.warning("cannot follow", extra={"reason": text}, exc_info=not is_known)
+            self._lost = text
 
     # -- time
 

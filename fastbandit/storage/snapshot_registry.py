@@ -11,7 +11,6 @@ the session has lost the turn, and cannot publish.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -23,11 +22,11 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from fastbandit.errors import SnapshotError
-from fastbandit.packages import needed
 from fastbandit.storage.postgres_connection import Connection, Server, rows
 from fastbandit.storage.postgres_driver import psycopg
 from fastbandit.storage.postgres_schema import prepare
 from fastbandit.storage.sealed import sync_folder, write_json
+from fastbandit.storage.shared_files import fetch, locate, upload
 from fastbandit.storage.snapshot_store import NOTES, REPORTS, Snapshot, SnapshotStore, read_snapshot
 
 _FOLLOW_SECONDS = 0.5
@@ -88,7 +87,7 @@ class SnapshotRegistry:
         """Upload a version, and move the pointer to it if that still names `instead_of`."""
         place = f"{self.place}/{snapshot.version:06d}-{snapshot.hash[:12]}"
         with self._reporting():
-            files = _upload(snapshot.folder, place)
+            files = upload(snapshot.folder, place)
             connection = self._opened()
             with connection.transaction():
                 self._move(connection, snapshot.version, instead_of=instead_of)
@@ -127,7 +126,7 @@ class SnapshotRegistry:
                 versions,
             )
             for (place,) in gone:
-                system, path = _there(place)
+                system, path = locate(place)
                 with suppress(FileNotFoundError):
                     system.rm(path, recursive=True)
 
@@ -183,7 +182,7 @@ class SnapshotRegistry:
         """Fetch one file of a version into a folder, and check it."""
         size, digest = row.files[name]
         with self._reporting():
-            _fetch(f"{row.place}/{name}", folder / name, size=size, digest=digest)
+            fetch(f"{row.place}/{name}", folder / name, size=size, digest=digest)
         os.utime(folder / name, (row.made_at, row.made_at))
 
     def close(self) -> None:
@@ -265,23 +264,23 @@ class RegisteredStore(SnapshotStore):
             row = self.registry.current()
             if row is None:
                 return None
-            self._fetch(row)
-            if self._pointed() != row.version:
+            if self._fetch(row) or self._pointed() != row.version:
                 super()._point(row.version)
             self._taken = row.hash
             for version in {*self.versions()} - {one.version for one in self.registry.rows()}:
                 self._drop(version)
             return row
 
-    def _fetch(self, row: _Row) -> None:
-        """Have a version in the folder, whole."""
+    def _fetch(self, row: _Row) -> bool:
+        """Have a version in the folder, whole; tell whether it was not."""
         if self._is_here(row):
-            return
+            return False
         with self.drafting() as draft:
             self.registry.fetch(row, draft)
             self._drop(row.version)
             draft.rename(self._folder_of(row.version))
             sync_folder(self.folder)
+        return True
 
     def list(self) -> Sequence[Snapshot]:
         """Give all versions that were published; those of other machines without their files."""
@@ -396,57 +395,3 @@ class RegisteredStore(SnapshotStore):
                 f"Snapshots need a folder that can be written to: {self.folder} cannot "
                 f"({error}). Make room there, or let it be written to."
             ) from error
-
-
-def _there(url: str) -> tuple[Any, str]:
-    """Give the file system of a path or URL, and the path there."""
-    core = needed("fsspec.core", what="A shared store of snapshots")
-    system, path = core.url_to_fs(os.path.expanduser(url))
-    return system, path
-
-
-def _upload(folder: Path, place: str) -> dict[str, tuple[int, str]]:
-    """Upload all files of a folder; give the size and SHA-256 of each, by name."""
-    system, path = _there(place)
-    told: dict[str, tuple[int, str]] = {}
-    for file in sorted(it for it in folder.rglob("*") if it.is_file()):
-        name = file.relative_to(folder).as_posix()
-        system.makedirs(f"{path}/{name}".rpartition("/")[0], exist_ok=True)
-        system.put_file(str(file), f"{path}/{name}")
-        with file.open("rb") as opened:
-            digest = hashlib.file_digest(opened, "sha256").hexdigest()
-        size = file.stat().st_size
-        found = system.info(f"{path}/{name}")["size"]
-        if found != size:
-            raise OSError(f"{place}/{name} has {found} bytes of {size} after the upload")
-        told[name] = (size, digest)
-    _sync_where_local(system, path)
-    return told
-
-
-def _sync_where_local(system: Any, path: str) -> None:
-    """Let an upload to a disk outlive a power cut, as one to an object store does."""
-    if "file" not in system.protocol:
-        return
-    for found in (Path(path), *Path(path).rglob("*")):
-        descriptor = os.open(found, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    sync_folder(Path(path).parent)
-
-
-def _fetch(url: str, file: Path, *, size: int, digest: str) -> None:
-    """Fetch a file, and check that it is the one that was uploaded."""
-    system, path = _there(url)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    system.get_file(path, str(file))
-    with file.open("rb+") as opened:
-        found = hashlib.file_digest(opened, "sha256").hexdigest()
-        os.fsync(opened.fileno())
-    if file.stat().st_size != size or found != digest:
-        raise SnapshotError(
-            f"A snapshot needs to be fetched as it was uploaded: {url} has another SHA-256 or "
-            f"size. Roll back to an older version, or upload it again."
-        )

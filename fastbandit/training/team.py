@@ -14,9 +14,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Generator, Tensor, nn
 
-from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.cell_ranges import RangeWork, Rows, build_cells_in_ranges, graph_in_ranges
-from fastbandit.arms.cells import NEIGHBOURS
+from fastbandit.arms.cell_ranges import RangeWork, Rows
 from fastbandit.errors import FastbanditError
 
 
@@ -121,9 +119,6 @@ def share_of(rows: Tensor, team: Team) -> tuple[Tensor, float]:
     return own, len(own) * team.size / len(rows)
 
 
-# -- arms
-
-
 @dataclass(frozen=True)
 class TeamSpread:
     """Works out ranges, one for each member; all members get all of it."""
@@ -140,12 +135,3 @@ class TeamSpread:
         own = torch.from_numpy(work(*ends))
         rows: Rows = self.team.gather(own).numpy()
         return rows
-
-
-def index_together(catalogue: Catalogue, team: Team) -> None:
-    """Build the index of a catalogue, a part by each member: what one alone would build."""
-    lookup, spread = catalogue.lookup, TeamSpread(team)
-    assert lookup is not None, "a catalogue is indexed after a model embedded it"
-    vectors = lookup.vectors[torch.from_numpy(lookup.rows)].cpu().numpy()
-    lookup.cells = build_cells_in_ranges(vectors, spread)
-    lookup.near = graph_in_ranges(lookup.cells, NEIGHBOURS, spread)

@@ -11,6 +11,7 @@ from torch import Generator
 
 from fastbandit.arms.box import Box
 from fastbandit.arms.catalogue import Catalogue
+from fastbandit.arms.cell_ranges import index_in_ranges
 from fastbandit.interfaces import RewardModel
 from fastbandit.policy import Arms, Policy
 from fastbandit.progress import Progress, silent
@@ -20,7 +21,7 @@ from fastbandit.search.generator import GeneratorSearch
 from fastbandit.training.fit_generator import GeneratorFit, fit_generator
 from fastbandit.training.fit_guess import fit_guess
 from fastbandit.training.fit_reward import Curve, RewardFit, fit_reward, recall
-from fastbandit.training.team import ALONE, Team, index_together
+from fastbandit.training.team import ALONE, Team, TeamSpread
 from fastbandit.types import Interactions
 
 
@@ -60,8 +61,8 @@ def update(
     model.requires_grad_(False)
     arms = embed(policy.arms, model)
     search = policy.search
-    if team.size > 1 and isinstance(arms, Catalogue) and not isinstance(search, Exhaustive):
-        index_together(arms, team)
+    if team.size > 1 and not isinstance(search, Exhaustive):
+        _index(arms, team)
     if isinstance(model, GradientReward) and not isinstance(search, Exhaustive):
         fit_guess(model, arms, history.contexts, rng=rng)
     if isinstance(search, GeneratorSearch):
@@ -79,6 +80,12 @@ def update(
         assert search.generator is not None
         search.generator.requires_grad_(False)
     return replace(policy, model=model, arms=arms, search=search)
+
+
+def _index(arms: Arms, team: Team) -> None:
+    """Build the index of a catalogue, a part of it by each member."""
+    if isinstance(arms, Catalogue) and arms.lookup is not None:
+        index_in_ranges(arms.lookup, TeamSpread(team))
 
 
 def _report(progress: Progress, before: int, steps: int, doing: str, iterations: int) -> None:

@@ -14,6 +14,8 @@ from scripts.release.imports import extras, modules, needs_of, provided_by
 HERE = Path(__file__).parent
 COMBINED = (("train", "serve"), ("train", "serve", "cluster"))
 """Extras that some modules need together: a service that learns, on one machine or on many."""
+NOT_TRIED = ("fastbandit.__main__", "fastbandit.search.gpu_kernel")
+"""What runs when it is imported, and what needs the Triton of a torch for GPUs."""
 _BANDIT = """
 import numpy as np
 from fastbandit import Bandit
@@ -38,9 +40,7 @@ ACTIONS = {
 import numpy as np
 from fastbandit.baselines.inner_product import InnerProductIndex
 from fastbandit.experiments.figures import import_matplotlib
-from fastbandit.experiments.tune_journal import sampler_of
 import_matplotlib()
-sampler_of(0, 0, 0)
 InnerProductIndex(np.eye(8)).search(np.ones((1, 8)), 1)
 """,
     "adapters": """
@@ -64,6 +64,17 @@ SqliteLog(Path("events.db")).close()
 """,
 }
 """What is done with an extra, beside importing all that it brings."""
+
+
+COMMANDS = {
+    "train": ("demo", "freeze", "experiment run", "experiment scaling", "bench select"),
+    "report": ("report",),
+    "evaluation": ("evaluate",),
+    "experiments": ("report", "data fetch"),
+    "onnx": ("export", "freeze"),
+    "serve": ("serve", "keys create", "backup", "restore", "export", "snapshots", "rollback"),
+}
+"""Commands that an extra alone must be able to run."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,8 @@ def try_extra(environment: Environment, *names: str) -> Tried:
     for name, said in refused.items():
         if any(f"fastbandit[{extra}]" in said for extra in names):
             raise ReleaseError(f"{name} asks for an extra that is installed: {said}")
+    for name in set(refused) & {one for extra in names for one in COMMANDS.get(extra, ())}:
+        raise ReleaseError(f"{name} is promised by {','.join(names)}: {refused[name]}")
     packages = {module for name in names for module in provided_by(name) - provided_by()}
     environment.told("python", "-c", "\n".join(f"import {module}" for module in sorted(packages)))
     for name in names:
@@ -126,4 +139,4 @@ def promised_by_none() -> list[str]:
 @cache
 def needs() -> dict[str, frozenset[str]]:
     """Give what each module needs to be imported."""
-    return {module: needs_of(module) for module in modules() if module != "fastbandit.__main__"}
+    return {module: needs_of(module) for module in modules() if module not in NOT_TRIED}

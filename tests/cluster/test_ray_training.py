@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,9 @@ class Deadly:
 def test_where_a_worker_dies_all_begin_again_and_learn_the_same(
     ray_engine: Engine, tmp_path: Path
 ) -> None:
+    from ray import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers know no tests
     taught = told(60)
     deadly: Any = Deadly(taught.contexts, tmp_path / "died")
     trainer = RayTrainer(ray_engine.workers, storage=str(tmp_path))

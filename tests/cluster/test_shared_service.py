@@ -292,6 +292,24 @@ def test_a_snapshot_that_comes_while_the_log_is_away_is_loaded_later(
     shared.run(story, "a")
 
 
+def test_without_the_store_a_decider_starts_with_what_it_has(shared: Machines) -> None:
+    async def start(one: Asker) -> None:
+        assert (await one.select())["version"] == 0
+
+    shared.run(start, "a")
+    (shared.folder / "shared").rename(shared.folder / "gone")
+    shutil.rmtree(shared.folder / "a" / "snapshots" / "000000" / "frozen")
+
+    async def look(one: Asker) -> None:
+        (ailment,) = (await one("GET", "/v1/status")).body["ailments"]
+        assert ailment["name"] == "snapshots"
+        (shared.folder / "gone").rename(shared.folder / "shared")
+        await soon(lambda: one.service.version == 0)
+        await soon(lambda: not one.service.ailments())
+
+    shared.run(look, "a")
+
+
 def test_the_console_names_what_to_do(shared: Machines) -> None:
     async def story(one: Asker) -> None:
         reply = await one("GET", "/v1/console")

@@ -12,7 +12,7 @@ from scripts.release.environments import Environment
 from scripts.release.imports import extras, modules, needs_of, provided_by
 
 HERE = Path(__file__).parent
-COMBINED = (("train", "serve"), ("train", "serve", "cluster"))
+COMBINED = (("train", "serve"), ("train", "serve", "client", "cluster"))
 """Extras that some modules need together: a service that learns, on one machine or on many."""
 NOT_TRIED = ("fastbandit.__main__", "fastbandit.search.gpu_kernel")
 """What runs when it is imported, and what needs the Triton of a torch for GPUs."""

@@ -7,20 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psycopg
 import pytest
+from little_versions import Killed, publish
 
 from fastbandit.errors import FastbanditError, SnapshotError
-from fastbandit.storage.sealed import write_sealed
 from fastbandit.storage.snapshot_registry import RegisteredStore, SnapshotRegistry
-from fastbandit.storage.snapshot_store import Cut, Snapshot
 
 Machine = Callable[[str], RegisteredStore]
-
-
-class Killed(BaseException):
-    """What a process that is killed would not survive."""
 
 
 @pytest.fixture
@@ -36,23 +30,6 @@ def machine(url: str, schema: str, tmp_path: Path) -> Iterator[Machine]:
     yield make
     for store in made:
         store.registry.close()
-
-
-def publish(store: RegisteredStore, *, kill_at: str = "") -> Snapshot:
-    """Publish a next version; its arrays hold its number."""
-    version, parent = store.next_version(), store.current()
-
-    def reached(step: str) -> None:
-        if step == kill_at:
-            raise Killed
-
-    with store.drafting() as draft:
-        for part, kind in (("bandit", "bandit"), ("frozen", "frozen bandit")):
-            arrays = {"number": np.array([version], dtype=np.int64)}
-            write_sealed(draft / part, arrays, {}, kind=kind, format=1)
-        return store.publish(
-            draft, {}, version=version, parent=parent, cut=Cut(seq=version), reached=reached
-        )
 
 
 def served(store: RegisteredStore) -> Any:

@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 import fastbandit
+from fastbandit.cli import cli
 from fastbandit.packages import EXTRAS
 from scripts.release import imports, trying
 
@@ -60,6 +62,17 @@ def test_a_package_that_is_no_longer_declared_is_found() -> None:
 
 def test_a_module_imports_with_one_extra_or_with_those_that_belong_together() -> None:
     assert trying.promised_by_none() == []
+
+
+@pytest.mark.parametrize(("extra", "names"), trying.COMMANDS.items())
+def test_an_extra_alone_brings_what_its_commands_import(extra: str, names: tuple[str, ...]) -> None:
+    for name in names:
+        command: click.Command = cli
+        for word in name.split():
+            assert isinstance(command, click.Group)
+            command = command.get_command(click.Context(command), word) or command
+        module = getattr(command.callback, "__module__", "")
+        assert imports.needs_of(module) <= imports.provided_by(extra), name
 
 
 @pytest.mark.parametrize("module", sorted(EXTRAS))

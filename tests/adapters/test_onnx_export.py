@@ -177,7 +177,7 @@ def chosen_elsewhere(bandit: Bandit, folder: Path) -> list[list[Any]]:
 
     Gives the arms for the draws, those without exploring, and those with all arms looked at.
     """
-    recipe = re.search(r"```py\n(# choose\.py\n.*?)```", PAGE.read_text(), re.DOTALL)
+    recipe = re.search(r"```python\n(# choose\.py\n.*?)```", PAGE.read_text(), re.DOTALL)
     assert recipe is not None
     (folder.parent / "choose.py").write_text(recipe[1])
     np.save(folder.parent / "contexts.npy", CONTEXTS)

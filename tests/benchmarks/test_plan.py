@@ -28,6 +28,7 @@ from fastbandit.benchmarks.plan_command import plan_command
 from fastbandit.errors import SettingError
 from fastbandit.search.generator import GeneratorSearch
 
+HOME = "fastbandit.benchmarks.plan_command"
 GIB = 2**30
 MEASURED = Evidence(
     timings=(
@@ -195,7 +196,7 @@ def test_memory_is_worded() -> None:
 
 
 def test_the_command_prints_the_answer_and_its_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "measure", lambda ask, *, seconds, tick: MEASURED)
+    monkeypatch.setattr(f"{HOME}.measure", lambda ask, *, seconds, tick: MEASURED)
 
     told = CliRunner().invoke(plan_command, ["--arms", "10000000", "--p99", "1ms"])
 
@@ -205,7 +206,7 @@ def test_the_command_prints_the_answer_and_its_evidence(monkeypatch: pytest.Monk
 
 
 def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "measure", lambda ask, *, seconds, tick: MEASURED)
+    monkeypatch.setattr(f"{HOME}.measure", lambda ask, *, seconds, tick: MEASURED)
 
     told = CliRunner().invoke(plan_command, ["--arms", "1000000", "--json"])
 

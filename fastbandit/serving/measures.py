@@ -67,7 +67,7 @@ class Measures:
         self.compared: Counter[tuple[str, bool]] = Counter()  # by who decided, and if both agreed
         self.decisions = self.degraded = self.refused = 0
         self.swaps = self.failed_swaps = self.learner_starts = 0
-        self.spool_conflicts: int | None = None  # where the log is shared
+        self.spool_conflicts = 0
         self.select_times, self.reward_times = Times(), Times()
         self.windows: deque[Window] = deque(maxlen=_WINDOWS)
         self._recent, self._since = Times(), time.time()
@@ -139,14 +139,9 @@ def _families(measures: Measures, gauges: dict[str, float]) -> Iterator[Metric]:
         ("swaps", "Snapshots that were put into service.", measures.swaps),
         ("failed_swaps", "Snapshots that could not be loaded.", measures.failed_swaps),
         ("learner_starts", "Starts of the learner process.", measures.learner_starts),
+        ("spool_conflicts", "Spooled ones made otherwise elsewhere.", measures.spool_conflicts),
     ):
         yield CounterMetricFamily(f"fastbandit_{name}", said, value=value)
-    if measures.spool_conflicts is not None:
-        yield CounterMetricFamily(
-            "fastbandit_spool_conflicts",
-            "Spooled decisions that the log held already, with other arms.",
-            value=measures.spool_conflicts,
-        )
     for name, times in (("select", measures.select_times), ("reward", measures.reward_times)):
         yield _histogram(name, times)
     for name, number in sorted(gauges.items()):

@@ -181,10 +181,11 @@ class Routes:
         }
         if status.baseline:
             gauges["baseline_decides"] = float(status.decides == "baseline")
-        if self.service.spooled is not None:
-            gauges["log_away"] = float(self.service.spooled.away is not None)
-            gauges["spooled"] = float(self.service.spooled.waiting)
-            self.service.measures.spool_conflicts = self.service.spooled.conflicts
+        spooled = self.service.spooled
+        gauges["log_away"] = float(spooled is not None and spooled.away is not None)
+        gauges["spooled"] = float(0 if spooled is None else spooled.waiting)
+        if spooled is not None:
+            self.service.measures.spool_conflicts = spooled.conflicts
         return 200, render(self.service.measures, gauges)
 
     async def console(self, query: bytes) -> Answer:

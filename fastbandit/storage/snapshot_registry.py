@@ -31,7 +31,13 @@ from fastbandit.storage.snapshot_store import NOTES, REPORTS, Snapshot, Snapshot
 
 _FOLLOW_SECONDS = 0.5
 _TIMEOUT_SECONDS = 10.0
-_DEAD_AFTER = (5, 5, 3)  # seconds of silence, between probes, and probes of a trainer's session
+_DEAD_AFTER = {
+    "tcp_keepalives_idle": "5",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "20s",  # where the silence begins before all was acknowledged
+}
+"""How the server tells that the machine of a trainer is gone, within 20 seconds."""
 _VERSIONS = """
 SELECT version, hash, place, files, extract(epoch FROM made_at)::float FROM snapshots
 """
@@ -69,9 +75,8 @@ class SnapshotRegistry:
         """Become the one who publishes; tell whether that is so."""
         with self._reporting():
             connection = self._opened()
-            for name, value in zip(("idle", "interval", "count"), _DEAD_AFTER, strict=True):
-                setting = f"tcp_keepalives_{name}"
-                connection.execute("SELECT set_config(%s, %s, false)", (setting, str(value)))
+            for setting, value in _DEAD_AFTER.items():
+                connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
             key = crc32(f"{self._schema} trainer".encode())
             ((self._has_turn,),) = rows(connection, "SELECT pg_try_advisory_lock(%s)", key)
         return self._has_turn

@@ -25,6 +25,7 @@ data_dir_option = click.option(
     "--data-dir", type=click.Path(), help="The folder of the log and the snapshots."
 )
 _WATCH_SECONDS = 0.5
+_ENDING_SECONDS = 1.0
 
 
 @click.command("snapshots")
@@ -69,12 +70,17 @@ def rollback_command(version: int | None, path: Path | None, data_dir: str | Non
 
 
 def end_with(parent: int) -> None:
-    """End this process as SIGTERM does, once its parent is another: the service was killed."""
+    """End this process as SIGTERM does, once its parent is another: the service was killed.
+
+    A compiler may hold that up: then it ends at once, which leaves nothing half-done either.
+    """
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(_WATCH_SECONDS)
         os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_ENDING_SECONDS)
+        os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True).start()
 

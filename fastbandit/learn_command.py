@@ -10,19 +10,19 @@ from typing import Any
 
 import click
 
+from fastbandit.cluster.engine import ENGINES, make_engine
 from fastbandit.config import Config
 from fastbandit.errors import SettingError
 from fastbandit.learning.command import config_option, data_dir_option, end_with, read_service
 
 _LESS_URGENT = 5
-_ENGINES = ("local", "ray")
 
 
 @click.command("learn")
 @config_option
 @data_dir_option
 @click.option("--once", is_flag=True, help="Make the versions that are due now, and end.")
-@click.option("--engine", type=click.Choice(_ENGINES), default="local", show_default=True)
+@click.option("--engine", type=click.Choice(ENGINES), default="local", show_default=True)
 @click.option("--workers", type=click.IntRange(1), help="Of Ray.  [default: one for each core]")
 @click.option("--address", help="Of a Ray cluster; without, one is started here.")
 @click.option("--gpu", is_flag=True, help="Learn with a GPU for each worker of Ray.")
@@ -70,7 +70,6 @@ def _on_ray(
     config: Config, *, workers: int | None, address: str | None, gpu: bool
 ) -> Iterator[dict[str, Any]]:
     """Start or join a Ray; give how a learner teaches and joins on it."""
-    from fastbandit.cluster.engine import make_engine
     from fastbandit.cluster.joining import RayJoin
     from fastbandit.cluster.training import RayTrainer
 

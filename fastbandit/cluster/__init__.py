@@ -1,6 +1,34 @@
-"""Work on many workers: processes of one machine, or of a Ray cluster."""
+"""Work on many workers: processes of one machine, or of a Ray cluster.
 
-from fastbandit.cluster.engine import Engine, HereEngine, News, make_engine
-from fastbandit.cluster.scoring import Scored, score_contexts
+Names are imported when they are first used: a command that only names an engine starts at once.
+"""
 
-__all__ = ["Engine", "HereEngine", "News", "Scored", "make_engine", "score_contexts"]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fastbandit.cluster.engine import Engine as Engine
+    from fastbandit.cluster.engine import HereEngine as HereEngine
+    from fastbandit.cluster.engine import News as News
+    from fastbandit.cluster.engine import make_engine as make_engine
+    from fastbandit.cluster.scoring import Scored as Scored
+    from fastbandit.cluster.scoring import score_contexts as score_contexts
+
+_HOMES = {
+    "Engine": "engine",
+    "HereEngine": "engine",
+    "News": "engine",
+    "Scored": "scoring",
+    "make_engine": "engine",
+    "score_contexts": "scoring",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -28,7 +28,8 @@ from fastbandit.learning.update import (
     teach_here,
     train,
 )
-from fastbandit.storage.shared import LOG, AnyLog, open_log, open_store
+from fastbandit.storage.log_reader import LOG_FILE
+from fastbandit.storage.shared import AnyLog, open_log, open_store
 from fastbandit.storage.snapshot_store import Reached, Snapshot, nothing_more
 
 _READ = 10_000
@@ -237,7 +238,7 @@ class Learner:
 
     def _opened(self) -> AnyLog | None:
         url = self._config.log.url
-        if self._log is None and (url or (self._folder / LOG).exists()):
+        if self._log is None and (url or (self._folder / LOG_FILE).exists()):
             self._log = open_log(url, self._folder, is_reader=True)
         return self._log
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from fastbandit.storage.log_reader import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -12,13 +13,12 @@ if TYPE_CHECKING:
     from fastbandit.storage.postgres_log import PostgresLog
 
 AnyLog: TypeAlias = "SqliteLog | PostgresLog"
-LOG = "events.db"
 
 
 def open_log(url: str, folder: Path, *, is_reader: bool = False) -> AnyLog:
     """Open the log at a URL of PostgreSQL, or that of the data folder where none is named."""
     if not url:
-        return SqliteLog(folder / LOG, is_reader=is_reader)
+        return SqliteLog(folder / LOG_FILE, is_reader=is_reader)
     from fastbandit.storage.postgres_log import PostgresLog
 
     return PostgresLog(url, is_reader=is_reader)

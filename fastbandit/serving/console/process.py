@@ -16,6 +16,7 @@ import msgspec
 from fastbandit.errors import FastbanditError, LogError
 from fastbandit.serving.console.figures import Figures
 from fastbandit.serving.problems import Refusal
+from fastbandit.storage.log_reader import LOG_FILE
 
 _LONGEST_LINE = 64 * 2**20
 _SECONDS = 20.0
@@ -99,7 +100,7 @@ def _not_here() -> Refusal:
 def main() -> None:
     """Answer questions about the data folder in the first argument until they end."""
     folder = Path(sys.argv[1])
-    figures = Figures(folder / "events.db", folder / "snapshots", folder)
+    figures = Figures(folder / LOG_FILE, folder / "snapshots", folder)
     for line in sys.stdin.buffer:
         question = msgspec.json.decode(line, type=Question)
         try:

@@ -8,7 +8,6 @@ answer is looked for in the log.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import Counter
@@ -30,6 +29,7 @@ from fastbandit.chaos.kept import (
     lost_rewards,
 )
 from fastbandit.chaos.stage import Stage, wait_for
+from fastbandit.chaos.telling import end_with_report
 from fastbandit.client import SPOOLED, Client, Retries
 from fastbandit.errors import ServiceError, SpoolError
 from fastbandit.events import DecisionMade, Event, RewardCame
@@ -318,12 +318,7 @@ def cluster_command(minutes: float, seed: int, arms: int, as_json: bool) -> None
     """
     with progress_bar("Cluster") as progress:
         report = disturb_cluster(minutes, seed=seed, arms=arms, progress=progress)
-    if as_json:
-        click.echo(json.dumps(asdict(report), indent=1))
-    else:
-        _show(report)
-    if not report.is_whole:
-        raise click.exceptions.Exit(1)
+    end_with_report(report, asdict(report), as_json=as_json, show=_show, is_met=report.is_whole)
 
 
 def _show(report: ClusterReport) -> None:

@@ -7,7 +7,6 @@ same seeds, and learns after as many rounds. What differs is the way of the rewa
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import asdict, dataclass
 from heapq import heappop, heappush
@@ -18,6 +17,7 @@ import click
 import numpy as np
 
 from fastbandit.chaos.stage import Caller, Running, Stage, running, set_stage, wait_for
+from fastbandit.chaos.telling import end_with_report
 from fastbandit.errors import ServiceUnavailable
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
@@ -244,13 +244,8 @@ def learning_command(arms: int, rounds: int, seeds: int, as_json: bool) -> None:
     visits = Visits(rounds=rounds, fresh=max(1, rounds // 10), latest=max(1, rounds // 50))
     with progress_bar("Learning") as progress:
         report = delayed_learning(arms=arms, seeds=seeds, visits=visits, progress=progress)
-    if as_json:
-        told = {**asdict(report), "ratio": report.ratio, "bar": 1 - BAR}
-        click.echo(json.dumps(told, indent=1))
-    else:
-        _show(report)
-    if not report.is_close:
-        raise click.exceptions.Exit(1)
+    told = {**asdict(report), "ratio": report.ratio, "bar": 1 - BAR}
+    end_with_report(report, told, as_json=as_json, show=_show, is_met=report.is_close)
 
 
 def _show(report: DelayedReport) -> None:

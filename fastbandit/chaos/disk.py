@@ -8,7 +8,6 @@ and says so.
 
 from __future__ import annotations
 
-import json
 import resource
 import tempfile
 import threading
@@ -31,6 +30,7 @@ from fastbandit.chaos.small_disk import (
     why_not_immutable,
 )
 from fastbandit.chaos.stage import LOG, Caller, Reply, Running, Stage, running, set_stage, wait_for
+from fastbandit.chaos.telling import end_with_report
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
 
@@ -338,12 +338,7 @@ def disk_command(seed: int, seconds: float, as_json: bool) -> None:
     """
     with progress_bar("Disks") as progress:
         report = disk_trials(seed=seed, seconds=seconds, progress=progress)
-    if as_json:
-        click.echo(json.dumps(asdict(report), indent=1))
-    else:
-        _show(report)
-    if not report.is_whole:
-        raise click.exceptions.Exit(1)
+    end_with_report(report, asdict(report), as_json=as_json, show=_show, is_met=report.is_whole)
 
 
 def _show(report: DiskReport) -> None:

@@ -6,7 +6,6 @@ the end each answer is looked for in the log, and what was learned is compared w
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import tempfile
@@ -28,6 +27,7 @@ from fastbandit.chaos.kept import (
     lost_rewards,
 )
 from fastbandit.chaos.stage import Caller, Reply, Running, Stage, set_stage, wait_for
+from fastbandit.chaos.telling import end_with_report
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
 
@@ -348,12 +348,13 @@ def kills_command(rounds: int, seed: int, arms: int, as_json: bool) -> None:
     """
     with progress_bar("Kills") as progress:
         report = kill_rounds(rounds, seed=seed, arms=arms, progress=progress)
-    if as_json:
-        click.echo(json.dumps(asdict(report), indent=1))
-    else:
-        _show(report)
-    if not (report.is_whole and report.is_prompt):
-        raise click.exceptions.Exit(1)
+    end_with_report(
+        report,
+        asdict(report),
+        as_json=as_json,
+        show=_show,
+        is_met=report.is_whole and report.is_prompt,
+    )
 
 
 def _show(report: KillReport) -> None:

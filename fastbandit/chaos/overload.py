@@ -7,7 +7,6 @@ machine, which the load has to share with the service.
 
 from __future__ import annotations
 
-import json
 import tempfile
 import threading
 from collections import Counter
@@ -23,6 +22,7 @@ import msgspec
 
 from fastbandit.chaos.load import Answers, Load, load_from_process
 from fastbandit.chaos.stage import Caller, Running, running
+from fastbandit.chaos.telling import end_with_report
 from fastbandit.chaos.throughput import TRAINED, taught_stage
 from fastbandit.progress import Progress, progress_bar, silent
 
@@ -209,13 +209,14 @@ def overload_command(arms: int, seconds: float, connections: int, as_json: bool)
     """
     with progress_bar("Overload") as progress:
         report = overload(arms, seconds=seconds, connections=connections, progress=progress)
-    if as_json:
-        shares = [round(one.share, 3) for one in report.pressed]
-        click.echo(json.dumps({**asdict(report), "shares": shares}, indent=1))
-    else:
-        _show(report)
-    if not report.is_bearable:
-        raise click.exceptions.Exit(1)
+    shares = [round(one.share, 3) for one in report.pressed]
+    end_with_report(
+        report,
+        {**asdict(report), "shares": shares},
+        as_json=as_json,
+        show=_show,
+        is_met=report.is_bearable,
+    )
 
 
 def _show(report: OverloadReport) -> None:

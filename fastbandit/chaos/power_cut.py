@@ -6,7 +6,6 @@ The log is opened on them, checked, and goes on from there up to the next cut.
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections import Counter
@@ -19,6 +18,7 @@ import click
 import numpy as np
 from msgspec import structs
 
+from fastbandit.chaos.telling import end_with_report
 from fastbandit.chaos.volatile_disk import VolatileDisk
 from fastbandit.errors import LogError
 from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
@@ -247,12 +247,7 @@ def power_cut_command(cuts: int, seed: int, synchronous: str, as_json: bool) -> 
     """
     with progress_bar("Power cuts") as progress:
         report = power_cuts(cuts, seed=seed, synchronous=synchronous, progress=progress)
-    if as_json:
-        click.echo(json.dumps(asdict(report), indent=1))
-    else:
-        _show(report)
-    if not report.is_whole:
-        raise click.exceptions.Exit(1)
+    end_with_report(report, asdict(report), as_json=as_json, show=_show, is_met=report.is_whole)
 
 
 def _show(report: PowerCutReport) -> None:

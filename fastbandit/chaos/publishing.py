@@ -6,7 +6,6 @@ is asked all the while, so that it shows from when on it answers by which versio
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from fastbandit.chaos.cluster_stage import STEP_SECONDS, Cluster, cluster_of
 from fastbandit.chaos.load import Answers
 from fastbandit.chaos.stage import Caller, Reply, Stage, wait_for
 from fastbandit.chaos.swaps import Turns, failed, loading, mixed, sampled, two_bandits
+from fastbandit.chaos.telling import end_with_report
 from fastbandit.events import DecisionMade
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
@@ -211,13 +211,10 @@ def publish_command(
         report = publish_versions(
             times, seed=seed, arms=arms, rate=rate, every=every, progress=progress
         )
-    if as_json:
-        told = {**asdict(report), "slowest_seconds": report.slowest_seconds}
-        click.echo(json.dumps(told, indent=1))
-    else:
-        _show(report)
-    if not (report.is_whole and report.is_prompt):
-        raise click.exceptions.Exit(1)
+    told = {**asdict(report), "slowest_seconds": report.slowest_seconds}
+    end_with_report(
+        report, told, as_json=as_json, show=_show, is_met=report.is_whole and report.is_prompt
+    )
 
 
 def _show(report: PublishReport) -> None:

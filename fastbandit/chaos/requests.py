@@ -28,6 +28,7 @@ from fastbandit.chaos.garbage import throw_garbage
 from fastbandit.chaos.judging import fault_of
 from fastbandit.chaos.odd_requests import Asked, OddRequests, Told
 from fastbandit.chaos.stage import Stage, running, set_stage
+from fastbandit.chaos.telling import end_with_report
 from fastbandit.chaos.throughput import teach
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
@@ -321,12 +322,7 @@ def requests_command(count: int, described: int, garbage: int, seed: int, as_jso
         report = generated_requests(
             count, described=described, garbage=garbage, seed=seed, progress=progress
         )
-    if as_json:
-        click.echo(json.dumps(report.notes(), indent=1))
-    else:
-        _show(report)
-    if not report.is_sound:
-        raise click.exceptions.Exit(1)
+    end_with_report(report, report.notes(), as_json=as_json, show=_show, is_met=report.is_sound)
 
 
 def _show(report: RequestsReport) -> None:

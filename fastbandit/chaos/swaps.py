@@ -6,7 +6,6 @@ log and from answers, a sample is decided anew by the very version that was told
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -27,6 +26,7 @@ import numpy as np
 
 from fastbandit.chaos.load import Answers, Load
 from fastbandit.chaos.stage import Caller, Reply, Running, Stage, running, set_stage, wait_for
+from fastbandit.chaos.telling import end_with_report
 from fastbandit.errors import ServiceUnavailable
 from fastbandit.events import DecisionMade
 from fastbandit.experiments.synthetic import Synthetic
@@ -332,12 +332,13 @@ def swaps_command(
     """
     with progress_bar("Swaps") as progress:
         report = hot_swaps(swaps, seed=seed, arms=arms, rate=rate, every=every, progress=progress)
-    if as_json:
-        click.echo(json.dumps({**asdict(report), "slower": report.slower}, indent=1))
-    else:
-        _show(report)
-    if not (report.is_whole and report.is_level):
-        raise click.exceptions.Exit(1)
+    end_with_report(
+        report,
+        {**asdict(report), "slower": report.slower},
+        as_json=as_json,
+        show=_show,
+        is_met=report.is_whole and report.is_level,
+    )
 
 
 def _show(report: SwapReport) -> None:

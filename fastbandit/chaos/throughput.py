@@ -25,6 +25,7 @@ import numpy as np
 
 from fastbandit.chaos.load import Answers, Load, load_from_process
 from fastbandit.chaos.stage import HOST, LOG, Caller, Stage, free_port, running, set_stage, wait_for
+from fastbandit.chaos.telling import end_with_report
 from fastbandit.errors import ServiceUnavailable
 from fastbandit.events import DecisionMade, Event, Outcome, RewardCame
 from fastbandit.experiments.synthetic import Synthetic
@@ -330,13 +331,14 @@ def throughput_command(arms: int, seconds: float, as_json: bool) -> None:
     """
     with progress_bar("Throughput") as progress:
         report = throughput(arms, seconds=seconds, progress=progress)
-    if as_json:
-        ratios = {one.name: round(one.ratio, 3) for one in report.loads}
-        click.echo(json.dumps({**asdict(report), "ratios": ratios}, indent=1))
-    else:
-        _show(report)
-    if not report.is_enough:
-        raise click.exceptions.Exit(1)
+    ratios = {one.name: round(one.ratio, 3) for one in report.loads}
+    end_with_report(
+        report,
+        {**asdict(report), "ratios": ratios},
+        as_json=as_json,
+        show=_show,
+        is_met=report.is_enough,
+    )
 
 
 def _show(report: ThroughputReport) -> None:

@@ -5,7 +5,6 @@ Visitors of a decider send rewards all the while, so that a version is due every
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import numpy as np
 from fastbandit.chaos.cluster_stage import STEP_SECONDS, Cluster, cluster_of
 from fastbandit.chaos.kept import history_faults, lineage_faults
 from fastbandit.chaos.stage import Caller, Stage, wait_for
+from fastbandit.chaos.telling import end_with_report
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
 
@@ -200,13 +200,10 @@ def trainers_command(times: int, seed: int, arms: int, as_json: bool) -> None:
     """
     with progress_bar("Trainers") as progress:
         report = kill_trainers(times, seed=seed, arms=arms, progress=progress)
-    if as_json:
-        told = {**asdict(report), "slowest_seconds": report.slowest_seconds}
-        click.echo(json.dumps(told, indent=1))
-    else:
-        _show(report)
-    if not (report.is_whole and report.is_prompt):
-        raise click.exceptions.Exit(1)
+    told = {**asdict(report), "slowest_seconds": report.slowest_seconds}
+    end_with_report(
+        report, told, as_json=as_json, show=_show, is_met=report.is_whole and report.is_prompt
+    )
 
 
 def _show(report: TrainerReport) -> None:

@@ -13,10 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fastbandit.errors import DataError, MissingExtraError, SettingError, SnapshotError
+from fastbandit.errors import DataError, SettingError, SnapshotError
 from fastbandit.packages import needed
 from fastbandit.runtime.folder import KIND
 from fastbandit.storage.sealed import BANDIT, MANIFEST, rename, write_file
+from fastbandit.storage.shared_files import locate
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 _BESIDE = ".part"
@@ -25,18 +26,7 @@ _STAMPS = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", 
 
 def open_url(url: str) -> tuple[Any, str]:
     """Give the file system of a path or URL, and the path there."""
-    core = needed("fsspec.core", what="Scoring files", extra="score")
-    try:
-        system, path = core.url_to_fs(os.path.expanduser(url))
-    except ImportError as error:
-        raise MissingExtraError(
-            f"{url} needs a package that is not installed: {error}. Install it with pip."
-        ) from error
-    except ValueError as error:
-        raise SettingError(
-            f"A place needs a path, or a URL such as s3://bucket/folder: got {url!r} ({error})."
-        ) from error
-    return system, path
+    return locate(url, what="Scoring files", extra="score")
 
 
 def is_here(url: str) -> bool:

@@ -7,15 +7,26 @@ import os
 from pathlib import Path
 from typing import Any
 
-from fastbandit.errors import SnapshotError
+from fastbandit.errors import MissingExtraError, SettingError, SnapshotError
 from fastbandit.packages import needed
 from fastbandit.storage.sealed import sync_folder
 
 
-def locate(url: str) -> tuple[Any, str]:
+def locate(
+    url: str, *, what: str = "A shared store of snapshots", extra: str | None = None
+) -> tuple[Any, str]:
     """Give the file system of a path or URL, and the path there."""
-    core = needed("fsspec.core", what="A shared store of snapshots")
-    system, path = core.url_to_fs(os.path.expanduser(url))
+    core = needed("fsspec.core", what=what, extra=extra)
+    try:
+        system, path = core.url_to_fs(os.path.expanduser(url))
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{url} needs a package that is not installed: {error}. Install it with pip."
+        ) from error
+    except ValueError as error:
+        raise SettingError(
+            f"A place needs a path, or a URL such as s3://bucket/folder: got {url!r} ({error})."
+        ) from error
     return system, path
 
 

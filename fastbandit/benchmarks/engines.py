@@ -33,7 +33,7 @@ from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.experiments.timing import machine_of
 from fastbandit.learning.learner import Learner
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.storage.shared import LOG
+from fastbandit.storage.log_reader import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -114,7 +114,7 @@ def write_world(world: Synthetic, folder: Path, rounds: int) -> None:
         id = f"{number:032x}"
         events.append(DecisionMade(id, context, [row], [0.0], number, 0, 0, _WAIT))
         events.append(RewardCame(id, reward))
-    with closing(SqliteLog(folder / LOG)) as log:
+    with closing(SqliteLog(folder / LOG_FILE)) as log:
         for first in range(0, len(events), 1_000):
             log.append(events[first : first + 1_000])
 

@@ -34,7 +34,7 @@ def table_of(page: str, heading: str) -> str:
 
 
 if __name__ == "__main__":
-    for path in DOCS.glob("*.md"):
+    for path in (DOCS.parent / "README.md", *DOCS.glob("*.md")):
         before = path.read_text(encoding="utf-8")
         after = refreshed(before)
         if after != before:

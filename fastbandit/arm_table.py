@@ -14,6 +14,7 @@ from fastbandit.arms.ids import IdTable
 from fastbandit.errors import SettingError, ShapeError
 from fastbandit.features import Dense, Features, is_size, kind_of, shown
 from fastbandit.noise import decision_seeds
+from fastbandit.ranges import check_seed
 from fastbandit.rewards import RewardKind, check_reward_kind, read_rewards
 from fastbandit.types import Decision, Inputs
 
@@ -48,11 +49,7 @@ class ArmTable:
 
     def __post_init__(self) -> None:
         check_reward_kind(self.reward)
-        if not isinstance(self.seed, int | np.integer):
-            raise SettingError(
-                f"A seed needs to be a whole number: got {self.seed!r}. Any one will do, 0 for "
-                f"example."
-            )
+        check_seed(self.seed)
 
     def read_request(
         self,

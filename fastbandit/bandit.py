@@ -25,6 +25,7 @@ from fastbandit.noise import Stream, decision_seeds, philox, uniforms
 from fastbandit.policy import Policy
 from fastbandit.presets import Preset, blueprint
 from fastbandit.progress import progress_bar
+from fastbandit.ranges import check_seed
 from fastbandit.rewards import RewardKind, check_reward_kind, read_rewards
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.slates import candidates_for, check_diversity, pick_apart
@@ -88,7 +89,7 @@ class Bandit:
             search=search,
             preset=preset,
             doubt=doubt,
-            seed=_check_seed(seed),
+            seed=check_seed(seed),
         )
         self._state = State(_first_policy(self._blueprint, space, device=self._device))
 
@@ -469,14 +470,6 @@ def _read_seeds(seeds: Any, count: int) -> NDArray[np.uint64]:
             f"{shown(array)} of {array.dtype}. Take them from Decision.seeds."
         )
     return array.astype(np.uint64)
-
-
-def _check_seed(seed: Any) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-        raise SettingError(
-            f"A seed needs to be a whole number: got {seed!r}. Any one will do, 0 for example."
-        )
-    return int(seed)
 
 
 def _check_version(version: Any) -> int:

@@ -15,6 +15,7 @@ from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
 from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Point, Sparse
 from fastbandit.interfaces import Exploration, RewardModel, Search
+from fastbandit.ranges import check_fields
 from fastbandit.reward.bootstrap_model import BootstrapReward
 from fastbandit.reward.dropout_model import DropoutReward
 from fastbandit.reward.gradient_model import GradientReward
@@ -44,12 +45,18 @@ class GradientDoubt:
     full_below: int = 512
     gradients: str = "current"
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 @dataclass(frozen=True)
 class LastLayerDoubt:
     """Doubt from a Bayesian last layer: what `LastLayerReward` needs beside its network."""
 
     prior_precision: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -59,12 +66,18 @@ class BootstrapDoubt:
     heads: int = 10
     prior_precision: float = 1.0
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 @dataclass(frozen=True)
 class VariationalDoubt:
     """Doubt from weights with a trained spread: what `VariationalReward` needs."""
 
     prior_precision: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 Doubt = DropoutDoubt | GradientDoubt | LastLayerDoubt | BootstrapDoubt | VariationalDoubt

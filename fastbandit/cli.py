@@ -303,7 +303,7 @@ def demo(
     out: Path,
     as_json: bool,
 ) -> None:
-    """Compare six policies in one synthetic world: what they earn, what a choice costs.
+    """Compare six policies in one synthetic world: what they earn and cost.
 
     Prints a table, and writes a figure of cumulative reward and an HTML page.
     """

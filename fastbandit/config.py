@@ -9,7 +9,6 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
-import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -18,6 +17,7 @@ from typing import Any, get_type_hints
 
 from fastbandit.errors import SettingError
 from fastbandit.names import known_name
+from fastbandit.passwords import hide_password
 
 CONFIG_FILE = "fastbandit.toml"
 _PREFIX = "FASTBANDIT_"
@@ -333,17 +333,6 @@ class Config:
                 f"{hide_password(self.log.url)!r} and snapshots.url = "
                 f"{hide_password(self.snapshots.url)!r}. Set both, or neither."
             )
-        if self.log.url and self.shadow.baseline:
-            raise SettingError(
-                f"Shadow mode needs a log of one machine: got shadow.baseline = "
-                f"{self.shadow.baseline!r} with a log.url. Leave one of them empty."
-            )
-
-
-def hide_password(url: str) -> str:
-    """Word a URL, or a text with one in it, without the password."""
-    hidden = re.sub(r"(password=)[^&\s]*", r"\1…", url)
-    return re.sub(r"(://[^:/@\s]*):\S*@", r"\1:…@", hidden)
 
 
 # -- what there is to set

@@ -18,12 +18,12 @@ from fastbandit.config import (
     Setting,
     all_settings,
     find_config,
-    hide_password,
     read_config,
     settings_of,
     written,
 )
 from fastbandit.errors import SettingError
+from fastbandit.passwords import hide_password
 
 _HEAD = (
     "Settings of a fastbandit service. A line that is commented out shows the default.",

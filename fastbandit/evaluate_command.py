@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -10,29 +11,55 @@ from typing import Any
 
 import click
 
-from fastbandit.errors import DataError, SettingError
+from fastbandit.errors import SettingError
 from fastbandit.evaluation.estimators import ESTIMATORS
 from fastbandit.evaluation.intervals import INTERVALS
+from fastbandit.evaluation.named_policies import (
+    check_columns,
+    is_plain,
+    learned_until,
+    load_policy,
+)
 from fastbandit.evaluation.page import write_into
-from fastbandit.evaluation.readers import SERVICE_LOG, read_rounds
+from fastbandit.evaluation.readers import read_rounds
 from fastbandit.evaluation.report import HEADINGS, Evaluation
 from fastbandit.evaluation.reward_models import MODELS
-from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.run import evaluate
-from fastbandit.evaluation.sparse_policy import SparsePolicy
 from fastbandit.experiments.tables import markdown
-from fastbandit.progress import progress_bar
-from fastbandit.runtime.folder import KIND as FROZEN
-from fastbandit.storage.sealed import MANIFEST
+from fastbandit.passwords import hide_password
+from fastbandit.progress import Progress, progress_bar
 
+_COUNT = click.IntRange(1)
 CHECKS = ("coverage", "open-bandit", "speed")
+
+
+def _levels(
+    context: click.Context, option: click.Parameter, told: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """Read the texts of columns: city=Oslo,Rome; one with a comma stands in quotes."""
+    found = {}
+    for text in told:
+        column, mark, names = text.partition("=")
+        levels = tuple(next(csv.reader([names]), ()))
+        if not column or not mark or not levels or len(set(levels)) < len(levels):
+            raise SettingError(
+                f"--levels needs a column and each of its texts once, such as city=Oslo,Rome: got "
+                f"{text!r}. Write it so."
+            )
+        found[column] = levels
+    return found
 
 
 @click.command("evaluate")
 @click.option(
     "--log",
+    help="A service's data folder or postgresql://URL, a Parquet, CSV or DSJSON file, or an Open "
+    "Bandit folder.",
+)
+@click.option(
+    "--config",
     type=click.Path(path_type=Path),
-    help="A service's data folder, a Parquet, CSV or DSJSON file, or an Open Bandit folder.",
+    help="A file of a service's settings, in place of --log.",
 )
 @click.option(
     "--policy",
@@ -46,6 +73,12 @@ CHECKS = ("coverage", "open-bandit", "speed")
     "--arms", type=click.Path(path_type=Path), help="A table of all arms: ids and features."
 )
 @click.option("--text-ids", is_flag=True, help="Take the ids of arms in tables as text.")
+@click.option(
+    "--levels",
+    multiple=True,
+    callback=_levels,
+    help="The texts of a column, in the order of their flags: city=Oslo,Rome. May be given again.",
+)
 @click.option(
     "--estimator",
     "estimators",
@@ -66,7 +99,13 @@ CHECKS = ("coverage", "open-bandit", "speed")
     "--switch-at", default=10.0, show_default=True, help="Above it, SWITCH trusts the model."
 )
 @click.option("--clusters", type=int, help="Clusters of arms, for MIPS.")
-@click.option("--seed", default=0, show_default=True, help="Of draws, folds and resamples.")
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Of draws, folds and resamples.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--self-check",
@@ -75,9 +114,15 @@ CHECKS = ("coverage", "open-bandit", "speed")
     help="Instead: made-up logs, Open Bandit, or a million rounds over a million arms (with "
     "--policy, the arms of that frozen bandit).",
 )
-@click.option("--logs", default=200, show_default=True, help="Made-up logs of --self-check.")
-@click.option("--rounds", default=1_000_000, show_default=True, help="Of --self-check speed.")
-@click.option("--arm-count", default=1_000_000, show_default=True, help="Of --self-check speed.")
+@click.option(
+    "--logs", default=200, show_default=True, type=_COUNT, help="Made-up logs of --self-check."
+)
+@click.option(
+    "--rounds", default=1_000_000, show_default=True, type=_COUNT, help="Of --self-check speed."
+)
+@click.option(
+    "--arm-count", default=1_000_000, show_default=True, type=_COUNT, help="Of --self-check speed."
+)
 @click.option("--data", type=click.Path(path_type=Path), help="The folder of the Open Bandit data.")
 @click.option(
     "--write",
@@ -86,7 +131,8 @@ CHECKS = ("coverage", "open-bandit", "speed")
     help="A page to put what a check found into.",
 )
 def evaluate_command(
-    log: Path | None,
+    log: str | None,
+    config: Path | None,
     policy: str | None,
     context: tuple[str, ...],
     arm: str | None,
@@ -94,6 +140,7 @@ def evaluate_command(
     propensity: str | None,
     arms: Path | None,
     text_ids: bool,
+    levels: dict[str, tuple[str, ...]],
     estimators: tuple[str, ...],
     model: str,
     draws: int | None,
@@ -128,25 +175,33 @@ def evaluate_command(
             rounds, arm_count, seed, policy=policy, draws=draws, page=page, as_json=as_json
         )
         return
-    if log is None or policy is None:
+    if (log is None) == (config is None) or policy is None:
+        told = None if log is None else hide_password(log)
         raise SettingError(
-            f"An evaluation needs a log and a policy: got --log {log} and --policy {policy}. Name "
-            f"both, for example --log events.parquet --policy uniform."
+            f"An evaluation needs a log or a config, and a policy: got --log {told}, --config "
+            f"{config} and --policy {policy}. Name them, for example --log events.parquet --policy "
+            f"uniform."
         )
+    _check_told(policy, estimators, clusters, draws=draws, is_greedy=greedy, floor=floor)
     with progress_bar("Evaluating") as progress:
+        named = log or _log_of(config, progress)
         read = read_rounds(
-            log,
+            named,
             context=context,
             arm=arm,
             reward=reward,
             propensity=propensity,
             arms=arms,
             is_text=text_ids,
+            levels=levels,
+            after=learned_until(policy, named),
             progress=progress,
         )
+        check_columns(policy, read, told=levels)
+        read, judged = load_policy(policy, read, log=named)
         found = evaluate(
             read,
-            load_policy(policy, read),
+            judged,
             estimators=estimators or None,
             model=model,
             draws=draws,
@@ -163,64 +218,51 @@ def evaluate_command(
     if as_json:
         _print_json(found.to_json())
     else:
-        print_evaluation(found, title=f"{policy} on {log}")
+        print_evaluation(found, title=f"{policy} on {hide_password(named)}")
 
 
-def load_policy(named: str, rounds: LoggedRounds) -> Any:
-    """Give what --policy names, for `evaluate`."""
-    if named == "uniform":
-        return named
-    if named.startswith("arm:"):
-        return SparsePolicy.fixed(rounds, _id_like(named.removeprefix("arm:"), rounds))
-    folder = Path(named).expanduser()
-    if not folder.is_dir():
-        raise DataError(
-            f"A policy needs to be 'uniform', 'arm:ID' or a folder: got {named!r}, and there is no "
-            f"such folder. Save a bandit with save(), or name a service's data folder."
+def _check_told(
+    policy: str,
+    estimators: Sequence[str],
+    clusters: int | None,
+    *,
+    draws: int | None,
+    is_greedy: bool,
+    floor: float,
+) -> None:
+    """Refuse options that would change nothing."""
+    of_draws = {"--draws": draws is not None, "--greedy": is_greedy, "--floor": floor > 0.0}
+    told = next((option for option, is_told in of_draws.items() if is_told), None)
+    if told is not None and is_plain(policy):
+        raise SettingError(
+            f"{told} needs a policy that is a bandit: got --policy {policy}, which draws nothing. "
+            f"Leave it out."
         )
-    if (folder / SERVICE_LOG).exists() or (folder / "snapshots").is_dir():
-        folder = _current_snapshot(folder)
-    if _kind_of(folder) == FROZEN:
-        from fastbandit.runtime.frozen import FrozenBandit
-
-        return FrozenBandit.load(folder)
-    from fastbandit.bandit import Bandit
-
-    return Bandit.load(folder)
-
-
-def _kind_of(folder: Path) -> str:
-    """Tell what kind of bandit a folder holds; one that cannot be read is told by its loader."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return ""
-    return str(manifest.get("kind", "")) if isinstance(manifest, dict) else ""
-
-
-def _id_like(text: str, rounds: LoggedRounds) -> Any:
-    """Read an id as the log has them: a number where its first is one."""
-    first = rounds.ids[0] if rounds.ids else 0
-    return int(text) if isinstance(first, int) and text.lstrip("-").isdigit() else text
-
-
-def _current_snapshot(folder: Path) -> Path:
-    from fastbandit.storage.snapshot_store import SnapshotStore
-
-    current = SnapshotStore(folder / "snapshots").current()
-    if current is None:
-        raise DataError(
-            f"A policy needs a snapshot: {folder} has none yet. Let the service start, or name a "
-            f"saved bandit."
+    if clusters is not None and estimators and "mips" not in estimators:
+        raise SettingError(
+            f"--clusters needs the estimator mips: got --estimator {', '.join(estimators)} alone. "
+            f"Add --estimator mips, or leave it out."
         )
-    return current.frozen
+
+
+def _log_of(config: Path | None, progress: Progress) -> str:
+    """Give the log of a service's settings: a copy of it where it is shared."""
+    from fastbandit.storage_command import log_folder
+
+    return str(log_folder(config, None, progress=progress))
+
+
+def counted(number: int, thing: str) -> str:
+    """Word a number of things: 1 round, 2 rounds."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def print_evaluation(found: Evaluation, *, title: str) -> None:
     """Print the table, and what to make of it."""
     _print_table(HEADINGS, found.table(), title=title)
     width = f"{found.confidence:.0%} intervals ({found.interval})"
-    click.echo(f"{found.rounds:,} rounds, {found.arms:,} arms, {width}")
+    counts = f"{counted(found.rounds, 'round')}, {counted(found.arms, 'arm')}"
+    click.echo(f"{counts}, {width}")
     for sentence in found.words:
         click.echo(f"- {sentence}")
 

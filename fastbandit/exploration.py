@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from jaxtyping import Float
 from torch import Tensor
 
 from fastbandit.device_noise import uniforms_on
-from fastbandit.errors import SettingError
 from fastbandit.interfaces import RewardModel, Score, Seeds
 from fastbandit.noise import Stream
+from fastbandit.ranges import check_fields
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class UpperConfidence:
     width: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_strength("width", self.width)
+        check_fields(self)
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         return model.upper(contexts, width=self.width)
@@ -51,7 +50,7 @@ class ThompsonSampling:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_strength("scale", self.scale)
+        check_fields(self)
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         numbers = uniforms_on(contexts.device, seeds, model.noise_size, Stream.POSTERIOR)
@@ -59,11 +58,3 @@ class ThompsonSampling:
 
     def quiet(self) -> ThompsonSampling:
         return ThompsonSampling(scale=0.0)
-
-
-def _check_strength(name: str, number: float) -> None:
-    if not math.isfinite(number) or number < 0:
-        raise SettingError(
-            f"The {name} of an exploration must be a finite number of at least 0: got "
-            f"{number!r}. Use 0 for no exploration, 1 for the usual amount."
-        )

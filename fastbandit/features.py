@@ -93,10 +93,10 @@ class Image:
     width: int
 
     def __post_init__(self) -> None:
-        if self.height < 8 or self.width < 8:
+        if not all(is_size(side) and side >= 8 for side in (self.height, self.width)):
             raise SettingError(
-                f"Images need at least 8 x 8 pixels: got {self.height} x {self.width}. Use "
-                f"Dense({self.height * self.width}) for something so small."
+                f"Images need at least 8 x 8 pixels, in whole numbers: got {self.height} x "
+                f"{self.width}. Use Dense({self.height * self.width}) for something so small."
             )
 
     def read(self, raw: Any, *, what: str) -> Inputs:

@@ -17,6 +17,7 @@ from fastbandit.features import Features, FeaturesAndIds, Ids
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.parts import KEPT_AS
+from fastbandit.storage.snapshot_store import NOTES, POINTER
 from fastbandit.types import Decision
 
 _CHECKED = 32
@@ -83,6 +84,7 @@ def freeze_folder(
     Where coordinates are rounded, decisions may differ.
     """
     progress(0, 4, "Loading")
+    _check_not_of_service(snapshot)
     bandit = Bandit.load(snapshot)
     progress(1, 4, "Freezing")
     started = perf_counter()
@@ -114,6 +116,16 @@ def freeze_folder(
         checked=len(asked),
         same=int(np.count_nonzero(asked.rows[:, 0] == found.rows[:, 0])),
     )
+
+
+def _check_not_of_service(folder: Path) -> None:
+    """Refuse the folder of a service, or a version in it: those are frozen as they are made."""
+    if any((folder / name).exists() for name in (NOTES, POINTER, "snapshots")):
+        raise SnapshotError(
+            f"`fastbandit freeze` needs a folder that Bandit.save wrote: {folder} is of a service, "
+            f"whose versions are frozen already. Give it to `fastbandit score` as it is, or the "
+            f"folder frozen of a version to FrozenBandit.load."
+        )
 
 
 def draw_contexts(kind: Features, count: int, rng: np.random.Generator) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fastbandit.cluster.engine import ENGINES, make_engine
+from fastbandit.cluster.engine import ENGINES, engine_for
 from fastbandit.config import Config
 from fastbandit.errors import SettingError
 from fastbandit.learning.command import config_option, data_dir_option, end_with, read_service
@@ -73,7 +73,7 @@ def _on_ray(
     from fastbandit.cluster.joining import RayJoin
     from fastbandit.cluster.training import RayTrainer
 
-    with closing(make_engine("ray", workers=workers, address=address)) as engine:
+    with engine_for("ray", workers=workers, address=address) as engine:
         folder = Path(config.server.data_dir).absolute()
         join = RayJoin(config.log.url, folder, engine.workers)
         yield {"teach": RayTrainer(engine.workers, use_gpu=gpu), "join": join}

@@ -208,7 +208,7 @@ def _without_lift(found: Evidence) -> str:
 def _doubts(found: Evidence) -> Sequence[str]:
     lift = found.lift
     if lift is None:
-        return ["There is no estimate of the lift to go by."]
+        return [f"Decisions of the {found.decided_by} give no estimate of the lift to go by."]
     doubts = []
     if lift.effective < ENOUGH:
         doubts.append(

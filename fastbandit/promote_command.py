@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from fastbandit.config import Config, find_config, read_config
-from fastbandit.errors import SettingError, SnapshotError
+from fastbandit.errors import LogAwayError, SettingError, SnapshotError
 from fastbandit.events import Who
 from fastbandit.lift import Evidence
 from fastbandit.progress import progress_bar
 from fastbandit.serving.console.compared import read_evidence
 from fastbandit.serving.decides import Decides, read_decides, write_decides
-from fastbandit.storage.log_reader import LOG_FILE
+from fastbandit.storage.local_copy import local_copy
+from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import now
+
+if TYPE_CHECKING:
+    from fastbandit.serving.shared_decides import SharedDecides
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -55,7 +59,7 @@ def shadow_command(
 ) -> None:
     """Say how the bandit compares with the baseline beside it; nothing is changed."""
     config = _read(path, data_dir)
-    evidence, decides = _evidence(config, minutes), read_decides(Path(config.server.data_dir))
+    decides, evidence = _who_decides(config), _evidence(config, minutes)
     if as_json:
         _print(decides, evidence)
         return
@@ -71,27 +75,61 @@ def promote_command(
 ) -> None:
     """Let the bandit decide in place of the baseline, and say what speaks for it.
 
-    A service that runs follows within a second, and keeps to it when it starts again.
+    Services that run follow within two seconds, and keep to it when they start again.
     """
     config = _read(path, data_dir)
+    # back comes first: it may be urgent, and to read a long log takes a while
+    decides = _let_decide(config, "baseline", is_told=not as_json) if back else None
     evidence = _evidence(config, minutes)
-    who: Who = "baseline" if back else "bandit"
-    folder = Path(config.server.data_dir)
-    decides = write_decides(folder, who, version=_version(folder))
+    if not as_json:
+        _tell(evidence)
+    decides = decides or _let_decide(config, "bandit", is_told=not as_json)
     if as_json:
         _print(decides, evidence)
-        return
-    _tell(evidence)
-    click.echo(f"The {who} decides from now on.")
 
 
 def _read(path: Path | None, data_dir: str | None) -> Config:
     return read_config(find_config(path), overrides={"server.data_dir": data_dir})
 
 
+def _who_decides(config: Config) -> Decides | None:
+    """Read who decides; while a shared log is away, what a decider here was told last."""
+    folder = Path(config.server.data_dir)
+    if not config.log.url:
+        return read_decides(folder)
+    try:
+        with closing(_shared(config.log.url)) as shared:
+            return shared.read()
+    except LogAwayError:
+        if (here := read_decides(folder)) is None:
+            raise
+        return here
+
+
+def _let_decide(config: Config, who: Who, *, is_told: bool) -> Decides:
+    if config.log.url:
+        with closing(_shared(config.log.url)) as shared:
+            decides = shared.write(who)
+    else:
+        folder = Path(config.server.data_dir)
+        decides = write_decides(folder, who, version=_version(folder))
+    if is_told:
+        click.echo(f"The {who} decides from now on.")
+    return decides
+
+
+def _shared(url: str) -> SharedDecides:
+    from fastbandit.serving.shared_decides import SharedDecides
+
+    return SharedDecides(url)
+
+
 def _evidence(config: Config, minutes: int | None) -> list[Evidence]:
-    log = Path(config.server.data_dir) / LOG_FILE
+    folder = Path(config.server.data_dir)
     with progress_bar("Reading") as progress:
+        log = folder / LOG_FILE
+        if config.log.url:
+            log = local_copy(config.log.url, folder, tell=_warn, progress=progress)
         found = read_evidence(log, minutes=minutes, now=now(), progress=progress)
     if not found and minutes is None and not config.shadow.baseline:
         raise SettingError(
@@ -108,15 +146,19 @@ def _version(folder: Path) -> int | None:
     return None
 
 
+def _warn(text: str) -> None:
+    click.secho(text, fg="yellow", err=True)
+
+
 def _tell(evidence: list[Evidence]) -> None:
     if not evidence:
         click.echo("No decision names an arm of both the bandit and the baseline yet.")
-        click.secho("There is no evidence to go by.", fg="yellow", err=True)
+        _warn("There is no evidence to go by.")
     for one in evidence:
         for sentence in one.words:
             click.echo(sentence)
         for doubt in one.doubts:
-            click.secho(f"  {doubt}", fg="yellow", err=True)
+            _warn(f"  {doubt}")
 
 
 def _print(decides: Decides | None, evidence: list[Evidence]) -> None:

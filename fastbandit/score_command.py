@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
 import click
 
-from fastbandit.cluster.engine import ENGINES, make_engine
+from fastbandit.cluster.engine import ENGINES, engine_for
 from fastbandit.cluster.scoring import Scored, score_contexts
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
@@ -56,7 +55,7 @@ def score_command(
     allowed = _read_eligible(eligible)
     with (
         progress_bar("Scoring") as progress,
-        closing(make_engine(engine, workers=workers, address=address)) as crew,
+        engine_for(engine, workers=workers, address=address) as crew,
     ):
         scored = score_contexts(
             frozen,

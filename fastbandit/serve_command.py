@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -38,9 +37,11 @@ def serve_command(
     Needs a config file (`fastbandit init` writes one), or --demo. Stops at Ctrl-C.
     """
     with _needs_serve():
+        from fastbandit.serving.beginning import check_beginning
         from fastbandit.serving.journal import start_journal
+        from fastbandit.serving.learner_process import learner_command
         from fastbandit.serving.server import make_server
-        from fastbandit.serving.service import Service, learner_command
+        from fastbandit.serving.service import Service
     overrides = {"server.port": port, "server.data_dir": data_dir}
     told = {name: value for name, value in overrides.items() if value is not None}
     if demo:
@@ -51,6 +52,8 @@ def serve_command(
     config.context.dim  # noqa: B018 - raises where it is not known
     start_journal(config.server.log_level)
     learns = config.learn.enabled and not no_learner
+    if learns:
+        check_beginning(config)
     service = Service(config, learner=learner_command() if learns else None)
     server = make_server(config, service)
     with _visitors(is_wanted=demo) as start_visitors:
@@ -63,8 +66,6 @@ def serve_command(
 
         server.on_started = tell
         server.run()
-    if not server.started:
-        sys.exit(3)  # why is in the journal
 
 
 def _demo_settings(told: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from fastbandit.blueprint import (
 )
 from fastbandit.errors import SettingError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
+from fastbandit.ranges import need
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import ArmGenerator, GeneratorSearch
@@ -54,16 +54,6 @@ Sections = Mapping[str, Mapping[str, Value]]
 _Part = TypeVar("_Part")
 
 _SHARED = ("exploration", "doubt", "search")  # what stands here is meant for each part that has it
-_CHOICES = {
-    "gradients": ("current", "when chosen"),
-    "penalties": ("per observation", "constant"),
-    "rule": ("direction", "printed"),
-    "target": ("best of sample", "ascent"),
-    "told": ("draw", "gaussian"),
-}
-_MAY_BE_ZERO = ("far", "full_below", "hops", "neighbours", "steps")
-_MAY_BE_NEGATIVE = ("enough",)
-_ABOVE_ZERO = ("half_life", "prior_precision", "rate", "ridge")
 
 
 @dataclass(frozen=True)
@@ -206,7 +196,7 @@ def _known(what: str, name: Any, known: tuple[str, ...], *, source: str) -> None
 
 def _value(name: str, hint: Any, value: Any, *, where: str, source: str) -> Value:
     """Give a value as its field takes it, or say what the field needs."""
-    needed, is_right = _need(name, hint, value)
+    needed, is_right = need(name, hint, value)
     if not is_right:
         raise SettingError(
             f"{source}: {name} in {where} needs to be {needed}: got {value!r}. Change it, or "
@@ -214,33 +204,9 @@ def _value(name: str, hint: Any, value: Any, *, where: str, source: str) -> Valu
         )
     if isinstance(value, list | tuple):
         return tuple(value)
-    return float(value) if hint in (float, float | None) else value
-
-
-def _need(name: str, hint: Any, value: Any) -> tuple[str, bool]:
-    """Say what a field needs, and whether a value is that."""
-    if name in _CHOICES:
-        return f"one of {', '.join(map(repr, _CHOICES[name]))}", value in _CHOICES[name]
-    if hint is bool:
-        return "true or false", isinstance(value, bool)
-    if hint in (int, int | None):
-        least = 0 if name in _MAY_BE_ZERO else 1
-        return f"a whole number of at least {least}", _is_whole(value) and value >= least
     if hint in (float, float | None):
-        is_number = _is_whole(value) or isinstance(value, float)
-        is_finite = is_number and math.isfinite(value)
-        if name in _MAY_BE_NEGATIVE:
-            return "a finite number", is_finite
-        if name in _ABOVE_ZERO:
-            return "a finite number above 0", is_finite and value > 0
-        return "a finite number of at least 0", is_finite and value >= 0
-    is_list = isinstance(value, list | tuple) and len(value) > 0
-    is_sound = is_list and all(_is_whole(item) and item >= 1 for item in value)
-    return "a list of whole numbers of at least 1, such as [32]", is_sound
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53
+        return float(value)
+    return int(value) if hint in (int, int | None) else value
 
 
 # -- writing

@@ -13,13 +13,15 @@ import click
 from fastbandit.adapters.onnx_command import ONNX_OPTION, run_onnx
 from fastbandit.config import find_config, read_config
 from fastbandit.errors import MissingExtraError, SettingError
-from fastbandit.progress import progress_bar
+from fastbandit.progress import Progress, progress_bar
 
 try:
     from fastbandit.storage.backups import Backup, back_up, restore
     from fastbandit.storage.copying import copy_log
-    from fastbandit.storage.exports import FORMATS, export
+    from fastbandit.storage.exports import FORMATS, export, format_of
     from fastbandit.storage.joined_rows import Bounds
+    from fastbandit.storage.local_copy import local_copy
+    from fastbandit.storage.log_file import LOG_FILE
     from fastbandit.storage.shared import open_log
 except ModuleNotFoundError as error:
     if error.name not in {"apsw", "msgspec"}:
@@ -90,10 +92,9 @@ def _bound(_: click.Context, option: click.Parameter, text: str | None) -> int |
 @click.option(
     "--format",
     type=click.Choice(FORMATS),
-    default="parquet",
-    show_default=True,
-    help="DSJSON lines are for Vowpal Wabbit.",
+    help="By the file's name if left out; DSJSON lines are for Vowpal Wabbit.",
 )
+@click.option("--replace", "is_replaced", is_flag=True, help="Write over a file that is there.")
 @click.option("--since", callback=_bound, help="The first event number, or time, to write.")
 @click.option("--until", callback=_bound, help="The event number, or time, to end before.")
 @ONNX_OPTION
@@ -102,7 +103,8 @@ def _bound(_: click.Context, option: click.Parameter, text: str | None) -> int |
 @_JSON
 def export_command(
     out: Path,
-    format: str,
+    format: str | None,
+    is_replaced: bool,
     since: int | datetime | None,
     until: int | datetime | None,
     snapshot: Path | None,
@@ -119,15 +121,21 @@ def export_command(
     if snapshot is not None:
         run_onnx(snapshot, out, as_json=as_json)
         return
+    wanted = format_of(out, format)
+    if out.exists() and not is_replaced:
+        raise SettingError(
+            f"An export needs a file that is not there yet: {out} is. Name another, or write over "
+            f"it with --replace."
+        )
     bounds = Bounds() if since is None else Bounds(since=since)
     bounds = bounds if until is None else Bounds(since=bounds.since, until=until)
-    folder = _data_dir(config, data_dir)
     with progress_bar("Exporting") as progress:
-        made = export(folder, out, format, bounds=bounds, progress=progress)
+        folder = log_folder(config, data_dir, progress=progress)
+        made = export(folder, out, wanted, bounds=bounds, progress=progress)
     if as_json:
         _print({"file": str(made.file), "rows": made.rows, "left_out": made.left_out})
         return
-    click.echo(f"{made.rows:,} decisions")
+    click.echo(f"{made.rows:,} {'decision' if made.rows == 1 else 'decisions'}")
     for why, count in made.left_out.items():
         click.echo(f"{count:,} left out: {why}")
     click.echo(str(made.file))
@@ -141,8 +149,8 @@ def export_command(
 def copy_log_command(out: Path, url: str | None, config: Path | None, as_json: bool) -> None:
     """Copy the log that services share in PostgreSQL into a data folder.
 
-    Events keep their numbers and times. Run it again to copy what came since. The commands that
-    read a log in a file, and the console, take the folder.
+    Events keep their numbers and times. Run it again to copy what came since. All commands that
+    read a log take the folder, also on a machine that does not reach the database.
     """
     url = url or read_config(find_config(config)).log.url
     if not url:
@@ -159,17 +167,37 @@ def copy_log_command(out: Path, url: str | None, config: Path | None, as_json: b
     click.echo(str(made.file))
 
 
+def log_folder(config: Path | None, data_dir: Path | None, *, progress: Progress) -> Path:
+    """Give the folder of the log to read: where it is shared, that of a copy, up to date.
+
+    A folder that is named, and holds a log, is read as it is.
+    """
+    if data_dir is not None and (data_dir / LOG_FILE).exists():
+        return data_dir
+    named = None if data_dir is None else str(data_dir)
+    told = read_config(find_config(config), overrides={"server.data_dir": named})
+    folder = Path(told.server.data_dir)
+    if not told.log.url:
+        return folder
+    return local_copy(told.log.url, folder, tell=_warn, progress=progress).parent
+
+
 def _data_dir(config: Path | None, data_dir: Path | None) -> Path:
     if data_dir is not None:
         return data_dir
     told = read_config(find_config(config))
     if told.log.url:
         raise SettingError(
-            "This command needs a log in a file: that of these settings is in PostgreSQL "
-            "(log.url). Run `fastbandit copy-log --out FOLDER`, then name that folder with "
-            "--data-dir."
+            "A backup is of a log in a file: that of these settings is in PostgreSQL (log.url). "
+            "Back up the database with its own tools, such as pg_basebackup and an archive, and "
+            "the snapshots with those of their store. To keep only what happened, run `fastbandit "
+            "copy-log --out FOLDER`, then this command with --data-dir FOLDER."
         )
     return Path(told.server.data_dir)
+
+
+def _warn(note: str) -> None:
+    click.secho(note, fg="yellow", err=True)
 
 
 def _tell(made: Backup, as_json: bool, *, verb: str) -> None:
@@ -180,7 +208,8 @@ def _tell(made: Backup, as_json: bool, *, verb: str) -> None:
     version = "no snapshot" if made.version is None else f"version {made.version}"
     click.echo(
         f"{verb} {made.counts['decisions']:,} decisions, {made.counts['rewards']:,} rewards and "
-        f"{version}: {made.bytes / 1e6:,.1f} MB in {made.files} files"
+        f"{version}: {made.bytes / 1e6:,.1f} MB in "
+        f"{made.files} {'file' if made.files == 1 else 'files'}"
     )
     click.echo(str(made.folder))
 

@@ -19,10 +19,10 @@ from fakes import vectors_of
 
 from fastbandit import Bandit, FeaturesAndIds, FrozenBandit, Ids, Sparse, __version__, cli
 from fastbandit.blueprint import Blueprint
-from fastbandit.errors import SettingError
+from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.experiments import demo as demo_module
 from fastbandit.features import Dense
-from fastbandit.freeze_command import check_alike, draw_contexts
+from fastbandit.freeze_command import check_alike, draw_contexts, freeze_folder
 from fastbandit.presets import blueprint
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
@@ -221,6 +221,14 @@ def test_contexts_of_any_kind_can_be_made_up(kind: Any) -> None:
     contexts = draw_contexts(kind, 5, np.random.default_rng(0))
 
     assert len(kind.read(contexts, what="contexts")) == 5
+
+
+@pytest.mark.parametrize("name", ["snapshot.json", "current.json", "snapshots"])
+def test_a_folder_of_a_service_is_frozen_already(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+
+    with pytest.raises(SnapshotError, match="frozen already"):
+        freeze_folder(tmp_path, tmp_path / "out")
 
 
 def test_another_arm_that_scores_the_same_is_no_difference(learned: Bandit) -> None:

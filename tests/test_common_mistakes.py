@@ -135,10 +135,10 @@ BUILDING = {
         lambda at: Box.between([1], [0]), "lowest", "(1.0,) and (0.0,)", "Box.between([0, 0]"
     ),
     "exploring by less than nothing": Mistake(
-        lambda at: ThompsonSampling(scale=-1), "scale", "-1", "Use 0 for no exploration"
+        lambda at: ThompsonSampling(scale=-1), "scale", "-1", "leave it out for 1.0"
     ),
     "a spanner of nothing": Mistake(
-        lambda at: SpannerSearch(size=0), "size", "size=0", "Raise them"
+        lambda at: SpannerSearch(size=0), "size", "got 0", "leave it out for 32"
     ),
     "features without columns": Mistake(lambda at: Dense(0), "dim", "got 0", "how many columns"),
     "an image too small": Mistake(lambda at: Image(4, 4), "pixels", "4 x 4", "Use Dense(16)"),
@@ -484,7 +484,7 @@ def test_a_refused_call_changes_nothing(name: str, place: Place, learned: Bandit
 
 
 COMMANDS = {
-    "an evaluation of nothing": (["evaluate"], "--log", "None", "Name both"),
+    "an evaluation of nothing": (["evaluate"], "--log", "None", "Name them"),
     "a policy that is not there": (
         ["evaluate", "--log", "log.csv", "--policy", "gone"],
         "policy",
@@ -495,7 +495,7 @@ COMMANDS = {
         ["evaluate", "--log", "notes.txt", "--policy", "uniform"],
         "log",
         "notes.txt",
-        "Export or rename",
+        "Save or export",
     ),
     "freezing what was never saved": (["freeze", "gone"], "manifest.json", "gone", "save() wrote"),
     "a report of nothing": (["report", "gone"], "Results", "gone", "experiment run"),

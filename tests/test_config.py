@@ -28,13 +28,13 @@ from fastbandit.config import (
     Setting,
     all_settings,
     find_config,
-    hide_password,
     read_config,
     settings_of,
     written,
 )
 from fastbandit.config_command import config_command, init_command, write_config
 from fastbandit.errors import SettingError
+from fastbandit.passwords import hide_password
 
 EVERY = [pytest.param(setting, id=setting.name) for setting in all_settings()]
 DOCS = Path(__file__).parent.parent / "docs"
@@ -623,8 +623,13 @@ def test_a_url_that_cannot_be_used_is_named_without_its_password() -> None:
     assert "hush" not in str(caught.value)
 
 
-def test_shadow_mode_needs_a_log_of_one_machine() -> None:
-    told = {"log.url": "postgresql://host/db", "snapshots.url": "s3://x/y"}
+def test_config_show_hides_the_password_of_each_url() -> None:
+    environ = {
+        "FASTBANDIT_LOG_URL": "postgresql://user:hush@host/db",
+        "FASTBANDIT_SNAPSHOTS_URL": "ftp://user:hush@host/folder",
+    }
+    for options in ([], ["--json"]):
+        told = CliRunner().invoke(config_command, ["show", *options], env=environ).output
 
-    with pytest.raises(SettingError, match="Shadow mode needs a log of one machine"):
-        read_config(None, environ={}, overrides={**told, "shadow.baseline": "random"})
+        assert told.count("user:…@host") == 2
+        assert "hush" not in told

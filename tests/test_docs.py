@@ -51,6 +51,7 @@ COMMANDS = (
     "chaos overload",
     "chaos power-cut",
     "chaos publish",
+    "chaos ray",
     "chaos report",
     "chaos requests",
     "chaos swaps",

@@ -398,6 +398,19 @@ def test_a_log_of_a_newer_version_is_broken(tmp_path: Path) -> None:
     assert "Install a newer fastbandit" in found.found
 
 
+def test_the_copy_of_a_shared_log_is_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "copy").mkdir()
+    SqliteLog(tmp_path / "copy" / "events.db").close()
+
+    assert data_folder.check_log(tmp_path) == fine(
+        "log", f"the copy of a shared log: version {VERSION}"
+    )
+
+    (tmp_path / "copy" / "events.db").write_bytes(b"something else" * 100)
+
+    assert "it is copied anew" in data_folder.check_log(tmp_path).fix
+
+
 def test_a_log_that_is_no_log_is_broken(tmp_path: Path) -> None:
     (tmp_path / "events.db").write_bytes(b"something else" * 100)
 

@@ -14,8 +14,8 @@ import fastbandit
 PACKAGE = Path(fastbandit.__file__).parent
 
 LAYERS = [
-    ["types", "errors", "noise", "layers", "progress", "cores", "lift"],
-    ["device_noise", "features", "names", "packages", "slates"],
+    ["types", "errors", "noise", "layers", "passwords", "progress", "cores", "lift"],
+    ["device_noise", "features", "names", "packages", "ranges", "slates"],
     ["events", "rewards", "interfaces"],
     ["arms", "exploration", "reward", "search"],
     ["arm_table", "policy"],
@@ -36,8 +36,8 @@ LAYERS = [
         "serving",
         "client",
     ],
-    ["benchmarks", "chaos", "evaluation", "keys_command", "storage_command", "visitors"],
-    ["doctor"],
+    ["benchmarks", "evaluation", "keys_command", "storage_command", "visitors"],
+    ["chaos", "doctor"],
     [
         "doctor_command",
         "evaluate_command",

@@ -129,6 +129,12 @@ def test_without_matches_there_is_no_lift() -> None:
 # -- in words
 
 
+def test_where_there_is_no_lift_the_doubt_names_whose_decisions_it_means() -> None:
+    told = evidence_of(NONE, Compared.of([1, 0], [1.0, 1.0], [1, 0]), decided_by="bandit")
+
+    assert told.doubts == ["Decisions of the bandit give no estimate of the lift to go by."]
+
+
 def test_good_evidence_is_told_without_doubts(numbers: np.random.Generator) -> None:
     world = World(numbers)
 

@@ -91,5 +91,26 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
         taken.listen()
         port = str(taken.getsockname()[1])
         with started("--port", port, "--no-learner", folder=tmp_path) as (process, said):
-            assert process.wait(PATIENCE) != 0
-    assert "address already in use" in said.read_text()
+            assert process.wait(PATIENCE) == 2
+    assert "Address already in use" in said.read_text()
+    assert said.read_text().count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ('[arms]\nfile = "nowhere.csv"', "found none at nowhere.csv"),
+        ('[arms]\nfile = "arms.csv"\nid = "name"', "a column 'name'"),
+        ('[arms]\nfile = "arms.csv"\ncolumns = ["price"]', "a column 'price'"),
+        ('[select]\npreset = "nowhere.toml"', "found none at nowhere.toml"),
+    ],
+)
+def test_what_a_service_cannot_begin_with_is_one_line(
+    settings: str, words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "arms.csv").write_text("id,x\na,1\nb,2\n")
+    (tmp_path / "fastbandit.toml").write_text(f"[context]\nfeatures = 2\n{settings}\n")
+    with started("--port", "0", folder=tmp_path) as (process, said):
+        assert process.wait(PATIENCE) == 2
+    assert words in said.read_text()
+    assert said.read_text().count("\n") == 1

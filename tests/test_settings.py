@@ -20,7 +20,8 @@ from fastbandit.errors import SettingError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
 from fastbandit.features import Dense
 from fastbandit.presets import blueprint
-from fastbandit.settings import _CHOICES, PARTS, Settings, read_settings, settable, write_settings
+from fastbandit.ranges import CHOICES
+from fastbandit.settings import PARTS, Settings, read_settings, settable, write_settings
 from fastbandit.training.fit_generator import GeneratorFit
 
 
@@ -201,8 +202,8 @@ def test_a_note_stands_above_the_settings(tmp_path: Path) -> None:
 
 def values_of(name: str, hint: Any) -> st.SearchStrategy[Any]:
     """Give values that a field may have."""
-    if name in _CHOICES:
-        return st.sampled_from(_CHOICES[name])
+    if name in CHOICES:
+        return st.sampled_from(CHOICES[name])
     if hint is bool:
         return st.booleans()
     if hint in (int, int | None):

@@ -16,6 +16,7 @@ from torch import Generator, Tensor
 from fastbandit.arms.spanner import SPANNING, spanning_places
 from fastbandit.errors import InputError, SettingError
 from fastbandit.interfaces import Candidates
+from fastbandit.ranges import check_fields
 from fastbandit.types import Inputs
 
 _NEAR = 0.05
@@ -36,6 +37,7 @@ class Box:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         pairs = list(zip(self.lowest, self.highest, strict=False))
         sound = all(math.isfinite(a) and math.isfinite(b) and a < b for a, b in pairs)
         if not pairs or len(self.lowest) != len(self.highest) or not sound:

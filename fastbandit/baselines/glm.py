@@ -27,10 +27,11 @@ from fastbandit.baselines.inner_product import (
     check_index_memory,
     is_worth_an_index,
 )
-from fastbandit.baselines.linear import LinearBandit, check_number
+from fastbandit.baselines.linear import LinearBandit
 from fastbandit.baselines.ridge import Floats, Rows, Seeds, SharedRidge
 from fastbandit.features import Features
 from fastbandit.noise import Stream, normals
+from fastbandit.ranges import check_number
 from fastbandit.rewards import RewardKind
 from fastbandit.types import Decision
 

@@ -17,9 +17,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from fastbandit.baselines.linear import LinearBandit, check_number
+from fastbandit.baselines.linear import LinearBandit
 from fastbandit.baselines.ridge import Floats, Rows, Seeds, SharedRidge
 from fastbandit.features import Features
+from fastbandit.ranges import check_number
 from fastbandit.rewards import RewardKind
 
 _NEWTON_STEPS = 25

@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from fastbandit.baselines.linear import LinearBandit, check_number
+from fastbandit.baselines.linear import LinearBandit
 from fastbandit.baselines.ridge import Floats, Rows, Seeds
 from fastbandit.errors import SettingError
-from fastbandit.features import Features
+from fastbandit.features import Features, is_size
+from fastbandit.ranges import check_number
 from fastbandit.rewards import RewardKind
 
 _NOVEL = 0.05  # of its variance is left open by the pairs kept: a pair is worth keeping
@@ -193,7 +194,7 @@ class KernelUCB(LinearBandit):
     ) -> None:
         check_number("width", width)
         check_number("length", length, above_zero=True)
-        if not isinstance(points, int | np.integer) or points < 1:
+        if not is_size(points):
             raise SettingError(
                 f"A kernel needs at least 1 point to keep: got points={points!r}. Try 200."
             )

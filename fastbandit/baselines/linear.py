@@ -19,6 +19,7 @@ from fastbandit.arm_table import ArmTable, Request, read_arms, read_context, tak
 from fastbandit.baselines.ridge import DisjointRidge, Floats, Ridge, Seeds, SharedRidge
 from fastbandit.errors import SettingError
 from fastbandit.features import Dense, Features, Image, Sparse
+from fastbandit.ranges import check_number
 from fastbandit.rewards import RewardKind
 from fastbandit.types import Decision, Inputs
 
@@ -207,11 +208,3 @@ def _check_features(features: Inputs | None) -> Inputs:
             "use disjoint=True."
         )
     return features
-
-
-def check_number(name: str, number: float, *, above_zero: bool = False) -> None:
-    """Raise unless a setting is finite and at least 0, or above it."""
-    is_number = isinstance(number, int | float | np.number) and not isinstance(number, bool)
-    if not is_number or not 0.0 <= number < np.inf or (above_zero and number == 0.0):
-        least = "above 0" if above_zero else "of at least 0"
-        raise SettingError(f"The {name} needs to be a number {least}: got {number!r}. Try 1.0.")

@@ -26,6 +26,7 @@ from fastbandit.errors import ServiceUnavailable, SettingError
 from fastbandit.events import DecisionMade, Event, EventLog, RewardCame
 from fastbandit.experiments.results import write_beside
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.storage.log_file import LOG_FILE
 
 GROUP = 128
 """Events that a busy decider commits at once: half of those that may be under way in it."""
@@ -152,7 +153,7 @@ def measure_units(dim: int, *, log_url: str | None = None, tick: Tick = silently
     trained = training_seconds(dim)
     tick("writing events")
     with tempfile.TemporaryDirectory() as home:
-        sqlite, pair_bytes = log_costs(_sqlite(Path(home) / "events.db"), dim)
+        sqlite, pair_bytes = log_costs(_sqlite(Path(home) / LOG_FILE), dim)
         weights = event_bytes(Path(home) / "weighed.db", dim)
     tick("writing events to PostgreSQL")
     postgres = postgres_costs(dim, log_url)

@@ -15,7 +15,7 @@ import click
 import numpy as np
 
 from fastbandit.benchmarks.wording import read_doc, tell, telling_options
-from fastbandit.cluster.engine import Engine, make_engine
+from fastbandit.cluster.engine import Engine, engine_for
 from fastbandit.cluster.joining import RayJoin
 from fastbandit.cluster.training import RayTrainer
 from fastbandit.config import (
@@ -33,7 +33,7 @@ from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.experiments.timing import machine_of
 from fastbandit.learning.learner import Learner
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.storage.log_reader import LOG_FILE
+from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -185,7 +185,7 @@ def engines_command(rounds: int, arms: int, seeds: int, doc: Path | None, as_jso
     one_thread()
     with (
         TemporaryDirectory() as folder,
-        closing(make_engine("ray", workers=WORKERS)) as engine,
+        engine_for("ray", workers=WORKERS) as engine,
         progress_bar("Engines") as progress,
     ):
         rows = compare(

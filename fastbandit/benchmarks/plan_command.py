@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from fastbandit.benchmarks.plan import (
     SEARCHES,
@@ -19,8 +20,11 @@ from fastbandit.benchmarks.plan import (
     seconds_of,
     sizes_for,
 )
+from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 
+_OF_BOTH = {"arms", "dim", "cluster", "as_json"}
+_OF_SEARCHES = {"bar", "hidden", "seconds"}
 _MOST_ARMS = 2**53
 
 
@@ -80,7 +84,9 @@ _FILE = click.Path(path_type=Path)
 @click.option("--units", type=_FILE, help="Read what was measured; where it is not, write it.")
 @click.option("--doc", type=_FILE, help="Also put the plan between the marks of this page.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, not a table.")
+@click.pass_context
 def plan_command(
+    called: click.Context,
     arms: int,
     dim: int,
     bar: str,
@@ -106,6 +112,7 @@ def plan_command(
     Nothing is trained: compiled searches run over random arms, at most two million of them.
     With --cluster, count the machines that a load needs from what single things cost here.
     """
+    _check_options(called, is_cluster=cluster)
     if cluster:
         from fastbandit.benchmarks.cluster_plan import ClusterAsk
         from fastbandit.benchmarks.cluster_plan_page import tell_cluster
@@ -126,6 +133,20 @@ def plan_command(
         tell_cluster(wanted, kept=units, log_url=log_url, doc=doc, as_json=as_json)
     else:
         tell_search(Ask(arms, dim, seconds_of(bar), hidden), seconds=seconds, as_json=as_json)
+
+
+def _check_options(called: click.Context, *, is_cluster: bool) -> None:
+    """Refuse an option that the other kind of plan has, rather than ignore it."""
+    for option in called.command.params:
+        name = option.name or ""
+        is_told = called.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_told and name not in _OF_BOTH and (name in _OF_SEARCHES) == is_cluster:
+            kind = "of one machine" if is_cluster else "of a cluster"
+            raise SettingError(
+                f"The option {option.opts[0]} needs a plan {kind}: it was given "
+                f"{'with' if is_cluster else 'without'} --cluster, and would change nothing. "
+                f"{'Leave out' if is_cluster else 'Add'} --cluster, or leave out {option.opts[0]}."
+            )
 
 
 def tell_search(ask: Ask, *, seconds: float, as_json: bool) -> None:

@@ -2,8 +2,8 @@
 
 Visitors ask through the client, which knows all deciders, and remember every answer. Meanwhile
 deciders and trainers are killed, and PostgreSQL crashes, stops or hangs; one decider at least is
-always left. At the end all are up again, everything that was kept aside is delivered, and each
-answer is looked for in the log.
+always left, and one that was killed may start again before PostgreSQL does. At the end all are up
+again, everything that was kept aside is delivered, and each answer is looked for in the log.
 """
 
 from __future__ import annotations
@@ -231,15 +231,21 @@ class _Shots:
         self.cluster.start(stage)
 
     def _stop(self, how: str, *, with_decider: bool) -> None:
-        """Let the database be away; a decider may be killed with what it has spooled by then."""
+        """Let the database be away; a decider may be killed with what it has spooled by then.
+
+        Half the times that decider starts, and answers, before the database is back.
+        """
         stop_database(self.cluster.database, how)
         self._wait()
         killed = self._one_of(self.cluster.deciders) if with_decider else None
+        is_sooner = bool(self.rng.integers(2))
         if killed is not None:
             self.cluster.kill(killed)
             self._wait()
+            if is_sooner:
+                self.cluster.start(killed).first_answer()
         self.cluster.database.start()
-        if killed is not None:
+        if killed is not None and not is_sooner:
             self.cluster.start(killed)
 
     def _wait(self) -> None:

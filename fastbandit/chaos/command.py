@@ -38,6 +38,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "publish_command",
         "Publish versions to several deciders under load.",
     ),
+    "ray": (
+        "fastbandit.chaos.ray_kills",
+        "ray_command",
+        "Kill workers and whole nodes of a Ray cluster while it works.",
+    ),
     "report": (
         "fastbandit.chaos.report",
         "report_command",

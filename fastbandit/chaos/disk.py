@@ -29,10 +29,11 @@ from fastbandit.chaos.small_disk import (
     small_disk,
     why_not_immutable,
 )
-from fastbandit.chaos.stage import LOG, Caller, Reply, Running, Stage, running, set_stage, wait_for
+from fastbandit.chaos.stage import Caller, Reply, Running, Stage, running, set_stage, wait_for
 from fastbandit.chaos.telling import end_with_report
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.storage.log_file import LOG_FILE
 
 _MEGABYTES = 12
 _ASKERS = 2
@@ -156,7 +157,7 @@ def _read_only(home: Path, world: Synthetic, stack: ExitStack, seconds: float) -
     if reason := why_not_immutable(home):
         return DiskTrial(name, skipped=reason)
     stage = set_stage(home, world, {"learn.enabled": False})
-    log = [stage.data / LOG, stage.data / f"{LOG}-wal"]
+    log = [stage.data / LOG_FILE, stage.data / f"{LOG_FILE}-wal"]
     trouble = _Trouble(
         name,
         "files marked immutable",

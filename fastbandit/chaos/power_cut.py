@@ -23,11 +23,11 @@ from fastbandit.chaos.volatile_disk import VolatileDisk
 from fastbandit.errors import LogError
 from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.sqlite_log import SqliteLog
 
 _RAM = Path("/dev/shm")
 _LIVES = 12  # cuts that one log goes through
-_NAME = "events.db"
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _cut_once(
     pragmas = (f"wal_autocheckpoint = {rng.integers(1, 16)}", f"synchronous = {synchronous}")
     logs: list[SqliteLog] = []
     try:
-        path = life.folder / _NAME
+        path = life.folder / LOG_FILE
         logs.append(SqliteLog(path, clock=_still, vfs=disk.vfs, pragmas=pragmas))
         _live(logs[0], life, disk, rng=rng)
     except (LogError, apsw.Error):
@@ -188,7 +188,7 @@ def _decision(rng: np.random.Generator) -> DecisionMade:
 
 def _check(life: _Life, after: _Life, found: _Found) -> _Life:
     """Open what a cut left, compare it with what was acknowledged, and write to it."""
-    path, kept = after.folder / _NAME, life.kept
+    path, kept = after.folder / LOG_FILE, life.kept
     found.acknowledged += len(kept)
     try:
         log = SqliteLog(path, clock=_still)

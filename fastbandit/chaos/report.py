@@ -189,45 +189,65 @@ def _trainers(told: Told) -> Iterator[Row]:
     )
 
 
+def _ray(told: Told) -> Iterator[Row]:
+    shots = told["shots"]
+    found = ", ".join(
+        f"{name} {one['workers']} + {one['nodes']} ({one['runs']} runs)"
+        for name, one in shots.items()
+    )
+    wrong = told["failed"] + told["other"]
+    bar = "≥ 20 kills of Ray workers + nodes: jobs end by themselves, results as without"
+    is_met = told["kills"] >= 20 and not wrong
+    yield Row(bar, f"{told['kills']} kills: {found}; {len(wrong)} failed or other", is_met)
+    found = f"{told['seen']:,} looks at parts after kills: {told['partial']} partial"
+    yield Row("no partial file visible", found, told["partial"] == 0 and told["seen"] > 0)
+
+
 CAMPAIGNS: dict[str, tuple[str, Callable[[Told], Iterator[Row]]]] = {
-    "kills": ("--rounds 100", _kills),
-    "power-cut": ("--cuts 1000", _power_cut),
+    "kills": ("rounds", _kills),
+    "power-cut": ("cuts", _power_cut),
     "disk": ("", _disk),
-    "swaps": ("--swaps 200", _swaps),
+    "swaps": ("swaps", _swaps),
     "overload": ("", _overload),
     "requests": ("", _requests),
     "throughput": ("", _throughput),
     "learning": ("", _learning),
-    "cluster": ("--minutes 30", _cluster),
-    "publish": ("--times 30", _publish),
-    "trainers": ("--times 20", _trainers),
+    "cluster": ("minutes", _cluster),
+    "publish": ("times", _publish),
+    "trainers": ("times", _trainers),
+    "ray": ("kills", _ray),
 }
+"""By name: the option that says how long a campaign is, and what turns its result into rows."""
 
 
 def tables(folder: Path) -> str:
     """Write a table of all campaigns that have a result, and name those that have none."""
     lines: list[list[str]] = []
     missing = []
-    for name, (options, rows) in CAMPAIGNS.items():
+    for name, (option, rows) in CAMPAIGNS.items():
         path = folder / f"{name}.json"
         if not path.exists():
             missing.append(name)
             continue
-        command = f"`fastbandit chaos {name} {options}".strip() + "`"
-        for number, row in enumerate(_rows(path, rows)):
+        command, found = _read(path, option, rows)
+        for number, row in enumerate(found):
             met = {True: "met", False: "**missed**", None: ""}[row.is_met]
-            lines.append(["" if number else command, row.bar, row.measured, met])
+            lines.append(["" if number else f"`{command}`", row.bar, row.measured, met])
     table = markdown(("campaign", "bar", "measured", ""), lines, words=4)
     return f"{table}\n\nNot run: {', '.join(missing)}." if missing else table
 
 
-def _rows(path: Path, rows: Callable[[Told], Iterator[Row]]) -> list[Row]:
+def _read(path: Path, option: str, rows: Callable[[Told], Iterator[Row]]) -> tuple[str, list[Row]]:
+    """Give the command that was run, and the rows of its result."""
+    command = f"fastbandit chaos {path.stem}"
     try:
-        return list(rows(json.loads(path.read_text(encoding="utf-8"))))
+        told = json.loads(path.read_text(encoding="utf-8"))
+        found = list(rows(told))
+        return f"{command} --{option} {told[option]:g}" if option else command, found
     except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise DataError(
-            f"A result needs to be what `fastbandit chaos {path.stem} --json` prints: {path} is "
-            f"not ({type(error).__name__}: {error}). Run the campaign again."
+            f"A result needs to be what `{command} --json` prints: {path} is not "
+            f"({type(error).__name__}: {error}). Run the campaign again."
         ) from error
 
 

@@ -23,11 +23,11 @@ from fastbandit.config import Config, read_config, written
 from fastbandit.errors import LogError, ServiceUnavailable
 from fastbandit.events import DecisionMade, Event
 from fastbandit.experiments.synthetic import Synthetic
+from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 
 HOST = "127.0.0.1"
-LOG = "events.db"
 STEP_SECONDS = 0.01
 _BREAKS = (OSError, HTTPException, ValueError)
 _T = TypeVar("_T")
@@ -96,7 +96,7 @@ class Stage:
 
     def events(self) -> list[Event]:
         """Give all that the log holds."""
-        log = SqliteLog(self.data / LOG, is_reader=True)
+        log = SqliteLog(self.data / LOG_FILE, is_reader=True)
         try:
             return log.read(limit=2**31)
         finally:
@@ -108,7 +108,7 @@ class Stage:
 
     def check_log(self) -> None:
         """Raise unless SQLite finds the log whole."""
-        path = self.data / LOG
+        path = self.data / LOG_FILE
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         rows = connection.execute("PRAGMA integrity_check").fetchall()
         connection.close()

@@ -24,13 +24,14 @@ import msgspec
 import numpy as np
 
 from fastbandit.chaos.load import Answers, Load, load_from_process
-from fastbandit.chaos.stage import HOST, LOG, Caller, Stage, free_port, running, set_stage, wait_for
+from fastbandit.chaos.stage import HOST, Caller, Stage, free_port, running, set_stage, wait_for
 from fastbandit.chaos.telling import end_with_report
 from fastbandit.errors import ServiceUnavailable
 from fastbandit.events import DecisionMade, Event, Outcome, RewardCame
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.sqlite_log import SqliteLog
 
 PER_SECOND, P99_MS, ADDED_US = 5_000.0, 15.0, 100.0
@@ -163,7 +164,7 @@ def _write_lesson(stage: Stage, rounds: int) -> None:
         seed = int(decision.seeds[number]) >> 1
         made = DecisionMade(f"lesson-{number}", context, [arm], [0.0], seed, 0, 0, wait=10**9)
         events += [made, RewardCame(made.id, rewards[number])]
-    log = SqliteLog(stage.data / LOG)
+    log = SqliteLog(stage.data / LOG_FILE)
     log.append(events)
     log.close()
 
@@ -209,16 +210,16 @@ class _Bare:
         ]
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            await receive()
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
-            await send({"type": "lifespan.shutdown.complete"})
-            return
         while (await receive()).get("more_body"):
             pass
         await send({"type": "http.response.start", "status": 200, "headers": self._headers})
         await send({"type": "http.response.body", "body": self._body})
+
+    async def start(self) -> None:
+        """Start nothing: the service's folder belongs to another process."""
+
+    async def stop(self) -> None:
+        """Stop nothing."""
 
 
 def main() -> None:
@@ -229,7 +230,8 @@ def main() -> None:
 
     config = read_config(Path(sys.argv[1]), environ={}, overrides={"server.port": int(sys.argv[2])})
     server = make_server(config, Service(config))
-    server.config.app = _Bare(server.config.app, sys.argv[3].encode())
+    bare = server.config.app = _Bare(server.config.app, sys.argv[3].encode())
+    server.service = bare
     server.run()
 
 

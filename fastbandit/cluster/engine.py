@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
@@ -70,6 +72,21 @@ def make_engine(name: str, *, workers: int | None = None, address: str | None = 
     from fastbandit.cluster.local_engine import LocalEngine
 
     return LocalEngine(workers or cores())
+
+
+@contextmanager
+def engine_for(
+    name: str, *, workers: int | None = None, address: str | None = None
+) -> Iterator[Engine]:
+    """Make an engine for a command that prints its answer afterwards.
+
+    Ray prints what its workers died of wherever answers go: meanwhile that is standard error.
+    """
+    with (
+        redirect_stdout(sys.stderr),
+        closing(make_engine(name, workers=workers, address=address)) as engine,
+    ):
+        yield engine
 
 
 # -- jobs
@@ -161,6 +178,7 @@ def spread(
     waiting = list(range(len(jobs)))[::-1]
     deaths: Counter[int] = Counter()
     started: list[_Kind] = []
+    stillborn = 0
     try:
         while waiting or any(worker.job is not None for worker in started):
             while len(started) < workers and len(waiting) > _idle(started):
@@ -171,15 +189,25 @@ def spread(
                     worker.give(number, jobs[number])
             for worker in crew.listen(started):
                 try:
-                    news = worker.hear()
+                    news, stillborn = worker.hear(), 0
                 except WorkerDiedError as died:
                     started.remove(worker)
                     crew.stop([worker])
+                    stillborn += not worker.is_ready
+                    if stillborn == TRIES * workers:
+                        raise _none_starts(died) from died
                     news = _mourned(worker.job, str(died), deaths, waiting)
                 if news is not None:
                     yield news
     finally:
         crew.stop(started)
+
+
+def _none_starts(died: WorkerDiedError) -> FastbanditError:
+    return FastbanditError(
+        f"Jobs need workers that start: one after the other died before it could do anything "
+        f"({died}). Memory may have run out: use fewer workers."
+    )
 
 
 def _idle(crew: Sequence[Worker]) -> int:

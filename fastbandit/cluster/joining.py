@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -144,7 +145,8 @@ def _decoded(row: dict[str, Any]) -> tuple[Numbers, Numbers, list[Joined]]:
 
 
 def _quiet(data: Any) -> None:
-    """Let Ray Data show no bars of its own."""
+    """Let Ray Data show no bars of its own, and say what went wrong only."""
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
     context = data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False

@@ -110,9 +110,11 @@ class _Worker:
         try:
             news: News | None = self.ray.get(self.answer)
         except self.ray.exceptions.RayActorError as error:
-            if not self.is_ready:
+            if error.actor_init_failed:
                 raise _cannot_start(error) from error
             raise WorkerDiedError("Its actor died") from error
+        except self.ray.exceptions.ObjectLostError as error:  # with the node that kept it
+            raise WorkerDiedError("Its answer was lost") from error
         self.is_ready, self.job, self.answer = True, None, None
         return news
 

@@ -192,6 +192,12 @@ def _try(plan: Plan, sources: Sequence[Source], bandit: FrozenBandit) -> None:
             f"A column that is kept needs a name of its own: {wrong!r} is one of ours "
             f"({', '.join(OURS)}). Rename it, or leave it out of --keep."
         )
+    if isinstance(plan.eligible, dict) and bandit.columns is None:
+        raise SettingError(
+            f"A predicate needs columns of the arms to speak of: got {_short(plan.eligible)}, and "
+            f"the arms in {plain(plan.frozen)} have none. Name ids instead, or give them columns: "
+            f"with arms.columns of a service, or with set_columns() before save()."
+        )
     scorer = Scorer(plan, bandit)
     for part in parts_of(sources, _TRIED)[:1]:
         scorer.decide(part, scorer.read(part))

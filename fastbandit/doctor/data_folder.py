@@ -141,13 +141,17 @@ def check_sqlite_version() -> Finding:
 
 
 def check_log(folder: Path) -> Finding:
-    """Look at the version of the log in a folder."""
+    """Look at the version of the log in a folder, or of the copy of a shared one."""
     try:
-        from fastbandit.storage.log_reader import LOG_FILE, one_moment_of
+        from fastbandit.storage.local_copy import COPY
+        from fastbandit.storage.log_file import LOG_FILE
+        from fastbandit.storage.log_reader import one_moment_of
         from fastbandit.storage.log_schema import VERSION, version_of
     except ModuleNotFoundError as error:
         return Finding("log", "missing", f"not read: {error.name} is not installed")
-    path = folder / LOG_FILE
+    path, of = folder / LOG_FILE, ""
+    if not path.exists() and (folder / COPY / LOG_FILE).exists():
+        path, of = folder / COPY / LOG_FILE, "the copy of a shared log: "
     if not path.exists():
         return fine("log", f"none yet; a new one gets version {VERSION}")
     try:
@@ -155,6 +159,10 @@ def check_log(folder: Path) -> Finding:
             found = version_of(connection, path)
     except FastbanditError as error:
         why = "A service does not start on a log that it cannot read."
-        return Finding("log", "broken", str(error), why, "Do as it says, or restore a backup.")
+        fix = "Do as it says, or restore a backup."
+        if of:
+            why = "The console and the commands that read a shared log read this copy."
+            fix = f"Remove the folder {path.parent}: it is copied anew."
+        return Finding("log", "broken", str(error), why, fix)
     older = "" if found == VERSION else f", brought to {VERSION} when a service starts"
-    return fine("log", f"version {found}{older}")
+    return fine("log", f"{of}version {found}{older}")

@@ -29,7 +29,7 @@ def clusters_of(rounds: LoggedRounds, clusters: Any = None, *, seed: int = 0) ->
     if rounds.vectors is None:
         raise InputError(
             "The estimator mips needs vectors of the arms or clusters=: got neither. Give the "
-            "log vectors=, or one cluster for each arm."
+            "log vectors= (a table of the arms with --arms), or one cluster for each arm."
         )
     if clusters is None:
         most = min(_MOST_CLUSTERS, max(2, len(rounds) // _ROUNDS_A_CLUSTER))

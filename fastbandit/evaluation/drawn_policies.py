@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fastbandit.errors import InputError, SettingError, ShapeError, UnknownArmError
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.sparse_policy import CHUNK, SparsePolicy
+from fastbandit.features import is_size
 from fastbandit.noise import decision_seeds
 from fastbandit.progress import Progress, silent
 from fastbandit.runtime.propensity import check_floor
@@ -80,7 +81,7 @@ def draws_for(rounds: int) -> int:
 
 
 def _check_draws(draws: Any) -> int:
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
+    if not is_size(draws):
         raise SettingError(
             f"The number of draws needs to be at least 1: got {draws!r}. Use 16, more for a "
             f"policy that explores widely, or None for as many as the rounds allow."

@@ -36,7 +36,8 @@ def read_lines(
     ids: list[Any] = [kind(id) for id in log.ids]
     vectors = log.features if log.feature_columns else None
     if arms is not None:
-        ids, vectors = read_arms(arms, "id", is_text=is_text)
+        ids, vectors = read_arms(arms, "id", is_text=kind is str)
+        kind = str if isinstance(ids[0], str) else kind
     known, chosen = rows_of(np.array([kind(arm) for arm in log.arms]), ids, arms)
     return LoggedRounds(
         contexts=log.contexts if log.columns else np.zeros((len(log), 1)),
@@ -54,7 +55,7 @@ def _are_numbers(ids: Sequence[Any]) -> bool:
 
 
 def _notes(log: DsjsonLog) -> tuple[str, ...]:
-    notes = [f"{count:,} lines with {why} are left out" for why, count in log.left_out.items()]
+    notes = [f"lines with {why} are left out ({count:,})" for why, count in log.left_out.items()]
     if NO_LABEL in log.left_out:
         notes.append("where no label means that nothing was earned, write a cost of 0 instead")
     if any(set(offered) != set(log.ids) for offered in log.eligible):

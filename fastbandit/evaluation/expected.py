@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastbandit.errors import SettingError
+from fastbandit.errors import InputError, SettingError
 from fastbandit.evaluation.reward_models import (
     MODELS,
     RewardFit,
@@ -94,6 +94,11 @@ def _fitted(
 
 
 def _check_folds(folds: int, count: int) -> None:
+    if count < 2:
+        raise InputError(
+            "A model of the reward needs at least 2 rounds: got 1. Give a longer log, or ask for "
+            "estimators without one, such as ips."
+        )
     if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= count:
         raise SettingError(
             f"Cross-fitting needs from 2 folds to one for each of the {count} rounds: got "

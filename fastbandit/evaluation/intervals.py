@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fastbandit.errors import SettingError
 from fastbandit.evaluation.estimators import Terms, stacked
 from fastbandit.evaluation.rounds import Floats
+from fastbandit.features import is_size
 from fastbandit.names import known_name
 from fastbandit.progress import Progress, silent
 
@@ -54,7 +55,7 @@ def bootstrap(
 
     Efron (1979). Of more than 10,000 rounds, blocks of neighbours are drawn instead.
     """
-    if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 1:
+    if not is_size(resamples):
         raise SettingError(
             f"The number of resamples needs to be at least 1: got {resamples!r}. Use 1000."
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +24,8 @@ class LoggedRounds:
     `propensities` are the probabilities with which the logging policy took the arms it took.
     `arms` is the number of arms that could be taken, by default one more than the highest row;
     `vectors` are their features. `ids` are their names, in the order of their rows (those after
-    the last name have none); without, rows are names. `notes` say what was left out.
+    the last name have none); without, rows are names. `levels` are the texts of columns that
+    became flags, in the order of these. `notes` say what was left out.
     """
 
     contexts: Any  # (n, C) float32 once made
@@ -35,6 +36,7 @@ class LoggedRounds:
     vectors: Any = None  # (N, D) float32
     ids: Sequence[Hashable] | None = None
     notes: tuple[str, ...] = field(default=())
+    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         rows = _read_rows(self.chosen)
@@ -50,8 +52,8 @@ class LoggedRounds:
         _check_lengths(self)
         object.__setattr__(self, "arms", _count_arms(self))
         _check_arms(self)
-        _check_rewards(self.rewards)
-        _check_propensities(self.propensities, self.rewards)
+        check_rewards(self.rewards)
+        check_propensities(self.propensities, self.rewards)
 
     def __len__(self) -> int:
         return len(self.chosen)
@@ -69,7 +71,7 @@ class LoggedRounds:
         except UnknownArmError as error:
             raise UnknownArmError(
                 f"{what} needs arms that the log knows: {error.args[0]} Read the log with "
-                f"arms=, a table of all arms that could be taken."
+                f"--arms (arms= in Python), a table of all arms that could be taken."
             ) from error
 
     def with_more_arms(self, ids: Sequence[Hashable], *, arms: int = 0) -> LoggedRounds:
@@ -78,13 +80,18 @@ class LoggedRounds:
         named = list(known | dict.fromkeys(ids))
         return replace(self, ids=named, arms=max(self.arms, len(named), arms))
 
+    def with_notes(self, *notes: str) -> LoggedRounds:
+        """Give the same rounds with more to say of them."""
+        return replace(self, notes=(*self.notes, *notes))
+
 
 # -- reading columns
 
 
 def _read_contexts(values: Any, what: str = "contexts") -> NDArray[np.float32]:
     try:
-        array = np.ascontiguousarray(values, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            array = np.ascontiguousarray(values, dtype=np.float32)
     except (TypeError, ValueError) as error:
         first = np.asarray(values, dtype=object).reshape(-1)[:1].tolist()
         raise InputError(
@@ -99,9 +106,10 @@ def _read_contexts(values: Any, what: str = "contexts") -> NDArray[np.float32]:
         )
     wrong = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if len(wrong):
+        came = np.asarray(values, dtype=np.float64)[wrong[0]].tolist()
         raise NotFiniteError(
-            f"The {what} need finite numbers: got {array[wrong[0]].tolist()} in row {wrong[0]} "
-            f"({len(wrong)} such rows). Fill or drop those rows."
+            f"The {what} need finite numbers, up to 3.4e38: got {came} in row {wrong[0]}, counted "
+            f"from 0 ({len(wrong)} such rows). Fill or drop those rows."
         )
     return array
 
@@ -176,7 +184,7 @@ def _check_arms(rounds: LoggedRounds) -> None:
     if len(wrong):
         raise UnknownArmError(
             f"The chosen arms need to be rows from 0 to {rounds.arms - 1}: got {wrong[0]} "
-            f"({len(wrong)} such rounds). Give the number of all arms that could be taken as arms=."
+            f"({len(wrong)} such). Give the number of all arms that could be taken as arms=."
         )
     if rounds.vectors is not None and len(rounds.vectors) != rounds.arms:
         raise ShapeError(
@@ -185,24 +193,32 @@ def _check_arms(rounds: LoggedRounds) -> None:
         )
 
 
-def _check_rewards(rewards: Floats) -> None:
+def _round(place: int) -> str:
+    return f"round {place}, counted from 0"
+
+
+def check_rewards(rewards: Floats, *, where: Callable[[int], str] = _round) -> None:
+    """Refuse rewards that are no numbers; `where` words the place of one, counted from 0."""
     wrong = np.flatnonzero(~np.isfinite(rewards))
     if len(wrong):
         raise NotFiniteError(
-            f"The rewards need to be finite: got {rewards[wrong[0]]} in round {wrong[0]} "
-            f"({len(wrong)} such rounds). Drop the rounds whose reward is not known; where no "
-            f"reward means none was earned, put 0."
+            f"The rewards need to be finite: got {rewards[wrong[0]]} in {where(int(wrong[0]))} "
+            f"({len(wrong)} such). Drop the rounds whose reward is not known; where no reward "
+            f"means none was earned, put 0."
         )
 
 
-def _check_propensities(propensities: Floats, rewards: Floats) -> None:
+def check_propensities(
+    propensities: Floats, rewards: Floats, *, where: Callable[[int], str] = _round
+) -> None:
+    """Refuse what is no probability; `where` words the place of one, counted from 0."""
     wrong = np.flatnonzero(~((propensities > 0.0) & (propensities <= 1.0)))
     if not len(wrong):
         return
-    worst = propensities[wrong[0]]
+    worst = float(propensities[wrong[0]])
     raise InputError(
-        f"The propensities need to be above 0 and at most 1: got {worst:g} in round {wrong[0]} "
-        f"({len(wrong)} such rounds). {_how_to_mend(float(worst), propensities, rewards)}"
+        f"The propensities need to be above 0 and at most 1: got {worst:g} in "
+        f"{where(int(wrong[0]))} ({len(wrong)} such). {_how_to_mend(worst, propensities, rewards)}"
     )
 
 

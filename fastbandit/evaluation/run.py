@@ -48,6 +48,11 @@ class Settings:
                     f"The threshold {what} needs to be above 0: got {number!r}. Use 10, or None "
                     f"for no clipping."
                 )
+        if not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise SettingError(
+                f"A seed needs to be a whole number of at least 0: got {self.seed!r}. Any one "
+                f"will do, 0 for example."
+            )
 
 
 def evaluate(
@@ -197,7 +202,7 @@ def _names(
         return (estimators,)
     if estimators is not None:
         return tuple(dict.fromkeys(estimators))
-    has_clusters = np.ndim(clusters) > 0 or (rounds.vectors is not None and can_make_clusters())
+    has_clusters = clusters is not None or (rounds.vectors is not None and can_make_clusters())
     return ESTIMATORS if has_clusters else ESTIMATORS[:-1]
 
 

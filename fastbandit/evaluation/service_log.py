@@ -11,22 +11,44 @@ import numpy as np
 
 from fastbandit.errors import DataError, LogError, MissingExtraError
 from fastbandit.evaluation.rounds import LoggedRounds
-from fastbandit.evaluation.tables import LISTED, UNLIKELY, WAITING, read_arms
+from fastbandit.evaluation.tables import LISTED, UNLIKELY, WAITING, left_out_notes, read_arms
 from fastbandit.progress import Progress, silent
+
+LEARNED = "the policy may have learned from"
+_FLATTERED = (
+    "the policy has learned from these rounds, and there are none since: it looks better here than "
+    "it is"
+)
 
 
 def read_service(
-    folder: Path, *, arms: str | Path | None = None, progress: Progress = silent
+    folder: Path,
+    *,
+    arms: str | Path | None = None,
+    after: int = 0,
+    progress: Progress = silent,
 ) -> LoggedRounds:
     """Read the decisions of a data folder whose reward and propensity are known.
 
     It ends before the first decision that still waits for its reward: of later ones, those that
     earned something are known sooner. Of a slate the first arm counts. The service may run
-    meanwhile.
+    meanwhile. `after` is the last event that the policy to judge has learned from: what came by
+    then is left out, unless that is all there is.
     """
+    kept, left_out = _read(folder, after, progress)
+    is_flattered = after > 0 and not left_out[""]
+    if is_flattered:
+        kept, left_out = _read(folder, 0, progress)
+    _check_any(left_out, folder)
+    rounds = kept.rounds(left_out, None if arms is None else Path(arms))
+    return rounds.with_notes(_FLATTERED) if is_flattered else rounds
+
+
+def _read(folder: Path, after: int, progress: Progress) -> tuple[_Kept, Counter[str]]:
     try:
         from fastbandit.storage.joined_rows import Bounds, count_decisions, joined_rows
-        from fastbandit.storage.log_reader import LOG_FILE, one_moment_of
+        from fastbandit.storage.log_file import LOG_FILE
+        from fastbandit.storage.log_reader import one_moment_of
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"The log of a service needs {error.name}, which is not installed. Run: pip install "
@@ -35,7 +57,8 @@ def read_service(
     kept, left_out = _Kept(), Counter[str]()
     with one_moment_of(folder / LOG_FILE) as log:
         steps = count_decisions(log, Bounds())
-        for batch in joined_rows(log, Bounds()):
+        left_out[LEARNED] = count_decisions(log, Bounds(until=after + 1))
+        for batch in joined_rows(log, Bounds(since=after + 1)):
             known = list(takewhile(lambda row: row.reward is not None, batch))
             for row in known:
                 why = _why_not(row)
@@ -47,8 +70,7 @@ def read_service(
             if len(known) < len(batch):
                 left_out[WAITING] = steps - left_out.total()
                 break
-    _check_any(left_out, folder)
-    return kept.rounds(left_out, None if arms is None else Path(arms))
+    return kept, left_out
 
 
 class _Kept:
@@ -93,11 +115,7 @@ class _Kept:
             arms=len(row_of),
             vectors=vectors,
             ids=list(row_of),
-            notes=tuple(
-                f"{count:,} decisions that {why} are left out"
-                for why, count in left_out.items()
-                if why
-            ),
+            notes=left_out_notes(left_out),
         )
 
 
@@ -117,7 +135,7 @@ def _why_not(row: Any) -> str:
 def _check_any(left_out: Counter[str], folder: Path) -> None:
     if left_out[""]:
         return
-    said = ", ".join(f"{count:,} {why}" for why, count in left_out.items() if why)
+    said = ", ".join(f"{count:,} {why}" for why, count in left_out.items() if why and count)
     raise LogError(
         f"An evaluation needs decisions with a reward and a propensity: {folder} has none ("
         f"{said or 'no decisions'}). Select with propensity: true, so that each decision says how "

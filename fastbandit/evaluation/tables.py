@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.errors import DataError, DuplicateArmError, UnknownArmError
-from fastbandit.evaluation.rounds import Floats, LoggedRounds, Rows
-from fastbandit.experiments.datasets.files import open_text, read_csv
-from fastbandit.experiments.datasets.table import open_parquet
+from fastbandit.errors import DataError, DuplicateArmError, SettingError, UnknownArmError
+from fastbandit.evaluation.flags import Levels, encode, is_number, row_words
+from fastbandit.evaluation.rounds import (
+    Floats,
+    LoggedRounds,
+    Rows,
+    check_propensities,
+    check_rewards,
+)
+from fastbandit.evaluation.table_files import Column, header_of, is_parquet, read_columns
 
 _CONTEXTS = ("context", "context_*", "x_*", "user_feature_*")
 _ARMS = ("arm", "arms", "action", "item_id")
 _REWARDS = ("reward", "click")
 _PROPENSITIES = ("propensity", "propensities", "propensity_score", "pscore", "probability")
-_MOST_LEVELS = 256
 WAITING = "come with or after the first that waits for its reward"
 UNLIKELY = "do not say how likely their arm was"
 LISTED = "were made among eligible arms only"
+UNTAKEN = "arms that were never taken are not known"
 _OURS = {"decision", "eligible", "otherwise", "until"}
-Column = NDArray[Any]
+_WHOLE = re.compile("0|-?[1-9][0-9]*")
+NO_LEVELS: Levels = MappingProxyType({})
 
 
 def read_table(
@@ -37,6 +45,7 @@ def read_table(
     propensity: str | None = None,
     arms: Path | None = None,
     is_text: bool = False,
+    levels: Levels = NO_LEVELS,
 ) -> LoggedRounds:
     """Read a log; columns that are not named are looked for by the usual names.
 
@@ -44,45 +53,53 @@ def read_table(
     `fastbandit export` wrote is read up to the first decision that waits for its reward.
     """
     header = header_of(path)
-    names = {
-        "arm": _find(arm, _ARMS, header, path, what="arm"),
-        "reward": _find(reward, _REWARDS, header, path, what="reward"),
-        "propensity": _find(propensity, _PROPENSITIES, header, path, what="propensity"),
-    }
-    columns = _match(context or _usual(header), header, path, but=list(names.values()))
+    arm = _find(arm, _ARMS, header, path, what="arm")
+    reward = _find(reward, _REWARDS, header, path, what="reward")
+    propensity = _find(propensity, _PROPENSITIES, header, path, what="propensity")
+    columns = _match(context or _usual(header), header, path, but=[arm, reward, propensity])
+    _check_levels(levels, columns, arms)
     is_ours = set(header) >= _OURS
+    table = read_columns(
+        path,
+        [*dict.fromkeys([*columns, arm, reward, propensity, *["eligible"] * is_ours])],
+        texts={arm, *levels},
+        firsts={arm, propensity},
+    )
+    rows: Rows = np.arange(1, len(table[arm]) + 1)
     notes: tuple[str, ...] = ()
-    more = ["eligible"] if is_ours else []
-    table = read_columns(path, [*dict.fromkeys([*columns, *names.values(), *more])])
     if is_ours:
-        table, notes = _of_export(
-            table, reward=names["reward"], propensity=names["propensity"], path=path
-        )
-    taken = _first(table[names["arm"]])
-    taken = taken.astype(str) if is_text else taken
-    ids, vectors = (None, None) if arms is None else read_arms(arms, names["arm"], is_text=is_text)
-    known, rows = rows_of(taken, ids, arms)
+        rows, notes = _of_export(table, reward=reward, propensity=propensity, path=path)
+        table = {column: values[rows - 1] for column, values in table.items()}
+    encoded = encode(table, columns, path, levels=levels, rows=rows)
+    ids, vectors, chosen = _read_ids(
+        table[arm], arm, path, rows=rows, arms=arms, is_text=is_text, levels=levels
+    )
+    rewards, propensities = _read_outcomes(table, reward, propensity, path=path, rows=rows)
     return LoggedRounds(
-        contexts=encoded(table, columns, path),
-        chosen=rows,
-        rewards=_numbers(table[names["reward"]], names["reward"], path),
-        propensities=_numbers(_first(table[names["propensity"]]), names["propensity"], path),
-        arms=len(known),
+        contexts=encoded.values,
+        chosen=chosen,
+        rewards=rewards,
+        propensities=propensities,
+        arms=len(ids),
         vectors=vectors,
-        ids=known,
-        notes=(*notes, *(("arms that were never taken are not known",) * (arms is None))),
+        ids=ids,
+        levels=encoded.levels,
+        notes=(*notes, *encoded.notes, *[UNTAKEN] * (arms is None)),
     )
 
 
 def read_arms(
-    path: Path, arm: str, *, is_text: bool = False
+    path: Path, arm: str, *, is_text: bool = False, levels: Levels = NO_LEVELS
 ) -> tuple[list[Any], NDArray[np.float32] | None]:
-    """Give the ids of arms (in the column `arm`, or the first), and their features."""
+    """Give the ids of arms (in the column `arm`, or the first), and their features.
+
+    Ids of a CSV file are numbers where all of them are whole, and written as numbers are.
+    """
     header = header_of(path)
     name = arm if arm in header else header[0]
     others = [column for column in header if column != name]
-    table = read_columns(path, header)
-    ids = table[name].astype(str).tolist() if is_text else table[name].tolist()
+    table = read_columns(path, header, texts={name, *levels}, firsts={name})
+    ids = _ids_of(table[name], name, path, is_text=is_text).tolist()
     if len(set(ids)) < len(ids):
         seen: set[Any] = set()
         twice = next(id for id in ids if id in seen or seen.add(id))  # type: ignore[func-returns-value]
@@ -90,118 +107,54 @@ def read_arms(
             f"A table of arms needs each id once: {path} has {twice!r} twice in the column "
             f"{name!r}. Drop or rename one of the two."
         )
-    return ids, encoded(table, others, path) if others else None
+    return ids, encode(table, others, path, levels=levels).values if others else None
 
 
-def encoded(table: dict[str, Column], columns: Sequence[str], path: Path) -> NDArray[np.float32]:
-    """Put columns side by side, text as one flag for each level: (n, C)."""
-    parts: list[NDArray[np.float32]] = []
-    for column in columns:
-        values = table[column]
-        if values.dtype.kind in "fiub":
-            parts.append(values.astype(np.float32).reshape(len(values), -1))
-            continue
-        levels, places = np.unique(values.astype(str), return_inverse=True)
-        if len(levels) > _MOST_LEVELS:
-            raise DataError(
-                f"{path} needs at most {_MOST_LEVELS} different texts in a column of features: "
-                f"{column!r} has {len(levels)}, such as {levels[0]!r}. Encode them as numbers, or "
-                f"leave the column out."
-            )
-        parts.append(np.eye(len(levels), dtype=np.float32)[places.reshape(-1)])
-    return np.concatenate(parts, axis=1)
+# -- ids
 
 
-# -- which columns
+def _read_ids(
+    taken: Column,
+    column: str,
+    path: Path,
+    *,
+    rows: Rows,
+    arms: Path | None,
+    is_text: bool,
+    levels: Levels,
+) -> tuple[list[Any], NDArray[np.float32] | None, Rows]:
+    """Give the ids of all arms, their features, and which of them were taken.
+
+    Ids in CSV have no type of their own: the log and the table of arms agree on one.
+    """
+    found = _ids_of(taken, column, path, is_text=is_text, rows=rows)
+    if arms is None:
+        ids, chosen = rows_of(found, None, None)
+        return ids, None, chosen
+    known, vectors = read_arms(arms, column, is_text=found.dtype.kind == "U", levels=levels)
+    if isinstance(known[0], str) and not is_parquet(path):
+        found = taken
+    return known, vectors, rows_of(found, known, arms)[1]
 
 
-def _find(
-    named: str | None, usual: Sequence[str], header: Sequence[str], path: Path, *, what: str
-) -> str:
-    wanted = usual if named is None else (named,)
-    found = next((column for column in wanted if column in header), None)
-    if found is not None:
-        return found
-    if what == "propensity" and named is None:
+def _ids_of(
+    values: Column, column: str, path: Path, *, is_text: bool, rows: Rows | None = None
+) -> Column:
+    """Give ids as texts or numbers; those of a CSV file are numbers where none would change."""
+    is_missing = values == "" if values.dtype.kind == "U" else values != values
+    if is_missing.any():
+        first = row_words(int(np.argmax(is_missing)), rows)
         raise DataError(
-            f"{path} needs a column of propensities, how likely the arm was that was taken: found "
-            f"{_some(header)}. Name it with propensity=; if every arm was equally likely, add one "
-            f"that holds 1 / arms."
+            f"{path} needs the id of an arm in every row of the column {column!r}: {first} has "
+            f"none ({int(is_missing.sum()):,} such). Fill or drop such rows."
         )
-    raise DataError(
-        f"{path} needs a column {' or '.join(map(repr, wanted))}: found {_some(header)}. Name the "
-        f"column of the {what} with {what}=."
-    )
+    if is_text or is_parquet(path) or not all(map(_is_whole, np.unique(values).tolist())):
+        return values.astype(str) if is_text else values
+    return values.astype(np.int64)
 
 
-def _usual(header: Sequence[str]) -> Sequence[str]:
-    found = [p for p in _CONTEXTS if any(fnmatchcase(column, p) for column in header)]
-    return found or _CONTEXTS[:1]
-
-
-def _match(
-    patterns: Sequence[str], header: Sequence[str], path: Path, *, but: Sequence[str]
-) -> list[str]:
-    """Give the columns that names and patterns stand for; what came of a round is none of them."""
-    found: list[str] = []
-    for pattern in patterns:
-        matched = [c for c in header if fnmatchcase(c, pattern) and c not in but]
-        if not matched:
-            raise DataError(
-                f"{path} needs columns of the context such as {pattern!r}: found {_some(header)}. "
-                f"Name them with context=; none may be the arm, the reward or the propensity."
-            )
-        found += matched
-    return list(dict.fromkeys(found))
-
-
-def _some(header: Sequence[str]) -> str:
-    return ", ".join(header[:40]) + (f" and {len(header) - 40} more" if len(header) > 40 else "")
-
-
-# -- columns
-
-
-def _of_export(
-    table: dict[str, Column], *, reward: str, propensity: str, path: Path
-) -> tuple[dict[str, Column], tuple[str, ...]]:
-    """Keep the decisions of a service's export that `read_service` would keep."""
-    is_waiting = np.isnan(table[reward].astype(np.float64))
-    is_open = np.maximum.accumulate(is_waiting)
-    is_unlikely = ~is_open & np.isnan(_first(table[propensity]).astype(np.float64))
-    is_listed = ~is_open & ~is_unlikely & (table["eligible"] != "None")
-    is_kept = ~(is_open | is_unlikely | is_listed)
-    if not is_kept.any():
-        raise DataError(
-            f"{path} needs decisions with a reward and a propensity: it has none in "
-            f"{len(is_kept)} rows. Select with propensity: true, and tell the rewards."
-        )
-    left_out = ((WAITING, is_open), (UNLIKELY, is_unlikely), (LISTED, is_listed))
-    notes = [f"{which.sum():,} decisions that {why} are left out" for why, which in left_out]
-    kept = {column: values[is_kept] for column, values in table.items()}
-    return kept, tuple(note for note in notes if not note.startswith("0 "))
-
-
-def _first(values: Column) -> Column:
-    return values[:, 0] if values.ndim == 2 else values
-
-
-def _numbers(values: Column, column: str, path: Path) -> Floats:
-    if values.dtype.kind in "fiub":
-        return values.astype(np.float64)
-    wrong = next((text for text in values.tolist() if not _is_number(text)), None)
-    raise DataError(
-        f"{path} needs numbers in the column {column!r}: found {wrong!r}. Name another column, or "
-        f"mend this one."
-    )
-
-
-def _is_number(text: Any) -> bool:
-    try:
-        float(text)
-    except (TypeError, ValueError):
-        return False
-    return True
+def _is_whole(text: str) -> bool:
+    return _WHOLE.fullmatch(text) is not None and -(2**63) <= int(text) < 2**63
 
 
 def rows_of(taken: Column, ids: list[Any] | None, arms: Path | None) -> tuple[list[Any], Rows]:
@@ -220,57 +173,120 @@ def rows_of(taken: Column, ids: list[Any] | None, arms: Path | None) -> tuple[li
     return ids, rows[places.reshape(-1)]
 
 
-# -- files
+# -- which columns
 
 
-def header_of(path: Path) -> list[str]:
-    """Give the names of the columns."""
-    if path.suffix == ".parquet":
-        return list(open_parquet(path).schema_arrow.names)
-    with open_text(path) as file:
-        return next(csv.reader(file), [])
-
-
-def read_columns(path: Path, columns: Sequence[str]) -> dict[str, Column]:
-    """Read columns as numbers where all cells are, else as text; lists as (n, d)."""
-    if path.suffix == ".parquet":
-        file = open_parquet(path)
-        return {c: _from_arrow(file.read(columns=[c]).column(0), c, path) for c in columns}
-    return {c: _from_texts(texts) for c, texts in read_csv(path, columns).items()}
-
-
-def _from_texts(texts: list[str]) -> Column:
-    for kind in (np.int64, np.float64):
-        try:
-            return np.array([text or "nan" for text in texts]).astype(kind)
-        except (ValueError, OverflowError):
-            continue
-    return np.array(texts)
-
-
-def _from_arrow(column: Any, name: str, path: Path) -> Column:
-    import pyarrow
-    import pyarrow.compute
-
-    if not pyarrow.types.is_list(column.type) and not pyarrow.types.is_fixed_size_list(column.type):
-        values = column.to_numpy()
-        return values.astype(str) if values.dtype == object else values
-    is_there = ~column.is_null().to_numpy()
-    lengths = np.unique(pyarrow.compute.list_value_length(column.drop_null()).to_numpy())
-    if len(lengths) > 1:
+def _find(
+    named: str | None, usual: Sequence[str], header: Sequence[str], path: Path, *, what: str
+) -> str:
+    wanted = usual if named is None else (named,)
+    found = next((column for column in wanted if column in header), None)
+    if found is not None:
+        return found
+    if what == "propensity" and named is None:
         raise DataError(
-            f"{path} needs lists of one length in the column {name!r}: found lengths "
-            f"{lengths[:5].tolist()}. Drop the rows of another length."
+            f"{path} needs a column of propensities, how likely the arm was that was taken: found "
+            f"{_some(header)}. Name it with --propensity (propensity= in Python); if every arm was "
+            f"equally likely, add one that holds 1 / arms."
         )
-    flat = pyarrow.compute.list_flatten(column).to_numpy()
-    flat = flat.astype(str) if flat.dtype == object else flat
-    if is_there.all():
-        return np.asarray(flat.reshape(len(column), -1))
-    if flat.dtype.kind == "U":
+    raise DataError(
+        f"{path} needs a column {' or '.join(map(repr, wanted))}: found {_some(header)}. Name the "
+        f"column of the {what} with --{what} ({what}= in Python)."
+    )
+
+
+def _usual(header: Sequence[str]) -> Sequence[str]:
+    found = [p for p in _CONTEXTS if any(fnmatchcase(column, p) for column in header)]
+    return found or _CONTEXTS[:1]
+
+
+def _match(
+    patterns: Sequence[str], header: Sequence[str], path: Path, *, but: Sequence[str]
+) -> list[str]:
+    """Give the columns that names and patterns stand for; what came of a round is none of them."""
+    found: list[str] = []
+    for pattern in patterns:
+        matched = [c for c in header if fnmatchcase(c, pattern) and c not in but]
+        if not matched:
+            raise DataError(
+                f"{path} needs columns of the context such as {pattern!r}: found {_some(header)}. "
+                f"Name them with --context (context= in Python); none may be the arm, the reward "
+                f"or the propensity."
+            )
+        found += matched
+    return list(dict.fromkeys(found))
+
+
+def _some(header: Sequence[str]) -> str:
+    return ", ".join(header[:40]) + (f" and {len(header) - 40} more" if len(header) > 40 else "")
+
+
+# -- columns
+
+
+def _check_levels(levels: Levels, columns: Sequence[str], arms: Path | None) -> None:
+    known = [*columns, *([] if arms is None else header_of(arms))]
+    other = next((column for column in levels if column not in known), None)
+    if other is not None:
+        raise SettingError(
+            f"Levels need a column of the context or of the arms: got {other!r}, and these are "
+            f"{_some(known)}. Name one of them."
+        )
+    wrong = next((c for c, names in levels.items() if isinstance(names, str) or not names), None)
+    if wrong is not None:
+        raise SettingError(
+            f"The levels of a column need to be a list of its texts: got {levels[wrong]!r} for "
+            f"{wrong!r}. Give one such as ['Oslo', 'Rome']."
+        )
+
+
+def _of_export(
+    table: dict[str, Column], *, reward: str, propensity: str, path: Path
+) -> tuple[Rows, tuple[str, ...]]:
+    """Give the rows of a service's export, from 1 on, that `read_service` would keep."""
+    is_waiting = np.isnan(table[reward].astype(np.float64))
+    is_open = np.maximum.accumulate(is_waiting)
+    is_unlikely = ~is_open & np.isnan(table[propensity].astype(np.float64))
+    is_listed = ~is_open & ~is_unlikely & (table["eligible"] != "")
+    is_kept = ~(is_open | is_unlikely | is_listed)
+    if not is_kept.any():
         raise DataError(
-            f"{path} needs a list in every row of the column {name!r}: row "
-            f"{int(np.argmin(is_there)) + 1} has none. Drop such rows."
+            f"{path} needs decisions with a reward and a propensity: it has none in "
+            f"{len(is_kept)} rows. Select with propensity: true, and tell the rewards."
         )
-    made = np.full((len(column), int(lengths.max(initial=1))), np.nan)
-    made[is_there] = flat.reshape(-1, made.shape[1])
-    return made
+    left_out = ((WAITING, is_open), (UNLIKELY, is_unlikely), (LISTED, is_listed))
+    counts = {why: int(which.sum()) for why, which in left_out}
+    return np.flatnonzero(is_kept) + 1, left_out_notes(counts)
+
+
+def left_out_notes(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Say how many decisions were left out, for each reason that has some."""
+    return tuple(
+        f"decisions that {why} are left out ({count:,})"
+        for why, count in counts.items()
+        if why and count
+    )
+
+
+def _read_outcomes(
+    table: dict[str, Column], reward: str, propensity: str, *, path: Path, rows: Rows
+) -> tuple[Floats, Floats]:
+    """Give rewards and propensities; what is wrong with one is told with its row of the file."""
+    rewards, propensities = (_numbers(table[c], c, path, rows) for c in (reward, propensity))
+
+    def where(place: int) -> str:
+        return f"{row_words(place, rows)} of {path}"
+
+    check_rewards(rewards, where=where)
+    check_propensities(propensities, rewards, where=where)
+    return rewards, propensities
+
+
+def _numbers(values: Column, column: str, path: Path, rows: Rows) -> Floats:
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    place = next((p for p, text in enumerate(values.tolist()) if not is_number(text)), 0)
+    raise DataError(
+        f"{path} needs numbers in the column {column!r}: found {str(values[place])!r} in "
+        f"{row_words(place, rows)}. Name another column, or mend this one."
+    )

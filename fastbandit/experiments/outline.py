@@ -74,7 +74,8 @@ READING = (
     "Regret: what the best arms would have earned beyond what was earned.",
     "q: (score of the chosen arm - mean score) ÷ (best score - mean score) under the same draw "
     "or bound, on 50 contexts of each batch after the first; 1 is the arm that an exhaustive "
-    "search takes. Lowest q: that of the worst run.",
+    "search takes. Of arms that fill a box it sees a sample of points: a search that "
+    "climbs can beat that, and q be above 1. Lowest q: that of the worst run.",
     "Evaluations and look-ups: arms scored by the network, and searches of the index, for each "
     "decision.",
     "ms per decision in a batch, and s per update, are medians within a run. Runs share a "

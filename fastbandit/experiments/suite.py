@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from fastbandit.cluster.engine import ENGINES, Engine, make_engine
+from fastbandit.cluster.engine import ENGINES, Engine, engine_for
 from fastbandit.errors import SettingError
 from fastbandit.experiments import datasets
 from fastbandit.experiments.environment import Environment, Floats
@@ -308,7 +308,7 @@ def run_command(
     _make_folder(folder)
     with (
         progress_bar(told.title) as progress,
-        closing(make_engine(engine, workers=workers, address=address)) as crew,
+        engine_for(engine, workers=workers, address=address) as crew,
     ):
         results, failed = run_suite(todo, folder, engine=crew, data=data, progress=progress)
     click.echo(_as_json(results, failed) if as_json else table(results))

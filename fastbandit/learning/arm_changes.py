@@ -18,9 +18,10 @@ def apply_changes(
 ) -> Columns | None:
     """Put arms into a bandit and take them out, in the order of the log; give the columns.
 
-    An arm that is there just so is left alone; one that differs takes a new row.
+    An arm that is there just so is left alone; one that differs takes a new row. A change that
+    would take the last arm takes none: so does what serves.
     """
-    for put, taken in _batches(changes):
+    for put, taken in _batches(bandit, changes):
         columns = _put(bandit, columns, put)
         there = [id for id in taken if _catalogue(bandit).is_alive(id)]
         if there:
@@ -28,18 +29,36 @@ def apply_changes(
     return columns
 
 
-def _batches(changes: Iterable[ArmsChanged]) -> Iterator[tuple[dict[ArmId, Arm], list[ArmId]]]:
-    """Join changes that touch different arms: they can be made at once."""
+def _batches(
+    bandit: Bandit, changes: Iterable[ArmsChanged]
+) -> Iterator[tuple[dict[ArmId, Arm], list[ArmId]]]:
+    """Join changes that touch different arms: they can be made at once.
+
+    Each batch must be made before the next is asked for.
+    """
     put: dict[ArmId, Arm] = {}
     taken: dict[ArmId, None] = {}
+    open_count = len(bandit)
     for change in changes:
         ids = [*(arm.id for arm in change.put), *change.taken]
         if any(id in put or id in taken for id in ids):
             yield put, list(taken)
             put, taken = {}, {}
+        fresh, gone = _counts(_catalogue(bandit), change)
         put |= {arm.id: arm for arm in change.put}
-        taken |= dict.fromkeys(change.taken)
+        open_count += fresh
+        if gone < open_count:
+            taken |= dict.fromkeys(change.taken)
+            open_count -= gone
     yield put, list(taken)
+
+
+def _counts(catalogue: Catalogue, change: ArmsChanged) -> tuple[int, int]:
+    """Count the arms that a change opens, and those that it then takes."""
+    put = {arm.id for arm in change.put}
+    fresh = sum(not catalogue.is_alive(id) for id in put)
+    gone = sum(id in put or catalogue.is_alive(id) for id in set(change.taken))
+    return fresh, gone
 
 
 def _put(bandit: Bandit, columns: Columns | None, put: dict[ArmId, Arm]) -> Columns | None:

@@ -6,8 +6,10 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -67,18 +69,39 @@ class ArmFile:
 def read_arm_file(config: ArmsConfig) -> ArmFile:
     """Read the file of the config, or say what is wrong with it."""
     path = Path(config.file)
-    try:
+    with _reporting(path):
         if path.suffix == ".npy":
             return _from_matrix(np.load(path, allow_pickle=False), path)
         table = _READERS[path.suffix](path)
         if path.suffix == ".csv":
             table = {name: _parsed(table[name], is_id=name == config.id) for name in table}
         return _from_table(table, config, path)
+
+
+def check_arm_file(config: ArmsConfig) -> None:
+    """Say what is wrong with the file of the config, as far as its beginning shows that."""
+    path = Path(config.file)
+    with _reporting(path):
+        if path.suffix == ".csv":
+            _check_columns(_first_rows(path), config, path)
+        elif path.suffix == ".parquet":
+            _check_columns(_parquet().read_schema(path).names, config, path)
+        elif path.suffix == ".npy":
+            _check_matrix(np.load(path, mmap_mode="r", allow_pickle=False), path)
+        else:
+            path.open("rb").close()
+
+
+@contextmanager
+def _reporting(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with a file into our error."""
+    try:
+        yield
     except FileNotFoundError as error:
         raise DataError(
             f"The first arms need a file: found none at {path}. Correct arms.file."
         ) from error
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, EOFError, csv.Error) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(
@@ -88,22 +111,21 @@ def read_arm_file(config: ArmsConfig) -> ArmFile:
 
 
 def _from_matrix(matrix: NDArray[Any], path: Path) -> ArmFile:
+    _check_matrix(matrix, path)
+    _check_finite(matrix, path, [f"number {n}" for n in range(matrix.shape[1])])
+    return ArmFile(list(range(len(matrix))), matrix.astype(np.float32), {})
+
+
+def _check_matrix(matrix: NDArray[Any], path: Path) -> None:
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         raise DataError(
             f"An array of arms needs one row of numbers for each: {path} has shape "
             f"{matrix.shape} of {matrix.dtype}. Save a matrix."
         )
-    _check_finite(matrix, path, [f"number {n}" for n in range(matrix.shape[1])])
-    return ArmFile(list(range(len(matrix))), matrix.astype(np.float32), {})
 
 
 def _from_table(table: dict[str, list[Any]], config: ArmsConfig, path: Path) -> ArmFile:
-    missing = [name for name in (config.id, *config.columns) if name not in table]
-    if missing:
-        raise DataError(
-            f"The arms need a column {missing[0]!r}: {path} has {', '.join(table)}. Add it, or "
-            f"correct arms.{'id' if missing[0] == config.id else 'columns'}."
-        )
+    _check_columns(table, config, path)
     names = [name for name in table if name != config.id and name not in config.columns]
     for name in names:
         _check_numbers(name, table[name], path)
@@ -115,6 +137,16 @@ def _from_table(table: dict[str, list[Any]], config: ArmsConfig, path: Path) -> 
         features=features.astype(np.float32),
         columns={name: table[name] for name in config.columns},
     )
+
+
+def _check_columns(names: Iterable[str], config: ArmsConfig, path: Path) -> None:
+    there = list(names)
+    missing = [name for name in (config.id, *config.columns) if name not in there]
+    if missing:
+        raise DataError(
+            f"The arms need a column {missing[0]!r}: {path} has {', '.join(there)}. Add it, or "
+            f"correct arms.{'id' if missing[0] == config.id else 'columns'}."
+        )
 
 
 def _check_numbers(name: str, values: list[Any], path: Path) -> None:
@@ -149,6 +181,15 @@ def _read_csv(path: Path) -> dict[str, list[Any]]:
     return {name: [row[n] for row in rows] for n, name in enumerate(header)}
 
 
+def _first_rows(path: Path) -> list[str]:
+    """Give the names of the columns, if there is a row below them."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        header, *rows = [*islice(filter(None, csv.reader(file)), 2)] or [[]]
+    if header and not rows:
+        raise DataError(f"The arms need at least one arm: {path} has none. Add a row for each.")
+    return header
+
+
 def _parsed(texts: list[str], *, is_id: bool) -> list[Any]:
     """Turn texts into numbers or booleans (ids: whole numbers), where all of them are such."""
     if is_id:
@@ -173,15 +214,19 @@ def _read_json(path: Path) -> dict[str, list[Any]]:
 
 
 def _read_parquet(path: Path) -> dict[str, list[Any]]:
+    table: dict[str, list[Any]] = _parquet().read_table(path).to_pydict()
+    return table
+
+
+def _parquet() -> Any:
     try:
         from pyarrow import parquet
     except ImportError as error:
         raise MissingExtraError(
-            f"Reading {path} needs pyarrow, which is not installed. Run: "
-            f"pip install 'fastbandit[experiments]'"
+            "Reading arms from Parquet needs pyarrow, which is not installed. Run: "
+            "pip install 'fastbandit[experiments]'"
         ) from error
-    table: dict[str, list[Any]] = parquet.read_table(path).to_pydict()
-    return table
+    return parquet
 
 
 _READERS = {".csv": _read_csv, ".json": _read_json, ".parquet": _read_parquet}

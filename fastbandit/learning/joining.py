@@ -7,6 +7,7 @@ ready at the same event come in the order of their decisions, then of their arms
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -27,13 +28,35 @@ class Pair(NamedTuple):
     reward: float
 
 
-@dataclass
+@dataclass(slots=True)
 class _Open:
-    """A decision some of whose rewards are waited for: the sums so far, by position."""
+    """A decision some of whose rewards are waited for: what a pair needs, in few bytes.
 
-    made: DecisionMade
-    waiting: set[int]
-    sums: dict[int, float]
+    `rewards` are those that came so far, by position.
+    """
+
+    seq: int
+    context: bytes
+    arms: tuple[ArmId, ...]
+    otherwise: float
+    sums: bool
+    rewards: dict[int, float]
+
+    @staticmethod
+    def of(made: DecisionMade) -> _Open:
+        context = array("d", made.context).tobytes()
+        return _Open(made.seq, context, tuple(made.arms), made.otherwise, made.sums, {})
+
+    @property
+    def waiting(self) -> list[int]:
+        """The positions whose rewards are not known for good."""
+        return [n for n in range(len(self.arms)) if self.sums or n not in self.rewards]
+
+    def pair(self, position: int, *, ready: int) -> Pair:
+        """Give the pair of a position, which is ready at an event."""
+        reward = self.rewards.get(position, self.otherwise)
+        context = array("d", self.context).tolist()
+        return Pair(ready, self.seq, position, context, self.arms[position], reward)
 
 
 class Joiner:
@@ -62,7 +85,7 @@ class Joiner:
         """Take the next event."""
         ready = self._expired(event)
         if isinstance(event, DecisionMade):
-            self._open[event.id] = _Open(event, set(range(len(event.arms))), {})
+            self._open[event.id] = _Open.of(event)
             heappush(self._until, (event.until, event.seq, event.id))
         elif isinstance(event, RewardCame) and event.status == "counted":
             ready += self._rewarded(event)
@@ -79,7 +102,7 @@ class Joiner:
     @property
     def since(self) -> int:
         """The number before the oldest decision that is waited for."""
-        return next((open.made.seq for open in self._open.values()), self.seq + 1) - 1
+        return next((open.seq for open in self._open.values()), self.seq + 1) - 1
 
     def _expired(self, event: Event) -> list[Pair]:
         """Give what is ready because its time is over."""
@@ -87,7 +110,7 @@ class Joiner:
         while self._until and self._until[0][0] < event.at:
             open = self._open.pop(heappop(self._until)[2], None)
             if open is not None:
-                ready += [self._pair(open, position, event) for position in open.waiting]
+                ready += [open.pair(position, ready=event.seq) for position in open.waiting]
         return ready
 
     def _rewarded(self, event: RewardCame) -> list[Pair]:
@@ -95,16 +118,11 @@ class Joiner:
         open = self._open.get(event.decision)
         if open is None:
             return []
-        position = 0 if event.arm is None else open.made.arms.index(event.arm)
-        open.sums[position] = open.sums.get(position, 0.0) + event.value
-        if open.made.sums or position not in open.waiting:
+        position = 0 if event.arm is None else open.arms.index(event.arm)
+        is_first = position not in open.rewards
+        open.rewards[position] = open.rewards.get(position, 0.0) + event.value
+        if open.sums or not is_first:
             return []
-        open.waiting.remove(position)
         if not open.waiting:
             del self._open[event.decision]
-        return [self._pair(open, position, event)]
-
-    def _pair(self, open: _Open, position: int, event: Event) -> Pair:
-        made = open.made
-        reward = open.sums.get(position, made.otherwise)
-        return Pair(event.seq, made.seq, position, made.context, made.arms[position], reward)
+        return [open.pair(position, ready=event.seq)]

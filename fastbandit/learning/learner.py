@@ -28,7 +28,7 @@ from fastbandit.learning.update import (
     teach_here,
     train,
 )
-from fastbandit.storage.log_reader import LOG_FILE
+from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.shared import AnyLog, open_log, open_store
 from fastbandit.storage.snapshot_store import Reached, Snapshot, nothing_more
 

@@ -13,6 +13,7 @@ from torch import Generator, Tensor, nn
 
 from fastbandit.features import Features
 from fastbandit.interfaces import RewardModel, Score
+from fastbandit.ranges import check_fields
 from fastbandit.reward.encoders import DenseEncoder, PointEncoder, encoder_for
 from fastbandit.reward.network import RewardNetwork
 from fastbandit.types import Inputs, Interactions
@@ -39,6 +40,9 @@ class NetworkSettings:
     wide: bool = True
     leak: float = 0.1
     penalties: str = "per observation"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class NeuralReward(RewardModel):

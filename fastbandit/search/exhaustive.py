@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
+from fastbandit.ranges import check_fields
 from fastbandit.search.ranking import NOTHING, Ranked, Tally
 
 _PAIRS = 2**13  # of a context and an arm, scored at a time: so few stay in the cache
@@ -20,6 +21,9 @@ class Exhaustive:
     """Scores every arm (of a box: a fine cover), `chunk` at a time (None: what is fast)."""
 
     chunk: int | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @torch.no_grad()
     def best(

@@ -20,6 +20,7 @@ from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
 from fastbandit.layers import linear
 from fastbandit.noise import Stream, normals
+from fastbandit.ranges import check_fields
 from fastbandit.search.gpu_walk import walk, walks_on_gpu
 from fastbandit.search.gradient_ascent import best_points, climb, slope_of
 from fastbandit.search.limits import AT_LEAST, SETTLED
@@ -93,10 +94,7 @@ class GeneratorSearch:
     bounded: bool = True
 
     def __post_init__(self) -> None:
-        if self.told not in ("draw", "gaussian"):
-            raise SettingError(
-                f"A generator is told the 'draw' or a 'gaussian': got {self.told!r}."
-            )
+        check_fields(self)
 
     @torch.no_grad()
     def best(

@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from fastbandit.device_noise import uniforms_on
-from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
 from fastbandit.noise import Stream
+from fastbandit.ranges import check_fields
 from fastbandit.search.limits import AT_LEAST
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, fill, land, settle
@@ -49,10 +49,7 @@ class GradientAscent:
     rule: str = "direction"
 
     def __post_init__(self) -> None:
-        if self.rule not in ("direction", "printed"):
-            raise SettingError(
-                f"A climb needs the rule 'direction' or 'printed': got {self.rule!r}."
-            )
+        check_fields(self)
 
     def best(
         self,

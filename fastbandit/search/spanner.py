@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Candidates, Choice, Score, Seeds
+from fastbandit.ranges import check_fields
 from fastbandit.search.limits import FEW
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, fill, rank, settle
@@ -28,11 +28,7 @@ class SpannerSearch:
     beam: int = 3
 
     def __post_init__(self) -> None:
-        if self.size < 1 or self.beam < 1 or self.hops < 0:
-            raise SettingError(
-                f"A spanner needs a size and a beam of at least 1 and no fewer than 0 hops: got "
-                f"size={self.size}, beam={self.beam} and hops={self.hops}. Raise them."
-            )
+        check_fields(self)
 
     @torch.no_grad()
     def best(

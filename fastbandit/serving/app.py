@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from fastbandit import __version__
-from fastbandit.errors import FastbanditError, LogError
+from fastbandit.errors import LogError
 from fastbandit.serving.access import Access
 from fastbandit.serving.console import CONTENT_SECURITY_POLICY, STATIC
 from fastbandit.serving.keys import KeyRing
@@ -37,7 +37,8 @@ _PAGE = (
     (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
     (b"referrer-policy", b"no-referrer"),
 )
-_HEADERS = {"/metrics": (_METRICS, *_SAFE)} | {
+_CONSOLE = ((b"location", b"/console/"), (b"content-type", b"text/plain"))
+_HEADERS = {"/metrics": (_METRICS, *_SAFE), "/": (*_CONSOLE, *_SAFE)} | {
     path: ((b"content-type", kind.encode()), *_PAGE) for path, (_, kind) in STATIC.items()
 }
 """What is sent with answers that are not JSON."""
@@ -53,9 +54,7 @@ class App:
         self._most_bytes = service.config.server.max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._live_through(receive, send)
-        elif scope["type"] == "http":
+        if scope["type"] == "http":
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -134,24 +133,6 @@ class App:
                 headers=((b"connection", b"close"),),
             )
         return body
-
-    # -- its life
-
-    async def _live_through(self, receive: Receive, send: Send) -> None:
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                try:
-                    await self.service.start()
-                except FastbanditError as error:
-                    text = " ".join(str(error).split())
-                    await send({"type": "lifespan.startup.failed", "message": text})
-                    return
-                await send({"type": "lifespan.startup.complete"})
-            elif message["type"] == "lifespan.shutdown":
-                await self.service.stop()
-                await send({"type": "lifespan.shutdown.complete"})
-                return
 
 
 _OUR_FAULT = Refusal(

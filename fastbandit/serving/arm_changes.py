@@ -20,10 +20,17 @@ def apply_change(bandit: FrozenBandit, change: ArmsChanged, *, is_trial: bool = 
     """Put arms into a bandit, or take them out; a trial only raises what that would raise."""
     counts = Put(0, 0, 0)
     if change.put:
+        columns = _columns_of(change.put)
+        if columns and bandit.columns is None:
+            raise InputError(
+                f"New arms need the columns of the others: got {', '.join(columns)}, and the "
+                f"others have none. Leave columns out, or name them in arms.columns and begin with "
+                f"a new data folder."
+            )
         counts = bandit.put_arms(
             _features_of(change.put),
             ids=[arm.id for arm in change.put],
-            columns=_columns_of(change.put),
+            columns=columns,
             is_trial=is_trial,
         )
     if change.taken:

@@ -91,6 +91,7 @@ class Decider:
         ids: list[str],
     ) -> list[DecisionMade]:
         floor = self._select.floor if request.explore else 0.0
+        _check_columns(serving.bandit, request.eligible)
         try:
             if len(contexts) == 1 and request.k == 1:
                 return [self._decide_one(serving, request, contexts[0], ids[0], floor)]
@@ -219,6 +220,18 @@ class Decider:
         """Give the seed of the decision of an id: a retry draws the same."""
         digest = blake2b(id.encode(), digest_size=8, key=self._key).digest()
         return int.from_bytes(digest, "little") >> 1  # SQLite's whole numbers have 63 bits
+
+
+def _check_columns(bandit: FrozenBandit, eligible: Any) -> None:
+    """Refuse a predicate where the arms have no columns that it could speak of."""
+    if isinstance(eligible, dict) and bandit.columns is None:
+        raise wrong_field(
+            "A predicate needs columns of the arms to speak of: those of this service have none.",
+            fix="Name columns of the arms' file in arms.columns, or send them with the first arms; "
+            "either needs a new data folder. A list of ids works without.",
+            field="eligible",
+            value=eligible,
+        )
 
 
 def not_ready(reasons: Sequence[Reason]) -> Refusal:

@@ -1,13 +1,19 @@
-"""Who decides in shadow mode, as a file in the data folder says: the bandit or the baseline."""
+"""Who decides in shadow mode, as a file in the data folder says: the bandit or the baseline.
+
+Where a log is shared its database says so for all, and each decider keeps the file in line.
+"""
 
 from __future__ import annotations
 
+import shlex
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from fastbandit.config import CONFIG_FILE, Config
 from fastbandit.errors import DataError
 from fastbandit.events import Who
 from fastbandit.storage.backups import DECIDES_FILE
@@ -39,11 +45,34 @@ def read_decides(folder: Path) -> Decides | None:
 def write_decides(folder: Path, decides: Who, *, version: int | None) -> Decides:
     """Say who decides from now on; a service that runs follows within a second."""
     told = Decides(decides, round(time.time(), 3), version)
+    _write(folder, told)
+    return told
+
+
+def keep_decides(folder: Path, told: Decides) -> None:
+    """Keep what was told for all; a file that says the same is left as it is."""
+    with suppress(DataError):
+        if read_decides(folder) == told:
+            return
+    _write(folder, told)
+
+
+def promote_line(config: Config, decides: Who) -> str:
+    """Give the command that lets the other one decide, with the options that serve was given."""
+    told = {source for source in config.sources.values() if source.startswith("file ")}
+    words = ["fastbandit", "promote", *(["--back"] if decides == "bandit" else [])]
+    for source in told - {f"file {CONFIG_FILE}"}:  # at most one
+        words += ["--config", source.removeprefix("file ")]
+    if config.sources.get("server.data_dir") == "command line":
+        words += ["--data-dir", config.server.data_dir]
+    return shlex.join(words)
+
+
+def _write(folder: Path, told: Decides) -> None:
     try:
         write_json(folder / DECIDES_FILE, msgspec.to_builtins(told))
     except OSError as error:
         raise DataError(
-            f"A promotion needs a data folder that can be written to: {folder} cannot ({error}). "
+            f"Who decides needs a data folder that can be written to: {folder} cannot ({error}). "
             f"Make room there, or run it as who runs the service."
         ) from error
-    return told

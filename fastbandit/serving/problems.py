@@ -13,7 +13,18 @@ from fastbandit.serving.schemas import Problem
 PREFIX = "urn:fastbandit:"
 _LONGEST = 200
 _AT = re.compile(r" - at `(?:key in )?\$\.?(.*)`$")
-_UNKNOWN = re.compile(r"unknown field `(.*)`")
+_UNKNOWN = re.compile(r"unknown field `(.*)`$")
+_GOT = re.compile(r", got `(\w+)`$")
+_SOME_KEY = "[...]"  # of an object whose keys may be any
+_KINDS: dict[str, type] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "null": type(None),
+    "array": list,
+    "object": dict,
+}
 
 
 class Refusal(Exception):  # noqa: N818 - what is said to whom asked, not a failure
@@ -58,18 +69,15 @@ def shortened(value: Any) -> str:
 def refusal_of_body(error: Exception, body: bytes) -> Refusal:
     """Say what is wrong with a body that is no JSON, or of another shape."""
     if isinstance(error, msgspec.ValidationError):
-        text = str(error)
-        at, unknown = _AT.search(text), _UNKNOWN.search(text)
-        field = at[1] if at else ""
-        if unknown:
-            field = f"{field}.{unknown[1]}".lstrip(".")
+        text = _AT.sub("", str(error))
+        field, value = _place_of(error, body)
         return Refusal(
             422,
             "wrong field",
-            f"The body does not have the shape of this request: {_AT.sub('', text)}.",
+            f"The body does not have the shape of this request: {text}.",
             fix="Correct the field; /openapi.json describes the shape.",
             field=field or "body",
-            value=_found(body, field),
+            value=value,
         )
     return Refusal(
         400,
@@ -94,12 +102,30 @@ def refusal_of_error(error: FastbanditError, *, field: str, value: Any) -> Refus
     )
 
 
-def _found(body: bytes, field: str) -> str | None:
-    """Give the value that a field has in a body, if it can be found."""
+def _place_of(error: msgspec.ValidationError, body: bytes) -> tuple[str, str]:
+    """Give the field that an error speaks of, and what came in it."""
+    at, said = _AT.search(str(error)), _AT.sub("", str(error))
+    field, is_some_key, _ = (at[1] if at else "").partition(_SOME_KEY)
+    unknown, got = _UNKNOWN.search(said), _GOT.search(said)
+    key = unknown[1] if unknown else None
     try:
-        value: Any = msgspec.json.decode(body)
-        for step in re.findall(r"[^.\[\]]+", field):
-            value = value[int(step)] if isinstance(value, list) else value[step]
+        value: Any = _within(msgspec.json.decode(body), field)
+        if is_some_key and got:
+            key = _key_of_kind(value, got[1])
+        if key is not None:
+            value = value[key]
     except (ValueError, KeyError, IndexError, TypeError, RecursionError, msgspec.MsgspecError):
         value = body[:_LONGEST].decode("utf-8", "replace")
-    return shortened(value)
+    return ".".join(part for part in (field, key) if part), shortened(value)
+
+
+def _within(value: Any, field: str) -> Any:
+    """Give what lies within a value, where a field says."""
+    for step in re.findall(r"[^.\[\]]+", field):
+        value = value[int(step)] if isinstance(value, list) else value[step]
+    return value
+
+
+def _key_of_kind(found: dict[str, Any], kind: str) -> str | None:
+    """Give the first key whose value is of a kind."""
+    return next((key for key, value in found.items() if type(value) is _KINDS.get(kind)), None)

@@ -13,6 +13,7 @@ from fastbandit.errors import FastbanditError, LogError
 from fastbandit.events import Arm, ArmsChanged, DecisionMade, Outcome, RewardCame
 from fastbandit.serving.console import STATIC
 from fastbandit.serving.decider import not_ready
+from fastbandit.serving.decides import promote_line
 from fastbandit.serving.keys import Scope
 from fastbandit.serving.measures import render
 from fastbandit.serving.openapi import openapi
@@ -68,6 +69,7 @@ class Routes:
         if self.service.config.server.console:
             found["/v1/console"] = {"GET": ("admin", self.console)}
             found |= {path: {"GET": (None, _page(path))} for path in STATIC}
+            found["/"] = {"GET": (None, self.home)}
         return found
 
     # -- select and reward
@@ -202,8 +204,16 @@ class Routes:
         told: dict[str, Any] = {"arms": status.arms, "latency": [*measures.windows]}
         told |= status.serving
         if status.baseline:
-            told["shadow"] = {"baseline": status.baseline, "decides": status.decides}
+            command = promote_line(self.service.config, status.decides)
+            told["shadow"] = {
+                "baseline": status.baseline,
+                "decides": status.decides,
+                "command": command,
+            }
         return 200, await self.service.figures.ask(minutes, msgspec.to_builtins(told))
+
+    async def home(self, query: bytes) -> Answer:
+        return 307, b""  # to the console
 
     async def openapi(self, query: bytes) -> Answer:
         return 200, _ENCODE(openapi())

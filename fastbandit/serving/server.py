@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 import uvicorn
 
@@ -18,16 +19,55 @@ from fastbandit.serving.service import Service
 _SWITCH_SECONDS = 5e-4  # the writer's thread gets its turn sooner than by default
 
 
+class Lives(Protocol):
+    """What is started before a server listens, and stopped when it no longer does."""
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
 class Server(uvicorn.Server):
-    """uvicorn, which tells `on_started` where it listens."""
+    """uvicorn around the life of a service; it tells `on_started` where it listens."""
 
     on_started: Callable[[str], None] = staticmethod(lambda url: None)
 
+    def __init__(self, config: uvicorn.Config, service: Lives) -> None:
+        super().__init__(config)
+        self.service = service
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until told to stop; raises why not before anything is started."""
+        self._load()
+        bound = sockets or list(_bound(self.config.host, self.config.port))
+        try:
+            super().run(bound)
+        finally:
+            for one in bound:
+                one.close()
+
+    def _load(self) -> None:
+        """Read the certificate and its key, if there are any."""
+        try:
+            self.config.load()
+        except OSError as error:
+            raise SettingError(
+                f"TLS needs a certificate and its private key, both in PEM: "
+                f"{self.config.ssl_certfile} and {self.config.ssl_keyfile} cannot be used "
+                f"({error.strerror or error}). Correct server.tls_cert and server.tls_key."
+            ) from error
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the service, then listen."""
+        await self.service.start()
         await super().startup(sockets=sockets)
-        if self.started:
-            self.on_started(self.url)
+        self.on_started(self.url)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer what is under way, then stop the service."""
+        await super().shutdown(sockets=sockets)
+        if not self.force_exit:
+            await self.service.stop()
 
     @property
     def url(self) -> str:
@@ -50,9 +90,10 @@ def make_server(config: Config, service: Service) -> Server:
             http=RefusingProtocol,
             ws="none",
             loop="uvloop",
-            lifespan="on",
+            lifespan="off",
             access_log=False,
             log_config=None,
+            log_level="error" if server.log_level == "error" else "warning",  # we tell of our life
             proxy_headers=False,
             server_header=False,
             date_header=False,
@@ -61,8 +102,39 @@ def make_server(config: Config, service: Service) -> Server:
             timeout_graceful_shutdown=10,
             ssl_certfile=server.tls_cert or None,
             ssl_keyfile=server.tls_key or None,
-        )
+        ),
+        service,
     )
+
+
+def _bound(host: str, port: int) -> Iterator[socket.socket]:
+    """Give sockets bound to all addresses of a host, at one port (0: a free one)."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, _, _, _, address in dict.fromkeys(found):
+            bound = _bind(family, (address[0], port, *address[2:]))
+            port = bound.getsockname()[1]
+            yield bound
+    except OSError as error:
+        raise SettingError(
+            f"A service needs an address that it can listen on: {host}, port {port}, is none "
+            f"({error.strerror or error}). Stop what listens there, or choose another with "
+            f"server.port or server.host."
+        ) from error
+
+
+def _bind(family: int, address: tuple[str | int, ...]) -> socket.socket:
+    """Give a socket that is bound, and does not listen yet: who asks too early is refused."""
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind(address)
+    except OSError:
+        bound.close()
+        raise
+    return bound
 
 
 def key_ring(config: Config) -> KeyRing:

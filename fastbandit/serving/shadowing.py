@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
@@ -26,6 +26,9 @@ from fastbandit.serving.problems import Refusal, wrong_field
 from fastbandit.serving.schemas import Baseline, SelectRequest
 from fastbandit.storage.backups import DECIDES_FILE
 
+if TYPE_CHECKING:
+    from fastbandit.serving.shared_decides import DecidesFollower
+
 _LOGGER = logging.getLogger("fastbandit.serving")
 
 
@@ -39,15 +42,27 @@ class Plan(NamedTuple):
 class Shadow:
     """Sets a baseline beside the bandit; `decides` is who decides now.
 
-    `seed_of` gives the seed of a text. `trouble` says why who decides cannot be read.
+    `seed_of` gives the seed of a text. `shared` follows who decides for all on a shared log.
     """
 
     def __init__(self, config: Config, seed_of: Callable[[str], int]) -> None:
         self.baseline = config.shadow.baseline
         self.decides: Who = "baseline"
-        self.trouble: str | None = None
         self._folder, self._seed_of = Path(config.server.data_dir), seed_of
+        self.shared = _follower(config.log.url, self._folder) if config.log.url else None
         self._seen: tuple[int, int] | None = None
+        self._trouble: str | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        """Why who decides cannot be read."""
+        return self._trouble or (None if self.shared is None else self.shared.trouble)
+
+    async def start(self) -> None:
+        """Read who decides, first of all for all."""
+        if self.shared is not None:
+            await self.shared.follow()
+        self.follow()
 
     def follow(self) -> None:
         """Read who decides, where that was written anew; what cannot be read changes nothing."""
@@ -58,11 +73,11 @@ class Shadow:
             seen = None
         if seen == self._seen:
             return
-        self._seen, self.trouble = seen, None
+        self._seen, self._trouble = seen, None
         try:
             told = read_decides(self._folder)
         except DataError as error:
-            self.trouble = " ".join(str(error).split())
+            self._trouble = " ".join(str(error).split())
             return
         self.decides = "baseline" if told is None else told.decides
         _LOGGER.info("who decides", extra={"decides": self.decides})
@@ -121,6 +136,12 @@ class Shadow:
         drawn = [draw_open(seed, rows, total=live.rows, count=1)[0] for seed in seeds]
         arms: list[Any] = live.ids.ids(drawn)
         return [Baseline(arm, 1.0 / gate.open_count) for arm in arms]
+
+
+def _follower(url: str, folder: Path) -> DecidesFollower:
+    from fastbandit.serving.shared_decides import DecidesFollower
+
+    return DecidesFollower(url, folder)
 
 
 def check_no_baseline(request: SelectRequest) -> None:

@@ -51,7 +51,7 @@ def status_of(service: Service) -> Status:
         arms_not_in_cells=0 if serving is None else serving.bandit.waiting,
         events=service.last_event,
         uptime_seconds=round(time.time() - service.started, 3),
-        learner=service.learner_state(),
+        learner=service.learner.state(),
         serving=service.measures.quantiles(),
         rewards=dict(service.measures.rewards),
         decides="bandit" if shadow is None else shadow.decides,

@@ -24,7 +24,8 @@ import apsw
 
 from fastbandit.errors import DataError, FastbanditError
 from fastbandit.progress import Progress, silent
-from fastbandit.storage.log_reader import LOG_FILE, check_integrity, one_moment_of
+from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.log_reader import check_integrity, one_moment_of
 from fastbandit.storage.sealed import (
     MANIFEST,
     rename,

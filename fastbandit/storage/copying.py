@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any, NamedTuple
 
 import apsw
@@ -16,8 +18,8 @@ import apsw
 from fastbandit.errors import LogError
 from fastbandit.events import ArmsChanged, DecisionMade, Event, EventLog, RewardCame, TimePassed
 from fastbandit.progress import Progress, silent
+from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.log_input import text_of
-from fastbandit.storage.log_reader import LOG_FILE
 from fastbandit.storage.sqlite_log import SqliteLog
 
 _PAGE = 5_000
@@ -33,32 +35,45 @@ _CHANGE = "INSERT INTO changes (put, taken, seq, at) VALUES (?, ?, ?, ?)"
 _TICK = "INSERT INTO ticks (seq, at) VALUES (?, ?)"
 
 
+class OtherLogError(LogError):
+    """A folder holds the copy of another log, or of what this one was before a restore."""
+
+
 class Copied(NamedTuple):
-    """The file, how many events came into it just now, and the number of its last."""
+    """The file, how many events came into it just now, its last number, and those missing yet."""
 
     file: Path
     events: int
     last: int
+    behind: int
 
 
 def copy_log(
-    source: EventLog, folder: str | Path, *, page: int = _PAGE, progress: Progress = silent
+    source: EventLog,
+    folder: str | Path,
+    *,
+    page: int = _PAGE,
+    seconds: float = inf,
+    progress: Progress = silent,
 ) -> Copied:
-    """Copy all events that a folder's log does not hold yet, up to those there are now."""
+    """Copy all events that a folder's log does not hold yet, up to those there are now.
+
+    After so many seconds it leaves the rest for the next time.
+    """
     Path(folder).mkdir(parents=True, exist_ok=True)
-    path, end, count = Path(folder) / LOG_FILE, source.last, 0
+    path, end, count, until = Path(folder) / LOG_FILE, source.last, 0, monotonic() + seconds
     with closing(SqliteLog(path)) as turn:  # nobody else writes meanwhile
-        after = turn.last
+        last = turn.last
         _check_same(source, turn, end=end)
+        behind = end - last
         with closing(_connect(path)) as connection:
-            while after < end:
-                events = [one for one in source.read(after=after, limit=page) if one.seq <= end]
-                if not events:
-                    break
+            while behind and (not count or monotonic() < until):
+                events = [one for one in source.read(after=last, limit=page) if one.seq <= end]
                 _write(connection, events, path)
-                after, count = events[-1].seq, count + len(events)
-                progress(after, end, f"event {after:,}")
-    return Copied(path, count, after)
+                last, count = (events[-1].seq if events else last), count + len(events)
+                behind = end - last if events else 0  # the last days may have been dropped
+                progress(last, end, f"event {last:,}")
+    return Copied(path, count, last, behind)
 
 
 def _check_same(source: EventLog, copy: SqliteLog, *, end: int) -> None:
@@ -68,7 +83,7 @@ def _check_same(source: EventLog, copy: SqliteLog, *, end: int) -> None:
         return
     there = copy.read(after=last - 1, limit=1)
     if last > end or source.read(after=last - 1, limit=1) != there:
-        raise LogError(
+        raise OtherLogError(
             f"A copy goes on from a copy of the same log: event {last:,} of the folder is not "
             f"the one of the log, which ends at {end:,}. Name an empty folder."
         )

@@ -23,10 +23,12 @@ from fastbandit.storage.joined_rows import (
     has_text_ids,
     joined_rows,
 )
-from fastbandit.storage.log_reader import LOG_FILE, one_moment_of
+from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.log_reader import one_moment_of
 from fastbandit.storage.sealed import rename
 
 FORMATS = ("parquet", "dsjson", "jsonl")
+_SUFFIXES = {".parquet": "parquet", ".dsjson": "dsjson", ".jsonl": "jsonl", ".csv": "csv"}
 ALL = Bounds()
 _ROWS_A_GROUP = 20_000
 Write: TypeAlias = Callable[[Sequence[Row]], Counter[str]]
@@ -60,6 +62,19 @@ def export(
                 rows += len(batch)
                 progress(rows, steps, "Writing")
     return Exported(out, rows - left_out.total(), dict(left_out))
+
+
+def format_of(out: Path, format: str | None) -> str:
+    """Give the format of a file by its name, where none is told; both have to agree."""
+    named = _SUFFIXES.get(out.suffix, "" if out.suffix else "parquet")
+    wanted = format or named
+    if wanted not in FORMATS or (named != wanted and out.suffix in _SUFFIXES):
+        raise SettingError(
+            f"An export needs a format and a file of that format, .parquet, .dsjson or .jsonl: got "
+            f"--out {out} and {f'--format {format}' if format else 'no --format'}. Name the file "
+            f"so, or the format with --format."
+        )
+    return wanted
 
 
 @contextmanager

@@ -11,8 +11,6 @@ import apsw
 from fastbandit.errors import LogError
 from fastbandit.storage.log_schema import version_of
 
-LOG_FILE = "events.db"
-
 
 @contextmanager
 def one_moment_of(path: Path) -> Iterator[apsw.Connection]:

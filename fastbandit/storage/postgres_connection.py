@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,16 +41,23 @@ class TooLate(psycopg.OperationalError):
 class Connection(psycopg.Connection[Any]):
     """A connection on which nothing waits longer than `limit` seconds.
 
-    The server's own timeouts do not help where its process, or its disk, hangs.
+    The server's own timeouts do not help where its process, or its disk, hangs. Once an answer
+    was too late, `is_late`, the connection is closed: nobody knows what comes next on it.
     """
 
     limit = 10.0
+    is_late = False
 
     def wait(
         self, gen: PQGen[_Found], interval: float = 0.1, timeout: float | None = None
     ) -> _Found:
         """Let the connection work until an answer is there, or it is too late."""
-        return super().wait(_within(self.limit, gen), interval)
+        try:
+            return super().wait(_within(self.limit, gen), interval)
+        except TooLate:
+            self.is_late = True
+            self.close()
+            raise
 
 
 def _within(seconds: float, gen: PQGen[_Found]) -> PQGen[_Found]:
@@ -95,13 +103,15 @@ class Server:
         host = str(told.get("host", told.get("hostaddr", "localhost")))
         self.name = f"{host}:{told.get('port', 5432)}/{told.get('dbname', '')}, {schema}"
 
-    def connect(self) -> Connection:
-        """Make the connection of a writer: it commits when it is told to, and lastingly."""
-        target = {"target_session_attrs": "read-write", **self._settings}
-        connection = Connection.connect(**target, autocommit=True, prepare_threshold=0)
+    def connect(self, *, is_reader: bool = False) -> Connection:
+        """Make one connection, at once; a writer's commits when it is told to, and lastingly."""
+        target = {} if is_reader else {"target_session_attrs": "read-write"}
+        settings = {**target, **self._settings}
+        connection = Connection.connect(**settings, autocommit=True, prepare_threshold=0)
         try:
             self._configure(connection)
-            _check_durable(connection, self.name)
+            if not is_reader:
+                _check_durable(connection, self.name)
         except BaseException:
             connection.close()
             raise
@@ -109,6 +119,7 @@ class Server:
 
     def pool(self, most: int) -> Pool:
         """Make a pool of connections that only read, each page of them at one moment."""
+        logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # our errors say the same
 
         def configure(connection: Connection) -> None:
             self._configure(connection)
@@ -130,16 +141,21 @@ class Server:
 
     @contextmanager
     def reporting(self, done: str) -> Iterator[None]:
-        """Turn what psycopg says into our errors."""
+        """Turn what psycopg says into our errors.
+
+        Of what is "used" or "pruned", the answer to a commit may be what was lost.
+        """
         try:
             yield
         except psycopg.Error as error:
             said = " ".join(str(error).split())
             if is_away(error):
+                is_known = done in ("read", "written to")
+                fate = "nothing was written" if is_known else "whether a change was made shows then"
                 raise LogAwayError(
                     f"The event log needs its server to be {done}: {self.name} cannot be "
                     f"reached ({type(error).__name__}: {said}). See that it runs and takes "
-                    f"connections; nothing was written."
+                    f"connections; {fate}."
                 ) from error
             raise LogError(
                 f"The event log needs tables that can be {done}: those at {self.name} cannot "

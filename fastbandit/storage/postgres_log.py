@@ -51,6 +51,9 @@ class PostgresLog:
     by default the server's, so that services on several machines share one. No answer of the
     server is waited for longer than `timeout_seconds`. At most `readers` connections read at a
     time, besides the one that writes. `reached` is told each step of an upgrade and an append.
+
+    It connects, and makes or checks its tables, when it is first used: a log may be opened while
+    its server is away.
     """
 
     def __init__(
@@ -60,7 +63,7 @@ class PostgresLog:
         schema: str = "fastbandit",
         is_reader: bool = False,
         clock: Callable[[], int] | None = None,
-        timeout_seconds: float = 5.0,
+        timeout_seconds: float = 10.0,
         readers: int = 4,
         reached: Callable[[str], None] = lambda step: None,
     ) -> None:
@@ -73,11 +76,7 @@ class PostgresLog:
         self._seen = (0, 0)
         self._staged = 0
         self._day, self._try_days = -1, 0.0
-        try:
-            self._open()
-        except BaseException:
-            self.close()
-            raise
+        self._is_prepared = False
 
     # -- writing
 
@@ -97,17 +96,16 @@ class PostgresLog:
         if not events:
             return []
         with self._server.reporting("written to"):
-            was_open = self._connection is not None
+            connection = self._opened()
             try:
-                return self._attempt(staged)
+                return self._attempt(connection, staged)
             except psycopg.Error as error:
-                if not was_open or not is_away(error) or is_slow(error):
+                if connection.is_late or is_slow(error) or not is_away(error):
                     raise
-                return self._attempt(staged)  # nothing was written: that connection was old
+                return self._attempt(self._opened(), staged)  # nothing was written yet
 
-    def _attempt(self, staged: Staged) -> list[Outcome]:
+    def _attempt(self, connection: Connection, staged: Staged) -> list[Outcome]:
         """Write all within one transaction, or raise and have written nothing."""
-        connection = self._opened()
         try:
             last, at, outcomes = self._write(connection, staged)
             newest = max((it.seq for it in outcomes if it.status != "repeated"), default=last)
@@ -175,6 +173,8 @@ class PostgresLog:
             if not is_away(error):
                 raise
             self._drop()
+            if connection.is_late:  # to ask it would take as long again
+                raise self._unknown(error) from error
             if not self._was_committed():
                 raise
 
@@ -186,12 +186,15 @@ class PostgresLog:
                 connection.execute("SELECT FROM head FOR UPDATE")  # until that append has ended
                 found = rows(connection, sql.MARK_OF, self._writer)
         except psycopg.Error as error:
-            raise LogAwayError(
-                f"The event log needs its server to say what it wrote: {self._server.name} went "
-                f"away ({type(error).__name__}) while it committed. Try again: whether these "
-                f"events were written shows when it is back."
-            ) from error
+            raise self._unknown(error) from error
         return found == [(self._appends,)]
+
+    def _unknown(self, error: psycopg.Error) -> LogAwayError:
+        return LogAwayError(
+            f"The event log needs its server to say what it wrote: {self._server.name} went "
+            f"away ({type(error).__name__}) while it committed. Try again: whether these "
+            f"events were written shows when it is back."
+        )
 
     def _make_days(self, at: int) -> None:
         """Make partitions ahead, once a day; where that fails it is tried again later."""
@@ -279,16 +282,8 @@ class PostgresLog:
         if pool is not None:
             pool.close()
 
-    def _open(self) -> None:
-        with self._server.reporting("opened"):
-            if not self._is_reader:
-                self._opened()
-                return
-            with self._reading() as connection:
-                check_version(connection, self._schema, name=self._server.name)
-
     def _opened(self) -> Connection:
-        if self._connection is None:
+        if self._connection is None or self._connection.closed:
             connection = self._server.connect()
             try:
                 prepare(connection, self._schema, name=self._server.name, reached=self._reached)
@@ -297,7 +292,7 @@ class PostgresLog:
             except BaseException:
                 connection.close()
                 raise
-            self._connection = connection
+            self._connection, self._is_prepared = connection, True
             self._make_days(
                 max(at, time.time_ns() // 1000 if self._clock is None else self._clock())
             )
@@ -307,8 +302,19 @@ class PostgresLog:
     def _reading(self) -> Iterator[Connection]:
         if self._pool is None:
             raise LogError("Reading needs an open log: this one was closed. Open another.")
+        if not self._is_prepared:
+            self._prepare()
         with self._pool.connection() as connection:
             yield connection
+
+    def _prepare(self) -> None:
+        """Make the tables before they are first read; a reader only checks them."""
+        with closing(self._server.connect(is_reader=self._is_reader)) as connection:
+            if self._is_reader:
+                check_version(connection, self._schema, name=self._server.name)
+            else:
+                prepare(connection, self._schema, name=self._server.name, reached=self._reached)
+        self._is_prepared = True
 
     def _undo(self, connection: Connection, error: BaseException) -> None:
         """Leave no transaction behind after an error; where that is doubtful, no connection."""

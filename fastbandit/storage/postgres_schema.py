@@ -84,6 +84,16 @@ STEPS: tuple[tuple[str, str], ...] = (
         CREATE TABLE refused (version bigint PRIMARY KEY, report json NOT NULL);
         """,
     ),
+    (
+        "who decides in shadow mode",
+        """
+        CREATE TABLE decides (
+            is_one boolean PRIMARY KEY DEFAULT true CHECK (is_one), who text NOT NULL,
+            since timestamptz NOT NULL DEFAULT now(), version bigint
+        );
+        INSERT INTO decides (who) VALUES ('baseline');
+        """,
+    ),
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)

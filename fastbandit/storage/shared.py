@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from fastbandit.storage.log_reader import LOG_FILE
+from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -15,13 +15,18 @@ if TYPE_CHECKING:
 AnyLog: TypeAlias = "SqliteLog | PostgresLog"
 
 
-def open_log(url: str, folder: Path, *, is_reader: bool = False) -> AnyLog:
-    """Open the log at a URL of PostgreSQL, or that of the data folder where none is named."""
+def open_log(
+    url: str, folder: Path, *, is_reader: bool = False, timeout_seconds: float = 10.0
+) -> AnyLog:
+    """Open the log at a URL of PostgreSQL, or that of the data folder where none is named.
+
+    An answer of PostgreSQL is waited for up to `timeout_seconds`.
+    """
     if not url:
         return SqliteLog(folder / LOG_FILE, is_reader=is_reader)
     from fastbandit.storage.postgres_log import PostgresLog
 
-    return PostgresLog(url, is_reader=is_reader)
+    return PostgresLog(url, is_reader=is_reader, timeout_seconds=timeout_seconds)
 
 
 def open_store(log_url: str, place: str, folder: Path) -> SnapshotStore:

@@ -9,6 +9,7 @@ from typing import Any
 
 from fastbandit.errors import MissingExtraError, SettingError, SnapshotError
 from fastbandit.packages import needed
+from fastbandit.passwords import hide_password
 from fastbandit.storage.sealed import sync_folder
 
 
@@ -21,11 +22,13 @@ def locate(
         system, path = core.url_to_fs(os.path.expanduser(url))
     except ImportError as error:
         raise MissingExtraError(
-            f"{url} needs a package that is not installed: {error}. Install it with pip."
+            f"{hide_password(url)} needs a package that is not installed: {error}. Install it with "
+            f"pip."
         ) from error
     except ValueError as error:
         raise SettingError(
-            f"A place needs a path, or a URL such as s3://bucket/folder: got {url!r} ({error})."
+            f"A place needs a path, or a URL such as s3://bucket/folder: got "
+            f"{hide_password(f'{url!r} ({error})')}. Correct it."
         ) from error
     return system, path
 
@@ -72,6 +75,6 @@ def fetch(url: str, file: Path, *, size: int, digest: str) -> None:
         os.fsync(opened.fileno())
     if file.stat().st_size != size or found != digest:
         raise SnapshotError(
-            f"A snapshot needs to be fetched as it was uploaded: {url} has another SHA-256 or "
-            f"size. Roll back to an older version, or upload it again."
+            f"A snapshot needs to be fetched as it was uploaded: {hide_password(url)} has another "
+            f"SHA-256 or size. Roll back to an older version, or upload it again."
         )

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from fastbandit.errors import SnapshotError
+from fastbandit.passwords import hide_password
 from fastbandit.storage.postgres_connection import Connection, Server, rows
 from fastbandit.storage.postgres_driver import psycopg
 from fastbandit.storage.postgres_schema import prepare
@@ -66,6 +67,7 @@ class SnapshotRegistry:
     def __init__(self, url: str, place: str, *, schema: str = "fastbandit") -> None:
         self._server = Server(url, schema=schema, timeout_seconds=_TIMEOUT_SECONDS)
         self._schema, self.place = schema, place.rstrip("/")
+        self.name = hide_password(self.place)
         self._connection: Connection | None = None
         self._has_turn = False
 
@@ -234,14 +236,15 @@ class SnapshotRegistry:
             raise
         except SnapshotError:
             raise
-        except OSError as error:
+        except Exception as error:  # of a store, which may be any
             if self._connection is not None and self._connection.broken:
                 self._connection = None
             if type(error).__module__.startswith("fastbandit"):
                 raise
             raise SnapshotError(
-                f"Snapshots need a store that can be used: {self.place} cannot "
-                f"({type(error).__name__}: {error}). See that it is there; nothing was changed."
+                f"Snapshots need a store that can be used: {self.name} cannot "
+                f"({type(error).__name__}: {hide_password(str(error))}). See that it is there; "
+                f"nothing was changed."
             ) from error
 
 
@@ -335,7 +338,7 @@ class RegisteredStore(SnapshotStore):
         if row is None:
             known = ", ".join(str(one.version) for one in self.registry.rows()) or "none"
             raise SnapshotError(
-                f"A rollback needs a version that was published: {self.registry.place} holds "
+                f"A rollback needs a version that was published: {self.registry.name} holds "
                 f"{known}, and {version} was asked for. Name one of these."
             )
         with self._reporting_disk(), self._writing():

@@ -34,6 +34,7 @@ from fastbandit.storage.sealed import (
 FORMAT = 1
 PARTS = ("bandit", "frozen")
 NOTES = "snapshot.json"
+POINTER = "current.json"
 REPORTS = 100
 """So many reports of refused versions are kept."""
 
@@ -92,7 +93,7 @@ class SnapshotStore:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self.pointer = self.folder / "current.json"
+        self.pointer = self.folder / POINTER
 
     # -- reading
 
@@ -207,6 +208,7 @@ class SnapshotStore:
 
     def rollback(self, version: int | None = None) -> Snapshot:
         """Serve an older version (None: the parent) from now on; younger ones are refused."""
+        self._check_there(version)
         with _reporting(self.folder), self._writing():
             snapshot = self.get(self._parent() if version is None else version)
             refused = self._refused_versions()
@@ -273,6 +275,20 @@ class SnapshotStore:
                 f"another version."
             )
         return current.parent
+
+    def _check_there(self, version: int | None) -> None:
+        """Raise where there is no version at all, or none of that number."""
+        versions = self.versions()
+        if not versions:
+            raise SnapshotError(
+                f"A rollback needs versions to choose from: {self.folder} holds none. Name the "
+                f"data folder of a service, with --data-dir or --config."
+            )
+        if version is not None and version not in versions:
+            raise SnapshotError(
+                f"A rollback needs a version that is there: got {version}, and {self.folder} holds "
+                f"{', '.join(map(str, versions))}. Name one of them."
+            )
 
     def _check_still_current(self, parent: Snapshot | None) -> None:
         current = self.current()

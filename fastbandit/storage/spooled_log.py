@@ -20,14 +20,16 @@ from fastbandit.events import DecisionMade, Event, EventLog, Outcome
 from fastbandit.storage.sqlite_log import SqliteLog
 
 _LOGGER = logging.getLogger("fastbandit.storage")
-_GROUP = 1024
+_GROUP = 256  # fewer than a writer gathers: a slow server takes them more easily
 
 
 class SpooledLog:
     """Appends to `remote`; while that is away, keeps up to `most` decisions in the file `spool`.
 
-    Appends come from one thread. While the remote is away another one tries it, after
-    `pauses[0]` seconds at first, then ever later up to `pauses[1]`, so that appends need not.
+    Appends come from one thread. While the remote is away, as it may be at first, another one
+    tries it, after `pauses[0]` seconds, then ever later up to `pauses[1]`, so that appends need
+    not: they wait for it only where it has just answered.
+
     `away` says why it is away, None where it is not. `conflicts` counts spooled decisions
     whose id the log holds with other arms: those of the log stand. `reached` is told each step.
     """
@@ -46,14 +48,19 @@ class SpooledLog:
         self._lock, self._closing = threading.Lock(), threading.Event()
         self._spool: SqliteLog | None = None
         self._thread: threading.Thread | None = None
-        self._sent = 0
+        self._kept = self._sent = 0  # numbers in the spool
+        self._last = 0
         self.away: FastbanditError | None = None
         self.conflicts = 0
-        if self._path.exists():  # of an earlier life
-            try:
-                self.replay()
-            except LogAwayError as error:
-                self._go_away(error)
+        try:
+            if self._path.exists():  # of an earlier life
+                self._opened()
+            self.replay()
+        except LogAwayError as error:
+            self._go_away(error)
+        except BaseException:
+            self.close()
+            raise
 
     # -- writing
 
@@ -75,15 +82,15 @@ class SpooledLog:
 
     def replay(self) -> None:
         """Append what is spooled to the remote, and remove the spool; raise where that is away."""
-        while True:
-            with self._lock:
-                group = self._group()
-                if len(group) < _GROUP:  # the rest: what comes meanwhile waits
-                    self._send(group)
-                    self._remove()
-                    self.away = None
-                    return
-            self._send(group)
+        while len(sent := self._send_next()) == _GROUP:
+            pass
+        if not sent:
+            self._last = self._remote.last  # raises where it is away
+        with self._lock:  # what comes meanwhile waits: the rest is little, and the remote is there
+            while self._send(self._group()):
+                pass
+            self._remove()
+            self.away = None
 
     def _keep(self, events: Sequence[Event], away: FastbanditError) -> list[Outcome]:
         """Write decisions to the spool, or raise what keeps the remote away."""
@@ -100,21 +107,28 @@ class SpooledLog:
                 f"log is back ({away})."
             )
         outcomes = spool.append([structs.replace(made, degraded=True) for made in decisions])
+        self._kept = spool.last
         self._reached("spooled")
         return [Outcome(0, "repeated" if it.status == "repeated" else "spooled") for it in outcomes]
 
     def _group(self) -> list[DecisionMade]:
         """Give the next decisions of the spool."""
-        events = self._opened().read(after=self._sent, limit=_GROUP)
+        events = [] if self._spool is None else self._spool.read(after=self._sent, limit=_GROUP)
         return [event for event in events if isinstance(event, DecisionMade)]
 
-    def _send(self, group: list[DecisionMade]) -> None:
+    def _send_next(self) -> list[DecisionMade]:
+        with self._lock:
+            group = self._group()
+        return self._send(group)
+
+    def _send(self, group: list[DecisionMade]) -> list[DecisionMade]:
         if group:
             for made, outcome in zip(group, self._remote.append(group), strict=True):
                 if outcome.status == "repeated":
                     self._compare(made)
             self._sent = group[-1].seq
             self._reached("sent")
+        return group
 
     def _compare(self, made: DecisionMade) -> None:
         """Count a decision that the log holds with other arms."""
@@ -138,14 +152,15 @@ class SpooledLog:
 
     @property
     def last(self) -> int:
-        """The number of the last event of the log, 0 where there is none."""
-        return self._remote.last
+        """The number of the last event of the log; while that is away, as it was last known."""
+        if self.away is None:
+            self._last = self._remote.last
+        return self._last
 
     @property
     def waiting(self) -> int:
         """The number of decisions that wait in the spool."""
-        with self._lock:
-            return 0 if self._spool is None else self._spool.last - self._sent
+        return max(0, self._kept - self._sent)
 
     def close(self) -> None:
         """Let go of the log and of the spool, which stays where it was not replayed."""
@@ -161,13 +176,15 @@ class SpooledLog:
     def _opened(self) -> SqliteLog:
         if self._spool is None:
             self._spool = SqliteLog(self._path)
+            self._kept = self._spool.last
         return self._spool
 
     def _remove(self) -> None:
         """Remove the spool, all of which is in the log."""
-        if self._spool is not None:
-            self._spool.close()
-        self._spool, self._sent = None, 0
+        if self._spool is None:
+            return
+        self._spool.close()
+        self._spool, self._kept, self._sent = None, 0, 0
         self._reached("closed")
         self._path.unlink(missing_ok=True)
         self._reached("removed")

@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Exploration, RewardModel, Score, Seeds
+from fastbandit.ranges import check_fields
 from fastbandit.search.generator import ArmGenerator, GeneratorSearch
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, rank
@@ -44,13 +45,7 @@ class GeneratorFit:
     target: str = "best of sample"
 
     def __post_init__(self) -> None:
-        least = {"iterations": 0, "batch": 1, "pairs": 1, "sample": 1, "hops": 0, "beam": 1}
-        for name, number in least.items():
-            if getattr(self, name) < number:
-                raise SettingError(
-                    f"Training a generator needs {name} of at least {number}: got "
-                    f"{name}={getattr(self, name)}. Raise it."
-                )
+        check_fields(self)
         if self.beam > self.sample:
             raise SettingError(
                 f"The beam needs to be no wider than the sample that it is the best of: got "

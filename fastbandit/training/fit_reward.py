@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from fastbandit.errors import SettingError
 from fastbandit.interfaces import RewardModel
+from fastbandit.ranges import check_fields
 from fastbandit.training.team import ALONE, Team, share_of
 from fastbandit.types import Interactions
 
@@ -39,16 +39,7 @@ class RewardFit:
     half_life: float | None = None
 
     def __post_init__(self) -> None:
-        if self.window is not None and self.window < 1:
-            raise SettingError(
-                f"A window needs to hold at least 1 interaction: got window={self.window}. Raise "
-                f"it, or leave it out to learn from all."
-            )
-        if self.half_life is not None and not 0.0 < self.half_life < math.inf:
-            raise SettingError(
-                f"A half-life needs to be a number of interactions above 0: got "
-                f"half_life={self.half_life}. Raise it, or leave it out to count all alike."
-            )
+        check_fields(self)
 
 
 def recall(history: Interactions, settings: RewardFit) -> Interactions:

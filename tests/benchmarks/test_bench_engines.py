@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def test_the_command_tells_rows_as_json(monkeypatch: pytest.MonkeyPatch) -> None
         return [row_of("loss", [Learned(1.0, 1.0, 1.0)] * 2, [Learned(1.0, 1.0, 1.0)] * 2)]
 
     monkeypatch.setattr(bench, "compare", made)
-    monkeypatch.setattr(bench, "make_engine", lambda name, workers: HereEngine(workers))
+    monkeypatch.setattr(bench, "engine_for", lambda name, workers: nullcontext(HereEngine(workers)))
     shown = CliRunner().invoke(engines_command, ["--seeds", "2", "--json"])
 
     assert shown.exit_code == 0, shown.exception

@@ -205,6 +205,18 @@ def test_the_command_prints_the_answer_and_its_evidence(monkeypatch: pytest.Monk
     assert told.stdout.count("extrapolated") == 4
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--selects", "5"], "--selects needs a plan of a cluster: .*Add --cluster"),
+        (["--cluster", "--p99", "1ms"], "--p99 needs a plan of one machine: .*Leave out --cluster"),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(words: list[str], said: str) -> None:
+    with pytest.raises(SettingError, match=said):
+        CliRunner().invoke(plan_command, ["--arms", "10", *words], catch_exceptions=False)
+
+
 def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{HOME}.measure", lambda ask, *, seconds, tick: MEASURED)
 

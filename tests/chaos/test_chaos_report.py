@@ -51,6 +51,12 @@ def test_a_lost_event_or_a_short_run_is_a_miss(change: dict[str, int], tmp_path:
     assert "**missed**" in tables(tmp_path)
 
 
+def test_the_command_is_the_one_that_was_run(tmp_path: Path) -> None:
+    write(tmp_path, "kills", {**KILLS, "rounds": 20})
+
+    assert "| `fastbandit chaos kills --rounds 20` | 100 rounds" in tables(tmp_path)
+
+
 def test_a_campaign_without_a_result_is_named(tmp_path: Path) -> None:
     write(tmp_path, "power-cut", CUTS)
 

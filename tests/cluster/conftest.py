@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -11,7 +12,10 @@ import pytest
 from machines import Machines
 
 from fastbandit.cluster.engine import Engine, make_engine
+from fastbandit.learning.first import publish_first
 from fastbandit.storage.postgres_server import LittleServer, little_server
+from fastbandit.storage.shared import open_store
+from fastbandit.storage.snapshot_store import Cut, SnapshotStore
 
 _NUMBERS = count()
 
@@ -57,6 +61,27 @@ def database(own_server: LittleServer) -> str:
 def machines(database: str, tmp_path: Path) -> Machines:
     """Machines that share a database, in which there is nothing yet."""
     return Machines(database, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def first_snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Version 0 of a little catalogue, made once."""
+    folder = tmp_path_factory.mktemp("first")
+    config = Machines("postgresql://nobody/", folder).config("made")
+    return publish_first(config, SnapshotStore(folder / "snapshots")).folder
+
+
+@pytest.fixture
+def shared(machines: Machines, first_snapshot: Path) -> Machines:
+    """Machines among which version 0 was published."""
+    config = machines.config("trainer")
+    store = open_store(config.log.url, config.snapshots.url, machines.folder / "trainer")
+    with store.drafting() as draft:
+        for part in ("bandit", "frozen"):
+            shutil.copytree(first_snapshot / part, draft / part)
+        store.publish(draft, {}, version=0, parent=None, cut=Cut())
+    store.close()
+    return machines
 
 
 @pytest.fixture(scope="session")

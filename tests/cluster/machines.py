@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -14,12 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import httpx
+
 from fastbandit.config import Config, read_config
 from fastbandit.events import ArmsChanged, DecisionMade, Event, RewardCame
 from fastbandit.serving.app import App
 from fastbandit.serving.server import key_ring
 from fastbandit.serving.service import Service
 from fastbandit.storage.postgres_log import PostgresLog
+from fastbandit.storage.postgres_server import LittleServer
 from tests.serving.little_service import Asker, write_arms
 
 PATIENCE = 60.0
@@ -151,6 +155,19 @@ class Started:
             return {}
 
 
+def address(one: Started) -> str:
+    """Give the URL of a service that is ready."""
+
+    def ready() -> str:
+        found = re.search(r"serves on (http://\S+)", one.said)
+        try:
+            return found[1] if found and httpx.get(f"{found[1]}/ready").status_code == 200 else ""
+        except httpx.HTTPError:
+            return ""
+
+    return one.wait_for(ready)
+
+
 def until(
     found: Callable[[], _Told],
     *,
@@ -164,6 +181,16 @@ def until(
             return answer
         time.sleep(0.05)
     raise AssertionError("no answer in time" if said is None else said.read_text()[-3000:])
+
+
+@contextmanager
+def stopped(server: LittleServer) -> Iterator[None]:
+    """Stop a server for a while."""
+    server.stop()
+    try:
+        yield
+    finally:
+        server.start()
 
 
 async def soon(holds: Callable[[], Any]) -> None:

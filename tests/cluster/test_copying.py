@@ -6,20 +6,18 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from random import Random
 
 import pytest
+from random_events import fill
 
 from fastbandit.cli import main
 from fastbandit.errors import LogError
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.log_checks import Clock
 from fastbandit.storage.copying import copy_log
 from fastbandit.storage.postgres_days import DAY
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.sqlite_log import SqliteLog
-
-ODD = 'it\'s "é" 😀 \\ \n'
 
 
 @pytest.fixture
@@ -31,35 +29,6 @@ def clock() -> Clock:
 def log(url: str, schema: str, clock: Clock) -> Iterator[PostgresLog]:
     with closing(PostgresLog(url, schema=schema, clock=clock)) as log:
         yield log
-
-
-def some_event(rng: Random) -> Event:
-    """Draw an event; decisions repeat, and rewards are of any status."""
-    id = rng.choice(["a", "b", "c", ODD, f"d{rng.randrange(30)}"])
-    kind = rng.randrange(8)
-    if kind < 3:
-        arms = rng.choice([["x"], ["x", 7], ["7", 7, ODD]])
-        return DecisionMade(
-            id, [rng.gauss(0, 1), 1 / 3], arms, [rng.random()] * len(arms), rng.getrandbits(63),
-            rng.randrange(3), 0, rng.choice([0, 5, 50]), rng.random(), rng.random() < 0.5,
-            rng.random() < 0.5, 0.1, rng.choice([None, [0.25]]),
-            rng.choice([None, ["x"], {"price": {"<=": 10.5}}]), rng.random() < 0.2,
-            rng.choice(["bandit", "baseline"]), rng.choice([None, 7, ODD]),
-        )  # fmt: skip
-    if kind < 6:
-        arm = rng.choice([None, "x", 7, "7", "nobody"])
-        return RewardCame(id, rng.choice([0.0, 1.0]), arm, rng.choice(["", ODD]))
-    if kind == 6:
-        return ArmsChanged([Arm(ODD, [0.5, 1.0], {"price": 3.5})], [7, "x"])
-    return TimePassed()
-
-
-def fill(log: PostgresLog, clock: Clock, *, groups: int, seed: int) -> None:
-    """Write groups of random events, some microseconds apart."""
-    rng = Random(seed)
-    for _ in range(groups):
-        clock.time += rng.randrange(20)
-        log.append([some_event(rng) for _ in range(rng.randrange(1, 8))])
 
 
 def copied(folder: Path) -> list[Event]:
@@ -151,18 +120,3 @@ def test_the_command_copies_the_log_of_a_url(
     assert ended.value.code == 0
     assert json.loads(capsys.readouterr().out)["events"] == 2
     assert len(copied(tmp_path / "copy")) == 2
-
-
-def test_the_commands_that_read_files_name_the_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("FASTBANDIT_LOG_URL", "postgresql://user:hush@nobody/db")
-    monkeypatch.setenv("FASTBANDIT_SNAPSHOTS_URL", "file:///nowhere")
-
-    with pytest.raises(SystemExit) as ended:
-        main(["backup", str(tmp_path / "copy")])
-
-    said = capsys.readouterr().err
-    assert ended.value.code == 2
-    assert "fastbandit copy-log" in said
-    assert "hush" not in said

@@ -26,6 +26,7 @@ def clock() -> Clock:
 @pytest.fixture
 def log(url: str, schema: str, clock: Clock) -> Iterator[PostgresLog]:
     log = PostgresLog(url, schema=schema, clock=clock)
+    log._opened()  # which makes the days from now on
     yield log
     log.close()
 

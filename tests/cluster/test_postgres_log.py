@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import pairwise
 
 import pytest
@@ -51,7 +52,7 @@ log.close()
 OPEN = """
 import sys
 from fastbandit.storage.postgres_log import PostgresLog
-PostgresLog(sys.argv[1], schema=sys.argv[2]).close()
+print(PostgresLog(sys.argv[1], schema=sys.argv[2]).last)
 """
 
 
@@ -201,9 +202,15 @@ def test_any_events_come_to_the_same_as_in_memory(
 # -- servers that will not do
 
 
+def told(log: PostgresLog) -> int:
+    """Use a log for the first time, and close it."""
+    with closing(log):
+        return log.last
+
+
 def test_a_server_that_is_not_there_is_told_from_other_trouble() -> None:
     with pytest.raises(LogAwayError, match="cannot be reached"):
-        PostgresLog("postgresql://me@127.0.0.1:9/postgres")
+        told(PostgresLog("postgresql://me@127.0.0.1:9/postgres"))
 
 
 @pytest.mark.parametrize(
@@ -217,7 +224,7 @@ def test_a_server_that_is_not_there_is_told_from_other_trouble() -> None:
 )
 def test_no_error_tells_the_password(url: str) -> None:
     with pytest.raises(LogError) as caught:
-        PostgresLog(url)
+        told(PostgresLog(url))
 
     error: BaseException | None = caught.value
     while error is not None:
@@ -228,7 +235,7 @@ def test_no_error_tells_the_password(url: str) -> None:
 @pytest.mark.parametrize("setting", ["synchronous_commit"])
 def test_a_server_that_does_not_sync_is_refused(url: str, schema: str, setting: str) -> None:
     with pytest.raises(LogError, match=f"{setting} = off"):
-        PostgresLog(f"{url}&options=-c%20{setting}%3Doff", schema=schema)
+        told(PostgresLog(f"{url}&options=-c%20{setting}%3Doff", schema=schema))
 
 
 def test_a_schema_needs_a_plain_name(url: str) -> None:

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sized
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -137,6 +137,21 @@ def test_a_server_that_hangs_is_given_up_in_time(own_server: LittleServer, schem
 
     assert took < 20
     assert log.append([made("b")])[0].status in ("written", "repeated")
+    log.close()
+
+
+def test_a_server_that_hangs_while_it_commits_is_not_asked_again(
+    own_server: LittleServer, schema: str
+) -> None:
+    with ExitStack() as stack:
+        hangs = AtStep("committing", lambda: stack.enter_context(hanging(own_server)))
+        log = opened(own_server, schema, reached=hangs)
+        hangs.is_armed = True
+        with pytest.raises(LogAwayError, match="shows when it is back"):
+            log.append([made("a")])
+
+    assert log.append([made("a")])[0].status in ("written", "repeated")
+    assert len(log.read()) == 1
     log.close()
 
 

@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import psycopg
 import pytest
+from little_events import EVENTS
 
 from fastbandit.errors import LogError
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.events import RewardCame
 from fastbandit.log_checks import Clock
+from fastbandit.serving.shared_decides import SharedDecides
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_schema import STEPS, VERSION
 
@@ -27,7 +30,7 @@ def reached(step):
     if step == sys.argv[3]:
         os.kill(os.getpid(), signal.SIGKILL)
 
-PostgresLog(sys.argv[1], schema=sys.argv[2], clock=Clock(), reached=reached)
+PostgresLog(sys.argv[1], schema=sys.argv[2], clock=Clock(), reached=reached).last
 """
 OLD_EVENTS = """
 INSERT INTO changes VALUES (1, 1000, '[["x",[0.5],null],["y",[0.25],{"price":3}]]', '[]');
@@ -35,30 +38,14 @@ INSERT INTO decisions VALUES (2, 1001, 'a', '[0.1,0.30000000000000004]', '["x",7
     9223372036854775807, 3, 1, 1000, 0, false, true, 0.1, '[0.75,0.25]',
     '{"price":{"<=":10}}', false);
 INSERT INTO terms VALUES ('a', 2, 1001, 2001, false, '["x",7]');
-INSERT INTO rewards VALUES (3, 1002, 'a', '7', '', 0.30000000000000004, 'counted');
-INSERT INTO ticks VALUES (4, 1003);
-UPDATE head SET last = 4, at = 1003;
+INSERT INTO rewards VALUES (3, 1002, 'a', '"x"', '', 0.30000000000000004, 'counted'),
+    (4, 1002, 'a', '7', '', 1, 'counted'), (5, 1003, 'nobody', NULL, '', 1, 'unknown');
+INSERT INTO ticks VALUES (6, 1004);
+UPDATE head SET last = 6, at = 1004;
 """
-EVENTS: list[Event] = [
-    ArmsChanged([Arm("x", [0.5]), Arm("y", [0.25], {"price": 3})], [], 1, 1000),
-    DecisionMade(
-        "a",
-        context=[0.1, 0.1 + 0.2],
-        arms=["x", 7],
-        scores=[0.5, 0.25],
-        seed=2**63 - 1,
-        version=3,
-        catalogue=1,
-        wait=1000,
-        floor=0.1,
-        propensities=[0.75, 0.25],
-        eligible={"price": {"<=": 10}},
-        seq=2,
-        at=1001,
-    ),
-    RewardCame("a", 0.1 + 0.2, 7, "", "counted", 3, 1002),
-    TimePassed(4, 1003),
-]
+OLD_COUNTED = """
+INSERT INTO counted VALUES ('a', '"x"', '', 0.30000000000000004), ('a', '7', '', 1);
+"""
 TABLES = """
 SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns
 WHERE table_schema = %s ORDER BY 1, 2
@@ -77,8 +64,7 @@ def make_old(url: str, schema: str, version: int) -> str:
     steps = "".join(sql for _, sql in STEPS[:version])
     mark = f"CREATE TABLE fastbandit_log AS SELECT {version}::bigint AS version;"
     into = f"CREATE SCHEMA {schema}; SET search_path = {schema};"
-    counted = "INSERT INTO counted VALUES ('a', '7', '', 0.30000000000000004);"
-    ask(url, into + mark + steps + OLD_EVENTS + (counted if version > 1 else ""))
+    ask(url, into + mark + steps + OLD_EVENTS + (OLD_COUNTED if version > 1 else ""))
     return schema
 
 
@@ -86,19 +72,33 @@ def shape_of(url: str, schema: str) -> list[tuple[Any, ...]]:
     return ask(url, TABLES, schema) + ask(url, INDEXES, schema)
 
 
+def use(url: str, schema: str, **more: Any) -> None:
+    """Open a log and use it once."""
+    with closing(PostgresLog(url, schema=schema, **more)) as log:
+        assert log.last >= 0
+
+
 def kill_at(step: str, url: str, schema: str) -> None:
     command = [sys.executable, "-c", OPEN_AND_DIE, url, schema, step]
     assert subprocess.run(command, env=os.environ).returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", range(1, VERSION))
 def test_an_old_log_is_read_as_it_was_written(url: str, schema: str, version: int) -> None:
     log = PostgresLog(url, schema=make_old(url, schema, version), clock=Clock(1500))
 
     assert log.read() == EVENTS
-    log.append([RewardCame("a", 0.1 + 0.2, 7)])
-    assert log.read(after=4) == [RewardCame("a", 0.1 + 0.2, 7, "", "duplicate", 5, 1500)]
+    log.append([RewardCame("a", 1.0, 7)])
+    assert log.read(after=6) == [RewardCame("a", 1.0, 7, "", "duplicate", 7, 1500)]
     log.close()
+
+
+def test_in_a_log_that_knew_no_shadow_mode_the_baseline_decides(url: str, schema: str) -> None:
+    with closing(SharedDecides(url, schema=make_old(url, schema, 4))) as shared:
+        told = shared.read()
+
+        assert (told.decides, told.version) == ("baseline", None)
+        assert shared.write("bandit").decides == "bandit"
 
 
 def test_a_log_that_is_killed_at_any_step_is_made_later(
@@ -106,7 +106,7 @@ def test_a_log_that_is_killed_at_any_step_is_made_later(
 ) -> None:
     steps: list[str] = []
     wanted = next_schema()
-    PostgresLog(url, schema=wanted, clock=Clock(), reached=steps.append).close()
+    use(url, wanted, reached=steps.append)
     assert steps == [
         f"{when} step {number + 1}"
         for number in range(VERSION)
@@ -116,7 +116,7 @@ def test_a_log_that_is_killed_at_any_step_is_made_later(
         schema = next_schema()
         kill_at(step, url, schema)
 
-        PostgresLog(url, schema=schema, clock=Clock()).close()
+        use(url, schema)
         assert shape_of(url, schema) == shape_of(url, wanted), step
 
 
@@ -129,17 +129,17 @@ def test_an_upgrade_that_is_killed_within_a_step_completes_later(url: str, schem
 
 
 def test_a_log_of_a_newer_version_is_refused(url: str, schema: str) -> None:
-    PostgresLog(url, schema=schema).close()
+    use(url, schema)
     ask(url, f"UPDATE {schema}.fastbandit_log SET version = {VERSION + 1}")
 
     for is_reader in (True, False):
         with pytest.raises(LogError, match=f"has version {VERSION + 1}. Install a newer"):
-            PostgresLog(url, schema=schema, is_reader=is_reader)
+            use(url, schema, is_reader=is_reader)
 
 
 def test_a_reader_of_no_log_asks_for_a_writer_and_makes_none(url: str, schema: str) -> None:
     with pytest.raises(LogError, match="start the service"):
-        PostgresLog(url, schema=schema, is_reader=True)
+        use(url, schema, is_reader=True)
 
     assert ask(url, "SELECT to_regnamespace(%s)", schema) == [(None,)]
 
@@ -148,6 +148,6 @@ def test_a_schema_of_others_is_refused_and_left_as_it_is(url: str, schema: str) 
     ask(url, f"CREATE SCHEMA {schema}; CREATE TABLE {schema}.notes (text text);")
 
     with pytest.raises(LogError, match="schema of its own"):
-        PostgresLog(url, schema=schema)
+        use(url, schema)
 
     assert {row[0] for row in ask(url, TABLES, schema)} == {"notes"}

@@ -200,3 +200,21 @@ def in_time(holds: Callable[[], bool]) -> bool:
             return False
         time.sleep(0.02)
     return True
+
+
+@pytest.mark.parametrize("error", [OSError, RuntimeError])
+def test_trouble_of_the_store_is_told_without_its_password(
+    url: str, schema: str, tmp_path: Path, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = "ftp://me:hunter2@host/versions"
+
+    def fail(*told: Any) -> None:
+        raise error(f"{place}/000000 cannot be reached")
+
+    monkeypatch.setattr("fastbandit.storage.snapshot_registry.upload", fail)
+    registry = SnapshotRegistry(url, place, schema=schema)
+    with pytest.raises(SnapshotError, match="me:…@host") as caught:
+        publish(RegisteredStore(tmp_path / "one", registry))
+    registry.close()
+
+    assert "hunter2" not in str(caught.value)

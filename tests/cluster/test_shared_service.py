@@ -4,57 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import shutil
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
-from machines import Machines, Started, soon, until
+from machines import Machines, address, soon, stopped, until
 
-from fastbandit.config import hide_password
-from fastbandit.learning.first import publish_first
+from fastbandit.passwords import hide_password
 from fastbandit.storage.postgres_server import LittleServer
-from fastbandit.storage.shared import open_store
-from fastbandit.storage.snapshot_store import Cut, SnapshotStore
 from tests.serving.little_service import CONTEXT, Asker
 
 ARM = {"id": "new", "features": [0.1, 0.2, 0.3], "columns": {"price": 1.0, "colour": "red"}}
-
-
-@pytest.fixture(scope="module")
-def first_snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Version 0 of a little catalogue, made once."""
-    folder = tmp_path_factory.mktemp("first")
-    config = Machines("postgresql://nobody/", folder).config("made")
-    return publish_first(config, SnapshotStore(folder / "snapshots")).folder
-
-
-@pytest.fixture
-def shared(machines: Machines, first_snapshot: Path) -> Machines:
-    """Machines among which version 0 was published."""
-    config = machines.config("trainer")
-    store = open_store(config.log.url, config.snapshots.url, machines.folder / "trainer")
-    with store.drafting() as draft:
-        for part in ("bandit", "frozen"):
-            shutil.copytree(first_snapshot / part, draft / part)
-        store.publish(draft, {}, version=0, parent=None, cut=Cut())
-    store.close()
-    return machines
-
-
-@contextmanager
-def stopped(server: LittleServer) -> Iterator[None]:
-    """Stop a server for a while."""
-    server.stop()
-    try:
-        yield
-    finally:
-        server.start()
 
 
 async def away(asker: Asker) -> None:
@@ -283,7 +244,7 @@ def test_a_snapshot_that_comes_while_the_log_is_away_is_loaded_later(
     async def story(one: Asker) -> None:
         with stopped(own_server):
             await away(one)
-            pointer = one.service.store.pointer
+            pointer = one.service.follower.store.pointer
             pointer.write_text(pointer.read_text())  # as if another had just been fetched
             await asyncio.sleep(1.0)
             assert one.service.measures.failed_swaps == 0
@@ -308,15 +269,6 @@ def test_without_the_store_a_decider_starts_with_what_it_has(shared: Machines) -
         await soon(lambda: not one.service.ailments())
 
     shared.run(look, "a")
-
-
-def test_the_console_names_what_to_do(shared: Machines) -> None:
-    async def story(one: Asker) -> None:
-        reply = await one("GET", "/v1/console")
-        assert (reply.status, reply.body["title"]) == (501, "shared log")
-        assert "copy-log" in reply.body["fix"]
-
-    shared.run(story, "a")
 
 
 # -- processes
@@ -370,19 +322,6 @@ def test_the_password_is_told_nowhere(shared: Machines, own_server: LittleServer
     for text in heard:
         assert "s3cr3t" not in text, text
     assert secret not in hide_password(f"postgresql://user:{secret}@host/db")
-
-
-def address(one: Started) -> str:
-    """Give the URL of a service that is ready."""
-
-    def ready() -> str:
-        found = re.search(r"serves on (http://\S+)", one.said)
-        try:
-            return found[1] if found and httpx.get(f"{found[1]}/ready").status_code == 200 else ""
-        except httpx.HTTPError:
-            return ""
-
-    return one.wait_for(ready)
 
 
 def select(url: str, *, is_degraded: bool = False) -> str:

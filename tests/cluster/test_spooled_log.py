@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -54,6 +55,8 @@ class Remote:
 
     @property
     def last(self) -> int:
+        if self.is_away:
+            raise LogAwayError("away")
         return self.log.last
 
     def close(self) -> None:
@@ -163,6 +166,47 @@ def test_a_full_spool_refuses_more(log: SpooledLog, remote: Remote) -> None:
     remote.is_away = False
     log.replay()
     assert len(remote.ids()) == 5
+
+
+def test_a_log_that_begins_away_keeps_decisions_from_the_start(remote: Remote, path: Path) -> None:
+    remote.is_away = True
+    log = SpooledLog(remote, path, pauses=(0.01, 0.02))
+
+    assert isinstance(log.away, LogAwayError)
+    assert log.append([made("a")]) == [Outcome(0, "spooled")]
+    assert log.last == 0
+
+    remote.is_away = False
+    wait_until(lambda: log.away is None)
+    assert (remote.ids(), log.last) == (["a"], 1)
+    log.close()
+
+
+def test_no_append_waits_while_the_remote_is_tried(
+    remote: Remote, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_tried, goes_on = threading.Event(), threading.Event()
+
+    def hang(events: Sequence[Event]) -> list[Outcome]:
+        is_tried.set()
+        goes_on.wait(20)
+        raise LogAwayError("it hangs")
+
+    remote.is_away = True
+    log = SpooledLog(remote, path, pauses=(0.01, 0.01))
+    log.append([made("a")])
+    monkeypatch.setattr(remote, "append", hang)
+    remote.is_away = False
+    is_tried.wait(20)
+
+    assert log.append([made("b")]) == [Outcome(0, "spooled")]
+    assert log.waiting == 2
+
+    monkeypatch.undo()
+    goes_on.set()
+    wait_until(lambda: log.away is None)
+    assert remote.ids() == ["a", "b"]
+    log.close()
 
 
 # -- when it is back

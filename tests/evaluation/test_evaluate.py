@@ -206,7 +206,7 @@ def test_the_command_prints_json(tmp_path: Path) -> None:
 
 
 def test_the_command_needs_a_log_and_a_policy() -> None:
-    with pytest.raises(SettingError, match="got --log None and --policy uniform"):
+    with pytest.raises(SettingError, match="got --log None, --config None and"):
         asked("--policy", "uniform")
 
 

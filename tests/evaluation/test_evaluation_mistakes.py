@@ -47,22 +47,22 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
     "a propensity of zero": (
         logged(propensities=[0.5, 0.0, 0.2, 0.5]),
         InputError,
-        r"propensities need to be above 0 and at most 1: got 0 in round 1 .* log that one",
+        r"propensities need to be above 0 and at most 1: got 0 in round 1, counted.* log that one",
     ),
     "propensities in percent": (
         logged(propensities=[50.0, 25.0, 20.0, 50.0]),
         InputError,
-        r"propensities .* got 50 in round 0 \(4 such rounds\)\. Divide percentages by 100",
+        r"propensities .* got 50 in round 0, counted from 0 \(4 such\)\. Divide percentages by 100",
     ),
     "logarithms for propensities": (
         logged(propensities=[0.5, -1.4, 0.2, 0.5]),
         InputError,
-        r"propensities .* got -1.4 in round 1 .* not their logarithms",
+        r"propensities .* got -1.4 in round 1, counted.* not their logarithms",
     ),
     "a propensity that was not logged": (
         logged(propensities=[0.5, NAN, 0.2, 0.5]),
         InputError,
-        r"propensities .* got nan in round 1 .* Drop the rounds",
+        r"propensities .* got nan in round 1, counted.* Drop the rounds",
     ),
     "no propensities": (
         logged(propensities=None),
@@ -77,12 +77,12 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
     "a reward that is NaN": (
         logged(rewards=[1.0, 0.0, NAN, 0.5]),
         NotFiniteError,
-        r"rewards need to be finite: got nan in round 2 .* put 0",
+        r"rewards need to be finite: got nan in round 2, counted.* put 0",
     ),
     "rewards and propensities swapped": (
         lambda: LoggedRounds(CONTEXTS, CHOSEN, PROPENSITIES, [1.0, 0.0, 1.0, 0.0]),
         InputError,
-        r"propensities .* got 0 in round 1 .* changed places: swap them",
+        r"propensities .* got 0 in round 1, counted.* changed places: swap them",
     ),
     "chosen and propensities swapped": (
         lambda: LoggedRounds(CONTEXTS, PROPENSITIES, REWARDS, CHOSEN),
@@ -132,12 +132,17 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
     "a context that is NaN": (
         logged(contexts=[[0.0], [NAN], [2.0], [3.0]]),
         NotFiniteError,
-        r"contexts need finite numbers: got \[nan\] in row 1",
+        r"contexts need finite numbers, up to 3.4e38: got \[nan\] in row 1",
+    ),
+    "a context that single precision cannot hold": (
+        logged(contexts=[[0.0], [1e300], [2.0], [3.0]]),
+        NotFiniteError,
+        r"up to 3.4e38: got \[1e\+300\] in row 1, counted from 0",
     ),
     "a row beyond the arms": (
         logged(chosen=[0, 1, 7, 0]),
         UnknownArmError,
-        r"rows from 0 to 2: got 7 \(1 such rounds\)\. .* as arms=",
+        r"rows from 0 to 2: got 7 \(1 such\)\. .* as arms=",
     ),
     "a negative row": (logged(chosen=[0, -1, 2, 0]), UnknownArmError, r"from 0 to 2: got -1"),
     "vectors of too few arms": (
@@ -244,6 +249,11 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
         judged(estimators=["mips"]),
         InputError,
         r"mips needs vectors of the arms or clusters=: got neither",
+    ),
+    "a number of clusters without vectors": (
+        judged(clusters=2),
+        InputError,
+        r"mips needs vectors of the arms or clusters=: got neither\. .* with --arms",
     ),
     "clusters of some arms": (
         judged(estimators=["mips"], clusters=[0, 1]),

@@ -156,7 +156,7 @@ def test_rewards_in_words_are_refused(tmp_path: Path) -> None:
 def test_a_reward_that_is_missing_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "log.csv", HEAD + "0,0,a,,0.5\n")
 
-    with pytest.raises(InputError, match="rewards need to be finite: got nan in round 0"):
+    with pytest.raises(InputError, match="rewards need to be finite: got nan in row 1 of"):
         read_rounds(path)
 
 
@@ -166,7 +166,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"got .*log\.xlsx\. Export or rename it"):
+    with pytest.raises(DataError, match=r"in \.parquet, \.csv.*: got .*log\.xlsx\. Save or"):
         read_rounds(write(tmp_path / "log.xlsx", ""))
 
 
@@ -213,7 +213,26 @@ def test_rewards_that_came_early_do_not_make_up_for_those_still_waited_for(
     found = read_rounds(exported(tmp_path) if is_export else tmp_path)
 
     assert len(found) == 2
-    assert any("2 decisions that come with or after" in note for note in found.notes)
+    assert any("decisions that come with or after" in note for note in found.notes)
+
+
+def test_an_export_with_slates_of_several_lengths_is_read_like_the_log(
+    log: SqliteLog, tmp_path: Path
+) -> None:
+    for id, arms, told in (
+        ("one", ["a"], [0.25]),
+        ("two", ["b", "a"], [0.5, 0.1]),
+        ("3", ["a"], None),
+    ):
+        terms: dict[str, Any] = {"seed": 1, "version": 2, "catalogue": 0, "wait": 10**9}
+        decision = DecisionMade(id, [0.5, 1.5], arms, [0.1] * len(arms), **terms, propensities=told)
+        log.append([decision, RewardCame(id, 1.0)])
+
+    found, ours = read_rounds(exported(tmp_path)), read_rounds(tmp_path)
+
+    assert found.propensities.tolist() == ours.propensities.tolist() == [0.25, 0.5]
+    assert found.chosen.tolist() == ours.chosen.tolist() == [0, 1]
+    assert any("do not say how likely" in note for note in found.notes)
 
 
 def test_a_service_that_never_asked_for_propensities_says_what_to_do(
@@ -285,7 +304,7 @@ def test_late_rewards_between_the_lines_are_left_out(tmp_path: Path) -> None:
     found = read_rounds(write(tmp_path / "log.json", line() + late))
 
     assert len(found) == 1
-    assert found.notes == ("1 lines with no context are left out",)
+    assert found.notes == ("lines with no context are left out (1)",)
 
 
 def test_lines_without_a_label_are_left_out_and_said(tmp_path: Path) -> None:
@@ -295,7 +314,7 @@ def test_lines_without_a_label_are_left_out_and_said(tmp_path: Path) -> None:
 
     assert len(found) == 1
     assert found.notes == (
-        "1 lines with no label are left out",
+        "lines with no label are left out (1)",
         "where no label means that nothing was earned, write a cost of 0 instead",
     )
 
@@ -325,7 +344,9 @@ def test_lines_may_have_a_table_of_all_arms(tmp_path: Path) -> None:
 
 
 def test_a_column_of_lines_cannot_be_another(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"reward= needs a table, .* got 'cost' for .*Leave it"):
+    with pytest.raises(
+        SettingError, match=r"--reward .* needs a table, .* got 'cost' for .*Leave it"
+    ):
         read_rounds(write(tmp_path / "log.dsjson", line()), reward="cost")
 
 

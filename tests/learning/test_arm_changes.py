@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from fakes import vectors_of
 
 from fastbandit import Bandit
-from fastbandit.errors import FastbanditError
+from fastbandit.errors import EligibilityError, FastbanditError
 from fastbandit.events import Arm, ArmsChanged
 from fastbandit.learning.arm_changes import apply_changes
 from fastbandit.runtime.columns import Columns
+from fastbandit.serving.arm_changes import apply_change
 
 ARMS = vectors_of(4, 2, seed=2)
 
@@ -59,6 +62,36 @@ def test_an_arm_that_is_there_just_so_is_left_alone(bandit: Bandit) -> None:
     apply_changes(bandit, None, [ArmsChanged([Arm("a", ARMS[0].tolist())])])
 
     assert len(bandit.policy.arms.table) == 4  # type: ignore[union-attr]
+
+
+def test_a_change_that_would_take_the_last_arm_takes_none(bandit: Bandit) -> None:
+    changes = [
+        ArmsChanged([], ["a", "b"]),
+        ArmsChanged([], ["c", "d"]),
+        ArmsChanged([Arm("e", [1.0, 1.0])], ["nobody"]),
+        ArmsChanged([Arm("f", [1.0, 1.0])], ["c", "d", "e", "f"]),
+        ArmsChanged([], ["d", "e", "f"]),
+    ]
+    apply_changes(bandit, None, changes)
+
+    assert list(alive(bandit)) == ["c"]
+
+
+def test_what_learns_and_what_serves_hold_the_same_arms() -> None:
+    numbers = np.random.default_rng(3)
+    for _ in range(50):
+        bandit = Bandit(arms=ARMS[:2], ids=["a", "b"], context=2)
+        frozen, changes = bandit.freeze(), []
+        for _ in range(8):
+            put = [Arm(str(id), [1.0, 1.0]) for id in numbers.choice([*"abc"], numbers.integers(2))]
+            taken = numbers.choice([*"abc"], numbers.integers(3), replace=False).tolist()
+            changes.append(ArmsChanged(put, taken))
+            with suppress(EligibilityError):
+                apply_change(frozen, changes[-1])
+        apply_changes(bandit, None, changes)
+
+        live = frozen._live
+        assert set(live.ids.ids(live.open_rows)) == set(alive(bandit))
 
 
 def test_columns_grow_with_the_rows(bandit: Bandit) -> None:

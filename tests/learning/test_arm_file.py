@@ -11,7 +11,7 @@ import pytest
 
 from fastbandit.config import ArmsConfig
 from fastbandit.errors import DataError
-from fastbandit.learning.arm_file import ArmFile, read_arm_file
+from fastbandit.learning.arm_file import ArmFile, check_arm_file, read_arm_file
 
 
 def read(path: Path, **changes: Any) -> ArmFile:
@@ -63,6 +63,43 @@ def test_ids_are_whole_numbers_only_where_all_are_written_so(
     found = read(write(tmp_path, f"id,x\n{first},1\n{second},2\n")).ids
 
     assert found == ids
+
+
+@pytest.mark.parametrize("name", ["no file", "no ids", "no columns", "no arms", "empty"])
+def test_the_beginning_of_a_file_tells_what_is_wrong_with_it(tmp_path: Path, name: str) -> None:
+    text, told = WRONG[name]
+    path = tmp_path / "arms.csv" if text is None else write(tmp_path, text)
+
+    with pytest.raises(DataError, match=told):
+        check_arm_file(ArmsConfig(file=str(path), columns=("price",)))
+
+
+@pytest.mark.parametrize("kind", [".csv", ".json", ".parquet", ".npy"])
+def test_a_beginning_without_fault_is_let_through(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"arms{kind}"
+    if kind == ".csv":
+        path.write_text("id,x\na,1\nb,red\n")  # what stands further down is not looked at
+    elif kind == ".json":
+        path.write_text(json.dumps(ROWS))
+    elif kind == ".parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
+    else:
+        np.save(path, np.zeros((2, 3)))
+
+    check_arm_file(ArmsConfig(file=str(path)))
+
+
+@pytest.mark.parametrize("name", ["arms.npy", "arms.parquet"])
+def test_a_file_of_another_kind_than_its_name_says_is_one_clear_error(
+    tmp_path: Path, name: str
+) -> None:
+    config = ArmsConfig(file=str(write(tmp_path, "", name)))
+
+    for look in (check_arm_file, read_arm_file):
+        with pytest.raises(DataError, match="cannot"):
+            look(config)
 
 
 WRONG = {

@@ -138,6 +138,23 @@ def test_a_tiny_catalogue_can_be_changed_whole(tmp_path: Path, log: LittleLog, a
     assert frozen.choose([0.0, 1.0]).arm in {"arm 0", "arm 1"}
 
 
+def test_arms_that_are_all_taken_stay_until_others_come(tmp_path: Path, log: LittleLog) -> None:
+    config = little_config(tmp_path, arms=2)
+    learner = Learner(config)
+    log.write(ArmsChanged([], ["arm 0"]), ArmsChanged([], ["arm 1"]))
+    log.decide(20, arms=2)
+    learn_all(learner)
+    frozen = FrozenBandit.load(current_of(config).frozen)
+    assert (frozen.version, frozen.choose([0.0, 1.0]).arm) == (1, "arm 1")
+
+    log.write(ArmsChanged([Arm("new", [1.0, 2.0, 3.0], {"price": 0})]), ArmsChanged([], ["arm 1"]))
+    log.decide(20, arms=2)
+    learn_all(learner)
+    frozen = FrozenBandit.load(current_of(config).frozen)
+    assert (frozen.version, frozen.choose([0.0, 1.0]).arm) == (2, "new")
+    assert json.loads((tmp_path / "learner.json").read_text())["state"] == "waiting"
+
+
 def test_without_a_file_the_first_arms_come_from_the_log(tmp_path: Path, log: LittleLog) -> None:
     config = little_config(tmp_path)
     config = type(config)(**{**vars(config), "arms": type(config.arms)()})

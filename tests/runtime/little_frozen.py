@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from fakes import vectors_of
@@ -17,6 +18,12 @@ def frozen_bandit(**changes: Any) -> FrozenBandit:
     taken = bandit.select(CONTEXTS)
     bandit.update(contexts=CONTEXTS, arms=taken.arms, rewards=CONTEXTS[:, 0])
     return bandit.freeze()
+
+
+def arrays_of(folder: Path) -> Path:
+    """Give the file of arrays in a folder that holds a frozen bandit."""
+    (path,) = folder.glob("arrays*")
+    return path
 
 
 def fresh(frozen: FrozenBandit) -> FrozenBandit:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fakes import same_decision, vectors_of
+from little_frozen import arrays_of
 
 from fastbandit import Bandit, FrozenBandit
 from fastbandit.errors import SnapshotError
@@ -30,23 +31,6 @@ def bandit(little_training: None) -> Bandit:
     )
     bandit.update(contexts=CONTEXTS, arms=bandit.select(CONTEXTS).arms, rewards=CONTEXTS[:, 0])
     return bandit
-
-
-@pytest.fixture
-def frozen(bandit: Bandit) -> FrozenBandit:
-    return bandit.freeze()
-
-
-@pytest.fixture
-def saved(frozen: FrozenBandit, tmp_path: Path) -> Path:
-    """A folder that holds a frozen bandit."""
-    frozen.save(tmp_path / "frozen")
-    return tmp_path / "frozen"
-
-
-def arrays_of(folder: Path) -> Path:
-    (path,) = folder.glob("arrays*")
-    return path
 
 
 def edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:

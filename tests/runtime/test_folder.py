@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from fakes import same_decision, vectors_of
+from little_frozen import arrays_of
 
 import fastbandit
 from fastbandit import Bandit, FeaturesAndIds, FrozenBandit, Ids, Sparse
@@ -62,23 +63,6 @@ def taught(settings: dict[str, Any], contexts: Any) -> Bandit:
 @pytest.fixture(scope="module")
 def bandit(little_training: None) -> Bandit:
     return taught(*CASES["named"])
-
-
-@pytest.fixture
-def frozen(bandit: Bandit) -> FrozenBandit:
-    return bandit.freeze()
-
-
-@pytest.fixture
-def saved(frozen: FrozenBandit, tmp_path: Path) -> Path:
-    """A folder that holds a frozen bandit."""
-    frozen.save(tmp_path / "frozen")
-    return tmp_path / "frozen"
-
-
-def arrays_of(folder: Path) -> Path:
-    (path,) = folder.glob("arrays*")
-    return path
 
 
 def parts_of(frozen: FrozenBandit) -> list[Any]:

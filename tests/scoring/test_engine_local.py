@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from multiprocessing import active_children
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fastbandit.cluster.engine import Engine, HereEngine, make_engine
+from fastbandit.cluster.engine import (
+    Engine,
+    HereEngine,
+    News,
+    WorkerDiedError,
+    engine_for,
+    make_engine,
+    spread,
+)
 from fastbandit.cluster.engine_checks import LAWS
 from fastbandit.cluster.local_engine import LocalEngine
 from fastbandit.cores import cores
-from fastbandit.errors import SettingError
+from fastbandit.errors import FastbanditError, SettingError
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
@@ -40,6 +50,55 @@ def test_a_local_worker_tells_its_steps() -> None:
     assert [(told.job, told.steps) for told in news if not told.is_over] == [(0, 7), (1, 7)]
 
 
+class Stillborn:
+    """A crew whose first workers die before they can do anything, so many of them."""
+
+    def __init__(self, deaths: int) -> None:
+        self.deaths, self.started = deaths, 0
+
+    def start(self, work: Any) -> Starting:
+        self.started += 1
+        return Starting(dies=self.started <= self.deaths)
+
+    def listen(self, crew: Sequence[Starting]) -> list[Starting]:
+        return list(crew)
+
+    def stop(self, crew: Sequence[Starting]) -> None:
+        pass
+
+
+@dataclass(eq=False)
+class Starting:
+    """A worker that dies before it is ready, or does its job."""
+
+    dies: bool
+    job: int | None = None
+    is_ready: bool = False
+
+    def give(self, number: int, job: Any) -> None:
+        self.job = number
+
+    def hear(self) -> News | None:
+        if self.dies:
+            raise WorkerDiedError("killed")
+        self.is_ready, number, self.job = True, self.job, None
+        return None if number is None else News(number, is_over=True, result=number)
+
+
+def test_a_worker_that_dies_while_it_starts_is_replaced() -> None:
+    crew = Stillborn(deaths=2)
+
+    news = list(spread(crew, None, ["a", "b"], workers=1))
+
+    assert [one.result for one in news] == [0, 1]
+    assert crew.started == 3
+
+
+def test_workers_that_all_die_while_they_start_are_given_up() -> None:
+    with pytest.raises(FastbanditError, match=r"workers that start.*killed.*fewer workers"):
+        list(spread(Stillborn(deaths=99), None, ["a"], workers=1))
+
+
 def test_an_engine_is_made_by_its_name() -> None:
     assert make_engine("local", workers=3) == LocalEngine(3)
     assert make_engine("local").workers == cores()
@@ -63,3 +122,14 @@ def test_ray_says_what_to_install_where_it_is_missing(monkeypatch: pytest.Monkey
 
     with pytest.raises(ImportError, match=r"pip install 'fastbandit\[cluster\]'"):
         make_engine("ray")
+
+
+def test_what_is_printed_while_an_engine_works_is_no_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with engine_for("local", workers=1) as engine:
+        print("a worker died")
+    print("the answer")
+
+    assert engine == LocalEngine(1)
+    assert capsys.readouterr() == ("the answer\n", "a worker died\n")

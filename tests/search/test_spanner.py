@@ -103,9 +103,3 @@ def test_without_hops_only_the_spanner_is_chosen_and_hops_come_nearer_to_the_bes
     arms: Any = alone.policy.arms
     assert set(chosen.tolist()) <= set(arms.spanning(8).rows[0].tolist())
     assert hopping.audit(contexts).quality > alone.audit(contexts).quality
-
-
-@pytest.mark.parametrize("wrong", [{"size": 0}, {"beam": 0}, {"hops": -1}])
-def test_a_spanner_of_nothing_is_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(SettingError, match="at least 1"):
-        SpannerSearch(**wrong)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fastbandit.config import Config
 from fastbandit.events import DecisionMade, RewardCame
+from fastbandit.learning.first import publish_first
+from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 from tests.serving.little_service import ARMS, CONTEXT, Asker, config_in, run
 
@@ -273,6 +276,44 @@ def test_an_arm_that_is_put_can_be_chosen_and_one_that_is_deleted_cannot(config:
     run(config, story)
 
 
+@pytest.fixture
+def plain(tmp_path: Path) -> Config:
+    """A service whose arms have no columns."""
+    arms = tmp_path / "arms.npy"
+    np.save(arms, np.random.default_rng(0).normal(size=(ARMS, 2)))
+    config = config_in(tmp_path, arms__file=str(arms))
+    publish_first(config, SnapshotStore(tmp_path / "snapshots"))
+    return config
+
+
+def test_without_columns_a_predicate_names_the_setting(plain: Config) -> None:
+    async def story(ask: Asker) -> None:
+        told = {"context": CONTEXT, "eligible": {"price": {"<=": 10}}}
+        reply = await ask("POST", "/v1/select", told)
+        assert (reply.status, reply.body["field"]) == (422, "eligible")
+        assert "arms.columns" in reply.body["fix"]
+        arm = {"id": "new", "features": [0.1, 0.2], "columns": {"price": 9}}
+        reply = await ask("PUT", "/v1/arms", {"arms": [arm]})
+        assert reply.status == 422
+        assert "arms.columns" in reply.body["fix"]
+
+    run(plain, story)
+
+
+def test_a_change_that_changes_nothing_leaves_no_trace(config: Config) -> None:
+    arm = {"id": "new", "features": [0.1, 0.2, 0.3], "columns": {"price": 9, "colour": "red"}}
+
+    async def story(ask: Asker) -> None:
+        first = (await ask("PUT", "/v1/arms", {"arms": [arm]})).body
+        again = (await ask("PUT", "/v1/arms", {"arms": [arm]})).body
+        gone = (await ask("DELETE", "/v1/arms", {"ids": ["nobody"]})).body
+        assert (gone["removed"], gone["unknown"]) == (0, ["nobody"])
+        assert first["catalogue"] == again["catalogue"] == gone["catalogue"]
+
+    run(config, story)
+    assert len(log_of(config)) == 1
+
+
 def test_the_arms_are_the_same_after_a_restart(config: Config) -> None:
     arm = {"id": "new", "features": [0.1, 0.2, 0.3], "columns": {"price": 99, "colour": "green"}}
 
@@ -399,3 +440,12 @@ def test_a_log_that_cannot_be_written_to_is_never_acknowledged_and_recovers(
 
     run(config, story)
     assert len(log_of(config)) == 2
+
+
+def test_the_root_leads_to_the_console_where_there_is_one(config: Config, tmp_path: Path) -> None:
+    async def story(ask: Asker) -> Any:
+        return await ask("GET", "/")
+
+    reply = run(config, story)
+    assert (reply.status, reply.headers["location"]) == (307, "/console/")
+    assert run(config_in(tmp_path / "other", server__console=False), story).status == 404

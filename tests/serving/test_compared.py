@@ -194,6 +194,17 @@ def test_back_gives_the_baseline_its_place_again(tmp_path: Path) -> None:
     assert told["evidence"][0]["lift"]["lift"] == pytest.approx(-0.5)
 
 
+def test_back_is_done_also_where_the_log_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "events.db").write_text("no log")
+
+    with pytest.raises(LogError):
+        asked(promote_command, tmp_path, "--back")
+
+    told = read_decides(tmp_path)
+    assert told is not None
+    assert told.decides == "baseline"
+
+
 def test_shadow_says_the_same_and_changes_nothing(tmp_path: Path) -> None:
     fill(tmp_path, count=24)
 

@@ -437,6 +437,28 @@ def test_a_reader_far_behind_begins_anew_with_the_newest(
     assert service.show().summary.decisions == 6
 
 
+def test_a_note_on_the_log_is_told_with_the_others(service: Service) -> None:
+    service.write(made("1"))
+
+    assert service.figures.figures(None, note="It is old.").notes["log"] == "It is old."
+    assert "log" not in service.show().notes
+
+
+def test_where_the_log_is_shared_the_learner_may_be_elsewhere(
+    service: Service, tmp_path: Path
+) -> None:
+    service.write(made("1"))
+    figures = Figures(
+        tmp_path / "events.db", tmp_path, tmp_path, is_shared=True, clock=lambda: BEGIN
+    )
+
+    notes = figures.figures(None).notes
+    figures.close()
+
+    assert all("another machine's has the turn" in notes[name] for name in ("learner", "models"))
+    assert "No audit on this machine" in notes["audit"]
+
+
 def test_a_million_events_are_added_up_without_a_loss(tmp_path: Path) -> None:
     path = tmp_path / "events.db"
     write_quickly(path, decisions=600_000)

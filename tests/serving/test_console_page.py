@@ -252,7 +252,7 @@ def test_an_empty_log_says_why_nothing_is_shown(
 def test_shadow_mode_has_a_panel_with_the_lift_and_the_command(
     visit: Visit, site: Site, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    shadow = {"baseline": "request", "decides": "baseline"}
+    shadow = {"baseline": "request", "decides": "baseline", "command": "fastbandit promote"}
     site.answer = answer_of(tmp_path_factory.mktemp("shadow"), shadow=shadow)
     page = opened(visit, site)
 
@@ -263,6 +263,7 @@ def test_shadow_mode_has_a_panel_with_the_lift_and_the_command(
         "a lift of ",
         "do not trust this",
         "the propensities of the bandit are not known",
+        "Decisions of the bandit give no estimate of the lift to go by",
         "fastbandit promote",
     ):
         assert words in told
@@ -274,7 +275,7 @@ def test_shadow_mode_has_a_panel_with_the_lift_and_the_command(
 def test_shadow_mode_without_decisions_says_so(
     visit: Visit, site: Site, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    shadow = {"baseline": "random", "decides": "bandit"}
+    shadow = {"baseline": "random", "decides": "bandit", "command": "fastbandit promote --back"}
     folder = tmp_path_factory.mktemp("early")
     site.answer = answer_of(folder, is_empty=True, shadow=shadow)
     page = opened(visit, site)
@@ -282,6 +283,16 @@ def test_shadow_mode_without_decisions_says_so(
     told = page.inner_text("#shadow")
     assert "names an arm of both" in told
     assert "fastbandit promote --back" in told
+
+
+def test_what_the_log_lacks_is_told_at_the_top(visit: Visit, site: Site) -> None:
+    answer = msgspec.json.decode(site.answer)
+    site.answer = msgspec.json.encode({**answer, "notes": {"log": "It is <b>7</b> behind."}})
+
+    page = opened(visit, site)
+
+    assert page.inner_text("#reading") == "It is <b>7</b> behind."
+    assert visit.faults == []
 
 
 def test_without_shadow_mode_there_is_no_such_panel(visit: Visit, site: Site) -> None:

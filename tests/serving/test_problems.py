@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import fastbandit
-from fastbandit.serving.problems import Refusal, shortened
+from fastbandit.serving.problems import Refusal, refusal_of_body, shortened
+from fastbandit.serving.schemas import PutArmsRequest, SelectRequest
 
 ROOT = Path(fastbandit.__file__).parent
 TITLES = sorted(
@@ -42,3 +44,26 @@ def test_a_refusal_has_all_parts() -> None:
     problem = Refusal(422, "wrong field", "Too few.", fix="Send more.", field="k", value=0).problem
 
     assert (problem.field, problem.value, problem.fix) == ("k", "0", "Send more.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "field", "value"),
+    [
+        (PutArmsRequest, '{"arms":[{"id":"a","vector":[1,2]}]}', "arms[0].vector", "[1, 2]"),
+        (SelectRequest, '{"context":[1],"baseline":{"prop":0.5}}', "baseline.prop", "0.5"),
+        (SelectRequest, '{"contxt":[1]}', "contxt", "[1]"),
+        (SelectRequest, '{"context":{"age":1,"mobile":"x"}}', "context.mobile", "x"),
+        (SelectRequest, '{"contexts":[[1],{"a.b":true}]}', "contexts[1].a.b", "True"),
+        (SelectRequest, '{"context":[1,"x"]}', "context[1]", "x"),
+        (SelectRequest, "3", "body", "3"),
+    ],
+)
+def test_a_body_of_another_shape_is_told_by_the_field(
+    kind: type, body: str, field: str, value: str
+) -> None:
+    with pytest.raises(msgspec.ValidationError) as caught:
+        msgspec.json.decode(body, type=kind)
+
+    problem = refusal_of_body(caught.value, body.encode()).problem
+
+    assert (problem.field, problem.value) == (field, value)

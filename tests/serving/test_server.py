@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -16,10 +17,11 @@ import pytest
 import trustme
 
 from fastbandit.config import Config
-from fastbandit.errors import SettingError
+from fastbandit.errors import LogError, SettingError
 from fastbandit.serving.journal import JsonLines
 from fastbandit.serving.server import Server, key_ring, make_server
 from fastbandit.serving.service import Service
+from fastbandit.storage.sqlite_log import SqliteLog
 from tests.serving.little_service import CONTEXT, begin, config_in
 
 
@@ -77,6 +79,31 @@ def test_a_service_without_a_console_has_no_page(tmp_path: Path) -> None:
     with serving(config) as server, httpx.Client() as client:
         assert client.get(f"{server.url}/console/").status_code == 404
         assert client.get(f"{server.url}/v1/console").status_code == 404
+
+
+def test_a_port_that_is_taken_is_told_before_anything_starts(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        config = config_in(tmp_path / "data", server__port=taken.getsockname()[1])
+        with pytest.raises(SettingError, match="Address already in use"):
+            make_server(config, Service(config)).run()
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("text", [None, "no certificate"])
+def test_a_certificate_that_cannot_be_used_is_told(text: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "cert.pem"
+    if text is not None:
+        path.write_text(text)
+    config = config_in(tmp_path, server__tls_cert=str(path), server__tls_key=str(path))
+
+    with pytest.raises(SettingError, match=r"cert\.pem cannot be used .* server\.tls_cert"):
+        make_server(config, Service(config)).run()
+
+
+def test_a_data_folder_in_use_is_told(tmp_path: Path) -> None:
+    config = config_in(tmp_path, server__port=0)
+    with closing(SqliteLog(tmp_path / "events.db")), pytest.raises(LogError, match="one writer"):
+        make_server(config, Service(config)).run()
 
 
 def test_other_machines_need_keys(tmp_path: Path) -> None:

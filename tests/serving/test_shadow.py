@@ -8,9 +8,16 @@ from typing import Any
 
 import pytest
 
-from fastbandit.config import Config
+from fastbandit.config import Config, read_config
 from fastbandit.events import ArmsChanged, DecisionMade
-from fastbandit.serving.decides import DECIDES_FILE, write_decides
+from fastbandit.serving.decides import (
+    DECIDES_FILE,
+    Decides,
+    keep_decides,
+    promote_line,
+    read_decides,
+    write_decides,
+)
 from fastbandit.storage.sqlite_log import SqliteLog
 from tests.serving.little_service import ARMS, CONTEXT, Asker, config_in, run
 
@@ -175,6 +182,17 @@ def test_a_damaged_file_changes_nothing_and_is_told(drawn: Config) -> None:
     run(drawn, story)
 
 
+def test_what_is_told_again_is_not_written_again(tmp_path: Path) -> None:
+    told = Decides("bandit", 1700.5, 3)
+    keep_decides(tmp_path, told)
+    before = (tmp_path / DECIDES_FILE).stat()
+
+    keep_decides(tmp_path, told)
+
+    assert (tmp_path / DECIDES_FILE).stat() == before
+    assert read_decides(tmp_path) == told
+
+
 def test_a_promotion_amid_traffic_never_mixes_answers(named: Config) -> None:
     """Eligible is an arm that the baseline names and another: who decided must fit the arm."""
 
@@ -281,6 +299,17 @@ def test_the_console_shows_the_comparison_in_shadow_mode_only(
         return (await ask("GET", "/v1/console")).body["shadow"]
 
     told = run(named, story)
-    assert (told["decides"], told["command"]) == ("baseline", "fastbandit promote")
+    command = f"fastbandit promote --data-dir {named.server.data_dir}"
+    assert (told["decides"], told["command"]) == ("baseline", command)
     assert told["evidence"][0]["matches"] == 4
     assert run(config, story) is None
+
+
+def test_the_command_to_promote_has_the_options_that_serve_was_given(tmp_path: Path) -> None:
+    path = tmp_path / "my shop.toml"
+    path.write_text("[context]\nfeatures = 2\n")
+
+    line = promote_line(read_config(path, environ={}), "bandit")
+
+    assert line == f"fastbandit promote --back --config '{path}'"
+    assert promote_line(read_config(None, environ={}), "baseline") == "fastbandit promote"

@@ -18,7 +18,7 @@ from fastbandit.errors import DataError, SettingError
 from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.learning.joining import Joiner
 from fastbandit.storage import exports, joined_rows
-from fastbandit.storage.exports import FORMATS, export
+from fastbandit.storage.exports import FORMATS, export, format_of
 from fastbandit.storage.joined_rows import Bounds
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.storage_command import export_command
@@ -386,9 +386,35 @@ def test_the_command_writes_and_says_what_it_left_out(log: SqliteLog, tmp_path: 
 
     told = CliRunner().invoke(export_command, [*args, "--since", "2025-12-31"])
 
-    assert told.output == f"1 decisions\n1 left out: no reward yet\n{tmp_path / 'out'}\n"
-    told = CliRunner().invoke(export_command, [*args, "--until", "2", "--json"])
+    assert told.output == f"1 decision\n1 left out: no reward yet\n{tmp_path / 'out'}\n"
+    told = CliRunner().invoke(export_command, [*args, "--until", "2", "--json", "--replace"])
     assert json.loads(told.output)["rows"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "format"), [("log.csv", None), ("log.jsonl", "parquet"), ("log.txt", None)]
+)
+def test_a_file_whose_name_is_of_another_format_is_refused(name: str, format: str | None) -> None:
+    with pytest.raises(SettingError, match=rf"got --out {name} and .*--format"):
+        format_of(Path(name), format)
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "wanted"),
+    [("log.jsonl", None, "jsonl"), ("log", None, "parquet"), ("log.txt", "dsjson", "dsjson")],
+)
+def test_the_name_of_a_file_tells_its_format(name: str, format: str | None, wanted: str) -> None:
+    assert format_of(Path(name), format) == wanted
+
+
+def test_the_command_does_not_write_over_a_file(log: SqliteLog, tmp_path: Path) -> None:
+    log.append([made("one")])
+    (tmp_path / "out.jsonl").write_text("mine")
+    args = ["--data-dir", str(tmp_path), "--out", str(tmp_path / "out.jsonl")]
+
+    with pytest.raises(SettingError, match=r"out\.jsonl is\. Name another, .*--replace"):
+        CliRunner().invoke(export_command, args, catch_exceptions=False)
+    assert (tmp_path / "out.jsonl").read_text() == "mine"
 
 
 def test_a_bound_that_is_neither_number_nor_time_is_refused(tmp_path: Path) -> None:

@@ -11,37 +11,16 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
+from little_events import EVENTS
 
 from fastbandit.chaos.volatile_disk import VolatileDisk
 from fastbandit.errors import LogError
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.events import Event, RewardCame
 from fastbandit.log_checks import Clock
 from fastbandit.storage.log_schema import VERSION
 from fastbandit.storage.sqlite_log import SqliteLog
 
 VERSION_1 = (Path(__file__).parent / "log_version_1.sql").read_text(encoding="utf-8")
-EVENTS: list[Event] = [
-    ArmsChanged([Arm("x", [0.5]), Arm("y", [0.25], {"price": 3})], [], 1, 1000),
-    DecisionMade(
-        "a",
-        context=[0.1, 0.1 + 0.2],
-        arms=["x", 7],
-        scores=[0.5, 0.25],
-        seed=2**63 - 1,
-        version=3,
-        catalogue=1,
-        wait=1000,
-        floor=0.1,
-        propensities=[0.75, 0.25],
-        eligible={"price": {"<=": 10}},
-        seq=2,
-        at=1001,
-    ),
-    RewardCame("a", 0.1 + 0.2, "x", "", "counted", 3, 1002),
-    RewardCame("a", 1.0, 7, "", "counted", 4, 1002),
-    RewardCame("nobody", 1.0, None, "", "unknown", 5, 1003),
-    TimePassed(6, 1004),
-]
 OPEN_AND_DIE = """
 import os, signal, sys
 from fastbandit.storage.sqlite_log import SqliteLog

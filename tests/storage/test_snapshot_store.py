@@ -190,13 +190,25 @@ def test_a_rollback_can_be_taken_back(store: SnapshotStore) -> None:
     assert store.refused() == []
 
 
-@pytest.mark.parametrize("version", [None, 7])
-def test_a_rollback_to_nowhere_says_so(store: SnapshotStore, version: int | None) -> None:
+@pytest.mark.parametrize(
+    ("version", "told"), [(None, "is the first"), (7, "got 7, and .* holds 0. Name one of them")]
+)
+def test_a_rollback_to_nowhere_says_so(
+    store: SnapshotStore, version: int | None, told: str
+) -> None:
     publish(store)
 
-    with pytest.raises(SnapshotError):
+    with pytest.raises(SnapshotError, match=told):
         store.rollback(version)
     assert served(store) == 0
+
+
+def test_a_rollback_without_any_version_names_the_folder_and_makes_none(tmp_path: Path) -> None:
+    folder = tmp_path / "nowhere" / "snapshots"
+
+    with pytest.raises(SnapshotError, match="nowhere/snapshots holds none"):
+        SnapshotStore(folder).rollback()
+    assert not folder.exists()
 
 
 def test_what_was_made_from_another_version_is_not_published(store: SnapshotStore) -> None:

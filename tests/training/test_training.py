@@ -187,12 +187,8 @@ def test_an_id_that_was_never_seen_is_driven_to_nothing_by_the_penalty(penalty: 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"batch": 0}, "batch of at least 1: got batch=0"),
-        ({"pairs": 0}, "pairs of at least 1: got pairs=0"),
-        ({"sample": 0}, "sample of at least 1: got sample=0"),
-        ({"beam": 0}, "beam of at least 1: got beam=0"),
-        ({"hops": -1}, "hops of at least 0: got hops=-1"),
-        ({"iterations": -1}, "iterations of at least 0: got iterations=-1"),
+        ({"sample": 0}, "needs sample to be a whole number of at least 1: got 0"),
+        ({"hops": -1}, "needs hops to be a whole number of at least 0: got -1"),
         ({"beam": 9, "sample": 8}, "got beam=9 and sample=8. Lower the beam"),
     ],
 )

@@ -61,8 +61,9 @@ function showSummary({ summary, serving, notes }) {
   ];
   byId("summary").replaceChildren(...entries.map(([name, value, more, tone]) => make("div", {},
     make("dt", {}, name), make("dd", tone ? { class: tone } : {}, value), make("dd", { class: "more" }, more))));
-  byId("reading").hidden = !notes.reading;
-  byId("reading").textContent = notes.reading ?? "";
+  const reading = [notes.log, notes.reading].filter(Boolean).join(" ");
+  byId("reading").hidden = reading === "";
+  byId("reading").textContent = reading;
 }
 
 function milliseconds(serving) {

@@ -57,7 +57,8 @@ class Figures:
     """Reads the log through a connection of its own, from one thread at a time.
 
     An answer reads on for about 0.3 s at most; a long log that it has not seen is read newest
-    first, over several answers, and each says how far it is.
+    first, over several answers, and each says how far it is. Where another file took the place of
+    the log, as a new copy of a shared one does, it begins anew.
     """
 
     def __init__(
@@ -66,18 +67,26 @@ class Figures:
         store_folder: str | Path,
         data_dir: str | Path,
         *,
+        is_shared: bool = False,
         clock: Callable[[], int] = clock_now,
     ) -> None:
-        self._path, self._clock = Path(log_path), clock
+        self._path, self._is_shared, self._clock = Path(log_path), is_shared, clock
         self._models = Models(SnapshotStore(store_folder), Path(data_dir))
         self._connection: apsw.Connection | None = None
 
-    def figures(self, minutes: int | None, *, serving: dict[str, Any] | None = None) -> Console:
-        """Give everything that happened in the last minutes (None: since the beginning)."""
+    def figures(
+        self, minutes: int | None, *, serving: dict[str, Any] | None = None, note: str | None = None
+    ) -> Console:
+        """Give everything that happened in the last minutes (None: since the beginning).
+
+        A note on the log itself is told with the others.
+        """
         try:
+            if self._connection is not None and _identity(self._path) != self._opened:
+                self.close()
             if self._connection is None:
                 self._open()
-            return self._collect(minutes, serving or {})
+            return self._collect(minutes, serving or {}, note)
         except apsw.Error as error:
             self.close()
             raise LogError(
@@ -94,10 +103,11 @@ class Figures:
     def _open(self) -> None:
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(5_000)
+        self._opened = _identity(self._path)
         self._tally, self._chosen = Tally(connection), ChosenArms(connection)
         self._connection = connection
 
-    def _collect(self, minutes: int | None, serving: dict[str, Any]) -> Console:
+    def _collect(self, minutes: int | None, serving: dict[str, Any], note: str | None) -> Console:
         now = self._clock()
         self._tally.read_on(now, seconds=_READING_S)
         shown = self._range(minutes, now)
@@ -125,12 +135,18 @@ class Figures:
             notes={},
             shadow=self._shadow(shown, serving),
         )
-        return replace(console, notes=self._notes(console, statuses))
+        notes = self._notes(console, statuses)
+        return replace(console, notes=notes if note is None else {"log": note, **notes})
 
     def _notes(self, console: Console, statuses: dict[str, int]) -> dict[str, str]:
         """Say why panels have nothing to show, by their names."""
         assert self._connection is not None
-        notes = Notes(self._connection, minutes=console.minutes, now=1000 * console.at)
+        notes = Notes(
+            self._connection,
+            minutes=console.minutes,
+            now=1000 * console.at,
+            is_shared=self._is_shared,
+        )
         decisions = notes.decisions(console.summary.decisions)
         rewards = notes.rewards(statuses)
         found = {
@@ -154,11 +170,10 @@ class Figures:
         told = serving.get("shadow")
         if told is None:
             return None
-        decides = str(told["decides"])
         return Shadow(
             baseline=str(told["baseline"]),
-            decides=decides,
-            command="fastbandit promote" + (" --back" if decides == "bandit" else ""),
+            decides=str(told["decides"]),
+            command=str(told["command"]),
             evidence=self._tally.compared.evidence(since=shown.since, now=shown.now),
         )
 
@@ -222,6 +237,15 @@ class Figures:
             reward=[mean_of(all.get(place, _NONE), around=whole) for place in places],
             baseline=[mean_of(baseline.get(place, _NONE), around=whole) for place in places],
         )
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Tell a file from another that takes its name."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _width_for(span: int) -> int:

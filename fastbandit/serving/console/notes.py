@@ -25,14 +25,27 @@ SELECT count(*), min(until), min(otherwise), max(otherwise) FROM (
     SELECT until, otherwise FROM main.decisions ORDER BY seq DESC LIMIT {_MOST_COUNTED + 1}
 ) WHERE until >= ?
 """
+_NOT_REPORTED = "it is off (learn.enabled), or has just started"
+_ELSEWHERE = "it is off here (learn.enabled), or another machine's has the turn"
 _LAST_MADE = "SELECT at FROM main.decisions ORDER BY seq DESC LIMIT 1"
 
 
 class Notes:
-    """Finds the reasons, through the connection of the tally."""
+    """Finds the reasons, through the connection of the tally.
 
-    def __init__(self, connection: apsw.Connection, *, minutes: int | None, now: int) -> None:
-        self._connection, self._now = connection, now
+    Machines that share a log have one learner at work, whose files the others do not see.
+    """
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        *,
+        minutes: int | None,
+        now: int,
+        is_shared: bool = False,
+    ) -> None:
+        self._connection, self._now, self._is_shared = connection, now, is_shared
+        self._silence = _ELSEWHERE if is_shared else _NOT_REPORTED
         self._range = "so far" if minutes is None else f"in the last {_span(minutes)}"
         rows = ask(connection, _LAST_MADE)
         self._last_made = rows[0][0] if rows else None
@@ -92,8 +105,7 @@ class Notes:
             return "No update has been published: each candidate was refused, for the reason below."
         if learner is None:
             return (
-                "No update has been published, and the learner has not reported: it is off "
-                "(learn.enabled), or has just started."
+                f"No update has been published, and the learner has not reported: {self._silence}."
             )
         if learner.fresh is not None and learner.needed is not None:
             return (
@@ -106,6 +118,8 @@ class Notes:
         """Say why no audit is shown."""
         if audit is not None:
             return None
+        if self._is_shared:
+            return "No audit on this machine: the learner that has the turn keeps its own."
         return (
             "No audit yet: once version 1 or a later one decides, the learner compares a sample "
             "of its choices with the best arm."
@@ -121,7 +135,7 @@ class Notes:
         """Say why the learner is not shown."""
         if learner is not None:
             return None
-        return "The learner has not reported: it is off (learn.enabled), or has just started."
+        return f"The learner has not reported: {self._silence}."
 
     def _waiting(self) -> str:
         rows = ask(self._connection, _WAITING, (self._now,))

@@ -7,6 +7,7 @@ service does, because its input ends then.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ import msgspec
 
 from fastbandit.errors import FastbanditError, LogError
 from fastbandit.serving.console.figures import Figures
-from fastbandit.serving.problems import Refusal
-from fastbandit.storage.log_reader import LOG_FILE
+from fastbandit.serving.console.followed_copy import FollowedCopy
+from fastbandit.storage.log_file import LOG_FILE
 
 _LONGEST_LINE = 64 * 2**20
 _SECONDS = 20.0
+_LOG_URL = "FASTBANDIT_LOG_URL"  # other users can read the arguments of a process
 
 
 class Question(msgspec.Struct):
@@ -30,17 +32,18 @@ class Question(msgspec.Struct):
 
 
 class FiguresProcess:
-    """Asks a child process for figures, one question at a time; starts it when first asked."""
+    """Asks a child process for figures, one question at a time; starts it when first asked.
 
-    def __init__(self, folder: Path, *, is_shared: bool = False) -> None:
-        self._folder, self._is_shared = folder, is_shared
+    With the URL of a shared log they are of the copy of that, which the child keeps up to date.
+    """
+
+    def __init__(self, folder: Path, *, log_url: str = "") -> None:
+        self._folder, self._log_url = folder, log_url
         self._child: asyncio.subprocess.Process | None = None
         self._asking = asyncio.Lock()
 
     async def ask(self, minutes: int | None, serving: dict[str, Any]) -> bytes:
         """Give figures as JSON, or raise why there are none."""
-        if self._is_shared:
-            raise _not_here()
         question = msgspec.json.encode(Question(minutes, serving)) + b"\n"
         async with self._asking:
             if self._child is None or self._child.returncode is not None:
@@ -68,6 +71,7 @@ class FiguresProcess:
             "-m",
             __name__,
             str(self._folder),
+            env={**os.environ, _LOG_URL: self._log_url},
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=_LONGEST_LINE,
@@ -88,23 +92,17 @@ class FiguresProcess:
         await child.wait()
 
 
-def _not_here() -> Refusal:
-    return Refusal(
-        501,
-        "shared log",
-        "The console reads the log of one machine: this one is in a database (log.url).",
-        fix="Run `fastbandit copy-log --out FOLDER` and serve that folder, or see /metrics.",
-    )
-
-
 def main() -> None:
     """Answer questions about the data folder in the first argument until they end."""
-    folder = Path(sys.argv[1])
-    figures = Figures(folder / LOG_FILE, folder / "snapshots", folder)
+    folder, url = Path(sys.argv[1]), os.environ.get(_LOG_URL, "")
+    copy = FollowedCopy(url, folder) if url else None
+    log = folder / LOG_FILE if copy is None else copy.file
+    figures = Figures(log, folder / "snapshots", folder, is_shared=bool(url))
     for line in sys.stdin.buffer:
         question = msgspec.json.decode(line, type=Question)
         try:
-            told = figures.figures(question.minutes, serving=question.serving)
+            note = None if copy is None else copy.go_on()
+            told = figures.figures(question.minutes, serving=question.serving, note=note)
             answer = b"+" + msgspec.json.encode(told)
         except FastbanditError as error:
             answer = b"-" + " ".join(str(error).split()).encode()

@@ -40,7 +40,8 @@ export function showShadow({ shadow, notes }) {
   const latest = [...shadow.evidence].sort((one) => (one.decided_by === shadow.decides ? -1 : 1));
   const chart = pictureOf(latest, shadow.decides);
   const whose = shadow.baseline === "random" ? "which takes any arm" : "which the caller names";
-  const parts = latest.flatMap((one) => [factsOf(one), wordsOf(one)]);
+  const parts = latest.flatMap((one) => [
+    make("h3", {}, `Decisions of the ${one.decided_by}`), factsOf(one), wordsOf(one)]);
   section.querySelector(".body").replaceChildren(
     make("p", {}, make("span", { class: "tag" }, `The ${shadow.decides} decides`), ` beside ${
       shadow.decides === "bandit" ? `the baseline, ${whose}` : "the bandit, which only learns"}.`),

@@ -1,0 +1,142 @@
+"""What --policy names: uniform, one arm, a saved bandit, or the current snapshot of a service."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from collections.abc import Collection, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from fastbandit.errors import DataError, SettingError, SnapshotError
+from fastbandit.evaluation.policy_arms import with_arms_of
+from fastbandit.evaluation.rounds import LoggedRounds
+from fastbandit.evaluation.sparse_policy import SparsePolicy
+from fastbandit.runtime.folder import KIND as FROZEN
+from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.sealed import MANIFEST
+from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+
+SNAPSHOTS = "snapshots"
+_DOUBT = (
+    "the policy is that of a service, and may have learned from these rounds: if so, it looks "
+    "better here than it is"
+)
+_NO_FEATURES = (
+    "what describes the arms is not known, so the model of the reward knows each by itself: name a "
+    "table of them with --arms"
+)
+
+
+def is_plain(named: str) -> bool:
+    """Tell whether a policy is no bandit: it has no draws, and learned nothing."""
+    return named == "uniform" or named.startswith("arm:")
+
+
+def load_policy(named: str, rounds: LoggedRounds, *, log: str) -> tuple[LoggedRounds, Any]:
+    """Give what --policy names, for `evaluate`, and the rounds, among all arms where it knows them.
+
+    Else arms are those of the service whose data folder is the log, if they can be had.
+    """
+    policy = None if is_plain(named) else _load_bandit(Path(named).expanduser())
+    if _may_have_learned(named, log):
+        rounds = rounds.with_notes(_DOUBT)
+    if rounds.vectors is None:
+        bandit = policy if isinstance(policy, FrozenBandit) else _decider_of(log)
+        found = rounds if bandit is None else with_arms_of(rounds, bandit)
+        rounds = found.with_notes(_NO_FEATURES) if found is rounds else found
+    if named.startswith("arm:"):
+        policy = SparsePolicy.fixed(rounds, _id_like(named.removeprefix("arm:"), rounds))
+    return rounds, named if policy is None else policy
+
+
+def _load_bandit(folder: Path) -> Any:
+    if not folder.is_dir():
+        raise DataError(
+            f"A policy needs to be 'uniform', 'arm:ID' or a folder: got {str(folder)!r}, and there "
+            f"is no such folder. Save a bandit with save(), or name a service's data folder."
+        )
+    snapshot = snapshot_of(folder)
+    folder = folder if snapshot is None else snapshot.frozen
+    if _kind_of(folder) == FROZEN:
+        return FrozenBandit.load(folder)
+    from fastbandit.bandit import Bandit
+
+    return Bandit.load(folder)
+
+
+def snapshot_of(folder: Path) -> Snapshot | None:
+    """Give the snapshot that a service decides by; None of a folder that is no service's."""
+    if not (folder / LOG_FILE).exists() and not (folder / SNAPSHOTS).is_dir():
+        return None
+    current = SnapshotStore(folder / SNAPSHOTS).current()
+    if current is None:
+        raise DataError(
+            f"A policy needs a snapshot: {folder} has none yet. Let the service start, or name a "
+            f"saved bandit."
+        )
+    return current
+
+
+def learned_until(named: str, log: str) -> int:
+    """Give the number of the last event that a service's snapshot learned from, 0 for none.
+
+    It speaks of the log of that service alone: that of its folder, or a copy which it keeps there.
+    """
+    folder, place = Path(named).expanduser().resolve(), Path(log).expanduser().resolve()
+    is_service = place.name == LOG_FILE or (place / LOG_FILE).exists()
+    is_its_own = not is_plain(named) and is_service and folder in (place, *place.parents)
+    snapshot = snapshot_of(folder) if is_its_own else None
+    return 0 if snapshot is None or not snapshot.cut.pairs else snapshot.cut.seq
+
+
+def _may_have_learned(named: str, log: str) -> bool:
+    """Tell whether a service learned from some log, and nothing says that it was another one."""
+    snapshot = None if is_plain(named) else snapshot_of(Path(named).expanduser())
+    return snapshot is not None and snapshot.cut.pairs > 0 and not learned_until(named, log)
+
+
+def check_columns(named: str, rounds: LoggedRounds, *, told: Collection[str]) -> None:
+    """Refuse a saved policy where texts became flags by what this log happens to hold."""
+    column = next((name for name in rounds.levels if name not in told), None)
+    if column is None or is_plain(named):
+        return
+    raise SettingError(
+        f"A saved policy needs columns that mean what they did when it learned: the texts of "
+        f"{column!r} became flags by what this log holds. Tell the levels that it learned from, in "
+        f"their order; those of this log are --levels {_told(column, rounds.levels[column])}."
+    )
+
+
+def _told(column: str, levels: Sequence[str]) -> str:
+    """Write levels as a shell and --levels read them."""
+    line = StringIO()
+    csv.writer(line, lineterminator="").writerow(levels)
+    return shlex.quote(f"{column}={line.getvalue()}")
+
+
+def _decider_of(log: str) -> FrozenBandit | None:
+    """Give what a service decides by, where the log is its data folder and that can be had."""
+    try:
+        snapshot = snapshot_of(Path(log).expanduser())
+        return None if snapshot is None else FrozenBandit.load(snapshot.frozen)
+    except (DataError, SnapshotError):
+        return None
+
+
+def _kind_of(folder: Path) -> str:
+    """Tell what kind of bandit a folder holds; one that cannot be read is told by its loader."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    return str(manifest.get("kind", "")) if isinstance(manifest, dict) else ""
+
+
+def _id_like(text: str, rounds: LoggedRounds) -> Any:
+    """Read an id as the log has them: a number where its first is one."""
+    first = rounds.ids[0] if rounds.ids else 0
+    return int(text) if isinstance(first, int) and text.lstrip("-").isdigit() else text

@@ -1,0 +1,177 @@
+"""Keeps what serves in line with the snapshots, and with the changes of the arms in the log."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from fastbandit.config import Config
+from fastbandit.errors import FastbanditError, LogAwayError, SnapshotError
+from fastbandit.events import ArmsChanged
+from fastbandit.passwords import hide_password
+from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.serving.arm_changes import apply_change
+from fastbandit.serving.decider import Decider, Serving
+from fastbandit.serving.kept_changes import KeptChanges, Known
+from fastbandit.serving.measures import Measures
+from fastbandit.serving.schemas import Reason
+from fastbandit.storage.shared import AnyLog, open_log, open_store
+from fastbandit.storage.snapshot_store import Snapshot, read_snapshot
+
+_LOGGER = logging.getLogger("fastbandit.serving")
+_CHANGES_FILE = "changes.jsonl"
+
+
+class Follower:
+    """Replaces what a decider decides with; `is_away` tells whether the log is away.
+
+    Whoever changes arms holds `changing`. `trouble` ails the snapshot that should serve, and
+    `lost` says why those that others published cannot be taken over. `seen` is the number of the
+    last event, as far as known here.
+    """
+
+    def __init__(
+        self, config: Config, decider: Decider, measures: Measures, *, is_away: Callable[[], bool]
+    ) -> None:
+        self._config, self._decider, self._measures = config, decider, measures
+        self._folder, self._is_away = Path(config.server.data_dir), is_away
+        self.store = open_store(config.log.url, config.snapshots.url, self._folder)
+        self._kept = KeptChanges(self._folder / _CHANGES_FILE) if config.log.url else None
+        self.changing = asyncio.Lock()
+        self.trouble: Reason | None = None
+        self.lost = ""
+        self.seen = 0
+        self._pointer = (0, 0)
+
+    # -- snapshots
+
+    async def swap_if_new(self) -> None:
+        """Put the snapshot that the pointer names into service, if it is another."""
+        try:
+            found = os.stat(self.store.pointer)
+        except FileNotFoundError:
+            return
+        pointer = (found.st_mtime_ns, found.st_ino)
+        if pointer == self._pointer:
+            return
+        try:
+            await self._swap()
+        except LogAwayError:
+            return  # tried again: nothing is wrong with the snapshot
+        except FastbanditError as error:
+            self._measures.failed_swaps += 1
+            text = " ".join(str(error).split())
+            self.trouble = Reason("snapshot", text, "Roll back, or restore the snapshot.")
+            if self._decider.serving is not None:
+                self._decider.serving = replace(self._decider.serving, reasons=(self.trouble,))
+            _LOGGER.error("snapshot refused", extra={"reason": text})
+        self._pointer = pointer
+
+    async def _swap(self) -> None:
+        """Load the current snapshot beside the one that serves, then replace it."""
+        snapshot = await asyncio.to_thread(self.store.current)
+        if snapshot is None:
+            return
+        async with self.changing:  # no arm changes between reading them and the swap
+            serving = await asyncio.to_thread(self._load, snapshot)
+            self.trouble = serving.reasons[0] if serving.reasons else None
+            self._decider.serving = serving
+        self._measures.swaps += 1
+        gc.collect(1)
+        _LOGGER.info("swapped", extra={"version": snapshot.version, "arms": len(serving.bandit)})
+
+    def _load(self, snapshot: Snapshot) -> Serving:
+        """Map a snapshot, tell it of the arms that changed since, and try it."""
+        known = self._known(snapshot)
+        bandit = FrozenBandit.load(snapshot.frozen)
+        for change in known.changes:
+            if change.seq > snapshot.cut.seq:
+                _apply(bandit, change)
+        bandit.warm()
+        bandit.choose(np.zeros(self._decider.columns, dtype=np.float32), seed=0)
+        if self._decider.shadow is not None:
+            bandit.parts[1].open_rows_of([0])  # ids are found by name from now on
+        reasons: tuple[Reason, ...] = ()
+        if snapshot.fell_back:
+            reasons = (Reason("snapshot", snapshot.fell_back, "Restore it, or roll back."),)
+        return Serving(bandit, known.catalogue, reasons)
+
+    # -- changes of the arms
+
+    def catch_up(self, reader: AnyLog) -> None:
+        """Let what serves know of all changes of the arms that are in the log."""
+        serving = self._decider.serving
+        if serving is not None:
+            changes = reader.changes(after=serving.catalogue)
+            for change in changes:
+                _apply(serving.bandit, change)
+                serving = replace(serving, catalogue=change.seq)
+                self._decider.serving = serving
+            if changes and self._kept is not None:
+                self._kept.add(changes)
+        self.seen = reader.last
+
+    def _known(self, snapshot: Snapshot) -> Known:
+        """Give the changes since a snapshot: those in the log, or kept here while it is away."""
+        if self._kept is None:
+            return self._logged(after=snapshot.cut.seq)
+        known = None
+        if not self._is_away():
+            with suppress(LogAwayError):
+                known = self._logged(after=self._oldest_cut())
+        if known is None:
+            known = self._kept.read()
+        if known is None or known.after > snapshot.cut.seq:
+            raise LogAwayError(
+                f"Version {snapshot.version} needs the changes of the arms since it was made: "
+                f"the database of the log is away, and they were not kept here. See that it runs."
+            )
+        self._kept.write(known)
+        return known
+
+    def _logged(self, *, after: int) -> Known:
+        config = self._config
+        with closing(open_log(config.log.url, self._folder, is_reader=True)) as log:
+            last = log.last_change()  # first: others may change arms meanwhile
+            changes = log.changes(after=after)
+        return Known(after, max([last, *(change.seq for change in changes)]), changes)
+
+    def _oldest_cut(self) -> int:
+        """Give the number up to which every version that may serve knows the changes."""
+        cuts = []
+        for folder in self.store.folder.glob("[0-9]*"):
+            with suppress(SnapshotError):
+                cuts.append(read_snapshot(folder).cut.seq)
+        return min(cuts, default=0)
+
+    # -- what others published
+
+    async def follow_store(self) -> None:
+        """Take over what was published; where that fails, what is here goes on."""
+        try:
+            await asyncio.to_thread(self.store.follow)
+            self.lost = ""
+        except Exception as error:  # of a store, which may be any
+            text = hide_password(" ".join(str(error).split()))
+            if not isinstance(error, FastbanditError):
+                text = f"{type(error).__name__}: {text}"
+            if not self.lost:
+                _LOGGER.warning("cannot follow", extra={"reason": text})
+            self.lost = text
+
+
+def _apply(bandit: FrozenBandit, change: ArmsChanged) -> None:
+    """Make a change that is in the log; one that another's made impossible is left out by all."""
+    try:
+        apply_change(bandit, change)
+    except FastbanditError as error:
+        told = {"change": change.seq, "reason": " ".join(str(error).split())}
+        _LOGGER.error("a change of the arms cannot be made", extra=told)

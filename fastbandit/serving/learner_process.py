@@ -1,0 +1,118 @@
+"""The learner beside a service: a process that is started again whenever it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec import json
+
+from fastbandit.config import Config, all_settings
+from fastbandit.serving.measures import Measures
+
+_LOGGER = logging.getLogger("fastbandit.serving")
+_LONGEST_PAUSE = 30.0
+_LOOK_SECONDS = 1.0
+
+
+class LearnerProcess:
+    """Runs `command` with the settings of a config, None for no learner here."""
+
+    def __init__(
+        self, config: Config, command: Sequence[str] | None, *, measures: Measures
+    ) -> None:
+        self._config, self._measures = config, measures
+        self._command = None if command is None else list(command)
+        self._process: asyncio.subprocess.Process | None = None
+        self._note = Path(config.server.data_dir) / "learner.json"
+        self._told = ""
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether one should run here."""
+        return self._command is not None
+
+    @property
+    def is_down(self) -> bool:
+        """Whether one should run here, and does not."""
+        is_running = self._process is not None and self._process.returncode is None
+        return self.is_wanted and not is_running
+
+    def state(self) -> dict[str, Any]:
+        """Give what the learner says of itself."""
+        try:
+            return dict(json.decode(self._note.read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return {}
+
+    async def keep(self) -> None:
+        """Start it, and start it again when it ends, ever more slowly."""
+        assert self._command is not None
+        with suppress(OSError):  # what an earlier one said is over
+            self._note.unlink()
+        pause = 0.5
+        while True:
+            began = time.monotonic()
+            self._measures.learner_starts += 1
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=asyncio.subprocess.DEVNULL,
+                env=_environment(self._config),
+            )
+            status = await self._process.wait()
+            _LOGGER.error("the learner ended", extra={"status": _status_name(status)})
+            pause = 0.5 if time.monotonic() - began > 60 else min(2 * pause, _LONGEST_PAUSE)
+            await asyncio.sleep(pause)
+
+    async def watch(self) -> None:
+        """Log why it fails, each reason once while it stays the same."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            self.log_failure()
+
+    def log_failure(self) -> None:
+        """Log the reason why it failed last, unless that was logged before."""
+        state = self.state()
+        if state.get("state") == "waiting":
+            self._told = ""  # it works again
+        error = str(state.get("error")) if state.get("state") == "failed" else ""
+        if error and error != self._told:
+            self._told = error
+            _LOGGER.error("the learner failed", extra={"reason": error})
+
+    async def stop(self) -> None:
+        """End it, if it runs."""
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.terminate()
+            await self._process.wait()
+
+
+def learner_command() -> list[str]:
+    """Give the command that runs a learner of this process, with settings in its environment."""
+    return [sys.executable, "-m", "fastbandit", "learn", "--parent", str(os.getpid())]
+
+
+def _environment(config: Config) -> dict[str, str]:
+    """Give this process's environment, with all settings in it: a child reads the same config."""
+    told = {
+        setting.variable: _written(getattr(getattr(config, setting.section), setting.key))
+        for setting in all_settings()
+    }
+    return {**os.environ, **told}
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else json.encode(value).decode()
+
+
+def _status_name(status: int) -> str:
+    return signal.Signals(-status).name if status < 0 else str(status)

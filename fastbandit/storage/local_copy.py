@@ -1,0 +1,196 @@
+"""A shared log as a file of this machine, for whoever reads data folders.
+
+The copy stands in the folder `copy` of a data folder. One process at a time brings it up to date;
+the others wait for that, or take what is there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from fcntl import LOCK_EX, LOCK_NB, flock
+from math import inf
+from pathlib import Path
+from shutil import disk_usage, rmtree
+
+import apsw
+
+from fastbandit.errors import FastbanditError, LogAwayError, LogError
+from fastbandit.events import EventLog
+from fastbandit.progress import Progress, silent
+from fastbandit.storage.copying import Copied, OtherLogError, copy_log
+from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.shared import open_log
+
+COPY = "copy"
+_WHOLE = "whole"  # an empty file in the copy: written to whenever nothing was missing
+_PAUSE = 0.1
+_ROOM = 2**30  # bytes that are left free: a decider's spool is on the same disk
+_UNITS = ((86400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
+_DAMAGED = (apsw.CorruptError, apsw.NotADBError)
+
+
+def untold(note: str) -> None:
+    """Tell nobody."""
+
+
+def local_copy(
+    url: str,
+    folder: Path,
+    *,
+    seconds: float = inf,
+    wait_seconds: float = 60.0,
+    fresh_seconds: float = 300.0,
+    timeout_seconds: float = 10.0,
+    tell: Callable[[str], None] = untold,
+    progress: Progress = silent,
+) -> Path:
+    """Bring the copy of the log at a URL up to date, and give its file.
+
+    It copies for so many seconds at most. Where another process copies for longer than
+    `wait_seconds`, what is there is given if it is fresh enough; where no answer of the database
+    comes within `timeout_seconds`, however old it is. `tell` is told what the copy lacks, in a
+    sentence. A folder that is not there yet is made such that only this user can read it.
+    """
+    place = folder / COPY
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _turn(folder, wait_seconds) as is_ours:
+            if is_ours:
+                opened = open_log(url, folder, is_reader=True, timeout_seconds=timeout_seconds)
+                with closing(opened) as source:
+                    shown = _with_room(folder, progress)
+                    _copy(source, place, seconds=seconds, tell=tell, progress=shown)
+            else:
+                _check_fresh(place, fresh_seconds)
+                tell(f"Another process copies the shared log: this is {_age(place)}.")
+    except LogAwayError:
+        if not (place / LOG_FILE).exists():
+            raise
+        tell(f"The database is away: this is {_age(place)}.")
+    except OSError as error:
+        if isinstance(error, FastbanditError):
+            raise
+        raise LogError(
+            f"The copy of a shared log needs a folder that can be written to: {folder} cannot "
+            f"({error}). Let it be written to, or name another data folder."
+        ) from error
+    return place / LOG_FILE
+
+
+def _copy(
+    source: EventLog,
+    place: Path,
+    *,
+    seconds: float,
+    tell: Callable[[str], None],
+    progress: Progress,
+) -> None:
+    """Go on with the copy, or with a new one beside it where it is of another log."""
+    draft = place.with_name(f"{place.name}.new")
+    if draft.exists() and not place.exists():
+        draft.rename(place)
+    made = _go_on(source, place, seconds, progress)
+    if made is None:
+        made = _go_on(source, draft, seconds, progress)
+        if made is None:
+            rmtree(draft)
+            made = copy_log(source, draft, seconds=seconds, progress=progress)
+        if made.behind:
+            tell(
+                f"The shared log is another one than before: this is {_age(place)}, and "
+                f"{made.behind:,} events are to be copied anew."
+            )
+            return
+        _replace(place, draft)
+    elif draft.exists():
+        rmtree(draft)
+    if made.behind:
+        tell(f"The copy of the shared log is {made.behind:,} events behind.")
+    else:
+        (place / _WHOLE).touch()
+
+
+def _with_room(folder: Path, progress: Progress) -> Progress:
+    """Give a progress that raises where the disk is nearly full; what was copied stays."""
+
+    def show(done: int, steps: int, doing: str) -> None:
+        progress(done, steps, doing)
+        free = disk_usage(folder).free
+        if free < _ROOM:
+            raise LogError(
+                f"The copy of a shared log leaves {_ROOM / 2**30:g} GiB of the disk free: "
+                f"{folder} has {free / 2**30:.1f} GiB. Make room, or read the log on another "
+                f"machine."
+            )
+
+    return show
+
+
+def _go_on(source: EventLog, folder: Path, seconds: float, progress: Progress) -> Copied | None:
+    """Copy on, or give None where a folder holds something else."""
+    try:
+        return copy_log(source, folder, seconds=seconds, progress=progress)
+    except OtherLogError:
+        return None
+    except LogError as error:
+        if isinstance(error.__cause__, _DAMAGED):
+            return None
+        raise
+
+
+def _replace(place: Path, draft: Path) -> None:
+    old = place.with_name(f"{place.name}.old")
+    if old.exists():
+        rmtree(old)
+    place.rename(old)
+    draft.rename(place)
+    rmtree(old)
+
+
+@contextmanager
+def _turn(folder: Path, wait_seconds: float) -> Iterator[bool]:
+    """Wait for our turn to write the copy; tell whether it came."""
+    deadline = time.monotonic() + wait_seconds
+    with (folder / f"{COPY}.lock").open("a") as file:
+        while not (is_ours := _locked(file.fileno())) and time.monotonic() < deadline:
+            time.sleep(_PAUSE)
+        yield is_ours
+
+
+def _locked(file: int) -> bool:
+    try:
+        flock(file, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _check_fresh(place: Path, seconds: float) -> None:
+    whole = _whole_at(place)
+    age = inf if whole is None else time.time() - whole
+    if age > seconds or not (place / LOG_FILE).exists():
+        raise LogError(
+            f"Reading a shared log needs a copy of it: another process makes the one in "
+            f"{place}, and what is there is {_age(place)}. Try again when it is done."
+        )
+
+
+def _age(place: Path) -> str:
+    """Word how old a copy is."""
+    whole = _whole_at(place)
+    if whole is None:
+        return "a copy that was never whole"
+    made, seconds = datetime.fromtimestamp(whole, UTC), max(0.0, time.time() - whole)
+    unit, name = next((unit, name) for unit, name in _UNITS if seconds >= 2 * unit or unit == 1)
+    return f"the copy of {made:%Y-%m-%d %H:%M:%S} UTC, {seconds / unit:,.0f} {name} old"
+
+
+def _whole_at(place: Path) -> float | None:
+    """Give the time at which a copy lacked nothing, None where it never did."""
+    try:
+        return (place / _WHOLE).stat().st_mtime
+    except FileNotFoundError:
+        return None

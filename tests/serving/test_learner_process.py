@@ -1,0 +1,54 @@
+"""What a learner says of itself beside a service: a failure is logged once, an old one never."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastbandit.serving.learner_process import LearnerProcess
+from fastbandit.serving.measures import Measures
+from tests.serving.little_service import config_in
+
+
+def says(folder: Path, state: str, error: str = "") -> None:
+    (folder / "learner.json").write_text(json.dumps({"state": state, "error": error}))
+
+
+def reasons(caplog: pytest.LogCaptureFixture) -> list[Any]:
+    return [vars(record)["reason"] for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_a_failure_is_logged_once_until_another_comes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    learner = LearnerProcess(config_in(tmp_path), None, measures=Measures())
+
+    for state, error in (("failed", "No file."), ("training", ""), ("failed", "No file.")):
+        says(tmp_path, state, error)
+        learner.log_failure()
+    assert reasons(caplog) == ["No file."]
+    for state, error in (("failed", "No id."), ("waiting", ""), ("failed", "No id.")):
+        says(tmp_path, state, error)
+        learner.log_failure()
+    assert reasons(caplog) == ["No file.", "No id.", "No id."]
+
+
+def test_what_an_earlier_learner_said_is_forgotten(tmp_path: Path) -> None:
+    says(tmp_path, "failed", "Mended by now.")
+    command = [sys.executable, "-c", "input()"]
+    learner = LearnerProcess(config_in(tmp_path), command, measures=Measures())
+
+    async def story() -> dict[str, Any]:
+        task = asyncio.create_task(learner.keep())
+        while learner.is_down:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await learner.stop()
+        return learner.state()
+
+    assert asyncio.run(story()) == {}

@@ -45,11 +45,15 @@ def learn_command(
     if parent is not None:
         end_with(parent)  # before the slow imports: the service may be killed meanwhile
     from fastbandit.learning.running import run_learner
+    from fastbandit.serving.journal import start_journal
 
     config = read_service(path, data_dir)
-    os.nice(_LESS_URGENT)  # decisions come first
     if engine == "local":
         _refuse(workers=workers, address=address, gpu=gpu or None)
+    if not once:
+        start_journal(config.server.log_level)
+    os.nice(_LESS_URGENT)  # decisions come first
+    if engine == "local":
         run_learner(config, once=once)
         return
     with _on_ray(config, workers=workers, address=address, gpu=gpu) as how:

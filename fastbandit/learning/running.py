@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import time
@@ -20,6 +21,7 @@ from fastbandit.learning.learner import Learner
 from fastbandit.learning.update import Teach, teach_here
 from fastbandit.storage.snapshot_store import Reached, nothing_more
 
+_LOGGER = logging.getLogger("fastbandit.learning")
 _POLL_SECONDS = 0.2
 _TURN_SECONDS = 2.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
@@ -36,34 +38,58 @@ def run_learner(
     """Learn as the log grows; with `once`, make what is due now and return.
 
     One learner at a time works on a data folder, and on a log: another waits. SIGTERM ends it
-    at any moment; what it had not published is made again, and just so, by the next.
+    at any moment; what it had not published is made again, and just so, by the next. What it did
+    is logged, and why it fails, each reason once until it works again.
     """
     torch.set_num_threads(1)  # sums of several threads may differ in their last digits
     folder = Path(config.server.data_dir)
     folder.mkdir(parents=True, exist_ok=True)
     with _ending(), _alone(folder / "learner.lock"):
         learner, pause = Learner(config, reached=reached, teach=teach, join=join), _FIRST_PAUSE
+        failures = _Failures()
         while True:
             began = time.monotonic()
             try:
                 while not learner.take_turn():
                     time.sleep(_TURN_SECONDS)
                 learner.start()
-                _work(learner, once=once)
+                _work(learner, failures, once=once)
                 return
             except Exception as error:
-                learner.tell("failed", error=" ".join(str(error).split()))
+                reason = " ".join(str(error).split())
+                learner.tell("failed", error=reason)
                 if once or not isinstance(error, FastbanditError):
                     raise
+                failures.log(reason)
                 if isinstance(error, LogAwayError) or time.monotonic() - began > _LONGEST_PAUSE:
                     pause = _FIRST_PAUSE  # it is back any moment, or all went well for a while
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
 
-def _work(learner: Learner, *, once: bool) -> None:
+class _Failures:
+    """Logs why a learner fails; the same reason again only after it worked."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def log(self, reason: str) -> None:
+        """Log a reason, unless it was the last."""
+        if reason != self._last:
+            _LOGGER.error("the learner failed", extra={"reason": reason})
+        self._last = reason
+
+    def forget(self) -> None:
+        """Take it that all is well again."""
+        self._last = ""
+
+
+def _work(learner: Learner, failures: _Failures, *, once: bool) -> None:
     while True:
-        if learner.step().did != "waited":
+        step = learner.step()
+        failures.forget()
+        if step.did != "waited":
+            _LOGGER.info(step.did, extra={"version": step.version, "told": step.told})
             continue
         if once:
             return

@@ -20,7 +20,6 @@ from fastbandit.serving.measures import Measures
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _LONGEST_PAUSE = 30.0
-_LOOK_SECONDS = 1.0
 
 
 class LearnerProcess:
@@ -33,7 +32,6 @@ class LearnerProcess:
         self._command = None if command is None else list(command)
         self._process: asyncio.subprocess.Process | None = None
         self._note = Path(config.server.data_dir) / "learner.json"
-        self._told = ""
 
     @property
     def is_wanted(self) -> bool:
@@ -65,28 +63,12 @@ class LearnerProcess:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command,
                 stdin=asyncio.subprocess.DEVNULL,
-                env=_environment(self._config),
+                env=environment_of(self._config),
             )
             status = await self._process.wait()
             _LOGGER.error("the learner ended", extra={"status": _status_name(status)})
             pause = 0.5 if time.monotonic() - began > 60 else min(2 * pause, _LONGEST_PAUSE)
             await asyncio.sleep(pause)
-
-    async def watch(self) -> None:
-        """Log why it fails, each reason once while it stays the same."""
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            self.log_failure()
-
-    def log_failure(self) -> None:
-        """Log the reason why it failed last, unless that was logged before."""
-        state = self.state()
-        if state.get("state") == "waiting":
-            self._told = ""  # it works again
-        error = str(state.get("error")) if state.get("state") == "failed" else ""
-        if error and error != self._told:
-            self._told = error
-            _LOGGER.error("the learner failed", extra={"reason": error})
 
     async def stop(self) -> None:
         """End it, if it runs."""
@@ -101,7 +83,7 @@ def learner_command() -> list[str]:
     return [sys.executable, "-m", "fastbandit", "learn", "--parent", str(os.getpid())]
 
 
-def _environment(config: Config) -> dict[str, str]:
+def environment_of(config: Config) -> dict[str, str]:
     """Give this process's environment, with all settings in it: a child reads the same config."""
     told = {
         setting.variable: _written(getattr(getattr(config, setting.section), setting.key))

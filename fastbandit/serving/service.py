@@ -118,7 +118,7 @@ class Service:
         if shadow is not None and shadow.shared is not None:
             jobs.append(shadow.shared.keep_following())
         if self.learner.is_wanted:
-            jobs += [self.learner.keep(), self.learner.watch()]
+            jobs.append(self.learner.keep())
         self._tasks = [asyncio.create_task(job) for job in jobs]
         _LOGGER.info("started", extra={"events": last, "version": self.version})
 

@@ -20,6 +20,7 @@ from fastbandit.errors import DataError
 from fastbandit.learning.command import rollback_command, snapshots_command
 from fastbandit.learning.learner import Learner
 from fastbandit.learning.running import run_learner
+from fastbandit.serving.learner_process import environment_of
 
 HERE = Path(__file__).parent
 _SCRIPT = """
@@ -114,6 +115,23 @@ def test_what_fails_is_written_down(tmp_path: Path) -> None:
         run_learner(config, once=True)
     assert state_in(tmp_path)["state"] == "failed"
     assert "arms.csv" in state_in(tmp_path)["error"]
+
+
+def test_what_it_does_and_why_it_fails_is_logged(tmp_path: Path) -> None:
+    config, arms = little_config(tmp_path), tmp_path / "arms.csv"
+    arms.rename(tmp_path / "aside.csv")
+
+    command = [sys.executable, "-m", "fastbandit", "learn"]
+    with subprocess.Popen(command, env=environment_of(config), stderr=subprocess.PIPE) as learner:
+        assert learner.stderr is not None
+        failed = json.loads(learner.stderr.readline())
+        (tmp_path / "aside.csv").rename(arms)
+        published = json.loads(learner.stderr.readline())
+        learner.terminate()
+
+    assert (failed["level"], failed["message"]) == ("error", "the learner failed")
+    assert "arms.csv" in failed["reason"]
+    assert (published["message"], published["version"]) == ("published", 0)
 
 
 def test_once_makes_what_is_due_and_ends(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a learner says of itself beside a service: a failure is logged once, an old one never."""
+"""What a learner says of itself beside a service."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from fastbandit.serving.learner_process import LearnerProcess
 from fastbandit.serving.measures import Measures
 from tests.serving.little_service import config_in
@@ -17,25 +15,6 @@ from tests.serving.little_service import config_in
 
 def says(folder: Path, state: str, error: str = "") -> None:
     (folder / "learner.json").write_text(json.dumps({"state": state, "error": error}))
-
-
-def reasons(caplog: pytest.LogCaptureFixture) -> list[Any]:
-    return [vars(record)["reason"] for record in caplog.records if record.levelname == "ERROR"]
-
-
-def test_a_failure_is_logged_once_until_another_comes(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    learner = LearnerProcess(config_in(tmp_path), None, measures=Measures())
-
-    for state, error in (("failed", "No file."), ("training", ""), ("failed", "No file.")):
-        says(tmp_path, state, error)
-        learner.log_failure()
-    assert reasons(caplog) == ["No file."]
-    for state, error in (("failed", "No id."), ("waiting", ""), ("failed", "No id.")):
-        says(tmp_path, state, error)
-        learner.log_failure()
-    assert reasons(caplog) == ["No file.", "No id.", "No id."]
 
 
 def test_what_an_earlier_learner_said_is_forgotten(tmp_path: Path) -> None:

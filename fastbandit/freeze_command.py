@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -12,7 +14,9 @@ import click
 import numpy as np
 
 from fastbandit.bandit import Bandit
-from fastbandit.errors import SnapshotError
+from fastbandit.cluster.engine import ENGINES, Engine, engine_for
+from fastbandit.cluster.indexing import index_arms
+from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.features import Features, FeaturesAndIds, Ids
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
@@ -54,16 +58,28 @@ class Report:
     show_default=True,
     help="How the arms' coordinates are kept; whole numbers are rounded.",
 )
+@click.option("--engine", type=click.Choice(ENGINES), help="Index arms on workers of this engine.")
+@click.option("--workers", type=click.IntRange(1), help="[default: one for each core]")
+@click.option("--address", help="Of a Ray cluster; without, one is started here.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def freeze_command(snapshot: Path, out: Path | None, keep_as: str, as_json: bool) -> None:
+def freeze_command(
+    snapshot: Path,
+    out: Path | None,
+    keep_as: str,
+    engine: str | None,
+    workers: int | None,
+    address: str | None,
+    as_json: bool,
+) -> None:
     """Freeze the bandit that was saved in the folder SNAPSHOT, and check that it decides alike.
 
-    Writes a folder for FrozenBandit.load.
+    Writes a folder for FrozenBandit.load. Many millions of arms take minutes to index: with
+    `--engine ray` the machines of a cluster share that.
     """
     whole = snapshot.resolve()
     folder = out or whole.with_name(f"{whole.name}-frozen")
-    with progress_bar("Freezing") as progress:
-        report = freeze_folder(snapshot, folder, keep_as=keep_as, progress=progress)
+    with progress_bar("Freezing") as progress, _crew(engine, workers, address) as crew:
+        report = freeze_folder(snapshot, folder, keep_as=keep_as, engine=crew, progress=progress)
     if as_json:
         click.echo(json.dumps(asdict(report), indent=1))
         return
@@ -76,18 +92,40 @@ def freeze_command(snapshot: Path, out: Path | None, keep_as: str, as_json: bool
     click.echo(report.folder)
 
 
+@contextmanager
+def _crew(name: str | None, workers: int | None, address: str | None) -> Iterator[Engine | None]:
+    """Make the engine that was named; without one, this process indexes arms on all its cores."""
+    if name is not None:
+        with engine_for(name, workers=workers, address=address) as engine:
+            yield engine
+        return
+    if workers is not None or address is not None:
+        raise SettingError(
+            "--workers and --address need an engine: got none. Add --engine ray, or leave them out."
+        )
+    yield None
+
+
 def freeze_folder(
-    snapshot: Path, folder: Path, *, keep_as: str = "float32", progress: Progress = silent
+    snapshot: Path,
+    folder: Path,
+    *,
+    keep_as: str = "float32",
+    engine: Engine | None = None,
+    progress: Progress = silent,
 ) -> Report:
     """Freeze a saved bandit into a folder; one that decides otherwise is not written.
 
-    Where coordinates are rounded, decisions may differ.
+    Where coordinates are rounded, decisions may differ. Arms are indexed here, or on the workers
+    of an engine, to the same last bit.
     """
     progress(0, 4, "Loading")
     _check_not_of_service(snapshot)
     bandit = Bandit.load(snapshot)
     progress(1, 4, "Freezing")
     started = perf_counter()
+    if engine is not None:
+        index_arms(bandit, engine)
     frozen = bandit.freeze(keep_as=keep_as)
     frozen_at = perf_counter()
     progress(2, 4, "Checking")

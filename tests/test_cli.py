@@ -19,6 +19,7 @@ from fakes import vectors_of
 
 from fastbandit import Bandit, FeaturesAndIds, FrozenBandit, Ids, Sparse, __version__, cli
 from fastbandit.blueprint import Blueprint
+from fastbandit.cluster.engine import HereEngine
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.experiments import demo as demo_module
 from fastbandit.features import Dense
@@ -160,6 +161,23 @@ def test_freeze_writes_a_folder_beside_the_snapshot_and_tells_its_size(
     assert all(words in printed.out for words in ("80 arms", "bytes an arm", str(folder)))
     assert len(FrozenBandit.load(folder)) == 80
     assert len(Bandit.load(snapshot)) == 80
+
+
+def test_workers_index_arms_to_the_last_bit(snapshot: Path, tmp_path: Path) -> None:
+    freeze_folder(snapshot, tmp_path / "here")
+    freeze_folder(snapshot, tmp_path / "there", engine=HereEngine(3))
+
+    names = sorted(path.name for path in (tmp_path / "here").iterdir())
+    here, there = (
+        [(tmp_path / one / name).read_bytes() for name in names] for one in ("here", "there")
+    )
+    assert here == there
+
+
+def test_workers_need_an_engine(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("freeze", str(snapshot), "--workers", "2") == 2
+
+    assert "need an engine" in capsys.readouterr().err
 
 
 def test_freeze_prints_json_and_takes_another_folder(

@@ -13,10 +13,20 @@ from torch import Tensor
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.cell_ranges import RangeWork, Rows, index_in_ranges
+from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import Engine
 from fastbandit.errors import FastbanditError
 from fastbandit.interfaces import RewardModel
+from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.types import Inputs
+
+
+def index_arms(bandit: Bandit, engine: Engine) -> None:
+    """Build what finds the arms of a bandit on workers, where it is not there yet."""
+    arms = bandit.policy.arms
+    lookup = arms.lookup if isinstance(arms, Catalogue) else None
+    if lookup is not None and not isinstance(bandit.policy.search, Exhaustive):
+        index_in_ranges(lookup, EngineSpread(engine))
 
 
 def embed_and_index(catalogue: Catalogue, model: RewardModel, engine: Engine) -> Catalogue:

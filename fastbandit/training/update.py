@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import torch
-from torch import Generator
+from torch import Generator, Tensor
 
 from fastbandit.arms.box import Box
 from fastbandit.arms.catalogue import Catalogue
@@ -22,7 +22,7 @@ from fastbandit.training.fit_generator import GeneratorFit, fit_generator
 from fastbandit.training.fit_guess import fit_guess
 from fastbandit.training.fit_reward import Curve, RewardFit, fit_reward, recall
 from fastbandit.training.team import ALONE, Team, TeamSpread
-from fastbandit.types import Interactions
+from fastbandit.types import Inputs, Interactions
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def update(
     fit_reward(model, history, training.reward, rng=rng, done=learning, curve=curve, team=team)
     model.settle(history)
     model.requires_grad_(False)
-    arms = embed(policy.arms, model)
+    arms = embed(policy.arms, model, team=team)
     search = policy.search
     if team.size > 1 and not isinstance(search, Exhaustive):
         _index(arms, team)
@@ -93,9 +93,18 @@ def _report(progress: Progress, before: int, steps: int, doing: str, iterations:
         progress(before + iterations, steps, doing)
 
 
-def embed(arms: Arms, model: RewardModel) -> Arms:
+def embed(arms: Arms, model: RewardModel, *, team: Team = ALONE) -> Arms:
     """Give the arms as this model sees them."""
     if isinstance(arms, Box):
         return arms.embedded_by(model.encode_arms, device=model.device)
     with torch.no_grad():
-        return arms.embedded_by(model.embed_arms)
+        return arms.embedded_by(partial(_embedded, model, team))
+
+
+def _embedded(model: RewardModel, team: Team, features: Inputs) -> Tensor:
+    """Embed arms, a part of them by each member."""
+    count = len(features)
+    if team.size == 1 or count < team.size:
+        return model.embed_arms(features)
+    first, last = (count * (team.rank + more) // team.size for more in (0, 1))
+    return team.gather(model.embed_arms(features.take(slice(first, last))))

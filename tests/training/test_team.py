@@ -15,6 +15,7 @@ from torch import multiprocessing
 from fastbandit import Bandit
 from fastbandit.errors import FastbanditError
 from fastbandit.training.team import ALONE, Alone, TorchTeam, share_of
+from fastbandit.training.update import embed
 
 
 def world(rounds: int) -> dict[str, Any]:
@@ -61,8 +62,20 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
 
 def all_of_it(team: Any) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     weights, error = learn(team)
-    notes = {"error": error, "gathered": gather(team).tolist(), "told": differ(team)}
+    notes = {
+        "error": error,
+        "gathered": gather(team).tolist(),
+        "told": differ(team),
+        "apart": float(embed_arms(team).abs().max()),
+    }
     return {name: one.contiguous() for name, one in weights.items()}, notes
+
+
+def embed_arms(team: Any) -> torch.Tensor:
+    """Embed arms together, as far apart from those embedded alone as rounding takes them."""
+    policy = bandit().policy
+    ours = embed(policy.arms, policy.model, team=team)
+    return ours.vectors - embed(policy.arms, policy.model).vectors
 
 
 def learn(team: Any) -> tuple[dict[str, torch.Tensor], float]:
@@ -113,6 +126,10 @@ def test_a_team_learns_as_well_as_one_alone(members: list[Any]) -> None:
 def test_rows_are_gathered_in_the_order_of_ranks(members: list[Any]) -> None:
     for member in members:
         assert [row[0] for row in member["gathered"]] == [0, 0, 1, 1, 1]
+
+
+def test_members_embed_arms_as_one_alone_does(members: list[Any]) -> None:
+    assert all(member["apart"] < 1e-5 for member in members)
 
 
 def test_networks_that_differ_are_noticed(members: list[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,12 @@ def test_a_policy_has_the_attributes_that_simulators_read() -> None:
     policy = ObpPolicy(bandit(), len_list=3)
 
     assert (policy.n_actions, policy.len_list, policy.dim) == (5, 3, 3)
-    assert policy.policy_type == "contextual"
+
+
+def test_without_obp_the_type_of_a_policy_is_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "obp.policy.policy_type", None)
+
+    assert ObpPolicy(bandit()).policy_type == "contextual"
 
 
 def test_a_simulation_runs_and_learns() -> None:
@@ -139,3 +145,38 @@ def test_feedback_goes_there_and_back() -> None:
 def test_feedback_that_lacks_something_is_refused(changes: dict[str, Any], why: str) -> None:
     with pytest.raises(InputError, match=why):
         from_feedback(feedback(**changes))
+
+
+# -- obp itself
+
+
+def test_the_simulator_of_obp_runs_a_bandit() -> None:
+    simulator = pytest.importorskip("obp.simulator")
+    policy = ObpPolicy(bandit(), batch_size=2)
+
+    found = simulator.run_bandit_simulation(feedback(), policy)
+
+    assert found.shape == (20, 5, 1)
+    assert np.array_equal(found.sum(axis=1), np.ones((20, 1)))
+    assert policy.n_trial == sum(found[np.arange(20), feedback()["action"], 0])
+
+
+def test_obp_estimates_what_a_bandit_would_have_earned_on_a_log_of_ours() -> None:
+    ope = pytest.importorskip("obp.ope")
+    told = feedback()
+    logged = to_feedback(
+        bandit(),
+        contexts=CONTEXTS,
+        arms=[list("abcde")[row] for row in told["action"]],
+        rewards=told["reward"],
+        propensities=told["pscore"],
+    )
+    evaluation = ope.OffPolicyEvaluation(
+        bandit_feedback=logged, ope_estimators=[ope.InverseProbabilityWeighting()]
+    )
+
+    shares = ObpPolicy(bandit()).action_dist(CONTEXTS)
+    found = evaluation.estimate_policy_values(action_dist=shares)
+
+    weights = shares[np.arange(20), logged["action"], 0] / told["pscore"]
+    assert found["ipw"] == pytest.approx((weights * told["reward"]).mean())

@@ -27,7 +27,9 @@ from fastbandit.cluster.training import RayTrainer
 from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.learning.joining import Joiner
 from fastbandit.learning.update import Taught
+from fastbandit.policy import Arms
 from fastbandit.settings import Settings
+from fastbandit.training.update import embed
 
 NAMES = ("join", "train", "embed", "build", "score")
 _DIM = 8
@@ -75,7 +77,7 @@ def jobs_in(folder: Path, sizes: Sizes) -> list[Job]:
         Job("join", partial(_join, folder / "log", sizes.events)),
         Job("train", partial(_train, bandit, taught)),
         Job("embed", partial(_embed, many.arms, many.model)),
-        Job("build", partial(_build, many.arms)),
+        Job("build", partial(_build, embed(many.arms, many.model))),
         Job("score", partial(_score, folder), folder / "scores"),
     ]
 
@@ -119,7 +121,8 @@ def _embed(arms: Catalogue, model: Any, engine: Engine) -> str:
     return _hash(vectors.numpy())
 
 
-def _build(arms: Catalogue, engine: Engine) -> str:
+def _build(arms: Arms, engine: Engine) -> str:
+    assert isinstance(arms, Catalogue)
     assert arms.lookup is not None
     lookup = Lookup(arms.lookup.vectors, arms.lookup.rows)
     index_in_ranges(lookup, EngineSpread(engine))

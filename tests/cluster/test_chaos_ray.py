@@ -31,7 +31,7 @@ WHOLE = RayReport(
 
 
 def test_jobs_end_by_themselves_with_the_result_they_have_without_kills() -> None:
-    options = ["--kills", "2", "--size", "0.05", "--job", "embed", "--job", "score", "--json"]
+    options = ["--kills", "2", "--size", "0.05", "--job", "build", "--job", "score", "--json"]
 
     done = subprocess.run(  # a Ray of its own: that of the other tests is left alone
         [sys.executable, "-m", "fastbandit", "chaos", "ray", *options],

@@ -22,7 +22,7 @@ from fastbandit.types import Inputs
 
 
 def index_arms(bandit: Bandit, engine: Engine) -> None:
-    """Build what finds the arms of a bandit on workers, where it is not there yet."""
+    """Build what finds the arms of a bandit, where its search needs that, on workers."""
     arms = bandit.policy.arms
     lookup = arms.lookup if isinstance(arms, Catalogue) else None
     if lookup is not None and not isinstance(bandit.policy.search, Exhaustive):

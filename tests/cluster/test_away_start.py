@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import httpx
-from machines import Machines, Started, address, soon
+from machines import Machines, Started, address, soon, stopped
 
 from fastbandit.chaos.cluster_stage import hanging
 from fastbandit.storage.postgres_server import LittleServer
@@ -82,11 +82,8 @@ def test_a_start_without_the_database_is_ready_and_tells_the_ailment(
         await soon(lambda: not one.service.ailments())
         assert not (await one.select())["degraded"]
 
-    own_server.stop()
-    try:
+    with stopped(own_server):
         shared.run(story, "a")
-    finally:
-        own_server.start()
     assert shared.decisions().count("mine") == 1
 
 
@@ -102,11 +99,8 @@ def test_without_a_snapshot_a_start_waits_for_the_database(
         await soon(lambda: not one.service.reasons())
         assert (await one.select())["version"] == 0
 
-    own_server.stop()
-    try:
+    with stopped(own_server):
         shared.run(story, "a")
-    finally:
-        own_server.start()
 
 
 def test_without_the_changes_of_the_arms_a_start_waits_for_the_database(
@@ -121,11 +115,8 @@ def test_without_the_changes_of_the_arms_a_start_waits_for_the_database(
         await soon(lambda: not one.service.reasons())
         assert (await one.select(eligible=["new"]))["catalogue"] == 2
 
-    own_server.stop()
-    try:
+    with stopped(own_server):
         shared.run(story, "a")
-    finally:
-        own_server.start()
 
 
 def test_a_learner_that_starts_without_the_database_waits_for_it(
@@ -134,14 +125,11 @@ def test_a_learner_that_starts_without_the_database_waits_for_it(
     def failed(learner: Started) -> bool:
         return "cannot be reached" in str(learner.state().get("error", ""))
 
-    own_server.stop()
-    try:
-        with machines.started("trainer", "learn") as learner:
-            learner.wait_for(lambda: failed(learner))
-            own_server.start()
-            learner.wait_for(lambda: (learner.folder / "snapshots" / "current.json").exists())
-    finally:
+    with stopped(own_server), machines.started("trainer", "learn") as learner:
+        assert learner.wait_for(lambda: failed(learner))
         own_server.start()
+        current = learner.folder / "snapshots" / "current.json"
+        assert learner.wait_for(current.exists)
 
 
 # -- a database that hangs

@@ -117,6 +117,7 @@ def test_what_ails_the_following_is_told(shared: Machines) -> None:
         await soon(lambda: "decides" in {ailment.name for ailment in one.service.ailments()})
         file.rmdir()
         await soon(lambda: not one.service.ailments())
+        assert await who_decided(one) == "baseline"
 
     shared.run(story, "a", **DRAWN)
 

@@ -40,7 +40,7 @@ release: $(INSTALLED)  ## Build wheel and source archive into dist/, and try the
 check: $(INSTALLED)  ## Check formatting, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy fastbandit
+	$(BIN)/mypy fastbandit lab
 
 format: $(INSTALLED)  ## Format the code and fix what can be fixed
 	$(BIN)/ruff format .
@@ -48,7 +48,7 @@ format: $(INSTALLED)  ## Format the code and fix what can be fixed
 
 clean:  ## Remove the environment, caches and build outputs
 	rm -rf .venv .mypy_cache .numba_cache .pytest_cache .ruff_cache .hypothesis build dist site *.egg-info
-	find fastbandit tests -type d -name __pycache__ -prune -exec rm -rf {} +
+	find fastbandit lab tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # The stamp comes last, so a failed install is tried again. The two variables hold the build
 # tools, which pip installs apart, to the same versions.
@@ -60,7 +60,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
 	  $(BIN)/python -m pip install --disable-pip-version-check -q \
-	  -c constraints.txt -e '.[train,report,experiments,serve,client,postgres,score,docs,dev]'
+	  -c constraints.txt -e '.[train,lab,serve,client,postgres,score,docs,dev]'
 	touch $@
 
 $(WITH_CLUSTER): $(INSTALLED)

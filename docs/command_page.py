@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fastbandit.cli import cli
+from fastbandit.cli.main import cli
 
 PAGE = Path(__file__).parent / "reference" / "commands.md"
 OPENING = """# Commands

@@ -1,5 +1,5 @@
 """`python -m fastbandit`: the command line."""
 
-from fastbandit.cli import main
+from fastbandit.cli.main import main
 
 main()

@@ -19,7 +19,6 @@ from fastbandit.audit import audit
 from fastbandit.blueprint import Blueprint, Doubt
 from fastbandit.errors import InputError, SettingError, ShapeError
 from fastbandit.features import Features, FeaturesAndIds, Ids, Point, is_size, kind_of, shown
-from fastbandit.freezing import freeze, untrained
 from fastbandit.interfaces import Choice, Exploration, Search
 from fastbandit.noise import Stream, decision_seeds, philox, uniforms
 from fastbandit.policy import Policy
@@ -27,13 +26,14 @@ from fastbandit.presets import Preset, blueprint
 from fastbandit.progress import progress_bar
 from fastbandit.ranges import check_seed
 from fastbandit.rewards import RewardKind, check_reward_kind, read_rewards
+from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.slates import candidates_for, check_diversity, pick_apart
+from fastbandit.runtime.twin import Twin
+from fastbandit.search.slates import candidates_for, check_diversity, pick_apart
 from fastbandit.storage.snapshots import Saved, load_snapshot, save_snapshot
 from fastbandit.training.fit_reward import Curve
 from fastbandit.training.team import ALONE, Team
 from fastbandit.training.update import update
-from fastbandit.twin import Twin
 from fastbandit.types import Audit, Decision, Inputs, Interactions
 
 
@@ -107,8 +107,8 @@ class Bandit:
     ) -> Decision:
         """Choose `k` arms for each context, or all that are `eligible` where those are fewer.
 
-        `diversity`, from 0 to 1, has them differ (`fastbandit.slates`): they then come in the
-        order they were picked, the first still the one wanted most.
+        `diversity`, from 0 to 1, has them differ (`fastbandit.search.slates`): they then come in
+        the order they were picked, the first still the one wanted most.
         `eligible` is a list of ids, one list for each context, or a mask. `explore=False`
         chooses by expected reward. `seeds` of an earlier decision repeat its draw. Before
         the first update every arm is equally likely (`Decision.uniform`).

@@ -17,7 +17,7 @@ from typing import Any, get_type_hints
 
 from fastbandit.errors import SettingError
 from fastbandit.names import known_name
-from fastbandit.passwords import hide_password
+from fastbandit.storage.passwords import hide_password
 
 CONFIG_FILE = "fastbandit.toml"
 _PREFIX = "FASTBANDIT_"

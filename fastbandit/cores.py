@@ -26,3 +26,19 @@ def in_parts(count: int, work: Callable[[int, int], object], *, threads: int | N
         return
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(work, ends[:-1], ends[1:]))
+
+
+def one_thread() -> None:
+    """Let this process compute with one thread: work is compared, not cores.
+
+    Small matrices gain nothing from more, and threads that wait for one another on a busy
+    machine lose much.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+    try:
+        import faiss
+    except ImportError:  # only some baselines look arms up with it
+        return
+    faiss.omp_set_num_threads(1)

@@ -8,17 +8,15 @@ from typing import Any
 from fastbandit.errors import MissingExtraError
 
 EXTRAS = {
-    "PIL": "experiments",
     "apsw": "serve",
     "faiss": "evaluation",
     "fsspec": "postgres",
     "httpcore": "client",
     "httpx": "client",
     "jaxtyping": "train",
-    "matplotlib": "report",
+    "matplotlib": "train",
     "msgspec": "serve",
     "onnx": "onnx",
-    "optuna": "experiments",
     "prometheus_client": "serve",
     "psycopg": "postgres",
     "psycopg_pool": "postgres",

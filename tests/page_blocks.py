@@ -25,10 +25,10 @@ import pytest
 import yaml
 
 from fastbandit import Bandit
-from fastbandit.cli import cli, main
+from fastbandit.cli.main import cli, main
 from fastbandit.config import SECTIONS, read_config
-from fastbandit.experiments.suite_file import read_suite
 from fastbandit.serving.openapi import openapi
+from lab.experiments.suite_file import read_suite
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -24,8 +24,8 @@ from fastbandit import (
     Sparse,
     ThompsonSampling,
 )
+from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import EligibilityError, InputError, UnknownArmError
-from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training

@@ -9,7 +9,7 @@ import pytest
 from fakes import seeds_of, vectors_of
 
 from fastbandit import Bandit, Box, GeneratorSearch
-from fastbandit.freezing import can_freeze
+from fastbandit.runtime.freezing import can_freeze
 from fastbandit.types import Decision
 
 pytestmark = pytest.mark.usefixtures("little_training")
@@ -46,7 +46,7 @@ def learned(bandit: Bandit) -> Bandit:
 def by_torch(bandit: Bandit, **request: Any) -> Decision:
     """Decide as the bandit does where arms are few."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fastbandit.twin.COMPILED_ABOVE", 10**9)
+        patch.setattr("fastbandit.runtime.twin.COMPILED_ABOVE", 10**9)
         alone = Bandit.__new__(Bandit)
         alone.__dict__.update(bandit.__dict__)
         alone._state = type(bandit._state)(bandit.policy, version=bandit.version)

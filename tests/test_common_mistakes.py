@@ -33,7 +33,7 @@ from fastbandit.adapters.coba import CobaLearner
 from fastbandit.adapters.mabwiser import MabwiserBandit
 from fastbandit.adapters.obp import ObpPolicy, from_feedback
 from fastbandit.adapters.vowpal_wabbit import read_dsjson
-from fastbandit.cli import main
+from fastbandit.cli.main import main
 from fastbandit.client import Client
 from fastbandit.config import read_config
 from fastbandit.evaluation import LoggedRounds, SparsePolicy, read_rounds

@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastbandit.cli.config import config_command, init_command, write_config
 from fastbandit.config import (
     CONFIG_FILE,
     SECTIONS,
@@ -32,9 +33,8 @@ from fastbandit.config import (
     settings_of,
     written,
 )
-from fastbandit.config_command import config_command, init_command, write_config
 from fastbandit.errors import SettingError
-from fastbandit.passwords import hide_password
+from fastbandit.storage.passwords import hide_password
 
 EVERY = [pytest.param(setting, id=setting.name) for setting in all_settings()]
 DOCS = Path(__file__).parent.parent / "docs"
@@ -467,7 +467,7 @@ def test_settings_and_keys_need_the_base_install_alone() -> None:
     code = (
         "import sys\n"
         "for name in ('torch', 'msgspec', 'uvicorn', 'apsw'): sys.modules[name] = None\n"
-        "import fastbandit.config_command, fastbandit.keys_command\n"
+        "import fastbandit.cli.config, fastbandit.cli.keys\n"
     )
 
     done = subprocess.run(

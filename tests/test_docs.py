@@ -13,11 +13,11 @@ from page_blocks import DOCS, NOT_RUN, ROOT, blocks_of, pages, project, run_page
 
 import fastbandit
 from fastbandit import baselines, client, evaluation
-from fastbandit.cli import cli
-from fastbandit.experiments import datasets, policies
-from fastbandit.experiments.datasets.sources import SOURCES, Source
-from fastbandit.experiments.suite_file import read_suite, suite_names
+from fastbandit.cli.main import cli
 from fastbandit.serving.openapi import openapi
+from lab.experiments import datasets, policies
+from lab.experiments.datasets.sources import SOURCES, Source
+from lab.experiments.suite_file import read_suite, suite_names
 
 PAGES = pages()
 TYPED = [path for path in PAGES if path.name != "results.md"]  # which a command writes
@@ -209,7 +209,7 @@ def section_of(dataset: str) -> str:
 
 
 def options_of(dataset: str) -> dict[str, inspect.Parameter]:
-    home = import_module(f"fastbandit.experiments.datasets.{datasets._HOMES[dataset]}")
+    home = import_module(f"lab.experiments.datasets.{datasets._HOMES[dataset]}")
     taken = inspect.signature(home.load).parameters
     return {name: option for name, option in taken.items() if name not in ("name", "data", "seed")}
 

@@ -8,10 +8,10 @@ import torch
 from fakes import BowlReward, seeds_of, vectors_of
 
 from fastbandit import Greedy, ThompsonSampling, UpperConfidence
-from fastbandit.checks import check_exploration
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import Exploration
 from fastbandit.noise import Stream, uniforms
+from fastbandit.testing.parts import check_exploration
 
 CONTEXTS = torch.from_numpy(vectors_of(4, 2))
 ARMS = torch.from_numpy(vectors_of(9, 2, seed=1))

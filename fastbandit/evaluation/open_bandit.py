@@ -1,4 +1,7 @@
-"""The Open Bandit files: each campaign was shown by two policies, so each can judge the other."""
+"""Logs in the layout of the Open Bandit Dataset: a campaign shown by one policy.
+
+Saito, Aihara, Matsutani and Narita, "Open Bandit Dataset and Pipeline" (NeurIPS 2021).
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastbandit.errors import DataError
+from fastbandit.evaluation.csv_files import read_csv, to_numbers
 from fastbandit.evaluation.rounds import LoggedRounds, Rows
-from fastbandit.evaluation.sparse_policy import SparsePolicy
-from fastbandit.experiments.datasets.files import find, read_csv, to_numbers
-from fastbandit.experiments.datasets.openbandit import load_log, one_hot
 
-_FOLDERS = ("openbandit/obd", "obd", "openbandit", "open_bandit_dataset")
+_USER = tuple(f"user_feature_{number}" for number in range(4))
+_ITEM = tuple(f"item_feature_{number}" for number in range(4))
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +29,18 @@ class Campaign:
     places: Rows
 
 
+@dataclass(frozen=True, eq=False)
+class Files:
+    """The files of one campaign as arrays: users, items and what was clicked."""
+
+    users: NDArray[np.float32]
+    items: NDArray[np.float32]
+    chosen: Rows
+    clicks: NDArray[np.float64]
+    propensities: NDArray[np.float64]
+    positions: list[str]
+
+
 def read_campaign(folder: Path) -> Campaign:
     """Read a folder such as obd/random/men; the place on the page is part of the context."""
     name, policy = folder.name, folder.parent.name
@@ -35,38 +50,59 @@ def read_campaign(folder: Path) -> Campaign:
             f"An Open Bandit folder needs to be one such as obd/random/men, with men.csv in it: "
             f"got {folder}. Name that one."
         )
-    log = load_log(data=folder.parent.parent.parent, campaign=name, policy=policy)
-    texts = read_csv(path, ["position"])["position"]
-    places = to_numbers(texts, path=path, column="position").astype(np.int64)
-    users = log.contexts.dense
-    assert users is not None
+    read = read_files(path)
+    places = to_numbers(read.positions, path=path, column="position").astype(np.int64)
     rounds = LoggedRounds(
-        contexts=np.concatenate([users, one_hot([texts])], axis=1),
-        chosen=log.chosen,
-        rewards=log.rewards,
-        propensities=log.propensities,
-        arms=log.size,
-        vectors=log.arms,
+        contexts=np.concatenate([read.users, one_hot([read.positions])], axis=1),
+        chosen=read.chosen,
+        rewards=read.clicks,
+        propensities=read.propensities,
+        arms=len(read.items),
+        vectors=read.items,
     )
     return Campaign(name, policy, rounds, np.unique(places, return_inverse=True)[1].reshape(-1))
 
 
-def find_campaign(data: Path | None, policy: str, name: str) -> Campaign:
-    """Read a campaign from below the data folder."""
-    files = [f"{folder}/{policy}/{name}/{name}.csv" for folder in _FOLDERS]
-    return read_campaign(find("openbandit", files, data=data).parent)
+def read_files(path: Path) -> Files:
+    """Read the log of a campaign, and the items beside it."""
+    items = _read_items(path.with_name("item_context.csv"))
+    columns = ["item_id", "click", "propensity_score"]
+    table = read_csv(path, [*columns, "position", *_USER])
+    numbers = {c: to_numbers(table[c], path=path, column=c) for c in columns}
+    return Files(
+        users=one_hot([table[column] for column in _USER]),
+        items=items,
+        chosen=numbers["item_id"].astype(np.int64),
+        clicks=numbers["click"],
+        propensities=numbers["propensity_score"],
+        positions=table["position"],
+    )
 
 
-def policy_behind(log: Campaign, rounds: Campaign) -> SparsePolicy:
-    """Tell what the policy that made one log would have done in the rounds of another.
+def _read_items(path: Path) -> NDArray[np.float32]:
+    """Give the features of the items, in the order of their ids: (N, D)."""
+    if not path.exists():
+        raise DataError(
+            f"The dataset openbandit needs item_context.csv beside each log: found none in "
+            f"{path.parent}. Copy it there."
+        )
+    table = read_csv(path, ["item_id", *_ITEM])
+    ids = to_numbers(table["item_id"], path=path, column="item_id").astype(np.int64)
+    if not np.array_equal(np.sort(ids), np.arange(len(ids))):
+        raise DataError(
+            f"{path} needs the items 0 to {len(ids) - 1}, once each: some are missing or there "
+            f"twice. Download it again."
+        )
+    number = to_numbers(table[_ITEM[0]], path=path, column=_ITEM[0])
+    number = (number - number.mean()) / max(float(number.std()), 1e-12)
+    features = np.column_stack([number, one_hot([table[column] for column in _ITEM[1:]])])
+    return features[np.argsort(ids)].astype(np.float32)
 
-    The policy "random" is uniform. The policy "bts" looks at the place on the page alone and
-    changed over the week: its probabilities are its shares of arms at each place, in its log.
-    """
-    if log.policy == "random":
-        return SparsePolicy.uniform(rounds.rounds)
-    arms, count = log.rounds.arms, int(log.places.max()) + 1
-    cells = np.bincount(log.places * arms + log.rounds.chosen, minlength=count * arms)
-    shares = cells.reshape(count, arms) / np.bincount(log.places)[:, None]
-    rows = np.broadcast_to(np.arange(arms, dtype=np.int32), (len(rounds.rounds), arms))
-    return SparsePolicy(rows, shares[rounds.places], arms=arms)
+
+def one_hot(columns: list[list[str]]) -> NDArray[np.float32]:
+    """Give one flag for each level of each column, levels in the order of the alphabet."""
+    parts = []
+    for column in columns:
+        levels, places = np.unique(np.array(column), return_inverse=True)
+        parts.append(np.eye(len(levels), dtype=np.float32)[places.reshape(-1)])
+    return np.concatenate(parts, axis=1)

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.errors import DataError
+from fastbandit.errors import DataError, MissingExtraError
+from fastbandit.evaluation.csv_files import open_text, read_csv
 from fastbandit.evaluation.readers import TABLES
-from fastbandit.experiments.datasets.files import open_text, read_csv
-from fastbandit.experiments.datasets.table import open_parquet
 
 Column = NDArray[Any]
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -100,6 +99,23 @@ def _check_any(rows: int, path: Path) -> None:
 
 
 # -- Parquet
+
+
+def open_parquet(path: Path) -> Any:
+    """Open a Parquet file, or say why that cannot be."""
+    try:
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise MissingExtraError(
+            "Parquet files need pyarrow: it is not installed. Run pip install "
+            "'fastbandit[evaluation]', or save the table as CSV."
+        ) from error
+    try:
+        return ParquetFile(path)
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{path} needs to be a whole Parquet file: {error}. Write it again."
+        ) from error
 
 
 def _from_arrow(column: Any, name: str, path: Path, *, is_first: bool) -> Column:

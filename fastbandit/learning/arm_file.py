@@ -224,7 +224,7 @@ def _parquet() -> Any:
     except ImportError as error:
         raise MissingExtraError(
             "Reading arms from Parquet needs pyarrow, which is not installed. Run: "
-            "pip install 'fastbandit[experiments]'"
+            "pip install 'fastbandit[evaluation]'"
         ) from error
     return parquet
 

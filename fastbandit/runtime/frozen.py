@@ -42,7 +42,7 @@ from fastbandit.runtime.propensity import (
     propensity_seeds,
 )
 from fastbandit.runtime.words import Words
-from fastbandit.slates import candidates_for, check_diversity, pick_apart
+from fastbandit.search.slates import candidates_for, check_diversity, pick_apart
 from fastbandit.types import Decision, Inputs
 
 _WAITING = 1024

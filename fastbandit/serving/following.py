@@ -16,13 +16,13 @@ import numpy as np
 from fastbandit.config import Config
 from fastbandit.errors import FastbanditError, LogAwayError, SnapshotError
 from fastbandit.events import ArmsChanged
-from fastbandit.passwords import hide_password
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.serving.arm_changes import apply_change
 from fastbandit.serving.decider import Decider, Serving
 from fastbandit.serving.kept_changes import KeptChanges, Known
 from fastbandit.serving.measures import Measures
 from fastbandit.serving.schemas import Reason
+from fastbandit.storage.passwords import hide_password
 from fastbandit.storage.shared import AnyLog, open_log, open_store
 from fastbandit.storage.snapshot_store import Snapshot, read_snapshot
 

@@ -132,7 +132,7 @@ def _parquet(path: Path, *, has_text_ids: bool) -> Iterator[Write]:
     except ImportError as error:
         raise MissingExtraError(
             "Parquet files need pyarrow: it is not installed. Run pip install "
-            "'fastbandit[experiments]', or export as jsonl."
+            "'fastbandit[evaluation]', or export as jsonl."
         ) from error
     schema = _schema(pyarrow, has_text_ids=has_text_ids)
     waiting: list[Row] = []

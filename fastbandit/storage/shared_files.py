@@ -9,7 +9,7 @@ from typing import Any
 
 from fastbandit.errors import MissingExtraError, SettingError, SnapshotError
 from fastbandit.packages import needed
-from fastbandit.passwords import hide_password
+from fastbandit.storage.passwords import hide_password
 from fastbandit.storage.sealed import sync_folder
 
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from fastbandit.errors import SnapshotError
-from fastbandit.passwords import hide_password
+from fastbandit.storage.passwords import hide_password
 from fastbandit.storage.postgres_connection import Connection, Server, rows
 from fastbandit.storage.postgres_driver import psycopg
 from fastbandit.storage.postgres_schema import prepare

@@ -15,7 +15,7 @@ def main(modules: list[str]) -> None:
         import_module(module)
     import click
 
-    from fastbandit.cli import cli
+    from fastbandit.cli.main import cli
 
     told = dict(help_of(cli, click.Context(cli, info_name="fastbandit"), ""))
     print(json.dumps(told))

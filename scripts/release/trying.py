@@ -34,12 +34,12 @@ rounds = LoggedRounds(rng.normal(size=(60, 4)), rng.integers(0, 9, 60), rng.rand
 """
 ACTIONS = {
     "train": _BANDIT + "bandit.save('saved')",
-    "report": "from fastbandit.experiments.figures import import_matplotlib\nimport_matplotlib()",
+    "report": "from fastbandit.demo.figures import import_matplotlib\nimport_matplotlib()",
     "evaluation": _ROUNDS + "evaluate(rounds, 'uniform', estimators=['mips'])",
     "experiments": """
 import numpy as np
-from fastbandit.baselines.inner_product import InnerProductIndex
-from fastbandit.experiments.figures import import_matplotlib
+from lab.baselines.inner_product import InnerProductIndex
+from fastbandit.demo.figures import import_matplotlib
 import_matplotlib()
 InnerProductIndex(np.eye(8)).search(np.ones((1, 8)), 1)
 """,

@@ -18,11 +18,11 @@ import scipy.sparse
 import torch
 from click.testing import CliRunner
 from fakes import seeds_of, vectors_of
+from fastbandit.cli.onnx import ONNX_OPTION, run_onnx
 from numpy.typing import NDArray
 
 from fastbandit import Bandit, Dense, Exhaustive, FeaturesAndIds, GeneratorSearch, Ids, Sparse
 from fastbandit.adapters import onnx_export
-from fastbandit.adapters.onnx_command import ONNX_OPTION, run_onnx
 from fastbandit.adapters.onnx_export import check_onnx, export_onnx, export_snapshot
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.noise import Stream, uniforms

@@ -17,6 +17,7 @@ from fastbandit.baselines import (
     RandomBandit,
     ridge,
 )
+from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import (
     DuplicateArmError,
     EligibilityError,
@@ -28,7 +29,6 @@ from fastbandit.errors import (
     ShapeError,
     UnknownArmError,
 )
-from fastbandit.experiments.synthetic import Synthetic
 from fastbandit.features import Ids, Sparse
 from fastbandit.noise import decision_seeds
 

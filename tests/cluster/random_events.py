@@ -13,7 +13,7 @@ from fastbandit.events import (
     RewardCame,
     TimePassed,
 )
-from fastbandit.log_checks import Clock
+from fastbandit.testing.logs import Clock
 
 ODD = 'it\'s "é" 😀 \\ \n'
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.chaos import publishing as campaign
-from fastbandit.chaos.publishing import PublishReport, publish_command, publish_versions
-from fastbandit.chaos.report import tables
+from lab.faults import publishing as campaign
+from lab.faults.publishing import PublishReport, publish_command, publish_versions
+from lab.faults.report import tables
 
 WHOLE = PublishReport(
     times=2,

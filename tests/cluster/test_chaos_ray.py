@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.chaos import ray_kills as campaign
-from fastbandit.chaos.ray_kills import RayReport, Shots, _Looks, ray_command
-from fastbandit.chaos.report import tables
+from lab.faults import ray_kills as campaign
+from lab.faults.ray_kills import RayReport, Shots, _Looks, ray_command
+from lab.faults.report import tables
 
 pytest.importorskip("ray")
 WHOLE = RayReport(

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.chaos import trainers as campaign
-from fastbandit.chaos.report import tables
-from fastbandit.chaos.trainers import TrainerReport, kill_trainers, trainers_command
+from lab.faults import trainers as campaign
+from lab.faults.report import tables
+from lab.faults.trainers import TrainerReport, kill_trainers, trainers_command
 
 WHOLE = TrainerReport(
     times=2,

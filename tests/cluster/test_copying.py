@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from random_events import fill
 
-from fastbandit.cli import main
+from fastbandit.cli.main import main
 from fastbandit.errors import LogError
 from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed
-from fastbandit.log_checks import Clock
 from fastbandit.storage.copying import copy_log
 from fastbandit.storage.postgres_days import DAY
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.sqlite_log import SqliteLog
+from fastbandit.testing.logs import Clock
 
 
 @pytest.fixture

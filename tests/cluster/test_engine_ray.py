@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fastbandit.cluster.engine import Engine, make_engine
-from fastbandit.cluster.engine_checks import LAWS
 from fastbandit.cluster.ray_engine import RayEngine
 from fastbandit.errors import SettingError
+from fastbandit.testing.engines import LAWS
 
 pytest.importorskip("ray")
 

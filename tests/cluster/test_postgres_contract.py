@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from fastbandit.events import EventLog
-from fastbandit.log_checks import LAWS, Clock, LogBackend
 from fastbandit.storage.postgres_log import PostgresLog
+from fastbandit.testing.logs import LAWS, Clock, LogBackend
 
 
 def postgres_logs(url: str, next_schema: Callable[[], str]) -> LogBackend:

@@ -9,9 +9,9 @@ import pytest
 
 from fastbandit.errors import InputError
 from fastbandit.events import DecisionMade, Outcome, RewardCame, TimePassed
-from fastbandit.log_checks import Clock
 from fastbandit.storage.postgres_days import DAY
 from fastbandit.storage.postgres_log import PostgresLog
+from fastbandit.testing.logs import Clock
 
 
 def made(id: str) -> DecisionMade:

@@ -17,10 +17,10 @@ from hypothesis import strategies as some
 
 from fastbandit.errors import InputError, LogAwayError, LogError, SettingError
 from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, Outcome, RewardCame, TimePassed
-from fastbandit.log_checks import Clock
 from fastbandit.storage.memory_log import MemoryLog
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_rows import DECISION_COLUMNS
+from fastbandit.testing.logs import Clock
 
 
 def made(id: str, *, wait: int = 1_000, sums: bool = False) -> DecisionMade:

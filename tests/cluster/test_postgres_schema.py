@@ -16,14 +16,14 @@ from little_events import EVENTS
 
 from fastbandit.errors import LogError
 from fastbandit.events import RewardCame
-from fastbandit.log_checks import Clock
 from fastbandit.serving.shared_decides import SharedDecides
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_schema import STEPS, VERSION
+from fastbandit.testing.logs import Clock
 
 OPEN_AND_DIE = """
 import os, signal, sys
-from fastbandit.log_checks import Clock
+from fastbandit.testing.logs import Clock
 from fastbandit.storage.postgres_log import PostgresLog
 
 def reached(step):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from fastbandit import learn_command
+from fastbandit.cli import learn as learn_command
 from fastbandit.cluster.engine import Engine
 from fastbandit.cluster.joining import RayJoin
 from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed

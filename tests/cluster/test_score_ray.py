@@ -16,8 +16,8 @@ from little_files import bytes_of, frozen_folder, write_files
 from fastbandit.cluster.engine import Engine, make_engine
 from fastbandit.cluster.local_engine import LocalEngine
 from fastbandit.cluster.scoring import score_contexts
-from fastbandit.experiments.results import Key, read_results
-from fastbandit.experiments.suite import run_suite
+from lab.experiments.results import Key, read_results
+from lab.experiments.suite import run_suite
 
 pytest.importorskip("ray")
 

@@ -13,16 +13,16 @@ import pytest
 from machines import Machines, address, stopped
 from random_events import fill
 
-from fastbandit.cli import main
+from fastbandit.cli.main import main
 from fastbandit.evaluation import read_rounds
 from fastbandit.events import DecisionMade, RewardCame
-from fastbandit.log_checks import Clock
 from fastbandit.serving.console.figures import Figures
 from fastbandit.serving.console.followed_copy import FollowedCopy
 from fastbandit.storage.local_copy import local_copy
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_server import LittleServer
 from fastbandit.storage.sqlite_log import SqliteLog
+from fastbandit.testing.logs import Clock
 from tests.serving.little_service import CONTEXT
 
 Said = Callable[..., tuple[int, str, str]]

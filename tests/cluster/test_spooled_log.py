@@ -16,10 +16,10 @@ from msgspec import structs
 
 from fastbandit.errors import LogAwayError, LogError
 from fastbandit.events import DecisionMade, Event, EventLog, Outcome, RewardCame, TimePassed
-from fastbandit.log_checks import LAWS, Clock, LogBackend
 from fastbandit.storage.memory_log import MemoryLog
 from fastbandit.storage.spooled_log import SpooledLog
 from fastbandit.storage.sqlite_log import SqliteLog
+from fastbandit.testing.logs import LAWS, Clock, LogBackend
 
 NEVER = (600.0, 600.0)
 """Pauses so long that only the test itself replays."""

@@ -15,14 +15,6 @@ from torch import Generator, Tensor
 from fastbandit import Box, Exhaustive, GeneratorSearch, GradientAscent
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.index import ExactIndex, FaissIndex
-from fastbandit.checks import (
-    check_arm_space,
-    check_cost_does_not_grow,
-    check_exploration,
-    check_index,
-    check_model,
-    check_search,
-)
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
 from fastbandit.features import Dense
 from fastbandit.interfaces import ArmSpace, Choice, Exploration, RewardModel, Score, Search
@@ -33,6 +25,14 @@ from fastbandit.reward.last_layer_model import LastLayerReward
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.reward.variational_model import VariationalReward
 from fastbandit.search.spanner import SpannerSearch
+from fastbandit.testing.parts import (
+    check_arm_space,
+    check_cost_does_not_grow,
+    check_exploration,
+    check_index,
+    check_model,
+    check_search,
+)
 from fastbandit.training.fit_generator import fit_generator
 from fastbandit.training.fit_reward import fit_reward
 from fastbandit.types import Inputs, Interactions

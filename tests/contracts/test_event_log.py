@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from fastbandit.events import EventLog
-from fastbandit.log_checks import LAWS, Clock, LogBackend
 from fastbandit.storage.memory_log import MemoryLog
 from fastbandit.storage.sqlite_log import SqliteLog
+from fastbandit.testing.logs import LAWS, Clock, LogBackend
 
 
 def sqlite_logs(folder: Path) -> LogBackend:

@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pytest
 
-from fastbandit.cli import cli
+from fastbandit.cli.main import cli
 from fastbandit.config import SECTIONS, all_settings, read_config
 from tests.deploy.deployed import (
     DEPLOY,

@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner
 from little_log import uniform_log
 
+from fastbandit.cli.evaluate import evaluate_command
 from fastbandit.errors import DataError, FastbanditError, SettingError
-from fastbandit.evaluate_command import evaluate_command
 from fastbandit.evaluation import SparsePolicy, evaluate
 from fastbandit.evaluation.diagnostics import diagnose
-from fastbandit.evaluation.open_bandit_check import check_open_bandit
-from fastbandit.evaluation.page import marks_of, write_into
-from fastbandit.evaluation.self_check import World, check_coverage
-from fastbandit.evaluation.speed_check import check_speed
+from lab.estimators.coverage import World, check_coverage
+from lab.estimators.open_bandit import check_open_bandit
+from lab.estimators.page import marks_of, write_into
+from lab.estimators.speed import check_speed
 from tests.serving.little_service import Asker, begin, run
 
 CSV = "x_0,arm,reward,propensity\n" + "".join(

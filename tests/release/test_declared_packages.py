@@ -10,7 +10,7 @@ import click
 import pytest
 
 import fastbandit
-from fastbandit.cli import cli
+from fastbandit.cli.main import cli
 from fastbandit.packages import EXTRAS
 from scripts.release import imports, trying
 
@@ -123,7 +123,7 @@ def test_all_other_names_say_which_extra_to_install() -> None:
 
 
 def test_a_command_without_its_extra_says_what_to_install() -> None:
-    done = run("from fastbandit.cli import main\nmain(['keys', 'list', '--data-dir', '.'])")
+    done = run("from fastbandit.cli.main import main\nmain(['keys', 'list', '--data-dir', '.'])")
 
     assert done.returncode in (0, 2), done.stderr
     assert "Traceback" not in done.stderr

@@ -19,10 +19,10 @@ from fastbandit.cluster.engine import (
     make_engine,
     spread,
 )
-from fastbandit.cluster.engine_checks import LAWS
 from fastbandit.cluster.local_engine import LocalEngine
 from fastbandit.cores import cores
 from fastbandit.errors import FastbanditError, SettingError
+from fastbandit.testing.engines import LAWS
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from fastbandit.cli.promote import promote_command, shadow_command
 from fastbandit.errors import LogError, SettingError
+from fastbandit.evaluation.lift import Compared, Evidence, evidence_of
 from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.learning.joining import Joiner
-from fastbandit.lift import Compared, Evidence, evidence_of
-from fastbandit.promote_command import promote_command, shadow_command
 from fastbandit.serving.console.compared import ComparedTally, read_evidence
 from fastbandit.serving.decides import read_decides
 from fastbandit.storage.sqlite_log import SqliteLog, now

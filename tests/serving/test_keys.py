@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastbandit.cli.keys import keys_command
 from fastbandit.errors import DataError, SettingError
-from fastbandit.keys_command import keys_command
 from fastbandit.serving.keys import (
     KEYS_FILE,
     SCOPES,

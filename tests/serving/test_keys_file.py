@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fastbandit.cli import main
+from fastbandit.cli.main import main
 from fastbandit.errors import SettingError
 from fastbandit.serving.server import key_ring
 from tests.serving.little_service import config_in

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fastbandit.cli.storage import backup_command, restore_command
 
 from fastbandit.errors import DataError, FastbanditError, LogError
 from fastbandit.events import ArmsChanged, DecisionMade, RewardCame
@@ -19,7 +20,6 @@ from fastbandit.storage.backups import back_up, restore
 from fastbandit.storage.sealed import seal, write_sealed
 from fastbandit.storage.snapshot_store import Cut, Snapshot, SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
-from fastbandit.storage_command import backup_command, restore_command
 
 
 def made(id: str) -> DecisionMade:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from fastbandit.cli.storage import export_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,6 @@ from fastbandit.storage import exports, joined_rows
 from fastbandit.storage.exports import FORMATS, export, format_of
 from fastbandit.storage.joined_rows import Bounds
 from fastbandit.storage.sqlite_log import SqliteLog
-from fastbandit.storage_command import export_command
 
 START = 1_767_225_600_000_000  # 2026 begins
 WAIT = 10

@@ -16,9 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.learning.joining import Joiner
-from fastbandit.log_checks import Clock
 from fastbandit.storage.memory_log import MemoryLog
 from fastbandit.storage.sqlite_log import SqliteLog
+from fastbandit.testing.logs import Clock
 
 RUNS = int(os.environ.get("FASTBANDIT_LOG_RUNS", "40"))
 IDS = some.sampled_from(["a", "b", "c", "d"])

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from little_events import EVENTS
 
-from fastbandit.chaos.volatile_disk import VolatileDisk
 from fastbandit.errors import LogError
 from fastbandit.events import Event, RewardCame
-from fastbandit.log_checks import Clock
 from fastbandit.storage.log_schema import VERSION
 from fastbandit.storage.sqlite_log import SqliteLog
+from fastbandit.testing.logs import Clock
+from lab.faults.volatile_disk import VolatileDisk
 
 VERSION_1 = (Path(__file__).parent / "log_version_1.sql").read_text(encoding="utf-8")
 OPEN_AND_DIE = """

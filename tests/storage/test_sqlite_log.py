@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from fastbandit.chaos.volatile_disk import VolatileDisk
 from fastbandit.errors import InputError, LogError
 from fastbandit.events import ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
-from fastbandit.log_checks import Clock
 from fastbandit.storage.sqlite_log import SqliteLog
+from fastbandit.testing.logs import Clock
+from lab.faults.volatile_disk import VolatileDisk
 
 
 def made(id: str, *, wait: int = 1_000, sums: bool = False) -> DecisionMade:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import apsw
 
+from fastbandit.evaluation.lift import Compared, Evidence, evidence_of
 from fastbandit.events import WHO
-from fastbandit.lift import Compared, Evidence, evidence_of
 from fastbandit.progress import Progress, silent
 from fastbandit.serving.console.buckets import (
     PIECE,

@@ -1,0 +1,58 @@
+"""The command `init`: a commented file of settings to start from."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from fastbandit.config import CONFIG_FILE, SECTIONS, settings_of, written
+from fastbandit.errors import SettingError
+
+_HEAD = (
+    "Settings of a fastbandit service. A line that is commented out shows the default.",
+    "An environment variable stands over this file: FASTBANDIT_SERVER_PORT over [server] port.",
+)
+
+
+@click.command("init")
+@click.argument("path", type=click.Path(path_type=Path), default=Path(CONFIG_FILE))
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def command(path: Path, force: bool) -> None:
+    """Write a commented file of all settings to PATH (fastbandit.toml)."""
+    write_config(path, force=force)
+    named = shlex.quote(str(path))
+    click.echo(f"{path} is written. Set context.features and arms.file in it, then run:")
+    click.echo(f"  fastbandit config show --config {named}")
+    click.echo(f"  fastbandit serve --config {named}")
+
+
+def write_config(path: Path, *, force: bool = False) -> None:
+    """Write a file of all settings that reads as their defaults; replace none without `force`."""
+    if path.exists() and not force:
+        raise SettingError(
+            f"`fastbandit init` needs a path where no file is: found one at {path}. Name another, "
+            f"or add --force to replace it."
+        )
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        beside.write_text("\n".join([*_lines(), ""]), encoding="utf-8")
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise SettingError(
+            f"A file of settings needs a folder that can be written to: got {path} ({error}). "
+            f"Choose another place."
+        ) from error
+
+
+def _lines() -> Iterator[str]:
+    yield from (f"# {line}" for line in _HEAD)
+    for section, kind in SECTIONS.items():
+        yield from ("", f"# {kind.__doc__}", f"[{section}]")
+        for own in settings_of(section):
+            mark = "" if own.is_asked else "# "
+            yield f"{mark}{own.key} = {written(own.default)}  # {own.meaning}"

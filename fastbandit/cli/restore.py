@@ -1,0 +1,30 @@
+"""The command `restore`: a backup as a new data folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fastbandit.cli.data_folder import (
+    config_option,
+    data_dir_of,
+    data_dir_option,
+    json_option,
+    tell_backup,
+)
+from fastbandit.progress import progress_bar
+from fastbandit.storage.backups import restore
+
+
+@click.command("restore")
+@click.argument("backup", type=click.Path(path_type=Path))
+@config_option
+@data_dir_option
+@json_option
+def command(backup: Path, config: Path | None, data_dir: Path | None, as_json: bool) -> None:
+    """Make an empty data folder of the folder BACKUP, after every file of it was checked."""
+    folder = data_dir_of(config, data_dir)
+    with progress_bar("Restoring") as progress:
+        made = restore(backup, folder, progress=progress)
+    tell_backup(made, as_json, verb="Restored")

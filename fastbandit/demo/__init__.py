@@ -1,0 +1,1 @@
+"""A demonstration: a synthetic environment, a comparison of policies, simulated visitors."""

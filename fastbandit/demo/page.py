@@ -1,0 +1,277 @@
+"""A demo's outcome as a table, a figure, and one HTML page that needs nothing from outside."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fastbandit.demo.figures import (
+    BEST,
+    INK,
+    Line,
+    draw_curves,
+    png_of,
+    svg_of,
+)
+from fastbandit.demo.figures import import_matplotlib as import_matplotlib
+from fastbandit.demo.synthetic import Floats
+from fastbandit.errors import SettingError
+
+if TYPE_CHECKING:
+    from fastbandit.demo.comparison import DemoResult, Outcome
+
+HEADINGS = (
+    "Policy",
+    "Share of best reward",
+    "q",
+    "ms per decision",
+    "Speed-up",
+    "ms alone",
+    "Speed-up alone",
+)
+PNG, SVG, PAGE = "cumulative-reward.png", "cumulative-reward.svg", "index.html"
+
+
+def write_report(result: DemoResult, folder: Path, *, command: str) -> list[Path]:
+    """Write the figure (PNG and SVG) and the page into the folder, each whole or not at all."""
+    png, svg = draw_figure(result)
+    page = render_page(result, svg=svg, command=command)
+    files = {PNG: png, SVG: svg.encode(), PAGE: page.encode()}
+    return [write_whole(folder / name, content) for name, content in files.items()]
+
+
+def make_folder(folder: Path, *, option: str = "--out") -> None:
+    """Make sure that files can be written there, before the work rather than after it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise SettingError(_unwritable(folder, error, option)) from error
+
+
+def write_whole(path: Path, content: bytes) -> Path:
+    """Write beside, then rename: whatever goes wrong, no half of a file is left."""
+    return write_all({path: content})[0]
+
+
+def write_all(files: Mapping[Path, bytes], *, option: str = "--out") -> list[Path]:
+    """Write all files beside their places, then rename them: none before all are whole."""
+    parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in files}
+    path = next(iter(files))
+    try:
+        for path, content in files.items():
+            parts[path].write_bytes(content)
+        for path, part in parts.items():
+            os.replace(part, path)
+    except OSError as error:
+        raise SettingError(_unwritable(path, error, option)) from error
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+    return list(files)
+
+
+def table_rows(result: DemoResult) -> list[tuple[str, ...]]:
+    """Give the table as text, one row for each policy, under `HEADINGS`."""
+    return [_table_row(outcome) for outcome in result.outcomes]
+
+
+def summary(result: DemoResult) -> tuple[str, str]:
+    """Say in two sentences what is seen."""
+    by_name = {outcome.policy: outcome for outcome in result.outcomes}
+    exhaust, fast = by_name["Exhaust TS"], by_name["GANBandit TS"]
+    batch, single = fast.batch_speedup, fast.single_speedup
+    return (
+        f"Each policy chose one of {result.arms:,} arms in each of {result.rounds:,} rounds and "
+        f"learned after every {result.batch:,}; scoring all arms (Exhaust TS) earned "
+        f"{exhaust.share:.1%} of the best possible reward, GANBandit TS {fast.share:.1%}.",
+        f"In batches, a decision of GANBandit TS took {_milliseconds(fast.batch_milliseconds)} "
+        f"ms, {_compare(batch)} Exhaust TS; a request on its own took "
+        f"{_milliseconds(fast.single_milliseconds)} ms, {_compare(single)} Exhaust TS.",
+    )
+
+
+def footnotes(result: DemoResult) -> tuple[str, ...]:
+    """Explain the columns."""
+    return (
+        "Share of best reward: expected reward earned ÷ that of the best arm each time; the "
+        "first batch, chosen at random, counts too.",
+        "q: 1 where the search finds the arm that an exhaustive one would take under the same "
+        "draw, 0 where it does no better than a random arm.",
+        f"Times are medians for one decision, in batches of {result.batch:,}; alone: in requests "
+        f"with a single context. Speed-ups are over Exhaust TS in the same run, those of UCB too.",
+    )
+
+
+def draw_figure(result: DemoResult) -> tuple[bytes, str]:
+    """Draw the cumulative reward of all policies: PNG bytes and SVG text."""
+    points = np.unique(np.linspace(0, result.rounds, 241).astype(int))
+    best = float(result.best[-1])
+
+    def line(name: str, curve: Floats, label: str) -> Line:
+        heights = np.concatenate([[0.0], curve])[points]
+        return Line(name, points.astype(float), heights, label)
+
+    lines = [line(BEST, result.best, BEST)]
+    for outcome in result.outcomes:
+        label = f"{outcome.policy}  {outcome.earned[-1] / best:.1%}"
+        lines.append(line(outcome.policy, outcome.earned, label))
+    figure = draw_curves(lines, ylabel="Cumulative expected reward")
+    return png_of(figure), svg_of(figure)
+
+
+def render_page(result: DemoResult, *, svg: str, command: str) -> str:
+    """Give the whole page as HTML, with the figure and the styles inside."""
+    notes = "\n".join(f"<li>{escape(note)}</li>" for note in footnotes(result))
+    first, second = summary(result)
+    world = (
+        f"Synthetic world {result.function}, {result.dim} features, noise N(0, 1), seed "
+        f"{result.seed}; the whole run took {result.seconds:.0f} s."
+    )
+    body = f"""<main>
+<h1>{result.arms:,} arms, without scoring them all</h1>
+<p>{escape(first)}</p>
+<p>{escape(second)}</p>
+<figure>
+{inline_svg(svg, label="Cumulative reward of each policy over the rounds")}
+<figcaption>Cumulative expected reward; the numbers are what each earned by the end, as a share of
+the best possible.</figcaption>
+</figure>
+{html_table(HEADINGS, table_rows(result))}
+<ul>
+{notes}
+</ul>
+<p>{escape(world)} Made by:</p>
+<pre><code>{escape(command)}</code></pre>
+</main>"""
+    return html_page(body, title="fastbandit demo")
+
+
+def html_page(body: str, *, title: str, style: str = "") -> str:
+    """Give a whole page that loads nothing: light or dark as the reader's screen is."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<style>{_CSS}{style}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def html_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    names: int = 1,
+    cell: Callable[[str], str] = escape,
+) -> str:
+    """Give a table that scrolls sideways on its own; `cell` makes HTML of a cell's words."""
+    heads = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
+    lines = []
+    for row in rows:
+        others = [f'<td class="name">{cell(word)}</td>' for word in row[1:names]]
+        others += [f"<td>{cell(word)}</td>" for word in row[names:]]
+        lines.append(f'<tr><th scope="row">{cell(row[0])}</th>{"".join(others)}</tr>')
+    body = "\n".join(lines)
+    return f"""<div class="wide">
+<table>
+<thead><tr>{heads}</tr></thead>
+<tbody>
+{body}
+</tbody>
+</table>
+</div>"""
+
+
+def inline_svg(svg: str, *, label: str, prefix: str = "") -> str:
+    """Make a drawing part of a page: only its root element, in the page's font and text colour.
+
+    Names inside it begin with `prefix`, so that several drawings share a page.
+    """
+    root = svg[svg.index("<svg") :]
+    root = re.sub(r"<metadata>.*?</metadata>", "", root, flags=re.DOTALL)
+    root = re.sub(r' xmlns(:\w+)?="[^"]*"', "", root).replace("xlink:href", "href")
+    root = re.sub(r'^<svg ([^>]*?)width="[^"]*" ?', r"<svg \1", root)
+    root = re.sub(r'^<svg ([^>]*?)height="[^"]*" ?', r"<svg \1", root)
+    root = re.sub(r"'DejaVu Sans'[^;\"]*", "system-ui, sans-serif", root)
+    root = re.sub(r'<g id="[\w.]+">', "<g>", root)
+    root = re.sub(r"<!--.*?-->\n?", "", root, flags=re.DOTALL)
+    for mark in (' id="', 'href="#', "url(#"):
+        root = root.replace(mark, f"{mark}{prefix}")
+    named = root.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
+    return named.replace(INK, "currentColor")
+
+
+def _table_row(outcome: Outcome) -> tuple[str, ...]:
+    return (
+        outcome.policy,
+        f"{outcome.share:.1%}",
+        "–" if outcome.quality is None else f"{outcome.quality:.3f}",
+        _milliseconds(outcome.batch_milliseconds),
+        _times(outcome.batch_speedup),
+        _milliseconds(outcome.single_milliseconds),
+        _times(outcome.single_speedup),
+    )
+
+
+def _milliseconds(number: float) -> str:
+    return f"{number:.3f}" if number < 1 else f"{number:.2f}"
+
+
+def _times(ratio: float) -> str:
+    if ratio >= 10:
+        return f"{ratio:,.0f}×"
+    return f"{ratio:.1f}×" if ratio >= 1 else f"{ratio:.2f}×"
+
+
+def _compare(speedup: float) -> str:
+    ratio = max(speedup, 1 / speedup)
+    if round(ratio, 1) == 1.0:
+        return "as fast as"
+    return f"{_times(ratio)} as {'fast' if speedup > 1 else 'long'} as"
+
+
+def _unwritable(path: Path, error: OSError, option: str) -> str:
+    return (
+        f"The report needs a folder that can be written to: got {str(path)!r} "
+        f"({error.strerror or error}). Choose another with {option}."
+    )
+
+
+_CSS = """
+:root { color-scheme: light dark; --ink: #1b1b1f; --paper: #fdfdfc; --line: #d9d9de;
+  --soft: #f1f1f4; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #ececf1; --paper: #17171b; --line: #3a3a42; --soft: #222228; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 1rem/1.55 system-ui, sans-serif; }
+main { max-width: 50rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
+h1 { font-size: clamp(1.4rem, 5vw, 2rem); line-height: 1.2; margin: 0 0 1rem; }
+figure { margin: 1.5rem 0; }
+figure svg { display: block; width: 100%; height: auto; }
+figcaption, ul { font-size: .875rem; opacity: .85; }
+ul { padding-left: 1.2rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem;
+  font-variant-numeric: tabular-nums; }
+th, td { padding: .45rem .6rem; text-align: right; border-bottom: 1px solid var(--line); }
+th:first-child, td.name { text-align: left; white-space: nowrap; }
+thead th { vertical-align: bottom; line-height: 1.25; }
+tbody th { font-weight: 600; }
+pre { background: var(--soft); padding: .8rem 1rem; border-radius: .4rem; overflow-x: auto; }
+"""

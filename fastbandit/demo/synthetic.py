@@ -1,0 +1,185 @@
+"""Synthetic worlds of arms and contexts, in which the best possible reward is known.
+
+The functions of the FastBandit paper, on unit vectors x (context) and a (arm), u = x·a:
+
+    h1   (x ⊙ cos x)·a + 0.25 x·a    the default reading of the paper's first function
+    h1b  u cos u + 0.25 u            the other reading, as in the authors' code
+    h2   10 u²
+    h3   cos 3u
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.errors import InputError, SettingError
+from fastbandit.features import Dense, Features
+from fastbandit.noise import Stream, decision_seeds, normals
+from fastbandit.rewards import RewardKind
+
+Floats = NDArray[np.float64]
+
+FUNCTIONS = ("h1", "h1b", "h2", "h3")
+FAR = 2**62  # a position in the seed's life that no bandit with the same seed will reach
+
+_BLOCK = 2**20
+
+
+class Turn(Protocol):
+    """A change of what contexts are worth, from round to round."""
+
+    def turn(self, contexts: Any, first: int) -> NDArray[np.floating[Any]]:
+        """Return the contexts of rounds `first` and on as their rewards see them."""
+        ...
+
+
+class Synthetic:
+    """Arms and contexts spread evenly over the unit sphere, and a reward for every pair.
+
+    A context and the noise of its reward depend on the seed and the number of the round
+    alone: policies meet the same world, whatever they choose and however they batch. With a
+    `drift` rewards are those of turned contexts, in each round of others.
+    """
+
+    def __init__(
+        self,
+        function: str = "h1",
+        dim: int = 4,
+        arms: int = 10_000,
+        *,
+        noise: float = 1.0,
+        seed: int = 0,
+        drift: Turn | None = None,
+    ) -> None:
+        _check_settings(function, dim=dim, arms=arms, noise=noise)
+        self.function, self.dim, self.noise, self.seed = function, dim, noise, seed
+        self.name, self.drift = function, drift
+        self.context: Features = Dense(dim)
+        self.embed_ids = False
+        self.reward: RewardKind = "real"
+        roots = decision_seeds(seed, FAR, 3).tolist()
+        self._arms_seed, self._contexts_seed, self._noise_seed = roots
+        self.arms = _unit_vectors(decision_seeds(self._arms_seed, 0, arms), dim)
+        self.arms.flags.writeable = False
+
+    @property
+    def size(self) -> int:
+        """The number of arms."""
+        return len(self.arms)
+
+    @property
+    def rounds(self) -> None:
+        """There is no end of rounds."""
+
+    def contexts(self, first: int, count: int) -> NDArray[np.float32]:
+        """Give the contexts of rounds `first` to `first + count - 1`: (count, d)."""
+        return _unit_vectors(decision_seeds(self._contexts_seed, first, count), self.dim)
+
+    def means(self, contexts: Any, rows: Any) -> Floats:
+        """Give the expected reward of each context with its arm (n,) or arms (n, k)."""
+        rows = self._check_rows(rows)
+        arms = self.arms[rows].astype(np.float64)  # (n, d) or (n, k, d)
+        return self._bend(np.einsum("nd,n...d->n...", self._lift(contexts), arms))
+
+    def expected(self, first: int, chosen: Any) -> Floats:
+        """Give the expected rewards of the rows chosen in rounds `first` and on."""
+        return self.means(self._turned(first, len(chosen)), chosen)
+
+    def observed(self, first: int, chosen: Any) -> Floats:
+        """Give the rewards of rounds `first` and on; a round's noise is the same for any arm."""
+        means = self.expected(first, chosen)
+        seeds = decision_seeds(self._noise_seed, first, len(means))
+        noise = self.noise * normals(seeds, 1, Stream.TRAINING)[:, 0].astype(np.float64)
+        return means + noise.reshape(-1, *[1] * (means.ndim - 1))
+
+    def ceiling(self, first: int, count: int) -> Floats:
+        """Give the expected reward of the best arm in each round: (n,); O(n N)."""
+        return self.best(self._turned(first, count))[1]
+
+    def best_arm(self, rounds: int) -> int:
+        """Find the one arm that would earn most in the first `rounds`; O(rounds N)."""
+        totals = np.zeros(len(self.arms))
+        for first in range(0, rounds, 500):
+            contexts = self._turned(first, min(500, rounds - first))
+            for start, block in self._all_means(contexts):
+                totals[start : start + block.shape[1]] += block.sum(axis=0)
+        return int(totals.argmax())
+
+    def best(self, contexts: Any) -> tuple[NDArray[np.int64], Floats]:
+        """Find the best arm of each context: rows (n,) and expected rewards (n,); O(n N)."""
+        rows = np.zeros(len(contexts), dtype=np.int64)
+        means = np.full(len(contexts), -np.inf)
+        for start, block in self._all_means(contexts):
+            top = block.argmax(axis=1)
+            value = np.take_along_axis(block, top[:, None], axis=1)[:, 0]
+            rows = np.where(value > means, start + top, rows)
+            means = np.maximum(means, value)
+        return rows, means
+
+    def average(self, contexts: Any) -> Floats:
+        """Give the expected reward of a random arm for each context: (n,); O(n N)."""
+        total = np.zeros(len(contexts))
+        for _, block in self._all_means(contexts):
+            total += block.sum(axis=1)
+        return total / len(self.arms)
+
+    def _turned(self, first: int, count: int) -> NDArray[np.floating[Any]]:
+        """Give the contexts of rounds as their rewards see them."""
+        contexts = self.contexts(first, count)
+        return contexts if self.drift is None else self.drift.turn(contexts, first)
+
+    def _all_means(self, contexts: Any) -> Iterator[tuple[int, Floats]]:
+        """Yield the means of all arms in blocks of some: (first row, (n, some))."""
+        lifted = self._lift(contexts)
+        size = max(1, _BLOCK // max(1, len(lifted)))
+        for start in range(0, len(self.arms), size):
+            yield start, self._bend(lifted @ self.arms[start : start + size].T.astype(np.float64))
+
+    def _lift(self, contexts: Any) -> Floats:
+        x = np.asarray(contexts, dtype=np.float64)
+        return x * (np.cos(x) + 0.25) if self.function == "h1" else x
+
+    def _bend(self, u: Floats) -> Floats:
+        if self.function == "h1b":
+            return u * np.cos(u) + 0.25 * u
+        if self.function == "h2":
+            return 10.0 * u**2
+        return np.cos(3.0 * u) if self.function == "h3" else u
+
+    def _check_rows(self, rows: Any) -> NDArray[np.int64]:
+        checked: NDArray[np.int64] = np.asarray(rows, dtype=np.int64)
+        wrong = checked[(checked < 0) | (checked >= len(self.arms))]
+        if wrong.size:
+            raise InputError(
+                f"An arm's row needs to be from 0 to {len(self.arms) - 1}: got {wrong[0]}. Leave "
+                f"out the empty places of a decision."
+            )
+        return checked
+
+
+def _unit_vectors(seeds: NDArray[np.uint64], dim: int) -> NDArray[np.float32]:
+    vectors = normals(seeds, dim, Stream.TRAINING).astype(np.float64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors.astype(np.float32)
+
+
+def _check_settings(function: str, *, dim: int, arms: int, noise: float) -> None:
+    if function not in FUNCTIONS:
+        raise SettingError(
+            f"A synthetic world needs one of the functions {', '.join(FUNCTIONS)}: got "
+            f"{function!r}. Choose one of these."
+        )
+    if dim < 1 or arms < 1:
+        raise SettingError(
+            f"A synthetic world needs at least one dimension and one arm: got dim={dim} and "
+            f"arms={arms}. Raise them to 1 or more."
+        )
+    if not 0.0 <= noise < np.inf:
+        raise SettingError(
+            f"The noise needs to be a standard deviation of at least 0: got {noise}. Use 0 for "
+            f"rewards without noise."
+        )

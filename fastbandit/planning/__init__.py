@@ -1,0 +1,1 @@
+"""Which search a catalogue needs on this machine."""

@@ -1,0 +1,35 @@
+"""Clocks of one decision, and of building an index."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.arms.cells import NEIGHBOURS, build_cells
+
+Decide = Callable[[int], int]
+"""Decides for the context of a number, and returns the row of the arm."""
+
+
+def decide_for(
+    decide: Decide, seconds: float, *, first: int, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
+    """Time decisions one by one, from number `first`, until `seconds` are over: at least one."""
+    taken: list[float] = []
+    started = before = clock()
+    while not taken or before - started < seconds:
+        decide(first + len(taken))
+        after = clock()
+        taken.append(after - before)
+        before = after
+    return taken
+
+
+def build_seconds(vectors: NDArray[np.float32]) -> float:
+    """Time how long cells and neighbour graph take, on all cores."""
+    started = time.perf_counter()
+    build_cells(vectors).graph(NEIGHBOURS)
+    return time.perf_counter() - started

@@ -1,0 +1,25 @@
+"""The folder that holds data on this machine: datasets, and copies of shared logs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+def data_folder(data: Path | None) -> Path:
+    """Give the folder that holds data: the one named, else FASTBANDIT_DATA, else a cache."""
+    if data is not None:
+        return Path(data).expanduser()
+    named = os.environ.get("FASTBANDIT_DATA")
+    return Path(named).expanduser() if named else _cache_folder()
+
+
+def _cache_folder() -> Path:
+    if sys.platform == "win32":
+        place = os.environ.get("LOCALAPPDATA")
+        return (Path(place) if place else Path.home() / "AppData" / "Local") / "fastbandit"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "fastbandit"
+    place = os.environ.get("XDG_CACHE_HOME")
+    return (Path(place) if place else Path.home() / ".cache") / "fastbandit"

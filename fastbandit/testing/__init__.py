@@ -1,0 +1,1 @@
+"""Contracts that any part, log or engine must pass: for your own, too."""

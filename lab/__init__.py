@@ -1,0 +1,1 @@
+"""How we know that the product is good: experiments, benchmarks, faults, baselines, plans."""

@@ -1,0 +1,215 @@
+"""The laboratory's command line: `python -m lab ...`, from a checkout."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from fastbandit.cli.main import Lazy, LazyGroup, run
+
+_COMMANDS: Lazy = {
+    "data": (
+        "lab.experiments.datasets.command",
+        "data_command",
+        "List, fetch and check the files of datasets.",
+    ),
+    "plan": (
+        "lab.planning.command",
+        "plan_command",
+        "Count the machines that a load needs.",
+    ),
+    "report": (
+        "lab.experiments.report",
+        "report_command",
+        "Turn result files into tables, figures and a page.",
+    ),
+    "size": (
+        "lab.size",
+        "size_command",
+        "Measure the size of the package, and how quick its tests are.",
+    ),
+    "tune": (
+        "lab.experiments.tune",
+        "tune_command",
+        "Search for settings that earn more, and write them as a file.",
+    ),
+}
+_BENCHMARKS: Lazy = {
+    "batch": (
+        "lab.benchmarks.batch",
+        "batch_command",
+        "Time batches, frozen and in torch, on one core and on all.",
+    ),
+    "engines": (
+        "lab.benchmarks.engines",
+        "engines_command",
+        "Learn one log in one process and on workers of Ray, and compare.",
+    ),
+    "gpu": (
+        "lab.benchmarks.gpu",
+        "gpu_command",
+        "Time large batches on a GPU, beside the exhaustive search.",
+    ),
+    "index": (
+        "lab.benchmarks.index",
+        "index_command",
+        "Compare our cells and hops with the inverted lists of faiss.",
+    ),
+    "log": (
+        "lab.benchmarks.log",
+        "log_command",
+        "Time appends to the event log, in PostgreSQL and in SQLite.",
+    ),
+    "peers": (
+        "lab.benchmarks.peers",
+        "peers_command",
+        "Time one decision of other libraries beside ours.",
+    ),
+    "score": (
+        "lab.benchmarks.score",
+        "score_command",
+        "Score files of contexts with one worker and with two, and after kills.",
+    ),
+    "select": (
+        "lab.benchmarks.select",
+        "select_command",
+        "Time one decision of a frozen bandit as arms grow, and audit it.",
+    ),
+}
+_EXPERIMENTS: Lazy = {
+    "run": (
+        "lab.experiments.suite",
+        "run_command",
+        "Play a suite of datasets and policies, one result file a run.",
+    ),
+    "runtime": (
+        "lab.experiments.runtime",
+        "runtime_command",
+        "Time decisions and updates of neural policies, beside the paper's times.",
+    ),
+    "scaling": (
+        "lab.experiments.scaling",
+        "scaling_command",
+        "Time decisions as the number of arms grows.",
+    ),
+}
+_ESTIMATORS: Lazy = {
+    "coverage": (
+        "lab.estimators.command",
+        "coverage_command",
+        "Count how often intervals hold the truth, over synthetic logs.",
+    ),
+    "open-bandit": (
+        "lab.estimators.command",
+        "open_bandit_command",
+        "Judge each policy of the Open Bandit data from the log of the other.",
+    ),
+    "speed": (
+        "lab.estimators.command",
+        "speed_command",
+        "Time an evaluation of many rounds over many arms.",
+    ),
+}
+_FAULTS: Lazy = {
+    "cluster": (
+        "lab.faults.cluster",
+        "cluster_command",
+        "Kill deciders, trainers and the database of a cluster under load.",
+    ),
+    "disk": (
+        "lab.faults.disk",
+        "disk_command",
+        "Let the disk of a service be full, then read-only.",
+    ),
+    "kills": (
+        "lab.faults.kills",
+        "kills_command",
+        "Kill a service and its learner at random moments under load.",
+    ),
+    "learning": (
+        "lab.faults.delayed",
+        "learning_command",
+        "Compare what a service earns with late rewards and the loop in one process.",
+    ),
+    "overload": (
+        "lab.faults.overload",
+        "overload_command",
+        "Send a service five times what it can answer.",
+    ),
+    "power-cut": (
+        "lab.faults.power_cut",
+        "power_cut_command",
+        "Cut the power of an event log at random moments.",
+    ),
+    "publish": (
+        "lab.faults.publishing",
+        "publish_command",
+        "Publish versions to several deciders under load.",
+    ),
+    "ray": (
+        "lab.faults.ray_kills",
+        "ray_command",
+        "Kill workers and whole nodes of a Ray cluster while it works.",
+    ),
+    "report": (
+        "lab.faults.report",
+        "report_command",
+        "Write what campaigns measured into a page.",
+    ),
+    "requests": (
+        "lab.faults.requests",
+        "requests_command",
+        "Send a service requests of every wrong kind.",
+    ),
+    "swaps": (
+        "lab.faults.swaps",
+        "swaps_command",
+        "Swap the version that serves under load.",
+    ),
+    "throughput": (
+        "lab.faults.throughput",
+        "throughput_command",
+        "Measure how many decisions a second a service makes, beside a bare handler.",
+    ),
+    "trainers": (
+        "lab.faults.trainers",
+        "trainers_command",
+        "Kill the trainer of a cluster that works, and let another take over.",
+    ),
+}
+
+
+def with_one_thread() -> None:
+    """Keep NumPy, which is not imported yet, to one thread: work is compared, not cores."""
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
+@click.group(cls=LazyGroup, lazy=_COMMANDS)
+def cli() -> None:
+    """Measure how good fastbandit is: what it earns, how fast it is, what it survives."""
+
+
+@cli.group(cls=LazyGroup, lazy=_EXPERIMENTS)
+def experiment() -> None:
+    """Measure policies against data."""
+
+
+@cli.group(cls=LazyGroup, lazy=_BENCHMARKS, before=with_one_thread)
+def bench() -> None:
+    """Measure how fast decisions are on this machine."""
+
+
+@cli.group(cls=LazyGroup, lazy=_ESTIMATORS)
+def estimators() -> None:
+    """Check the estimators of a policy's value where the truth is known."""
+
+
+@cli.group(cls=LazyGroup, lazy=_FAULTS)
+def faults() -> None:
+    """Try to break a service, and see what it keeps."""
+
+
+if __name__ == "__main__":
+    run(cli, None, prog_name="python -m lab")

@@ -1,0 +1,272 @@
+"""`fastbandit bench score`: files scored by one worker and by two, and gone on with after kills."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+
+from fastbandit.cores import cores, one_thread
+from fastbandit.errors import SettingError
+from fastbandit.packages import needed
+from lab.benchmarks.peers import worded
+from lab.benchmarks.wording import (
+    Tick,
+    arms_option,
+    over_sizes,
+    read_doc,
+    tell,
+    telling_options,
+    world_options,
+)
+from lab.benchmarks.worlds import Floats, Setup, contest_of, silently
+from lab.experiments.sizes import sizes_of
+from lab.experiments.timing import machine_of
+
+WORKERS = (1, 2)
+_FILES = 8
+_LEARNING = 3  # that `contest_of` tells
+_PAUSE = 0.005  # seconds between two looks at the parts that are there
+HEADINGS = (
+    "arms",
+    "contexts",
+    "1 worker, /s",
+    "2 workers, /s",
+    "ratio",
+    "repeated, worker killed",
+    "repeated, command killed",
+    "same",
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Contexts scored a second among so many arms, by whole commands, and what kills cost.
+
+    `repeated` are shares of all parts that were begun, not finished, and begun again. `is_same`
+    says that all runs wrote the same bytes.
+    """
+
+    arms: int
+    contexts: int
+    dim: int
+    hidden: int
+    explore: str
+    cores: int
+    parts: int
+    one_per_s: float
+    two_per_s: float
+    ratio: float
+    repeated_after_worker: float
+    repeated_after_command: float
+    is_same: bool
+
+    def cells(self) -> tuple[str, ...]:
+        """Word the row for a table."""
+        return (
+            f"{self.arms:,}",
+            f"{self.contexts:,}",
+            f"{self.one_per_s:,.0f}",
+            f"{self.two_per_s:,.0f}",
+            worded(self.ratio),
+            f"{self.repeated_after_worker:.2%}",
+            f"{self.repeated_after_command:.2%}",
+            "yes" if self.is_same else "no",
+        )
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """The command, as it is run again and again in one folder."""
+
+    folder: Path
+    rows: int | None = None
+
+    def command(self, out: str, workers: int) -> list[str]:
+        """Give the words of a run."""
+        places = {"frozen": "frozen", "contexts": "contexts", "out": out}
+        words = [f"--{name}={self.folder / place}" for name, place in places.items()]
+        sized = [] if self.rows is None else [f"--rows={self.rows}"]
+        known = [sys.executable, "-m", "fastbandit", "score", "--json"]
+        return [*known, *words, *sized, f"--workers={workers}"]
+
+    def run(self, out: str, workers: int) -> tuple[float, dict[str, Any]]:
+        """Run the command to its end; give the seconds it took, and what it told."""
+        started = time.perf_counter()
+        done = subprocess.run(self.command(out, workers), capture_output=True, text=True)
+        if done.returncode:
+            raise SettingError(f"Scoring needs to end well: it said {done.stderr.strip()!r}.")
+        return time.perf_counter() - started, dict(json.loads(done.stdout))
+
+    def kill(self, out: str, *, parts: int, kill: Callable[[int], None]) -> dict[str, Any]:
+        """Kill something once half of the parts are there, and go on; give what was told."""
+        command = self.command(out, WORKERS[-1])
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+            while running.poll() is None and self.parts_in(out) < parts // 2:
+                time.sleep(_PAUSE)
+            if running.poll() is not None:
+                raise SettingError(
+                    f"A kill needs a run that lasts: it ended with {running.returncode} before "
+                    f"half of {parts} parts were seen. Score more contexts."
+                )
+            kill(running.pid)
+            told, _ = running.communicate()
+        return dict(json.loads(told)) if running.returncode == 0 else self.run(out, WORKERS[-1])[1]
+
+    def parts_in(self, out: str) -> int:
+        """Count the parts that are there."""
+        return len(list((self.folder / out).glob("part-*.parquet")))
+
+    def bytes_of(self, out: str) -> list[bytes]:
+        """Read all parts."""
+        return [path.read_bytes() for path in sorted((self.folder / out).glob("part-*.parquet"))]
+
+
+def measure_score(
+    setup: Setup,
+    folder: Path,
+    *,
+    contexts: int,
+    turns: int = 1,
+    rows: int | None = None,
+    tick: Tick = silently,
+) -> Row:
+    """Make a bandit and contexts, and score them by turns; then kill a worker, and the command."""
+    contest = contest_of(setup, contexts=contexts, tick=tick)
+    contest.frozen().save(folder / "frozen")
+    write_contexts(contest.contexts, folder / "contexts")
+    scoring, taken = Scoring(folder, rows), {workers: [0.0] * turns for workers in WORKERS}
+    parts = 0
+    for turn in range(turns):
+        for workers in WORKERS:
+            tick(f"{workers} workers")
+            seconds, told = scoring.run(f"{workers}-{turn}", workers)
+            taken[workers][turn], parts = seconds, told["parts"]
+    tick("killing a worker")
+    after_worker = scoring.kill("worker", parts=parts, kill=kill_worker)
+    tick("killing the command")
+    after_command = scoring.kill("command", parts=parts, kill=kill_command)
+    one, two = (median(taken[workers]) for workers in WORKERS)
+    wanted = scoring.bytes_of("1-0")
+    return Row(
+        arms=setup.arms,
+        contexts=contexts,
+        dim=setup.dim,
+        hidden=contest.hidden,
+        explore=setup.explore,
+        cores=cores(),
+        parts=parts,
+        one_per_s=contexts / one,
+        two_per_s=contexts / two,
+        ratio=one / two,
+        repeated_after_worker=after_worker["repeated"] / parts,
+        repeated_after_command=after_command["repeated"] / parts,
+        is_same=all(scoring.bytes_of(out) == wanted for out in ("2-0", "worker", "command")),
+    )
+
+
+def write_contexts(contexts: Floats, folder: Path) -> None:
+    """Write contexts as columns x_0, x_1, … into a few files."""
+    pyarrow = needed("pyarrow", what="Scoring files", extra="score")
+    parquet = needed("pyarrow.parquet", what="Scoring files", extra="score")
+    folder.mkdir(parents=True)
+    size = -(-len(contexts) // _FILES)
+    for number in range(_FILES):
+        some = contexts[number * size : (number + 1) * size]
+        columns = {f"x_{column}": some[:, column] for column in range(some.shape[1])}
+        parquet.write_table(pyarrow.table(columns), folder / f"{number}.parquet")
+
+
+def kill_worker(process: int) -> None:
+    """Kill one of the workers that a process spawned."""
+    for worker in workers_of(process)[:1]:
+        _kill(worker)
+
+
+def kill_command(process: int) -> None:
+    """Kill a process and all its workers: those would else finish what they have begun."""
+    for each in (process, *workers_of(process)):
+        _kill(each)
+
+
+def _kill(process: int) -> None:
+    with suppress(ProcessLookupError):  # it ended just now
+        os.kill(process, signal.SIGKILL)
+
+
+def workers_of(process: int) -> list[int]:
+    """List the workers that a process spawned."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(stat.read_text().rpartition(") ")[2].split()[1])
+            if parent == process and b"spawn_main" in (stat.parent / "cmdline").read_bytes():
+                found.append(int(stat.parent.name))
+        except OSError:  # it ended just now
+            continue
+    return found
+
+
+# -- the command
+
+
+@click.command("score")
+@arms_option("1000000")
+@click.option(
+    "--contexts", default=1_000_000, show_default=True, type=click.IntRange(8), help="Rows."
+)
+@world_options
+@click.option("--turns", default=1, show_default=True, type=click.IntRange(1), help="Runs of each.")
+@click.option("--rows", type=click.IntRange(1), help="Rows of a part.  [default: 8192 to 65536]")
+@telling_options
+def score_command(
+    arms: str,
+    contexts: int,
+    dim: int,
+    hidden: int | None,
+    explore: str,
+    turns: int,
+    rows: int | None,
+    doc: Path | None,
+    as_json: bool,
+) -> None:
+    """Score files by one worker and by two; kill a worker, and the command, and go on.
+
+    Times are those of whole commands, from start to end. Before that a bandit learns from
+    5,000 rounds of h3.
+    """
+    sizes = sizes_of(arms)
+    if doc is not None:
+        read_doc(doc)
+    one_thread()
+
+    def measure(size: int, tick: Tick) -> Row:
+        setup = Setup(size, dim, hidden, explore)
+        with tempfile.TemporaryDirectory() as folder:
+            return measure_score(
+                setup, Path(folder), contexts=contexts, turns=turns, rows=rows, tick=tick
+            )
+
+    rows_told = over_sizes("Score", sizes, measure, steps=_LEARNING + 2 * turns + 2)
+    tell("score", HEADINGS, rows_told, note=note_on(rows_told), doc=doc, as_json=as_json)
+
+
+def note_on(rows: Sequence[Row]) -> str:
+    """Say what was timed, and on which machine."""
+    first = rows[0]
+    return (
+        f"Scoring of files, {first.explore}, {first.dim} features, {first.hidden} hidden units, "
+        f"{first.parts} parts, {machine_of('cpu')} ({first.cores} there are)"
+    )

@@ -1,0 +1,355 @@
+"""Runs put side by side: averages over seeds, curves with their bands, and the bars to clear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from lab.experiments.environment import Floats
+from lab.experiments.figures import STYLES
+
+Result = dict[str, Any]
+
+DATASETS = {
+    "h1": "h1",
+    "h1b": "h1b",
+    "h2": "h2",
+    "h3": "h3",
+    "procedural": "Procedural",
+    "bibtex": "Bibtex",
+    "celeba": "CelebA",
+    "omniglot": "Omniglot",
+    "openbandit": "Open Bandit",
+    "movielens": "MovieLens",
+    "the-movies": "The Movies",
+    "table": "Table",
+    "sines": "Sines",
+    "branin": "Branin",
+    "hartmann6": "Hartmann 6",
+}
+"""Datasets in the order they are shown, with their names in words."""
+CONTINUUM = ("sines", "branin", "hartmann6")
+NEAR = 0.98  # of the reward of an exhaustive search is near enough
+
+# Two-sided 95 % quantiles of Student's t with 1, 2, ... degrees of freedom.
+_T95 = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
+    *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
+)
+
+
+@dataclass(frozen=True)
+class World:
+    """A dataset with its options."""
+
+    dataset: str
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Name it in words, with the options that were set."""
+        said = ", ".join(f"{name} {value}" for name, value in self.options)
+        name = DATASETS.get(self.dataset, self.dataset)
+        return f"{name} ({said})" if said else name
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """Give the sorting key: datasets as listed, plain ones before those with options."""
+        known = list(DATASETS)
+        number = known.index(self.dataset) if self.dataset in known else len(known)
+        return (number, self.dataset, len(self.options), self.options)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds, and half of its 95 % t-interval; None with a single seed."""
+
+    mean: float
+    half: float | None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A mean over seeds at the ends of batches, and half the width of its band."""
+
+    rounds: Floats
+    mean: Floats
+    half: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """How one policy did in one world with one preset and one length of play."""
+
+    world: World
+    preset: str
+    policy: str
+    runs: tuple[Result, ...]
+
+    @cached_property
+    def by_seed(self) -> dict[int, Result]:
+        """One run for each seed: rewards of a seed count once, whatever devices it ran on."""
+        found: dict[int, Result] = {}
+        for run in sorted(self.runs, key=lambda run: (run["seed"], str(run.get("device")))):
+            found.setdefault(run["seed"], run)
+        return found
+
+    @property
+    def rounds(self) -> int:
+        """The rounds that were played: a dataset may end before those that were asked for."""
+        return played(self.runs[0])
+
+    @property
+    def batch(self) -> int:
+        return int(self.runs[0]["batch"])
+
+    @property
+    def arms(self) -> int | None:
+        """The number of arms; None for a continuum."""
+        return self.runs[0].get("arms")
+
+    @property
+    def share(self) -> Estimate | None:
+        """The share of the best possible reward; None where the best is not positive."""
+        return self.share_on(self.by_seed)
+
+    def share_on(self, seeds: Iterable[int]) -> Estimate | None:
+        """Give that share over some of the seeds."""
+        shares = [share_of(self.by_seed[seed]) for seed in seeds]
+        return None if None in shares else estimate([s for s in shares if s is not None])
+
+    @property
+    def regret(self) -> Estimate:
+        return estimate([sum(r["best"]) - sum(r["earned"]) for r in self.by_seed.values()])
+
+    @property
+    def lowest_quality(self) -> float | None:
+        known = [run["quality"] for run in self.runs if run.get("quality") is not None]
+        return min(known, default=None)
+
+    def mean(self, measure: str) -> float | None:
+        """Average a number of the result files over all runs that have it."""
+        known = [run[measure] for run in self.runs if run.get(measure) is not None]
+        return float(np.mean(known)) if known else None
+
+    def by_device(self, measure: str) -> dict[str, float]:
+        """Average a time over the runs of each device: times of two are never mixed."""
+        devices = sorted({str(run.get("device", "cpu")) for run in self.runs})
+        found = {}
+        for device in devices:
+            mine = [r for r in self.runs if str(r.get("device", "cpu")) == device]
+            known = [run[measure] for run in mine if run.get(measure) is not None]
+            if known:
+                found[device] = float(np.mean(known))
+        return found
+
+    def reward_curve(self) -> Curve:
+        """Give the cumulative expected reward."""
+        return self._curve(lambda run: np.cumsum(run["earned"]))
+
+    def regret_curve(self) -> Curve:
+        """Give what the best arms would have earned beyond it."""
+        return self._curve(lambda run: np.cumsum(run["best"]) - np.cumsum(run["earned"]))
+
+    def best_curve(self) -> Curve:
+        """Give the cumulative expected reward of the best arms."""
+        return self._curve(lambda run: np.cumsum(run["best"]))
+
+    def _curve(self, heights: Callable[[Result], Floats]) -> Curve:
+        table = np.stack([heights(run) for run in self.by_seed.values()])
+        ends = np.minimum(self.batch * np.arange(1, table.shape[1] + 1), self.rounds)
+        half = None
+        if len(table) > 1:
+            half = t_quantile(len(table)) * table.std(axis=0, ddof=1) / np.sqrt(len(table))
+        return Curve(ends.astype(float), table.mean(axis=0), half)
+
+
+def world_of(result: Result) -> World:
+    """Give the dataset and options of a result."""
+    options = result.get("options") or {}
+    return World(result["dataset"], tuple(sorted((k, str(v)) for k, v in options.items())))
+
+
+def standings_of(results: Iterable[Result]) -> list[Standing]:
+    """Group the played runs by world, preset, policy and length, in the order they are shown."""
+    groups: dict[tuple[Any, ...], list[Result]] = {}
+    for run in results:
+        if run["kind"] == "play":
+            key = (world_of(run), run["preset"], run["policy"], played(run), run["batch"])
+            groups.setdefault(key, []).append(run)
+    found = [Standing(key[0], key[1], key[2], tuple(runs)) for key, runs in groups.items()]
+    return sorted(found, key=_place)
+
+
+def _place(standing: Standing) -> tuple[Any, ...]:
+    preset = (standing.preset != "default", standing.preset)
+    length = (-standing.rounds, -standing.batch)
+    return (standing.world.place, preset, policy_place(standing.policy), length)
+
+
+def policy_place(policy: str) -> tuple[int, str]:
+    """Give the sorting key of a policy."""
+    known = list(STYLES)
+    return (known.index(policy) if policy in known else len(known), policy)
+
+
+def longest(standings: Iterable[Standing]) -> list[Standing]:
+    """Keep the longest play of each policy in each world with each preset."""
+    kept: dict[tuple[Any, ...], Standing] = {}
+    for standing in standings:
+        kept.setdefault((standing.world, standing.preset, standing.policy), standing)
+    return list(kept.values())
+
+
+def played(run: Result) -> int:
+    """Give the number of rounds that a run played."""
+    return int(run["played"] if "played" in run else run["rounds"])
+
+
+def share_of(run: Result, batches: int | None = None) -> float | None:
+    """Give the share of the best possible reward that a run kept in its first batches."""
+    best = sum(run["best"][:batches])
+    return sum(run["earned"][:batches]) / best if best > 0 else None
+
+
+def late_share_of(run: Result) -> float | None:
+    """Give the share of the best possible reward that a run kept in its last quarter."""
+    first = len(run["best"]) - max(1, len(run["best"]) // 4)
+    best = sum(run["best"][first:])
+    return sum(run["earned"][first:]) / best if best > 0 else None
+
+
+def shares_together(one: Standing, two: Standing) -> tuple[float, float] | None:
+    """Give the mean shares of two policies over the seeds and batches that both played."""
+    pair = paired_shares(one, two)
+    return None if pair is None else (float(np.mean(pair[0])), float(np.mean(pair[1])))
+
+
+def paired_shares(one: Standing, two: Standing) -> tuple[list[float], list[float]] | None:
+    """Give the shares of two policies, seed by seed; all there are where they share no seed."""
+    seeds = [seed for seed in one.by_seed if seed in two.by_seed]
+    batches = None
+    if one.batch == two.batch:
+        batches = min(len(run["best"]) for run in (*one.runs, *two.runs))
+    pair = []
+    for standing in (one, two):
+        runs = [standing.by_seed[seed] for seed in seeds] or list(standing.by_seed.values())
+        shares = [share_of(run, batches) for run in runs]
+        pair.append([share for share in shares if share is not None])
+        if len(pair[-1]) < len(shares):
+            return None
+    return pair[0], pair[1]
+
+
+def yardstick_of(policy: str) -> str | None:
+    """Name the exhaustive search with the same exploration as a policy that has one."""
+    family, _, explore = policy.partition(" ")
+    is_search = family in ("Exhaust", "FastBandit", "GANBandit") and explore in ("TS", "UCB")
+    return f"Exhaust {explore}" if is_search else None
+
+
+def of_exhaust(standing: Standing, others: Iterable[Standing]) -> float | None:
+    """Give the share ÷ that of the exhaustive search in the same world with the same preset."""
+    name = yardstick_of(standing.policy)
+    places = (standing.world, standing.preset, name)
+    exhaust = next((o for o in others if (o.world, o.preset, o.policy) == places), None)
+    pair = None if exhaust is None else shares_together(standing, exhaust)
+    return None if pair is None or pair[1] <= 0 else pair[0] / pair[1]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What one policy should reach, as a multiple of another's share, and what came out.
+
+    `gap` is by how much it was cleared, over seeds; `late` are the two shares in the last
+    quarter of the rounds.
+    """
+
+    world: World
+    policy: str
+    other: str
+    need: float
+    shares: tuple[float, float] | None
+    gap: Estimate | None = None
+    late: tuple[float, float] | None = None
+
+    @property
+    def name(self) -> str:
+        times = "" if self.need == 1.0 else f"{self.need:g} × "
+        return f"{self.policy} ≥ {times}{self.other}"
+
+    @property
+    def is_met(self) -> bool | None:
+        """Whether it was reached; None where one of the two was not played."""
+        return None if self.shares is None else self.shares[0] >= self.need * self.shares[1]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was missed by less than half of the gap's 95 % interval."""
+        if self.gap is None or self.gap.half is None:
+            return False
+        return self.is_met is False and self.gap.mean + self.gap.half >= 0
+
+
+PAIRS = (
+    ("GANBandit TS", "Exhaust TS", NEAR),
+    ("GANBandit UCB", "Exhaust UCB", NEAR),
+    ("Exhaust TS", "LinearTS", 1.0),
+    ("Exhaust TS", "Overall best arm", 1.0),
+    ("Exhaust TS", "Learned best arm", 1.0),
+)
+
+
+def bars_of(standings: Iterable[Standing]) -> list[Bar]:
+    """Judge each world's default runs; bars of worlds without either policy are not given."""
+    mine = [s for s in longest(standings) if s.preset == "default"]
+    bars: list[Bar] = []
+    for world in dict.fromkeys(standing.world for standing in mine):
+        found = {s.policy: s for s in mine if s.world == world}
+        fresh = list(_bars_in(world, found))
+        bars += fresh if any(bar.shares for bar in fresh) else []
+    return bars
+
+
+def _bars_in(world: World, found: dict[str, Standing]) -> Iterator[Bar]:
+    for policy, other, need in PAIRS:
+        pair = None
+        if policy in found and other in found:
+            pair = paired_shares(found[policy], found[other])
+        if pair is None:
+            yield Bar(world, policy, other, need, None)
+            continue
+        gap = None
+        if len(pair[0]) == len(pair[1]):
+            gap = estimate([one - need * two for one, two in zip(*pair, strict=True)])
+        shares = (float(np.mean(pair[0])), float(np.mean(pair[1])))
+        late = (_late(found[policy]), _late(found[other]))
+        yield Bar(world, policy, other, need, shares, gap, late)
+
+
+def _late(standing: Standing) -> float:
+    known = [late for run in standing.by_seed.values() if (late := late_share_of(run)) is not None]
+    return float(np.mean(known)) if known else 0.0
+
+
+def estimate(values: list[float]) -> Estimate:
+    """Average over seeds."""
+    if len(values) < 2:
+        return Estimate(float(values[0]), None)
+    spread = float(np.std(values, ddof=1) / np.sqrt(len(values)))
+    return Estimate(float(np.mean(values)), t_quantile(len(values)) * spread)
+
+
+def t_quantile(seeds: int) -> float:
+    """Give how many standard errors a 95 % interval reaches to each side."""
+    freedom = seeds - 1
+    if freedom <= len(_T95):
+        return _T95[freedom - 1]
+    z = 1.959964
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    return z + (z**3 + z) / (4 * freedom) + second

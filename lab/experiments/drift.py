@@ -1,0 +1,73 @@
+"""Rewards that drift: what a context is worth turns with the rounds, at a known pace.
+
+The world keeps its contexts and arms; a round's rewards are those of its context turned by a
+rotation that depends on the round's number alone. So the best possible reward of every round is
+known, and what was learned long ago misleads.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastbandit.errors import SettingError
+from fastbandit.names import known_name
+from fastbandit.noise import Stream, decision_seeds, normals
+from lab.experiments.environment import FAR, Floats
+
+KINDS = ("switch", "turn")
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A turn of contexts that changes with the rounds.
+
+    "switch": another rotation, drawn with the seed, after every `period` rounds; the first of
+    them turns nothing. "turn": steadily, by a full turn in the plane of each two coordinates
+    within `period` rounds.
+    """
+
+    kind: str
+    period: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        known_name("drift", self.kind, KINDS)
+        if self.period < 1:
+            raise SettingError(
+                f"A drift needs a period of at least 1 round: got {self.period}. Raise it."
+            )
+
+    def turn(self, contexts: Any, first: int) -> Floats:
+        """Give the contexts (n, d) of rounds `first` and on as their rewards see them."""
+        contexts = np.asarray(contexts, dtype=np.float64)
+        rounds = np.arange(first, first + len(contexts))
+        if self.kind == "turn":
+            return _turned(contexts, 2 * math.pi * (rounds % self.period) / self.period)
+        turned = np.empty_like(contexts)
+        spells = rounds // self.period
+        for spell in np.unique(spells):
+            is_now = spells == spell
+            turned[is_now] = contexts[is_now] @ self._rotation(int(spell), contexts.shape[1])
+        return turned
+
+    def _rotation(self, spell: int, dim: int) -> Floats:
+        if spell == 0:
+            return np.eye(dim)
+        seeds = decision_seeds(self.seed, FAR + 8 + spell, 1)
+        numbers = normals(seeds, dim * dim, Stream.TRAINING).astype(np.float64)
+        axes, scales = np.linalg.qr(numbers.reshape(dim, dim))
+        return np.asarray(axes * np.sign(np.diagonal(scales)))
+
+
+def _turned(contexts: Floats, angles: Floats) -> Floats:
+    """Turn each pair of coordinates by the angle of its row; an odd one stays."""
+    turned = contexts.copy()
+    even, odd = slice(0, contexts.shape[1] // 2 * 2, 2), slice(1, None, 2)
+    cosines, sines = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    turned[:, even] = cosines * contexts[:, even] - sines * contexts[:, odd]
+    turned[:, odd] = sines * contexts[:, even] + cosines * contexts[:, odd]
+    return turned

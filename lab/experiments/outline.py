@@ -1,0 +1,287 @@
+"""What the report says, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from lab.experiments.comparison import (
+    CONTINUUM,
+    NEAR,
+    Bar,
+    Curve,
+    Result,
+    Standing,
+    World,
+    bars_of,
+    longest,
+    of_exhaust,
+    standings_of,
+    yardstick_of,
+)
+from lab.experiments.figures import BEST, Dot, Line, draw_curves, draw_dots
+from lab.experiments.outline_times import (
+    replay_section,
+    runtime_section,
+    scaling_section,
+    training_section,
+)
+from lab.experiments.policies import NEURAL
+from lab.experiments.report_drift import WORDS as DRIFT_WORDS
+from lab.experiments.report_drift import drift_table, is_drifting
+from lab.experiments.report_tables import (
+    bars_table,
+    plainest,
+    replays_of,
+    shares_table,
+    standings_table,
+)
+from lab.experiments.sections import Block, Notes, Section, Sketch, file_name, stem_of
+
+
+def outline(results: Sequence[Result]) -> list[Section]:
+    """Arrange everything that the results say; what was not measured has no section."""
+    standings = standings_of(results)
+    kinds = {kind: [r for r in results if r["kind"] == kind] for kind in _KINDS}
+    drifting = [s for s in standings if is_drifting(s.world)]
+    still = [s for s in standings if not is_drifting(s.world)]
+    catalogue = [s for s in still if not _is_continuum(s)]
+    continuum = [s for s in still if _is_continuum(s)]
+    found = [
+        *_bars_section(bars_of(standings)),
+        *_overview(standings),
+        *_plays_section("Datasets", (_DATASETS,), catalogue),
+        *_plays_section("Continuum", (_CONTINUUM_WORDS,), continuum),
+        *_plays_section("Drift", (DRIFT_WORDS, drift_table(standings)), drifting),
+        *replay_section(replays_of(kinds["replay"])),
+        *runtime_section(kinds["runtime"], standings),
+        *scaling_section(kinds["scaling"]),
+        *training_section(kinds["training"]),
+    ]
+    return [*found, Section("How to read this", (Notes(READING),))]
+
+
+_KINDS = ("play", "replay", "training", "runtime", "scaling")
+
+READING = (
+    "Share of best: expected reward earned ÷ that of the best arm in every round. The first "
+    "batch, of which nobody has learned yet, counts too. ± is half of the 95 % t-interval over "
+    "seeds; with one seed there is none.",
+    "÷ Exhaust: that share over the one of the exhaustive search with the same exploration and "
+    "preset, on the seeds and rounds that both played.",
+    "Regret: what the best arms would have earned beyond what was earned.",
+    "q: (score of the chosen arm - mean score) ÷ (best score - mean score) under the same draw "
+    "or bound, on 50 contexts of each batch after the first; 1 is the arm that an exhaustive "
+    "search takes. Of arms that fill a box it sees a sample of points: a search that "
+    "climbs can beat that, and q be above 1. Lowest q: that of the worst run.",
+    "Evaluations and look-ups: arms scored by the network, and searches of the index, for each "
+    "decision.",
+    "ms per decision in a batch, and s per update, are medians within a run. Runs share a "
+    "machine: read ratios, not seconds.",
+    "T: the rounds that were played.",
+)
+_DATASETS = "All policies meet the same contexts and the same noise in every round."
+_CONTINUUM_WORDS = (
+    "Arms that fill a box: there is no catalogue, and nothing to score exhaustively. The best "
+    "possible is the highest value of the function."
+)
+
+
+# -- bars and overview
+
+
+def _bars_section(bars: Sequence[Bar]) -> Iterator[Section]:
+    if not bars:
+        return
+    judged = [bar for bar in bars if bar.is_met is not None]
+    missed = [bar for bar in judged if not bar.is_met]
+    told = f"{len(judged) - len(missed)} of {len(judged)} bars are met, with the default preset."
+    if missed:
+        told += " Missed: " + "; ".join(f"{b.name} on {b.world.label}" for b in missed) + "."
+    meaning = (
+        f"A search should keep at least {NEAR:g} of what the exhaustive one earns (the number is "
+        f"the ratio of the two), and the exhaustive one should earn no less than a linear model "
+        f"or one arm for all (the numbers are the two shares). Overall best arm is told all "
+        f"rewards beforehand; Learned best arm has to learn, like the others."
+    )
+    more = [words for words in (_open_words(missed), _late_words(missed)) if words]
+    yield Section("Bars", (told, meaning, bars_table(bars), *more))
+
+
+def _open_words(missed: Sequence[Bar]) -> str:
+    """Name the bars of which the seeds do not tell whether they are missed."""
+    found = [f"{b.name} on {b.world.label} ({_spread_words(b)})" for b in missed if b.is_open]
+    if not found:
+        return ""
+    return (
+        "Missed by less than the seeds tell apart, for the 95 % interval over seeds reaches the "
+        "bar: " + "; ".join(found) + "."
+    )
+
+
+def _spread_words(bar: Bar) -> str:
+    assert bar.shares is not None
+    assert bar.gap is not None
+    assert bar.gap.half is not None
+    one, two = bar.shares
+    if bar.need == NEAR:
+        return f"ratio {one / two:.3f} ± {bar.gap.half / two:.3f}"
+    return f"difference {one - two:.3f} ± {bar.gap.half:.3f}"
+
+
+def _late_words(missed: Sequence[Bar]) -> str:
+    """Tell how one arm for all and what missed it compare once most is learned."""
+    found = [
+        f"{bar.world.label} {bar.late[0]:.3f}, {bar.late[1]:.3f}"
+        for bar in missed
+        if bar.other == "Overall best arm" and bar.late is not None
+    ]
+    if not found:
+        return ""
+    return (
+        "In the last quarter of the rounds alone, the shares of Exhaust TS and Overall best arm "
+        "are, where that bar is missed: " + "; ".join(found) + "."
+    )
+
+
+def _overview(standings: Sequence[Standing]) -> Iterator[Section]:
+    table = shares_table(standings)
+    if table.rows:
+        words = (
+            "Default preset, mean over the seeds that all policies played. q at least: the lowest "
+            "mean q of the datasets."
+        )
+        yield Section("At a glance", (words, *_ratio_sketch(standings), table))
+
+
+def _ratio_sketch(standings: Sequence[Standing]) -> Iterator[Sketch]:
+    mine = [s for s in longest(standings) if s.preset == "default"]
+    worlds = plainest(s.world for s in mine)
+    dots = []
+    for standing in (s for world in worlds for s in mine if s.world == world):
+        ratio = of_exhaust(standing, mine)
+        if ratio is not None and yardstick_of(standing.policy) != standing.policy:
+            dots.append(Dot(standing.world.label, standing.policy, ratio))
+    if dots:
+        yield Sketch(
+            "of-exhaust",
+            "Reward of FastBandit and GANBandit as a share of the exhaustive search's, by dataset.",
+            f"Reward ÷ that of the exhaustive search with the same exploration. Dashed: {NEAR:g}.",
+            lambda: draw_dots(dots, xlabel="Reward ÷ Exhaust", near=NEAR),
+        )
+
+
+# -- what policies earned
+
+
+def _is_continuum(standing: Standing) -> bool:
+    return standing.world.dataset in CONTINUUM or standing.arms is None
+
+
+def _plays_section(
+    title: str, blocks: tuple[Block, ...], standings: Sequence[Standing]
+) -> Iterator[Section]:
+    worlds = dict.fromkeys(standing.world for standing in standings)
+    parts = [_world_section(w, [s for s in standings if s.world == w]) for w in worlds]
+    if parts:
+        yield Section(title, blocks, tuple(parts))
+
+
+def _world_section(world: World, standings: Sequence[Standing]) -> Section:
+    plain = [s for s in standings if s.preset == "default"]
+    shared = [s for s in plain if _is_free_of_presets(s)]
+    blocks: list[Block] = [_settings(plain or standings)]
+    if plain:
+        blocks += [*_curve_sketches(world, "default", plain), standings_table(plain)]
+    notes = dict.fromkeys(n for s in standings for run in s.runs for n in run.get("notes") or ())
+    if lines := (*notes, *_exact_index(standings)):
+        blocks.append(Notes(lines))
+    parts = []
+    for preset in dict.fromkeys(s.preset for s in standings if s.preset != "default"):
+        mine = [s for s in standings if s.preset == preset]
+        drawn = _curve_sketches(world, preset, [*shared, *mine])
+        title = f"{world.label} with the preset {preset}"
+        told: tuple[Block, ...] = (_settings(mine), *drawn, standings_table(mine))
+        parts.append(Section(title, told, is_folded=True))
+    return Section(world.label, tuple(blocks), tuple(parts))
+
+
+def _is_free_of_presets(standing: Standing) -> bool:
+    """Say whether no network is searched: such policies are the same with every preset."""
+    return standing.policy not in NEURAL
+
+
+def _settings(standings: Sequence[Standing]) -> str:
+    first = standings[0]
+    arms = "A continuum of arms" if first.arms is None else f"{first.arms:,} arms"
+    lengths = " or ".join(dict.fromkeys(f"{s.rounds:,}" for s in standings))
+    batches = " or ".join(dict.fromkeys(f"{s.batch:,}" for s in standings))
+    devices = sorted({str(run.get("device", "cpu")) for s in standings for run in s.runs})
+    alone = [s for s in standings if len(s.by_seed) == 1]
+    told = f"{arms}; {lengths} rounds in batches of {batches}; on {', '.join(devices)}."
+    if len(alone) == len(standings):
+        return f"{told} One seed each, so there are no bands."
+    if alone:
+        return f"{told} One seed, so no band: {', '.join(s.policy for s in alone)}."
+    return told
+
+
+def _exact_index(standings: Sequence[Standing]) -> Iterator[str]:
+    exact = [
+        standing.policy
+        for standing in standings
+        if any(run.get("index") == "ExactIndex" for run in standing.runs)
+    ]
+    if exact:
+        names = ", ".join(dict.fromkeys(exact))
+        yield f"Some runs searched an exact index in place of an approximate one: {names}."
+
+
+def _curve_sketches(world: World, preset: str, standings: Sequence[Standing]) -> Iterator[Sketch]:
+    shown = longest(standings)
+    stem = file_name(*stem_of(world), preset)
+    where = world.label if preset == "default" else f"{world.label}, preset {preset}"
+    band = " Bands: 95 % over seeds." if any(len(s.by_seed) > 1 for s in shown) else ""
+
+    def rewards() -> Any:
+        lines = [_line(s.policy, s.reward_curve(), _share_label(s)) for s in shown]
+        best = max(shown, key=lambda s: s.rounds)
+        return draw_curves(
+            [_line(BEST, best.best_curve(), BEST), *lines], ylabel="Cumulative expected reward"
+        )
+
+    def regrets() -> Any:
+        lines = [
+            _line(s.policy, s.regret_curve(), f"{s.policy}  {_short(s.regret.mean)}") for s in shown
+        ]
+        return draw_curves(lines, ylabel="Cumulative regret")
+
+    reward_alt = f"Cumulative reward over rounds on {where}: {_ranking(shown)}."
+    yield Sketch(f"{stem}-reward", reward_alt, f"{where}: reward; higher is better.{band}", rewards)
+    regret_alt = f"Cumulative regret over rounds on {where}, the same runs."
+    yield Sketch(f"{stem}-regret", regret_alt, f"{where}: regret; lower is better.{band}", regrets)
+
+
+def _line(policy: str, curve: Curve, label: str) -> Line:
+    def from_zero(values: Any) -> Any:
+        return np.concatenate([[0.0], values])
+
+    half = None if curve.half is None or policy == BEST else from_zero(curve.half)
+    return Line(policy, from_zero(curve.rounds), from_zero(curve.mean), label, half)
+
+
+def _share_label(standing: Standing) -> str:
+    share = standing.share
+    return standing.policy if share is None else f"{standing.policy}  {share.mean:.1%}"
+
+
+def _ranking(standings: Sequence[Standing]) -> str:
+    known = [(s.share.mean, s.policy) for s in standings if s.share is not None]
+    best_first = sorted(known, key=lambda pair: -pair[0])
+    return ", ".join(f"{policy} {share:.1%}" for share, policy in best_first) or "no shares"
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"

@@ -1,0 +1,189 @@
+"""Policies by the names they have in papers, made for an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fastbandit.errors import SettingError
+from fastbandit.names import known_name
+from lab.experiments.environment import Environment
+from lab.experiments.linear_view import LinearView, Projected, linear_arms
+from lab.experiments.run import Player
+
+if TYPE_CHECKING:
+    from fastbandit.presets import Preset
+
+NEURAL = {
+    "Exhaust TS": ("ts", "exhaustive", "auto"),
+    "Exhaust UCB": ("ucb", "exhaustive", "auto"),
+    "FastBandit TS": ("ts", "ascent", "auto"),
+    "FastBandit UCB": ("ucb", "ascent", "auto"),
+    "GANBandit TS": ("ts", "generator", "auto"),
+    "GANBandit UCB": ("ucb", "generator", "auto"),
+    "NeuralLinear": ("ts", "exhaustive", "last-layer"),
+    "Bootstrapped heads": ("ts", "exhaustive", "bootstrap"),
+    "Variational layer": ("ts", "exhaustive", "variational"),
+    "GANBandit window": ("ts", "generator", "auto"),
+    "GANBandit fading": ("ts", "generator", "auto"),
+}
+"""Exploration, search and doubt of each neural policy."""
+
+_HALF_LIFE = 500.0
+_FORGETTING: dict[str, dict[str, float]] = {
+    "GANBandit window": {"window": 1000},
+    "GANBandit fading": {"half_life": _HALF_LIFE},
+}
+"""What each policy for rewards that drift keeps of the past."""
+
+NINE = (
+    "Random",
+    "Overall best arm",
+    "LinearTS",
+    *(n for n in NEURAL if n.endswith((" TS", " UCB"))),
+)
+"""The policies of the paper's comparison."""
+
+_RARE = 0.1
+"""About the deviation of a binary reward that comes once in a hundred rounds."""
+
+_LINEAR = (
+    "LinearTS",
+    "LinUCB",
+    "GLOC",
+    "GLOC-TS",
+    "QGLOC",
+    "LinearTS fading",
+    "LinUCB fading",
+    "GLM-UCB",
+    "KernelUCB",
+)
+_CONTINUUM = ("GP-UCB", "GP-TS", "HOO", "LinearTS")
+_MORE_NEURAL = tuple(name for name in NEURAL if name not in NINE)
+NAMES = (*NINE, "Learned best arm", *_MORE_NEURAL, *_LINEAR[1:], *_CONTINUUM[:3])
+
+
+def player_for(
+    name: str,
+    environment: Environment,
+    *,
+    seed: int,
+    rounds: int,
+    preset: Preset = "default",
+    device: str = "cpu",
+) -> Player:
+    """Make a policy that knows nothing yet; `rounds` will be played.
+
+    Only "Overall best arm" is told anything: the one arm that earns most in those rounds.
+    """
+    known_name("policy", name, NAMES)
+    if name in NEURAL:
+        return _neural(name, environment, preset=preset, seed=seed, device=device)
+    if environment.size is None:
+        return _on_continuum(name, environment, seed=seed)
+    if name in _LINEAR:
+        return _linear(name, environment, seed=seed)
+    return _context_free(name, environment, seed=seed, rounds=rounds)
+
+
+def _neural(
+    name: str, environment: Environment, *, preset: Preset, seed: int, device: str
+) -> Player:
+    from fastbandit.bandit import Bandit
+    from fastbandit.presets import settings_for
+
+    explore, search, doubt = NEURAL[name]
+    if name in _FORGETTING:
+        preset = settings_for(preset).merged({"training.reward": _FORGETTING[name]})
+    arms = environment.arms
+    return Bandit(
+        arms=arms,
+        ids=range(environment.size or 0) if arms is None else None,
+        embed_ids=environment.embed_ids,
+        context=environment.context,
+        reward=environment.reward,
+        explore=explore,
+        search=search,
+        doubt=doubt,
+        preset=preset,
+        seed=seed,
+        device=device,
+        progress=False,
+    )
+
+
+def _linear(name: str, environment: Environment, *, seed: int) -> Player:
+    from fastbandit import baselines
+    from lab import baselines as research
+
+    makers: dict[str, Callable[..., Player]] = {
+        "LinearTS": baselines.LinearTS,
+        "LinUCB": baselines.LinUCB,
+        "LinearTS fading": partial(baselines.LinearTS, half_life=_HALF_LIFE),
+        "LinUCB fading": partial(baselines.LinUCB, half_life=_HALF_LIFE),
+        "GLOC": research.GLOC,
+        "GLOC-TS": research.GLOCTS,
+        "QGLOC": research.QGLOC,
+        "GLM-UCB": research.GLMUCB,
+        "KernelUCB": research.KernelUCB,
+    }
+    view = LinearView.of(environment.context)
+    arms, is_disjoint = linear_arms(environment)
+    settings: dict[str, Any] = {"arms": arms, "context": view.columns, "seed": seed}
+    settings["reward"] = environment.reward
+    if name != "KernelUCB":
+        settings["intercept"] = environment.reward == "binary"
+    if is_disjoint and not name.startswith(("LinearTS", "LinUCB")):
+        raise SettingError(
+            f"{name} needs features of its arms: got {environment.name}, whose arms are ids "
+            f"alone. Use LinearTS or LinUCB, which can learn a model for each arm."
+        )
+    if name.startswith("LinearTS") and environment.reward == "binary":
+        settings["scale"] = _RARE  # its draws assume a deviation of 1
+    if is_disjoint:
+        settings |= {"disjoint": True, "ids": range(environment.size or 0)}
+    return Projected(makers[name](**settings), view)
+
+
+def _context_free(name: str, environment: Environment, *, seed: int, rounds: int) -> Player:
+    from fastbandit import baselines
+
+    ids = range(environment.size or 0)
+    common: dict[str, Any] = {"ids": ids, "context": environment.context, "seed": seed}
+    if name == "Random":
+        return baselines.RandomBandit(**common)
+    if name == "Overall best arm":
+        return baselines.FixedArmBandit(row=_best_row(environment, rounds), **common)
+    if name == "Learned best arm":
+        return baselines.BestArmBandit(reward=environment.reward, **common)
+    raise SettingError(
+        f"{name} needs a continuum: got {environment.name}, which has {environment.size} arms. "
+        f"Use one of {', '.join(NINE)}."
+    )
+
+
+def _best_row(environment: Environment, rounds: int) -> int:
+    if not hasattr(environment, "best_arm"):
+        raise SettingError(
+            f"Overall best arm needs the expected rewards of all arms: got {environment.name}, a "
+            f"log, which knows no hindsight. Use Learned best arm, or fit a simulator to the log."
+        )
+    return int(environment.best_arm(rounds))
+
+
+def _on_continuum(name: str, environment: Environment, *, seed: int) -> Player:
+    from lab import baselines as research
+
+    makers: dict[str, Callable[..., Player]] = {
+        "GP-UCB": research.GaussianProcessUCB,
+        "GP-TS": research.GaussianProcessTS,
+        "HOO": research.HOO,
+        "LinearTS": research.GridLinearTS,
+    }
+    if name not in makers:
+        raise SettingError(
+            f"{name} needs a catalogue of arms: got {environment.name}, a continuum. Use one of "
+            f"{', '.join((*NEURAL, *makers))}."
+        )
+    return makers[name](box=environment.arms, seed=seed)

@@ -1,0 +1,358 @@
+"""The tables of the report, as words: the page and docs/results.md show the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from fastbandit.progress import seconds_in_words
+from lab.experiments import paper_figures
+from lab.experiments.comparison import (
+    NEAR,
+    PAIRS,
+    Bar,
+    Estimate,
+    Result,
+    Standing,
+    World,
+    longest,
+    of_exhaust,
+    policy_place,
+    world_of,
+    yardstick_of,
+)
+from lab.experiments.policies import NINE
+from lab.experiments.tables import markdown, number
+
+NONE = "–"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Words in columns, of which the first `names` are names and the others numbers."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    names: int = 1
+
+    def to_markdown(self) -> str:
+        """Word it as Markdown."""
+        rows = [[word.replace("|", "\\|") for word in row] for row in self.rows]
+        return markdown(self.headings, rows, words=self.names)
+
+
+# -- what policies earned
+
+
+def standings_table(standings: Sequence[Standing]) -> Table:
+    """Word how each policy did in one world."""
+    headings = (
+        "policy",
+        "share of best",
+        "÷ Exhaust",
+        "regret",
+        "q",
+        "lowest q",
+        "evaluations",
+        "look-ups",
+        "ms per decision",
+        "s per update",
+        "seeds",
+        "T",
+    )
+    return Table(headings, tuple(_standing_row(each, standings) for each in standings))
+
+
+def _standing_row(standing: Standing, others: Sequence[Standing]) -> tuple[str, ...]:
+    return (
+        standing.policy,
+        _plus_minus(standing.share, ".3f"),
+        number(of_exhaust(standing, longest(others)), ".3f"),
+        _plus_minus(standing.regret, ",.0f" if standing.regret.mean >= 100 else ",.1f"),
+        number(standing.mean("quality"), ".4f"),
+        number(standing.lowest_quality, ".4f"),
+        number(standing.mean("evaluations"), ",.0f"),
+        number(standing.mean("lookups"), ",.1f"),
+        _by_device(standing.by_device("select_seconds"), 1e3),
+        _by_device(standing.by_device("update_seconds"), 1.0),
+        str(len(standing.by_seed)),
+        f"{standing.rounds:,}",
+    )
+
+
+def shares_table(standings: Iterable[Standing]) -> Table:
+    """Word the shares of the paper's nine policies with the default preset, worlds as columns."""
+    mine = [s for s in longest(standings) if s.preset == "default"]
+    worlds = plainest(s.world for s in mine)
+    found = {(s.policy, s.world): s for s in mine if s.policy in NINE}
+    seeds = {
+        world: _common_seeds(s for s in found.values() if s.world == world) for world in worlds
+    }
+    rows = []
+    for policy in NINE:
+        row = [found.get((policy, world)) for world in worlds]
+        if any(row):
+            shares = [s.share_on(seeds[s.world] or s.by_seed) if s else None for s in row]
+            known = [q for s in row if s and (q := s.mean("quality")) is not None]
+            words = [NONE if share is None else f"{share.mean:.3f}" for share in shares]
+            rows.append((policy, *words, number(min(known, default=None), ".4f")))
+    labels = (world.label for world in worlds)
+    return Table(("share of the best possible reward", *labels, "q at least"), tuple(rows))
+
+
+def _common_seeds(standings: Iterable[Standing]) -> list[int]:
+    """Give the seeds that all policies played: what is shown side by side is of the same ones."""
+    played = [set(standing.by_seed) for standing in standings]
+    return sorted(set.intersection(*played)) if played else []
+
+
+def plainest(worlds: Iterable[World]) -> list[World]:
+    """Keep one world of each dataset: the one with the fewest options."""
+    kept: dict[str, World] = {}
+    for world in sorted(set(worlds), key=lambda world: world.place):
+        kept.setdefault(world.dataset, world)
+    return list(kept.values())
+
+
+def bars_table(bars: Sequence[Bar]) -> Table:
+    """Word which bars were met, a row for each world."""
+    by_place = {(bar.world, bar.policy, bar.other): bar for bar in bars}
+    headings = [Bar(World(""), *pair, shares=None).name for pair in PAIRS]
+    rows = [
+        (world.label, *(_bar_words(by_place[world, policy, other]) for policy, other, _ in PAIRS))
+        for world in dict.fromkeys(bar.world for bar in bars)
+    ]
+    return Table(("dataset", *headings), tuple(rows))
+
+
+def _bar_words(bar: Bar) -> str:
+    if bar.shares is None:
+        return NONE
+    verdict = "met" if bar.is_met else "missed"
+    one, two = bar.shares
+    if bar.need == NEAR:
+        return f"{verdict}: {one / two:.3f}" if two else f"{verdict}: {one:.3f}, {two:.3f}"
+    return f"{verdict}: {one:.3f}, {two:.3f}"
+
+
+# -- what a choice and an update cost
+
+
+def measured(results: Iterable[Result]) -> dict[tuple[World, str], Result]:
+    """Give the medians of repeated measurements of each world and policy, in their order."""
+    groups: dict[tuple[World, str], list[Result]] = {}
+    for result in sorted(
+        results, key=lambda r: (world_of(r).place, _explore(r["policy"]), policy_place(r["policy"]))
+    ):
+        groups.setdefault((world_of(result), result["policy"]), []).append(result)
+    return {key: _medians(mine) for key, mine in groups.items()}
+
+
+def _medians(results: Sequence[Result]) -> Result:
+    merged = dict(results[0])
+    for measure in ("single", "request", "batch", "train"):
+        known = [r[measure] for r in results if r.get(measure) is not None]
+        merged[measure] = median(known) if known else None
+    return merged
+
+
+def runtime_table(results: Iterable[Result], qualities: dict[tuple[World, str], float]) -> Table:
+    """Word seconds beside the printed ones; ratios are measured ÷ printed."""
+    found = measured(results)
+    has_request = any(result["request"] is not None for result in found.values())
+    rows = []
+    for (world, policy), result in found.items():
+        printed = paper_figures.printed(world.dataset, policy)
+        pairs = zip((result["single"], result["batch"]), printed, strict=True)
+        single, batch = (_beside(mine, theirs) for mine, theirs in pairs)
+        request = [_seconds(result["request"])] if has_request else []
+        arms = "continuum" if result.get("arms") is None else f"{result['arms']:,}"
+        ends = (_seconds(result["train"]), number(qualities.get((world, policy)), ".4f"))
+        rows.append((world.label, policy, arms, *single, *request, *batch, *ends))
+    headings = ["dataset", "policy", "arms", "Single", "paper", "ratio"]
+    headings += ["Request"] if has_request else []
+    headings += ["Batch", "paper", "ratio", "Train", "q"]
+    return Table(tuple(headings), tuple(rows), names=2)
+
+
+def speedup_table(results: Iterable[Result]) -> Table:
+    """Word how many times as fast as the exhaustive search of the same run each other one is."""
+    found = measured(results)
+    rows = []
+    for (world, policy), result in found.items():
+        yardstick = yardstick_of(policy)
+        exhaust = found.get((world, yardstick or ""))
+        if exhaust is None or yardstick is None or policy == yardstick:
+            continue
+        mine = paper_figures.printed(world.dataset, policy)
+        theirs = paper_figures.printed(world.dataset, yardstick)
+        cells = []
+        for place, measure in enumerate(("single", "batch")):
+            cells += [times(_over(exhaust[measure], result[measure]))]
+            cells += [times(_over(theirs[place], mine[place]))]
+        cells.append(times(_over(result["train"], exhaust["train"])))
+        rows.append((world.label, policy, *cells))
+    headings = ("dataset", "policy", "Single", "paper's", "Batch", "paper's", "Train takes")
+    return Table(headings, tuple(rows), names=2)
+
+
+def averages_table(results: Iterable[Result]) -> Table:
+    """Word the averages over the datasets that the paper has too, beside those it prints."""
+    groups: dict[str, list[Result]] = {}
+    for (world, policy), result in measured(results).items():
+        is_printed = world.dataset in paper_figures.DATASETS and not result.get("options")
+        if is_printed and policy in paper_figures.AVERAGES:
+            groups.setdefault(policy, []).append(result)
+    rows = []
+    for policy, mine in groups.items():
+        cells = []
+        measures = zip(("single", "batch", "train"), paper_figures.AVERAGES[policy], strict=True)
+        for measure, theirs in measures:
+            known = [r[measure] for r in mine if r[measure] is not None]
+            mean = sum(known) / len(known) if known else None
+            cells += _beside(mean, theirs)
+        rows.append((policy, str(len({r["dataset"] for r in mine})), *cells))
+    headings = ["policy", "datasets"]
+    for measure in ("Single", "Batch", "Train"):
+        headings += [measure, "paper", "ratio"]
+    return Table(tuple(headings), tuple(rows))
+
+
+def training_table(results: Iterable[Result]) -> Table:
+    """Word update times of GANBandit ÷ those of Exhaust, with those the paper prints."""
+    rows = []
+    for result in sorted(results, key=lambda r: (_preset_place(r["preset"]), world_of(r).place)):
+        row = [world_of(result).label, result["preset"]]
+        for explore in ("TS", "UCB"):
+            ratio, seconds = (result["ratios"].get(k) for k in (explore, f"{explore} seconds"))
+            row += [number(ratio, ".2f"), " ÷ ".join(map(_seconds, seconds or ())) or NONE]
+        rows.append(tuple(row))
+    if rows:
+        averages = paper_figures.AVERAGES
+        row = ["the paper's average", "paper, as printed"]
+        for explore in ("TS", "UCB"):
+            pair = (averages[f"GANBandit {explore}"][2], averages[f"Exhaust {explore}"][2])
+            row += [f"{pair[0] / pair[1]:.2f}", " ÷ ".join(map(_seconds, pair))]
+        rows.append(tuple(row))
+    headings = ("dataset", "preset", "TS", "TS, times", "UCB", "UCB, times")
+    return Table(headings, tuple(rows), names=2)
+
+
+def scaling_table(results: Sequence[Result]) -> Table:
+    """Word seconds per selection at each number of arms, the slope and the lowest q."""
+    sizes = sorted({size for result in results for size in result["arms"]})
+    rows = []
+    for result in sorted(results, key=lambda r: policy_place(r["policy"])):
+        at = dict(zip(result["arms"], result["seconds"], strict=True))
+        known = [q for q in result.get("quality") or () if q is not None]
+        words = [_seconds(at.get(size)) for size in sizes]
+        slope = number(result.get("slope"), ".2f")
+        rows.append((result["policy"], *words, slope, number(min(known, default=None), ".4f")))
+    return Table(("policy", *(f"N = {s:,}" for s in sizes), "slope", "lowest q"), tuple(rows))
+
+
+# -- what a log says
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a policy earned on a log, averaged over seeds; so are the ends of its interval."""
+
+    world: World
+    preset: str
+    policy: str
+    seeds: int
+    matches: float | None
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
+def replays_of(results: Iterable[Result]) -> list[Replay]:
+    """Average replayed logs over seeds."""
+    groups: dict[tuple[Any, ...], list[Result]] = {}
+    for result in results:
+        key = (world_of(result), result["preset"], result["policy"])
+        groups.setdefault(key, []).append(result)
+    found = []
+    for (world, preset, policy), runs in groups.items():
+        matches, mean, low, high = (_mean(runs, m) for m in ("matches", "mean", "low", "high"))
+        found.append(Replay(world, preset, policy, len(runs), matches, mean, low, high))
+    return sorted(
+        found, key=lambda r: (r.world.place, _preset_place(r.preset), policy_place(r.policy))
+    )
+
+
+def replays_table(replays: Iterable[Replay]) -> Table:
+    """Word what policies earned in the rounds of a log where they agree with it."""
+    rows = tuple(
+        (
+            replay.policy,
+            replay.preset,
+            number(replay.mean, ".5f"),
+            f"{number(replay.low, '.5f')} to {number(replay.high, '.5f')}",
+            number(replay.matches, ",.0f"),
+            str(replay.seeds),
+        )
+        for replay in replays
+    )
+    headings = ("policy", "preset", "mean reward", "95 % interval", "matches", "seeds")
+    return Table(headings, rows, names=2)
+
+
+# -- words
+
+
+def times(ratio: float | None) -> str:
+    """Word a ratio with three digits."""
+    if ratio is None:
+        return NONE
+    return f"{ratio:,.0f}×" if ratio >= 100 else f"{ratio:.3g}×"
+
+
+def _plus_minus(found: Estimate | None, form: str) -> str:
+    if found is None:
+        return NONE
+    about = "" if found.half is None else f" ± {format(found.half, form)}"
+    return f"{format(found.mean, form)}{about}"
+
+
+def _by_device(found: dict[str, float], scale: float) -> str:
+    words = {device: _three_digits(scale * seconds) for device, seconds in found.items()}
+    if len(words) == 1:
+        return next(iter(words.values()))
+    return ", ".join(f"{word} ({device})" for device, word in words.items()) or NONE
+
+
+def _three_digits(number: float) -> str:
+    if number < 0.001:
+        return "<0.001"
+    return f"{number:.3g}" if number < 100 else f"{number:,.0f}"
+
+
+def _beside(mine: float | None, theirs: float | None) -> list[str]:
+    ratio = _over(mine, theirs)
+    return [_seconds(mine), _seconds(theirs), NONE if ratio is None else _three_digits(ratio)]
+
+
+def _over(one: float | None, two: float | None) -> float | None:
+    return None if one is None or not two else one / two
+
+
+def _seconds(seconds: float | None) -> str:
+    return NONE if seconds is None else seconds_in_words(seconds)
+
+
+def _mean(results: Sequence[Result], measure: str) -> float | None:
+    known = [result[measure] for result in results if result.get(measure) is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _explore(policy: str) -> bool:
+    return policy.endswith("UCB")
+
+
+def _preset_place(preset: str) -> tuple[bool, str]:
+    return (preset != "default", preset)

@@ -1,0 +1,387 @@
+"""`fastbandit experiment run`: play a suite, one result file a run; none is made twice."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fastbandit.cluster.engine import ENGINES, Engine, engine_for
+from fastbandit.cores import one_thread
+from fastbandit.errors import SettingError
+from fastbandit.presets import settings_for
+from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.settings import is_settings_file
+from lab.experiments import datasets
+from lab.experiments.environment import Environment, Floats
+from lab.experiments.logged import LoggedData, check_no_log
+from lab.experiments.policies import NEURAL, player_for
+from lab.experiments.replay import replay
+from lab.experiments.results import (
+    TRAINING,
+    Key,
+    keep_result,
+    place_of,
+    read_result,
+    summarise,
+    summarise_replays,
+    training_ratios,
+    write_result,
+)
+from lab.experiments.run import Player, run
+from lab.experiments.suite_file import (
+    Part,
+    Suite,
+    check_policies,
+    check_presets,
+    read_suite,
+)
+from lab.experiments.tables import table
+from lab.experiments.training_times import time_updates
+
+AfterBatch = Callable[[int], None]
+_SLOW_FIRST = (
+    TRAINING,
+    "Exhaust UCB",
+    "GANBandit UCB",
+    "FastBandit UCB",
+    "GP-TS",
+    "GP-UCB",
+    "Exhaust TS",
+    "GANBandit TS",
+    "FastBandit TS",
+)
+
+
+# -- one run
+
+
+def run_job(
+    key: Key, folder: Path, data: Path | None, *, after_batch: AfterBatch = lambda rounds: None
+) -> dict[str, Any]:
+    """Make one run and write its result, or read what an earlier one wrote."""
+    if (made := read_made(key, folder)) is not None:
+        return made
+    started = time.perf_counter()
+    world = datasets.load(key.dataset, data=data, seed=key.seed, **key.options)
+    rounds = min(key.rounds, key.rounds if world.rounds is None else world.rounds)
+    found: dict[str, Any] = {"arms": world.size, "played": rounds}
+    if key.policy == TRAINING:
+        kind, more = "training", _time(key, world, rounds)
+    elif isinstance(world, LoggedData):
+        kind, more = "replay", _replay(key, world, rounds, after_batch=after_batch)
+    else:
+        kind, more = "play", _play(key, world, rounds, after_batch=after_batch)
+    notes = list(getattr(world, "notes", ()))
+    if rounds < key.rounds:
+        notes.append(f"{rounds:,} rounds are all there are: {key.rounds:,} were asked for")
+    found |= {**more, "settings": _settings(key)}
+    found |= {"seconds": time.perf_counter() - started, "notes": notes}
+    return write_result(key.path(folder), kind, key, found)
+
+
+def read_made(key: Key, folder: Path) -> dict[str, Any] | None:
+    """Read the result of a run where it was made before; None where it was not."""
+    path = key.path(folder)
+    if not path.exists():
+        return None
+    result = read_result(path)
+    if result.get("settings") != _settings(key):
+        raise SettingError(
+            f"A result needs to be of the settings that its name says: {path} was made before "
+            f"{key.preset} changed. Remove it, or give the settings another name."
+        )
+    return result
+
+
+def _settings(key: Key) -> Any:
+    """Give what a file of settings says as JSON would; None for a preset's name."""
+    if not is_settings_file(key.preset):
+        return None
+    settings = settings_for(key.preset)
+    return json.loads(json.dumps({"base": settings.base, "sections": dict(settings.sections)}))
+
+
+def _play(key: Key, world: Environment, rounds: int, *, after_batch: AfterBatch) -> dict[str, Any]:
+    player = _player(key, world, rounds)
+    played = run(world, player, rounds=rounds, batch=key.batch, after_batch=after_batch)
+    index = getattr(getattr(getattr(player, "policy", None), "arms", None), "lookup", None)
+    return {
+        "earned": _by_batch(played.rewards, key.batch),
+        "best": _by_batch(played.best, key.batch),
+        "quality": played.quality,
+        "qualities": list(played.qualities),
+        "evaluations": played.evaluations,
+        "lookups": played.lookups,
+        "select_seconds": played.select_seconds,
+        "update_seconds": played.update_seconds,
+        "index": None if index is None else type(index).__name__,
+    }
+
+
+def _by_batch(rewards: Floats, batch: int) -> list[float]:
+    return [float(rewards[i : i + batch].sum()) for i in range(0, len(rewards), batch)]
+
+
+def _replay(key: Key, log: LoggedData, rounds: int, *, after_batch: AfterBatch) -> dict[str, Any]:
+    cut = _first_rounds(log, rounds)
+    player = _player(key, cut, rounds)
+    replayed = replay(
+        cut, player, batch=key.batch, progress=lambda done, steps, doing: after_batch(done)
+    )
+    low, high = replayed.interval or (None, None)
+    return {
+        "matches": replayed.matches,
+        "mean": replayed.mean,
+        "low": low,
+        "high": high,
+        "curve": replayed.curve,
+    }
+
+
+def _first_rounds(log: LoggedData, rounds: int) -> LoggedData:
+    propensities = None if log.propensities is None else log.propensities[:rounds]
+    return replace(
+        log,
+        contexts=log.contexts.take(slice(rounds)),
+        chosen=log.chosen[:rounds],
+        rewards=log.rewards[:rounds],
+        propensities=propensities,
+    )
+
+
+def _time(key: Key, world: Environment, rounds: int) -> dict[str, Any]:
+    check_no_log(world, "Timing updates")
+    return time_updates(
+        world,
+        preset=key.preset,
+        seed=key.seed,
+        rounds=rounds,
+        batch=key.batch,
+        device=key.device,
+    )
+
+
+def _player(key: Key, world: Any, rounds: int) -> Player:
+    return player_for(
+        key.policy, world, preset=key.preset, seed=key.seed, rounds=rounds, device=key.device
+    )
+
+
+# -- many runs
+
+
+def jobs_of(suite: Suite, *, device: str = "cpu") -> list[Key]:
+    """List the runs of a suite, each once, the slowest first.
+
+    Presets and devices make a difference to neural policies alone: others run once.
+    """
+    keys: dict[Path, Key] = {}
+    for part in suite.parts:
+        for key in _jobs_of_part(part, device):
+            keys.setdefault(key.path(Path()), key)
+    order = {name: place for place, name in enumerate(_SLOW_FIRST)}
+    return sorted(keys.values(), key=lambda key: order.get(key.policy, len(order)))
+
+
+def _jobs_of_part(part: Part, device: str) -> Iterator[Key]:
+    def key(policy: str, preset: str, seed: int) -> Key:
+        is_neural = policy in NEURAL or policy == TRAINING
+        return Key(
+            dataset=part.dataset,
+            options=dict(part.options),
+            policy=policy,
+            preset=preset if is_neural else "default",
+            rounds=part.rounds,
+            batch=part.batch,
+            seed=seed,
+            device=device if is_neural else "cpu",
+        )
+
+    for preset in part.presets:
+        if part.training:
+            yield key(TRAINING, preset, 0)
+        for seed in range(part.seeds):
+            yield from (key(policy, preset, seed) for policy in part.policies)
+
+
+def run_suite(
+    jobs: Sequence[Key],
+    folder: Path,
+    *,
+    engine: Engine,
+    data: Path | None = None,
+    progress: Progress = silent,
+) -> tuple[list[dict[str, Any]], list[tuple[Key, str]]]:
+    """Make the runs that are not there yet; give all results, and what failed with its error.
+
+    A result of another machine, whose disk is not this one's, is written here as well.
+    """
+    made = [(key, read_made(key, folder)) for key in jobs]
+    todo = [key for key, result in made if result is None]
+    results = [result for _, result in made if result is not None]
+    failed: list[tuple[Key, str]] = []
+    steps = [0] * len(todo)
+    work = partial(_work, folder=folder.resolve(), data=data and data.resolve())
+    with closing(engine.run(work, todo)) as news:
+        for told in news:
+            key = todo[told.job]
+            steps[told.job] = key.rounds if told.is_over else told.steps
+            progress(
+                sum(steps), sum(each.rounds for each in todo), f"{key.policy} on {key.dataset}"
+            )
+            if told.error is not None:
+                failed.append((key, told.error))
+            elif told.is_over:
+                keep_result(key.path(folder), told.result)
+                results.append(told.result)
+    return results, failed
+
+
+def _work(key: Key, *, folder: Path, data: Path | None, tell: AfterBatch) -> dict[str, Any]:
+    one_thread()
+    return run_job(key, folder, data, after_batch=tell)
+
+
+# -- the command
+
+
+@click.command("run")
+@click.argument("suite")
+@click.option("--datasets", "only", help="Of the suite's datasets these alone; comma-separated.")
+@click.option("--policies", help="These policies instead of the suite's; comma-separated.")
+@click.option("--presets", help="These presets (or TOML files of settings) instead.")
+@click.option("--seeds", type=click.IntRange(1), help="So many seeds instead: 0, 1, …")
+@click.option("--rounds", type=click.IntRange(1), help="So many rounds instead.")
+@click.option("--batch", type=click.IntRange(1), help="So many rounds between updates instead.")
+@click.option(
+    "--workers", "--jobs", default=2, show_default=True, type=click.IntRange(1), help="Processes."
+)
+@click.option("--engine", type=click.Choice(ENGINES), default="local", show_default=True)
+@click.option("--address", help="Of a Ray cluster; without, one is started here.")
+@click.option("--data", type=click.Path(path_type=Path), help="Folder of the datasets' files.")
+@click.option("--out", type=click.Path(path_type=Path), help="Results.  [default: results/SUITE]")
+@click.option("--device", default="cpu", show_default=True, help="Where neural policies train.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@click.option("--list", "is_list", is_flag=True, help="List the runs and run none.")
+def run_command(
+    suite: str,
+    only: str | None,
+    policies: str | None,
+    presets: str | None,
+    seeds: int | None,
+    rounds: int | None,
+    batch: int | None,
+    workers: int,
+    engine: str,
+    address: str | None,
+    data: Path | None,
+    out: Path | None,
+    device: str,
+    as_json: bool,
+    is_list: bool,
+) -> None:
+    """Play SUITE: paper, quality, quick, continuum, drift, or a TOML file. Made runs are kept.
+
+    Whatever was made before, or before Ctrl-C, is not made again.
+    """
+    told = _changed(
+        _kept(read_suite(suite), only),
+        policies=None if policies is None else check_policies(_names(policies)),
+        presets=None if presets is None else check_presets(_names(presets)),
+        seeds=seeds,
+        rounds=rounds,
+        batch=batch,
+    )
+    todo = jobs_of(told, device=device)
+    folder = Path("results") / told.name if out is None else out
+    if is_list:
+        click.echo(_listed(todo, folder, as_json=as_json))
+        return
+    _make_folder(folder)
+    with (
+        progress_bar(told.title) as progress,
+        engine_for(engine, workers=workers, address=address) as crew,
+    ):
+        results, failed = run_suite(todo, folder, engine=crew, data=data, progress=progress)
+    click.echo(_as_json(results, failed) if as_json else table(results))
+    for line in word_failures(failed):
+        click.echo(f"Error: {line}", err=True)
+    if failed:
+        click.get_current_context().exit(2)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make sure that results can be written there, before the work rather than after it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise SettingError(
+            f"Results need a folder that can be written to: got {str(folder)!r} "
+            f"({error.strerror}). Choose another with --out."
+        ) from error
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _kept(suite: Suite, only: str | None) -> Suite:
+    if only is None:
+        return suite
+    known = tuple(dict.fromkeys(part.dataset for part in suite.parts))
+    for name in _names(only):
+        if name not in known:
+            raise SettingError(
+                f"--datasets needs to name datasets of the suite {suite.name}, which are "
+                f"{', '.join(known)}: got {name!r}."
+            )
+    parts = tuple(part for part in suite.parts if part.dataset in _names(only))
+    return replace(suite, parts=parts)
+
+
+def _changed(suite: Suite, **changes: Any) -> Suite:
+    told = {name: value for name, value in changes.items() if value is not None}
+    return replace(suite, parts=tuple(replace(part, **told) for part in suite.parts))
+
+
+def _listed(jobs: Iterable[Key], folder: Path, *, as_json: bool) -> str:
+    rows = [(key, key.path(folder)) for key in jobs]
+    if as_json:
+        told = [{**asdict(k), "path": str(p), "exists": p.exists()} for k, p in rows]
+        return json.dumps(told, indent=1)
+    lines = [f"{'made' if path.exists() else 'to do'}  {path}" for _, path in rows]
+    made = sum(path.exists() for _, path in rows)
+    return "\n".join([*lines, f"{len(rows)} runs, {made} of them made."])
+
+
+def _as_json(results: Sequence[dict[str, Any]], failed: Iterable[tuple[Key, str]]) -> str:
+    told = {
+        "summary": summarise(results),
+        "replays": summarise_replays(results),
+        "training": training_ratios(results),
+        "failed": [{**asdict(key), "error": error} for key, error in failed],
+    }
+    return json.dumps(told, indent=1, allow_nan=False)
+
+
+def word_failures(failed: Iterable[tuple[Key, str]]) -> list[str]:
+    """Word what failed, a line each; runs of one dataset with the same error share a line."""
+    groups: dict[tuple[str, str], list[Key]] = {}
+    for key, error in failed:
+        groups.setdefault((place_of(key.dataset, key.options), error), []).append(key)
+    lines = []
+    for (place, error), keys in groups.items():
+        more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+        lines.append(f"{place}, {keys[0].policy}, seed {keys[0].seed}{more}: {error}")
+    return lines

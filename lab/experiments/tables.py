@@ -1,0 +1,93 @@
+"""Results worded as Markdown tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fastbandit.errors import SettingError
+from lab.experiments.results import (
+    place_of,
+    summarise,
+    summarise_replays,
+    training_ratios,
+)
+
+
+def table(results: Sequence[dict[str, Any]]) -> str:
+    """Word results as Markdown tables: plays, replayed logs, training times."""
+    parts = []
+    if rows := summarise(results):
+        parts.append(_plays_table(rows))
+    if rows := summarise_replays(results):
+        parts.append(_replays_table(rows))
+    if rows := training_ratios(results):
+        parts.append(
+            "Update of GANBandit ÷ update of Exhaust, same data, by turns:\n\n"
+            + markdown(
+                ("preset", "dataset", "TS", "UCB"),
+                [[r["preset"], place(r), f"{r['TS']:.2f}", f"{r['UCB']:.2f}"] for r in rows],
+                words=2,
+            )
+        )
+    return "\n\n".join(parts)
+
+
+def _plays_table(rows: Sequence[dict[str, Any]]) -> str:
+    head = "preset,dataset,policy,seeds,share of best,÷ Exhaust,q,lowest q,evaluations,look-ups,ms"
+    lines = [
+        [
+            row["preset"],
+            place(row),
+            row["policy"],
+            str(row["seeds"]),
+            "–" if row["share"] is None else f"{row['share']:.3f} ± {row['share_std'] or 0:.3f}",
+            number(row["of_exhaust"], ".3f"),
+            number(row["quality"], ".4f"),
+            number(row["lowest_quality"], ".4f"),
+            number(row["evaluations"], ".0f"),
+            number(row["lookups"], ".1f"),
+            number(1e3 * row["select_seconds"], ".3f"),
+        ]
+        for row in rows
+    ]
+    return markdown(head.split(","), lines, words=3)
+
+
+def _replays_table(rows: Sequence[dict[str, Any]]) -> str:
+    head = ("preset", "dataset", "policy", "seeds", "mean reward", "from", "to", "matches")
+    lines = [
+        [row["preset"], place(row), row["policy"], str(row["seeds"])]
+        + [number(row[measure], ".5f") for measure in ("mean", "low", "high")]
+        + [number(row["matches"], ".0f")]
+        for row in rows
+    ]
+    return markdown(head, lines, words=3)
+
+
+def place(row: Mapping[str, Any]) -> str:
+    """Word the dataset of a result, its options, and the device where it is no CPU."""
+    name = place_of(row["dataset"], row["options"])
+    return name if row["device"] == "cpu" else f"{name} ({row['device']})"
+
+
+def markdown(head: Sequence[str], lines: Iterable[Sequence[str]], *, words: int) -> str:
+    """Word a table; the first `words` columns are words, the others numbers."""
+    rule = ["---"] * words + ["--:"] * (len(head) - words)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *lines))
+
+
+def number(value: float | None, form: str) -> str:
+    """Word a number that may be unknown."""
+    return "–" if value is None else format(value, form)
+
+
+def between_marks(text: str, fresh: str, *, marks: tuple[str, str]) -> str:
+    """Replace what stands between the two marks of a text."""
+    start, end = (text.find(mark) for mark in marks)
+    if not 0 <= start < end:
+        raise SettingError(
+            f"The file needs the lines {marks[0]!r} and {marks[1]!r}, in this order: found "
+            f"none. Put them where the results belong."
+        )
+    return f"{text[:start]}{marks[0]}\n{fresh}\n{text[end:]}"

@@ -1,0 +1,372 @@
+"""`kill -9` of a service and its learner under load: what was acknowledged is there, once.
+
+Visitors ask with ids of their own, ask again whatever breaks, and remember every answer. At
+the end each answer is looked for in the log, and what was learned is compared with the log.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections import Counter, deque
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from fastbandit.demo.synthetic import Synthetic
+from fastbandit.progress import Progress, progress_bar, silent
+from lab.faults.kept import (
+    Rewards,
+    history_faults,
+    lineage_faults,
+    lost_decisions,
+    lost_rewards,
+)
+from lab.faults.stage import Caller, Reply, Running, Stage, set_stage, wait_for
+from lab.faults.telling import end_with_report
+
+MOST_RESTART_SECONDS = 2.0
+_TARGETS = {"service": 0.4, "learner": 0.4, "both": 0.2}
+_MOMENT_SECONDS = (0.3, 3.0)
+_PAUSE_SECONDS = 0.01
+_OF_REWARDS = {200, 202, 404, 409}
+_ORPHAN_SECONDS = 5.0
+_LEARNS_EVERY = 10  # after so many rounds, nobody is killed until a version was made
+_SETTINGS: dict[str, Any] = {
+    "reward.wait_seconds": 3.0,
+    "learn.fresh": 100,
+    "learn.seconds": 5.0,
+    "learn.keep": 1_000_000,  # the whole lineage is looked at
+}
+
+
+@dataclass(frozen=True)
+class KillReport:
+    """What was found after kills under load.
+
+    `other_answers` counts retries that were not answered as the first time, `odd_answers`
+    those with a status that no kill explains, `orphans` learners that outlived their service,
+    and `faults` says where what was learned is not what the log holds.
+    """
+
+    rounds: int
+    seed: int
+    kills: dict[str, int]
+    restarts: int
+    slowest_restart_seconds: float
+    decisions: int
+    rewards: int
+    broken: int
+    asked_again: int
+    lost_decisions: int
+    lost_rewards: int
+    other_answers: int
+    odd_answers: int
+    orphans: int
+    versions: int
+    learned: int
+    faults: list[str]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was lost or learned twice, and learning went on."""
+        lost = self.lost_decisions + self.lost_rewards + self.other_answers + self.odd_answers
+        return lost == self.orphans == 0 and not self.faults and self.versions > 1
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether each restart answered in time."""
+        return self.slowest_restart_seconds <= MOST_RESTART_SECONDS
+
+
+def kill_rounds(
+    rounds: int,
+    *,
+    seed: int = 0,
+    arms: int = 1_000,
+    visitors: int = 4,
+    progress: Progress = silent,
+) -> KillReport:
+    """Kill a service or its learner so many times under load, and look for what was lost."""
+    rng = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory() as home:
+        stage = set_stage(Path(home), Synthetic("h2", 4, arms, seed=seed), _SETTINGS)
+        crowd = [_Visitor(stage, number) for number in range(visitors)]
+        shots = _Shots(stage, rng)
+        try:
+            shots.restart()
+            for visitor in crowd:
+                visitor.start()
+            shots.warm_up()
+            for number in range(1, rounds + 1):
+                shots.fire()
+                if number % _LEARNS_EVERY == 0 or number == rounds:
+                    shots.let_learn()
+                progress(number, rounds, "kills")
+            for visitor in crowd:
+                visitor.leave()
+            shots.service.stop()
+        finally:
+            for visitor in crowd:
+                visitor.is_leaving.set()
+            shots.end()
+        return _judged(stage, crowd, shots, rounds=rounds, seed=seed)
+
+
+# -- who asks
+
+
+class _Visitor(threading.Thread):
+    """Asks for decisions and rewards them, again until answered, and remembers the answers."""
+
+    def __init__(self, stage: Stage, number: int) -> None:
+        super().__init__(name=f"visitor {number}", daemon=True)
+        self.number, self.is_leaving = number, threading.Event()
+        self._world, self._caller = stage.world, Caller(stage.port)
+        self._rng = np.random.default_rng([stage.world.seed, number])
+        self.asked: dict[str, dict[str, Any]] = {}
+        self.answers: dict[str, dict[str, Any]] = {}
+        self.rewards: Rewards = Counter()
+        self.odd: list[str] = []
+        self._unrewarded: deque[tuple[str, float]] = deque()
+        self.broken = self.asked_again = self.other_answers = 0
+
+    def run(self) -> None:
+        visit = 0
+        while not self.is_leaving.is_set():
+            broken = self.broken
+            self._visit(visit)
+            if self.broken > broken or self._rng.random() < 0.02:
+                self._ask_again()
+            self._reward_some()
+            visit += 1
+            time.sleep(self._rng.exponential(_PAUSE_SECONDS))
+        self._caller.close()
+
+    def leave(self) -> None:
+        """End after the visit under way."""
+        self.is_leaving.set()
+        self.join()
+
+    def _visit(self, visit: int) -> None:
+        id, place = f"v{self.number}-{visit}", self.number * 10_000_000 + visit
+        asked = {"id": id, "context": self._world.contexts(place, 1)[0].tolist()}
+        reply = self._insist("/v1/select", asked, good={200})
+        if reply is None:
+            return
+        self.asked[id], self.answers[id] = asked, reply.told
+        if self._rng.random() < 0.9:
+            arm = np.array(reply.told["arms"])
+            self._unrewarded.append((id, float(self._world.observed(place, arm)[0])))
+
+    def _ask_again(self) -> None:
+        """Ask as before for the last decision, or for any: the answer needs to be the same."""
+        ids = list(self.answers)
+        if not ids:
+            return
+        id = ids[-1] if self._rng.random() < 0.5 else ids[int(self._rng.integers(len(ids)))]
+        reply = self._insist("/v1/select", self.asked[id], good={200})
+        if reply is not None:
+            self.asked_again += 1
+            self.other_answers += reply.told != self.answers[id]
+
+    def _reward_some(self) -> None:
+        """Reward what was decided a while ago; a few twice, otherwise, or without a decision."""
+        while len(self._unrewarded) > 5:
+            id, value = self._unrewarded.popleft()
+            chance = self._rng.random()
+            self._reward(id, value)
+            if chance < 0.02:
+                self._reward(id, value)
+            elif chance < 0.04:
+                self._reward(id, value + 1.0)
+            elif chance < 0.06:
+                self._reward(f"none-{id}", value)
+
+    def _reward(self, id: str, value: float) -> None:
+        reply = self._insist("/v1/reward", {"decision": id, "value": value}, good=_OF_REWARDS)
+        if reply is not None:
+            self.rewards[id, value, reply.told["status"]] += 1
+
+    def _insist(self, path: str, told: Any, *, good: set[int]) -> Reply | None:
+        """Ask until an answer comes; None where it is time to leave, or the answer is odd."""
+        while not self.is_leaving.is_set():
+            reply = self._caller.ask(path, told)
+            if reply is not None and reply.status in good:
+                return reply
+            if reply is not None and reply.status != 503:
+                self.odd.append(f"{reply.status} for {told}: {reply.told}")
+                return None
+            self.broken += 1
+            time.sleep(_PAUSE_SECONDS)
+        return None
+
+
+# -- who kills
+
+
+@dataclass
+class _Shots:
+    """Kills at random moments, and starts again."""
+
+    stage: Stage
+    rng: np.random.Generator
+    kills: Counter[str] = field(default_factory=Counter)
+    restarts: list[float] = field(default_factory=list)
+    orphans: int = 0
+    _services: list[Running] = field(default_factory=list)
+
+    @property
+    def service(self) -> Running:
+        """The service that was started last."""
+        return self._services[-1]
+
+    def restart(self) -> None:
+        """Start the service, and wait for its first answer."""
+        self._services.append(self.stage.start())
+        self.restarts.append(self.service.first_answer())
+
+    def fire(self) -> None:
+        """Wait for a random moment, kill, and see that a service answers after it."""
+        target = str(self.rng.choice(list(_TARGETS), p=list(_TARGETS.values())))
+        self._wait(target)
+        learner = self.service.learner
+        if learner is None and target != "service":
+            target = "service"
+        self.kills[target] += 1
+        if target != "service" and learner is not None:
+            _kill(learner)
+        if target != "learner":
+            self.service.kill()
+            self.restart()
+            self._look_for_orphans()
+
+    def _wait(self, target: str) -> None:
+        """Wait for a while, and half the times that a learner is meant, until it trains."""
+        time.sleep(self.rng.uniform(*_MOMENT_SECONDS))
+        if target == "learner" and self.rng.random() < 0.5:
+            until = time.monotonic() + _MOMENT_SECONDS[1]
+            while time.monotonic() < until and not self._is_training():
+                time.sleep(_PAUSE_SECONDS)
+            time.sleep(self.rng.uniform(0.0, 0.5))
+
+    def _is_training(self) -> bool:
+        return bool(self.stage.learner_state().get("state") == "training")
+
+    def _look_for_orphans(self) -> None:
+        """Count learners whose service was killed a while ago, and end them."""
+        now = time.monotonic()
+        for service in self._services[:-1]:
+            if now - service.ended > _ORPHAN_SECONDS and service.has_left_over():
+                self.orphans += 1
+                service.end()
+
+    def warm_up(self) -> None:
+        """Wait until a version that has learned decides: then all that decides is compiled."""
+        caller = Caller(self.stage.port)
+
+        def has_learned() -> bool:
+            status = caller.ask("/v1/status")
+            return status is not None and status.told["version"] > 0
+
+        wait_for(has_learned, seconds=300.0, what="a version that has learned", step=0.1)
+        caller.close()
+
+    def let_learn(self) -> None:
+        """Leave service and learner alone until they have a version more."""
+        before = self.stage.store.next_version()
+
+        def has_learned() -> bool:
+            current = self.stage.store.current()
+            return current is not None and current.version >= before
+
+        wait_for(has_learned, seconds=60.0, what="a version after the last kill")
+
+    def end(self) -> None:
+        """End whatever still runs."""
+        for service in self._services:
+            service.end()
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+# -- what was lost
+
+
+def _judged(
+    stage: Stage, crowd: list[_Visitor], shots: _Shots, *, rounds: int, seed: int
+) -> KillReport:
+    stage.check_log()
+    events, snapshots = stage.events(), stage.store.list()
+    rewards: Rewards = sum((visitor.rewards for visitor in crowd), Counter())
+    return KillReport(
+        rounds=rounds,
+        seed=seed,
+        kills=dict(sorted(shots.kills.items())),
+        restarts=len(shots.restarts),
+        slowest_restart_seconds=round(max(shots.restarts), 3),
+        decisions=sum(len(visitor.answers) for visitor in crowd),
+        rewards=rewards.total(),
+        broken=sum(visitor.broken for visitor in crowd),
+        asked_again=sum(visitor.asked_again for visitor in crowd),
+        lost_decisions=sum(lost_decisions(it.asked, it.answers, events) for it in crowd),
+        lost_rewards=lost_rewards(rewards, events),
+        other_answers=sum(visitor.other_answers for visitor in crowd),
+        odd_answers=sum(len(visitor.odd) for visitor in crowd),
+        orphans=shots.orphans,
+        versions=len(snapshots),
+        learned=snapshots[-1].cut.pairs,
+        faults=[odd for visitor in crowd for odd in visitor.odd][:3]
+        + lineage_faults(snapshots, events)
+        + history_faults(snapshots[-1], events),
+    )
+
+
+# -- the command
+
+
+@click.command("kills")
+@click.option("--rounds", type=click.IntRange(min=1), default=100, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--arms", type=click.IntRange(min=2), default=1_000, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def kills_command(rounds: int, seed: int, arms: int, as_json: bool) -> None:
+    """Kill a service and its learner at random moments under load; look for what was lost.
+
+    Ends with 1 if anything was lost, learned twice, or a restart took more than 2 seconds.
+    """
+    with progress_bar("Kills") as progress:
+        report = kill_rounds(rounds, seed=seed, arms=arms, progress=progress)
+    end_with_report(
+        report,
+        asdict(report),
+        as_json=as_json,
+        show=_show,
+        is_met=report.is_whole and report.is_prompt,
+    )
+
+
+def _show(report: KillReport) -> None:
+    hits = ", ".join(f"{count:,} of the {name}" for name, count in report.kills.items())
+    click.echo(f"{report.rounds:,} rounds of kill -9: {hits}")
+    click.echo(
+        f"{report.decisions:,} acknowledged decisions, {report.lost_decisions:,} lost; "
+        f"{report.rewards:,} acknowledged rewards, {report.lost_rewards:,} lost"
+    )
+    click.echo(f"{report.asked_again:,} asked again, {report.other_answers:,} answered otherwise")
+    click.echo(f"{report.odd_answers:,} odd answers, {report.orphans:,} orphaned learners")
+    click.echo(f"{report.versions:,} versions, {report.learned:,} pairs learned")
+    click.echo(f"slowest restart: {report.slowest_restart_seconds:.2f} s")
+    for fault in report.faults:
+        click.echo(f"fault: {fault}")

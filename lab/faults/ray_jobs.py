@@ -1,0 +1,154 @@
+"""What a Ray cluster is asked for while it loses workers: each job, and what came of it."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fastbandit.arms.catalogue import Catalogue
+from fastbandit.arms.cell_ranges import index_in_ranges
+from fastbandit.arms.lookup import Lookup
+from fastbandit.bandit import Bandit
+from fastbandit.cluster.engine import Engine
+from fastbandit.cluster.indexing import EngineSpread, embed_arms
+from fastbandit.cluster.joining import RayJoin
+from fastbandit.cluster.scoring import score_contexts
+from fastbandit.cluster.training import RayTrainer
+from fastbandit.demo.synthetic import Synthetic
+from fastbandit.learning.joining import Joiner
+from fastbandit.learning.update import Taught
+from fastbandit.policy import Arms
+from fastbandit.settings import Settings
+from fastbandit.training.update import embed
+from lab.benchmarks.engines import write_world
+from lab.benchmarks.score import write_contexts
+
+NAMES = ("join", "train", "embed", "build", "score")
+_DIM = 8
+_ROUNDS = 2_000
+_WORLD = "h3"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job by its name: `run` does it on an engine and gives what came of it, as a hash.
+
+    `out` is the folder that it writes to, None for a job that only gives an answer.
+    """
+
+    name: str
+    run: Callable[[Engine], str]
+    out: Path | None = None
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large jobs are: arms to embed and index, contexts to score, steps to train."""
+
+    arms: int = 400_000
+    contexts: int = 400_000
+    steps: int = 1_500
+    events: int = 60_000
+
+    def scaled(self, factor: float) -> Sizes:
+        """Give jobs that are so many times as large."""
+        return Sizes(**{name: max(100, round(factor * it)) for name, it in asdict(self).items()})
+
+
+def jobs_in(folder: Path, sizes: Sizes) -> list[Job]:
+    """Make a bandit, a log, arms and contexts, and the jobs that work on them."""
+    small = Synthetic(_WORLD, _DIM, 2_000)
+    bandit = _bandit_of(small, sizes.steps)
+    taught = _taught(small)
+    bandit.freeze().save(folder / "frozen")
+    write_contexts(small.contexts(0, sizes.contexts), folder / "contexts")
+    write_world(small, folder / "log", sizes.events // 2)
+    many = _bandit_of(Synthetic(_WORLD, _DIM, sizes.arms), sizes.steps).policy
+    assert isinstance(many.arms, Catalogue)
+    return [
+        Job("join", partial(_join, folder / "log", sizes.events)),
+        Job("train", partial(_train, bandit, taught)),
+        Job("embed", partial(_embed, many.arms, many.model)),
+        Job("build", partial(_build, embed(many.arms, many.model))),
+        Job("score", partial(_score, folder), folder / "scores"),
+    ]
+
+
+def _bandit_of(world: Synthetic, steps: int) -> Bandit:
+    training = {
+        "training.reward": {"iterations": steps},
+        "training.generator": {"iterations": steps // 4},
+    }
+    settings = Settings(sections=training)
+    return Bandit(arms=world.arms, context=_DIM, reward="real", preset=settings, progress=False)
+
+
+def _taught(world: Synthetic) -> Taught:
+    rows = np.random.default_rng(1).integers(world.size, size=_ROUNDS)
+    rewards = np.asarray(world.observed(0, rows), dtype=np.float64)
+    return Taught(world.contexts(0, _ROUNDS), rows.tolist(), rewards, version=1)
+
+
+# -- jobs
+
+
+def _join(folder: Path, events: int, engine: Engine) -> str:
+    found = RayJoin("", folder, engine.workers)(Joiner(), until=events)
+    numbers = (found.seqs, found.ats, found.made[np.argsort(found.made)])
+    return _hash(*numbers, msgspec.json.encode(found.pairs))
+
+
+def _train(bandit: Bandit, taught: Taught, engine: Engine) -> str:
+    learned = RayTrainer(engine.workers)(bandit, taught, lambda steps, loss: None).policy
+    arms = learned.arms
+    assert isinstance(arms, Catalogue)
+    weights = learned.model.state_dict()
+    return _hash(*(weights[name].numpy() for name in sorted(weights)), *_index(arms.lookup))
+
+
+def _embed(arms: Catalogue, model: Any, engine: Engine) -> str:
+    embed = partial(embed_arms, model, spread=EngineSpread(engine))
+    vectors = arms.embedded_by(embed).vectors
+    assert vectors is not None
+    return _hash(vectors.numpy())
+
+
+def _build(arms: Arms, engine: Engine) -> str:
+    assert isinstance(arms, Catalogue)
+    assert arms.lookup is not None
+    lookup = Lookup(arms.lookup.vectors, arms.lookup.rows)
+    index_in_ranges(lookup, EngineSpread(engine))
+    return _hash(*_index(lookup))
+
+
+def _score(folder: Path, engine: Engine) -> str:
+    out = folder / "scores"
+    shutil.rmtree(out, ignore_errors=True)
+    score_contexts(folder / "frozen", folder / "contexts", out, rows=8_192, engine=engine)
+    return _hash(*(content for _, content in sorted(parts_in(out).items())))
+
+
+def parts_in(out: Path) -> dict[str, bytes]:
+    """Give the bytes of each part that can be seen in a folder, by name."""
+    return {path.name: path.read_bytes() for path in out.glob("part-*.parquet")}
+
+
+def _index(lookup: Lookup | None) -> list[Any]:
+    assert lookup is not None
+    cells = lookup.cells
+    return [cells.order, cells.vectors, cells.centres, cells.groups, cells.far, lookup.near]
+
+
+def _hash(*parts: Any) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes())
+    return found.hexdigest()

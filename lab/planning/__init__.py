@@ -1,0 +1,1 @@
+"""What a load needs: by arithmetic from measured costs, and by simulation."""

@@ -1,0 +1,161 @@
+"""Words the plan of a cluster: as tables to print, for a page, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from fastbandit.errors import SettingError
+from fastbandit.progress import progress_bar, seconds_in_words
+from lab.benchmarks.wording import print_lines, read_doc
+from lab.experiments.results import write_beside
+from lab.experiments.tables import between_marks, markdown
+from lab.planning.cluster_plan import (
+    ClusterAsk,
+    ClusterPlan,
+    assumptions,
+    figures,
+    plan_cluster,
+    verdict,
+)
+from lab.planning.cluster_plan_scenes import Checked, Played, check, play
+from lab.planning.cluster_plan_units import Units, measure_units, read_units, write_units
+
+_STEPS = 9
+_MARKS = ("<!-- plan: written by fastbandit plan --cluster -->", "<!-- end of plan -->")
+
+
+@dataclass(frozen=True)
+class Told:
+    """A plan, the scenes that were played, and the check of the simulator."""
+
+    ask: ClusterAsk
+    units: Units
+    plan: ClusterPlan
+    played: Sequence[Played]
+    checked: Sequence[Checked]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table of words."""
+
+    title: str
+    head: tuple[str, ...]
+    lines: list[tuple[str, ...]]
+
+
+def tell_cluster(
+    ask: ClusterAsk,
+    *,
+    kept: Path | None,
+    log_url: str | None,
+    doc: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure or read the units, plan, simulate, and say it all."""
+    told = made_plan(ask, units_for(ask.dim, kept, log_url))
+    if doc is not None:
+        fresh = page_of(told)
+        write_beside(doc, between_marks(read_doc(doc), fresh, marks=_MARKS))
+    if as_json:
+        click.echo(json.dumps(asdict(told), indent=1, allow_nan=False))
+    else:
+        for table in tables_of(told):
+            print_lines(table.title, table.head, table.lines)
+        click.echo("\n".join(verdict(told.plan, ask)))
+
+
+def units_for(dim: int, kept: Path | None, log_url: str | None) -> Units:
+    """Read the units from the file where they were kept, else measure, and keep them there."""
+    if kept is not None and kept.exists():
+        units = read_units(kept)
+        if units.dim != dim:
+            raise SettingError(
+                f"The units need to be of --dim {dim}: {kept} has those of --dim {units.dim}. Give "
+                f"that, or another file to measure into."
+            )
+        return units
+    done = iter(range(_STEPS + 1))
+    with progress_bar("Plan") as progress:
+        units = measure_units(
+            dim, log_url=log_url, tick=lambda doing: progress(next(done), _STEPS, doing)
+        )
+    if kept is not None:
+        write_units(kept, units)
+    return units
+
+
+def made_plan(ask: ClusterAsk, units: Units) -> Told:
+    """Plan, and let the plan run in the simulator."""
+    plan = plan_cluster(ask, units)
+    return Told(ask, units, plan, play(ask, plan, units), check(units))
+
+
+def tables_of(told: Told) -> list[Table]:
+    """Give all tables in their order."""
+    ask, plan = told.ask, told.plan
+    return [
+        Table(
+            "What it rests on",
+            ("what", "figure", "source"),
+            [(row.what, row.figure, row.source) for row in assumptions(ask, plan, told.units)],
+        ),
+        Table(
+            "What it needs",
+            ("what", "figure"),
+            [(row.what, row.figure) for row in figures(plan, ask)],
+        ),
+        Table(
+            "How full each part is, the fullest first",
+            ("part", "asked of it", "it"),
+            [(one.what, f"{one.load:.1%}", one.told) for one in plan.limits],
+        ),
+        Table(
+            "One cell, simulated",
+            ("scene", "deciders", "busy", "answers/s", "p50", "p99", "without a decision"),
+            [_scene_line(one) for one in told.played],
+        ),
+        Table(
+            "The simulator beside a real service on this machine",
+            ("load", "real/s", "simulated/s", "ratio", "real p99", "simulated p99"),
+            [_check_line(one) for one in told.checked],
+        ),
+    ]
+
+
+def page_of(told: Told) -> str:
+    """Word the plan as Markdown."""
+    parts = []
+    for table in tables_of(told):
+        parts += [f"## {table.title}", markdown(table.head, table.lines, words=1)]
+    said = "\n".join(f"- {line}" for line in verdict(told.plan, told.ask))
+    return "\n" + "\n\n".join([*parts, "## What breaks first", said]) + "\n"
+
+
+def _scene_line(one: Played) -> tuple[str, ...]:
+    became = one.became
+    return (
+        one.name,
+        str(one.scene.deciders),
+        f"{became.busy:.0%}",
+        f"{became.per_second:,.0f}",
+        seconds_in_words(became.p50_s),
+        seconds_in_words(became.p99_s),
+        f"{became.failed_share:.3%}",
+    )
+
+
+def _check_line(one: Checked) -> tuple[str, ...]:
+    return (
+        one.ran.name,
+        f"{one.ran.per_second:,.0f}",
+        f"{one.simulated.per_second:,.0f}",
+        f"{one.ratio:.2f}",
+        seconds_in_words(one.ran.p99_s),
+        seconds_in_words(one.simulated.p99_s),
+    )

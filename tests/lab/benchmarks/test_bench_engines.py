@@ -1,0 +1,59 @@
+"""Two engines learn one log, and their means are held against the spread of one."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from fastbandit.cluster.engine import HereEngine
+from fastbandit.learning.update import teach_here
+from lab.benchmarks import engines as bench
+from lab.benchmarks.engines import Learned, compare, engines_command, row_of
+
+
+@pytest.mark.usefixtures("little_training")
+def test_engines_that_do_the_same_are_not_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks: list[str] = []
+    monkeypatch.setattr(bench, "RayTrainer", lambda workers: teach_here)
+    rows = compare(
+        tmp_path,
+        HereEngine(),
+        rounds=30,
+        arms=12,
+        seeds=2,
+        progress=lambda done, steps, doing: ticks.append(doing),
+    )
+
+    assert [row.measured for row in rows] == ["held-out loss", "q"]
+    assert all(row.local == row.ray and row.is_within for row in rows)
+    assert rows[0].spread > 0
+    assert ticks == ["seed 0: local", "seed 0: ray", "seed 1: local", "seed 1: ray"]
+
+
+def test_a_difference_beyond_two_standard_errors_is_told() -> None:
+    local = [Learned(loss, 1.0, 1.0) for loss in (1.0, 2.0, 3.0, 2.0)]
+    near = [Learned(3.1, 1.0, 2.0)] * 4
+    far = [Learned(3.2, 1.0, 2.0)] * 4
+
+    assert row_of("loss", local, near).is_within
+    assert not row_of("loss", local, far).is_within
+    assert row_of("loss", local, far).cells()[-1] == "no"
+
+
+def test_the_command_tells_rows_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(*told: Any, **more: Any) -> Any:
+        return [row_of("loss", [Learned(1.0, 1.0, 1.0)] * 2, [Learned(1.0, 1.0, 1.0)] * 2)]
+
+    monkeypatch.setattr(bench, "compare", made)
+    monkeypatch.setattr(bench, "engine_for", lambda name, workers: nullcontext(HereEngine(workers)))
+    shown = CliRunner().invoke(engines_command, ["--seeds", "2", "--json"])
+
+    assert shown.exit_code == 0, shown.exception
+    assert json.loads(shown.output)[0]["is_within"] is True

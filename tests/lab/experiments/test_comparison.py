@@ -1,0 +1,179 @@
+"""Runs side by side: averages, intervals, and bars."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from made_results import play
+from scipy import stats
+
+from lab.experiments.comparison import (
+    DATASETS,
+    Bar,
+    World,
+    bars_of,
+    late_share_of,
+    longest,
+    of_exhaust,
+    standings_of,
+    t_quantile,
+)
+from lab.experiments.datasets import NAMES
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5, 11, 31, 32, 50, 200])
+def test_the_interval_is_that_of_students_t(seeds: int) -> None:
+    assert t_quantile(seeds) == pytest.approx(stats.t.ppf(0.975, seeds - 1), abs=2e-3)
+
+
+def test_a_share_has_a_mean_and_an_interval_over_seeds() -> None:
+    (standing,) = standings_of(
+        [play("Random", share, seed=n) for n, share in enumerate((0.2, 0.4))]
+    )
+
+    assert standing.share is not None
+    assert standing.share.mean == pytest.approx(0.3)
+    assert standing.share.half == pytest.approx(12.706 * 0.1, rel=1e-3)
+
+
+def test_one_seed_has_no_interval_and_no_band() -> None:
+    (standing,) = standings_of([play("Random")])
+
+    assert standing.share is not None
+    assert standing.share.half is None
+    assert standing.reward_curve().half is None
+
+
+def test_curves_are_sums_at_the_ends_of_batches() -> None:
+    short_last = play("Random", rounds=25, earned=[1.0, 2.0, 1.0], best=[4.0, 4.0, 2.0])
+    (standing,) = standings_of([short_last])
+
+    reward, regret = standing.reward_curve(), standing.regret_curve()
+
+    assert reward.rounds.tolist() == [10, 20, 25]
+    assert reward.mean.tolist() == [1, 3, 4]
+    assert regret.mean.tolist() == [3, 5, 6]
+
+
+def test_a_band_is_the_interval_of_the_sums() -> None:
+    runs = [play("Random", seed=n, earned=[1.0 + n, 1.0, 1.0]) for n in range(2)]
+    (standing,) = standings_of(runs)
+
+    half = standing.reward_curve().half
+
+    assert half is not None
+    assert half == pytest.approx(np.full(3, 12.706 * 0.5), rel=1e-3)
+
+
+def test_the_rounds_are_those_that_were_played() -> None:
+    (standing,) = standings_of([play("Random", rounds=500, played=30)])
+
+    assert standing.rounds == 30
+
+
+def test_a_seed_on_two_devices_counts_once_and_its_times_are_kept_apart() -> None:
+    (standing,) = standings_of([play("Random"), play("Random", device="cuda", select_seconds=1.0)])
+
+    assert len(standing.by_seed) == 1
+    assert standing.by_device("select_seconds") == {"cpu": 0.002, "cuda": 1.0}
+
+
+def test_plays_of_another_length_or_with_other_options_stand_apart() -> None:
+    runs = [
+        play("Random"),
+        play("Random", rounds=20, earned=[1.0, 1.0], best=[9.0, 9.0]),
+        play("Random", options={"dim": 16}),
+    ]
+
+    standings = standings_of(runs)
+
+    assert [(s.world.label, s.rounds) for s in standings] == [
+        ("h1", 30),
+        ("h1", 20),
+        ("h1 (dim 16)", 30),
+    ]
+    assert [s.rounds for s in longest(standings)] == [30, 30]
+
+
+def test_a_policy_is_compared_on_the_seeds_and_rounds_that_both_played() -> None:
+    exhaust = [play("Exhaust TS", 0.8), play("Exhaust TS", 0.1, seed=1)]
+    short = play("GANBandit TS", 0.4, rounds=20, earned=[4.0, 4.0], best=[10.0, 10.0])
+    exhaust[0]["earned"] = [8.0, 8.0, 0.0]
+
+    standings = standings_of([*exhaust, short])
+    gan = next(s for s in standings if s.policy == "GANBandit TS")
+
+    assert of_exhaust(gan, standings) == pytest.approx(0.5)
+
+
+def test_only_searches_are_compared_with_the_exhaustive_one() -> None:
+    standings = standings_of([play("Exhaust TS"), play("LinearTS"), play("GANBandit UCB")])
+    ratios = {s.policy: of_exhaust(s, standings) for s in standings}
+
+    assert ratios == {"Exhaust TS": 1.0, "LinearTS": None, "GANBandit UCB": None}
+
+
+def test_nothing_is_a_share_of_a_best_that_is_not_positive() -> None:
+    (standing,) = standings_of([play("Random", best=[-1.0, 0.0, 0.0], earned=[-2.0, -1.0, 0.0])])
+
+    assert standing.share is None
+    assert standing.regret.mean == pytest.approx(2.0)
+
+
+def test_bars_are_met_or_missed_by_the_numbers_in_the_files() -> None:
+    runs = [
+        play("GANBandit TS", 0.785),
+        play("Exhaust TS", 0.8),
+        play("GANBandit UCB", 0.7),
+        play("Exhaust UCB", 0.8),
+        play("LinearTS", 0.8),
+    ]
+
+    bars = {bar.name: bar.is_met for bar in bars_of(standings_of(runs))}
+
+    assert bars == {
+        "GANBandit TS ≥ 0.98 × Exhaust TS": True,
+        "GANBandit UCB ≥ 0.98 × Exhaust UCB": False,
+        "Exhaust TS ≥ LinearTS": True,
+        "Exhaust TS ≥ Overall best arm": None,
+        "Exhaust TS ≥ Learned best arm": None,
+    }
+
+
+def gan_bar(*pairs: tuple[float, float]) -> Bar:
+    """Give the bar of GANBandit TS whose seeds earned these shares, and Exhaust TS those."""
+    runs = []
+    for seed, (gan, exhaust) in enumerate(pairs):
+        runs += [play("GANBandit TS", gan, seed=seed), play("Exhaust TS", exhaust, seed=seed)]
+    return next(bar for bar in bars_of(standings_of(runs)) if bar.shares is not None)
+
+
+def test_a_bar_that_some_seeds_miss_and_others_do_not_is_open() -> None:
+    assert gan_bar((0.4, 0.5), (0.5, 0.5), (0.5, 0.5)).is_open
+
+
+def test_a_bar_that_all_seeds_miss_by_the_same_is_not_open() -> None:
+    assert not gan_bar((0.4, 0.5), (0.41, 0.5), (0.4, 0.5)).is_open
+
+
+def test_a_bar_that_is_met_or_has_one_seed_is_not_open() -> None:
+    assert not gan_bar((0.5, 0.5), (0.6, 0.5)).is_open
+    assert not gan_bar((0.4, 0.5)).is_open
+
+
+def test_late_shares_are_those_of_the_last_quarter() -> None:
+    run = play("Random", earned=[0.0, 0.0, 0.0, 8.0], best=[10.0] * 4)
+
+    assert late_share_of(run) == pytest.approx(0.8)
+    assert late_share_of(play("Random", 0.5)) == pytest.approx(0.5)
+
+
+def test_bars_judge_the_default_preset_alone() -> None:
+    runs = [play(policy, preset="paper") for policy in ("Exhaust TS", "GANBandit TS")]
+
+    assert bars_of(standings_of(runs)) == []
+
+
+def test_every_dataset_has_its_place_and_an_unknown_one_comes_last() -> None:
+    assert tuple(DATASETS) == NAMES
+    assert World("zoo").place > World("hartmann6").place

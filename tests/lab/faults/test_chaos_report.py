@@ -1,0 +1,90 @@
+"""The page of campaigns says what was measured, and what was missed or not run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from lab.faults.command import COMMANDS
+
+from fastbandit.errors import DataError
+from lab.faults.report import CAMPAIGNS, MARKS, report_command, tables
+
+CUTS = {"cuts": 1000, "acknowledged": 90_000, "lost": 0, "corrupt": 0, "torn": 0}
+KILLS = {
+    "rounds": 100,
+    "decisions": 30_000,
+    "rewards": 29_000,
+    "lost_decisions": 0,
+    "lost_rewards": 0,
+    "other_answers": 0,
+    "odd_answers": 0,
+    "versions": 9,
+    "learned": 4_000,
+    "faults": [],
+    "restarts": 60,
+    "slowest_restart_seconds": 2.5,
+}
+
+
+def write(folder: Path, name: str, told: object) -> None:
+    (folder / f"{name}.json").write_text(json.dumps(told))
+
+
+def test_a_bar_is_met_or_missed_by_what_was_measured(tmp_path: Path) -> None:
+    write(tmp_path, "power-cut", CUTS)
+    write(tmp_path, "kills", KILLS)
+
+    table = tables(tmp_path)
+
+    assert "| 1,000 cuts, 90,000 acknowledged events looked for: 0 lost" in table
+    assert "| answers within 2 s of a restart | slowest of 60: 2.50 s | **missed** |" in table
+    assert table.count("| met |") == 3
+
+
+@pytest.mark.parametrize("change", [{"lost": 1}, {"cuts": 999}, {"torn": 1}])
+def test_a_lost_event_or_a_short_run_is_a_miss(change: dict[str, int], tmp_path: Path) -> None:
+    write(tmp_path, "power-cut", {**CUTS, **change})
+
+    assert "**missed**" in tables(tmp_path)
+
+
+def test_the_command_is_the_one_that_was_run(tmp_path: Path) -> None:
+    write(tmp_path, "kills", {**KILLS, "rounds": 20})
+
+    assert "| `fastbandit chaos kills --rounds 20` | 100 rounds" in tables(tmp_path)
+
+
+def test_a_campaign_without_a_result_is_named(tmp_path: Path) -> None:
+    write(tmp_path, "power-cut", CUTS)
+
+    assert "Not run: kills, disk" in tables(tmp_path)
+
+
+@pytest.mark.parametrize("told", [[], {"cuts": "many"}, {}])
+def test_a_result_of_another_shape_is_refused(told: object, tmp_path: Path) -> None:
+    write(tmp_path, "power-cut", told)
+
+    with pytest.raises(DataError, match="Run the campaign again"):
+        tables(tmp_path)
+
+
+def test_the_page_is_written_between_its_marks(tmp_path: Path) -> None:
+    write(tmp_path, "power-cut", CUTS)
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{MARKS[0]}\nold\n{MARKS[1]}\nafter\n")
+
+    done = CliRunner().invoke(report_command, [str(tmp_path), "--doc", str(page)])
+
+    assert done.exit_code == 0
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "90,000" in text
+    assert "old" not in text
+
+
+def test_every_campaign_is_a_command() -> None:
+    assert set(CAMPAIGNS) == set(COMMANDS) - {"report"}

@@ -1,0 +1,166 @@
+"""Nothing that was acknowledged is lost when a service or its learner is killed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from fastbandit.demo.synthetic import Synthetic
+from fastbandit.events import DecisionMade, RewardCame
+from fastbandit.learning.learner import Learner
+from fastbandit.storage.sqlite_log import SqliteLog
+from lab.faults import kills as campaign
+from lab.faults.kept import (
+    history_faults,
+    lineage_faults,
+    lost_decisions,
+    lost_rewards,
+)
+from lab.faults.kills import KillReport, kill_rounds, kills_command
+from lab.faults.stage import Stage, set_stage
+
+ASKED = {"a": {"context": [1.0]}}
+ANSWERS = {"a": {"arms": [3], "scores": [0.5], "version": 1, "catalogue": 0}}
+MADE = DecisionMade("a", [1.0], [3], [0.5], 7, 1, 0, 1_000, seq=1, at=1)
+WHOLE = KillReport(
+    rounds=3,
+    seed=0,
+    kills={"service": 3},
+    restarts=4,
+    slowest_restart_seconds=1.0,
+    decisions=10,
+    rewards=9,
+    broken=2,
+    asked_again=1,
+    lost_decisions=0,
+    lost_rewards=0,
+    other_answers=0,
+    odd_answers=0,
+    orphans=0,
+    versions=2,
+    learned=9,
+    faults=[],
+)
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    """A stage whose learner has made two versions of what a log holds."""
+    home = tmp_path_factory.mktemp("taught")
+    stage = set_stage(home, Synthetic("h2", 1, 20), {"learn.fresh": 10, "learn.held_out": 0.0})
+    log = SqliteLog(stage.data / "events.db")
+    for number in range(20):
+        made = DecisionMade(f"d{number}", [1.0], [number], [0.0], 7, 0, 0, 10**9)
+        log.append([made, RewardCame(f"d{number}", number / 20, number)])
+    log.close()
+    learner = Learner(stage.config)
+    assert [learner.step().did, learner.step().did] == ["published", "published"]
+    return stage
+
+
+def test_kills_lose_nothing() -> None:
+    report = kill_rounds(3, seed=2, arms=50, visitors=2)
+
+    assert report.is_whole, report
+    assert sum(report.kills.values()) == 3
+    assert report.decisions > 0
+    assert report.rewards > 0
+
+
+def test_a_decision_that_the_log_holds_is_not_lost() -> None:
+    assert lost_decisions(ASKED, ANSWERS, [MADE]) == 0
+
+
+@pytest.mark.parametrize(
+    "answer", [{"arms": [4]}, {"scores": [0.25]}, {"version": 2}, {"catalogue": 1}]
+)
+def test_a_decision_that_the_log_holds_otherwise_is_lost(answer: dict[str, Any]) -> None:
+    assert lost_decisions(ASKED, {"a": {**ANSWERS["a"], **answer}}, [MADE]) == 1
+
+
+def test_a_decision_that_the_log_holds_twice_or_not_at_all_is_lost() -> None:
+    assert lost_decisions(ASKED, ANSWERS, [MADE, MADE]) == 1
+    assert lost_decisions(ASKED, ANSWERS, []) == 1
+
+
+def test_a_reward_needs_to_be_there_as_often_as_it_was_acknowledged() -> None:
+    came = RewardCame("a", 1.0, 3, status="counted", seq=2, at=2)
+
+    assert lost_rewards(Counter({("a", 1.0, "counted"): 1}), [MADE, came]) == 0
+    assert lost_rewards(Counter({("a", 1.0, "counted"): 2}), [MADE, came]) == 1
+    assert lost_rewards(Counter({("a", 1.0, "late"): 1}), [MADE, came]) == 1
+
+
+def test_a_lineage_that_follows_the_log_has_no_faults(taught: Stage) -> None:
+    snapshots = taught.store.list()
+
+    assert [one.cut.pairs for one in snapshots] == [0, 10, 20]
+    assert lineage_faults(snapshots, taught.events()) == []
+    assert history_faults(snapshots[-1], taught.events()) == []
+
+
+def test_what_was_learned_twice_is_a_fault(taught: Stage) -> None:
+    first, second, third = taught.store.list()
+    again = replace(third, cut=replace(third.cut, pairs=30))
+
+    assert lineage_faults([first, second, again], taught.events()) == [
+        "version 2 does not add what it learned to its parent",
+        "version 2 looked at other pairs than were ready",
+    ]
+
+
+def test_a_version_that_does_not_come_after_its_parent_is_a_fault(taught: Stage) -> None:
+    first, second, third = taught.store.list()
+    stuck = replace(third, cut=replace(third.cut, seq=second.cut.seq))
+
+    faults = lineage_faults([first, second, stuck], taught.events())
+
+    assert faults[0] == "version 2 does not come after its parent"
+
+
+def test_a_history_of_other_pairs_is_a_fault(taught: Stage) -> None:
+    last, events = taught.store.list()[-1], taught.events()
+
+    assert history_faults(last, events[2:] + events[:2]) != []
+    assert history_faults(replace(last, cut=replace(last.cut, pairs=5)), events) != []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"lost_decisions": 1},
+        {"lost_rewards": 1},
+        {"other_answers": 1},
+        {"odd_answers": 1},
+        {"orphans": 1},
+        {"faults": ["one"]},
+        {"versions": 1},
+    ],
+)
+def test_a_report_is_whole_only_without_faults(change: dict[str, Any]) -> None:
+    assert WHOLE.is_whole
+    assert not replace(WHOLE, **change).is_whole
+
+
+def test_the_command_fails_where_a_restart_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = replace(WHOLE, slowest_restart_seconds=2.5)
+    monkeypatch.setattr(campaign, "kill_rounds", lambda *args, **settings: slow)
+
+    done = CliRunner().invoke(kills_command, ["--json"])
+
+    assert done.exit_code == 1
+    assert json.loads(done.stdout) == asdict(slow)
+
+
+def test_the_command_tells_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "kill_rounds", lambda *args, **settings: WHOLE)
+
+    done = CliRunner().invoke(kills_command, [])
+
+    assert done.exit_code == 0
+    assert "10 acknowledged decisions, 0 lost" in done.stdout

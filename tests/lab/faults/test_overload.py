@@ -1,0 +1,351 @@
+"""Under too much load a service refuses quickly and correctly, and finishes what it began."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+import uvicorn
+import uvloop
+from uvicorn.server import ServerState
+
+from fastbandit.serving.measures import Measures
+from fastbandit.serving.refusing import RefusingProtocol, Room, is_whole_select
+from lab.faults.garbage import split_answers, status_of
+from lab.faults.overload import overload
+
+_HEAD = b"POST /v1/select HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+_SECONDS = 5.0
+
+
+def post(body: bytes, *, path: bytes = b"/v1/select", more: bytes = b"") -> bytes:
+    head = _HEAD.replace(b"/v1/select", path) + more
+    return head + b"content-length: %d\r\n\r\n" % len(body) + body
+
+
+class Waiting:
+    """An application that answers with the length of the body, some only when it is let."""
+
+    def __init__(self, most: int) -> None:
+        self.room = Room(most)
+        server = SimpleNamespace(max_body_bytes=1_000)
+        config = SimpleNamespace(server=server)
+        self.service = SimpleNamespace(measures=Measures(), config=config)
+        self.begun = 0
+        self.gate = asyncio.Event()
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        self.begun += 1
+        message = await receive()
+        body = message.get("body", b"")
+        while message.get("more_body"):
+            message = await receive()
+            body += message.get("body", b"")
+        if body.startswith(b"wait"):
+            await self.gate.wait()
+        told = b"%d" % len(body)
+        headers = [(b"content-length", b"%d" % len(told))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": told})
+
+
+@asynccontextmanager
+async def serving(most: int = 1) -> AsyncIterator[tuple[Waiting, Any]]:
+    """Serve the application on a port; give it, and how to connect."""
+    app, state = Waiting(most), ServerState()
+    config = uvicorn.Config(app, lifespan="off", log_config=None, ws="none", access_log=False)  # type: ignore[arg-type]
+    config.load()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: RefusingProtocol(config, state, {}), "127.0.0.1", 0)
+    clients: list[Client] = []
+
+    async def connect() -> Client:
+        streams = await asyncio.open_connection(*server.sockets[0].getsockname())
+        clients.append(Client(*streams))
+        return clients[-1]
+
+    try:
+        yield app, connect
+    finally:
+        app.gate.set()
+        for client in clients:
+            client.writer.close()
+        await asyncio.gather(*state.tasks)
+        server.close()
+        for _ in range(100):
+            if not state.connections:
+                break
+            await asyncio.sleep(0.01)
+
+
+class Client:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer, self.found = reader, writer, b""
+
+    async def ask(self, *pieces: bytes) -> bytes:
+        await self.send(*pieces)
+        return await self.answer()
+
+    async def send(self, *pieces: bytes) -> None:
+        for piece in pieces:
+            self.writer.write(piece)
+            await self.writer.drain()
+            await asyncio.sleep(0.005)
+
+    async def answer(self) -> bytes:
+        while not split_answers(self.found):
+            more = await asyncio.wait_for(self.reader.read(65536), _SECONDS)
+            if not more:
+                return b""
+            self.found += more
+        first = split_answers(self.found)[0]
+        self.found = self.found[len(first) :]
+        return first
+
+    async def is_closed(self) -> bool:
+        return await asyncio.wait_for(self.reader.read(), _SECONDS) == b""
+
+
+async def filled(app: Waiting, connect: Any) -> Client:
+    """Let a request be under way that fills the room."""
+    client: Client = await connect()
+    await client.send(post(b"wait"))
+    while not app.begun:
+        await asyncio.sleep(0.001)
+    return client
+
+
+def test_a_select_beyond_the_room_is_refused_and_told_when_to_come_again() -> None:
+    async def run() -> None:
+        async with serving() as (app, connect):
+            first, second = await filled(app, connect), await connect()
+            refused = await second.ask(post(b"abc"))
+            problem = msgspec.json.decode(refused.partition(b"\r\n\r\n")[2])
+            assert (status_of(refused), problem["status"]) == (503, 503)
+            assert b"\r\nretry-after: 1\r\n" in refused
+            app.gate.set()
+            assert status_of(await first.answer()) == 200
+            assert (await second.ask(post(b"abc"))).endswith(b"\r\n\r\n3")
+            assert app.service.measures.refused == 1
+            assert app.service.measures.answers == {("/v1/select", 503): 1}
+
+    uvloop.run(run())
+
+
+def test_a_refused_request_may_come_in_pieces() -> None:
+    async def run() -> None:
+        async with serving() as (app, connect):
+            await filled(app, connect)
+            client, request = await connect(), post(b"x" * 50)
+            pieces = [request[:10], request[10:90], request[90:-20], request[-20:]]
+            assert status_of(await client.ask(*pieces)) == 503
+            chunked = _HEAD + b"transfer-encoding: chunked\r\n\r\n"
+            assert status_of(await client.ask(chunked, b"3\r\nabc\r\n", b"0\r\n\r\n")) == 503
+            app.gate.set()
+            assert (await client.ask(*pieces)).endswith(b"\r\n\r\n50")
+
+    uvloop.run(run())
+
+
+def test_a_request_may_come_in_pieces_and_in_chunks() -> None:
+    async def run() -> None:
+        async with serving() as (_, connect):
+            client, request = await connect(), post(b"x" * 50)
+            assert (await client.ask(request[:30], request[30:-9], request[-9:])).endswith(b"50")
+            chunked = _HEAD + b"transfer-encoding: chunked\r\n\r\n"
+            answer = await client.ask(chunked, b"3\r\nabc\r\n", b"4\r\ndefg\r\n0\r\n\r\n")
+            assert answer.endswith(b"\r\n\r\n7")
+
+    uvloop.run(run())
+
+
+def test_a_body_that_comes_slowly_takes_no_room() -> None:
+    async def run() -> None:
+        async with serving() as (_, connect):
+            slow, quick = await connect(), await connect()
+            await slow.send(post(b"slowly")[:-3])
+            assert status_of(await quick.ask(post(b"abc"))) == 200
+            assert (await slow.ask(b"wly")).endswith(b"\r\n\r\n6")
+
+    uvloop.run(run())
+
+
+def test_a_body_beyond_the_limit_reaches_the_application_before_its_end() -> None:
+    async def run() -> None:
+        async with serving() as (app, connect):
+            client = await connect()
+            await client.send(post(b"x" * 5_000)[:-1_000])
+            async with asyncio.timeout(30):
+                while not app.begun:
+                    await asyncio.sleep(0.001)
+            assert app.begun == 1
+
+    uvloop.run(run())
+
+
+def test_who_asks_before_sending_a_body_is_told_to_go_on_or_refused_at_once() -> None:
+    async def run() -> None:
+        async with serving() as (app, connect):
+            client, request = await connect(), post(b"abc", more=b"expect: 100-continue\r\n")
+            went_on = await client.ask(request[:-3])
+            assert went_on.startswith(b"HTTP/1.1 100 ")
+            assert (await client.ask(b"abc")).endswith(b"\r\n\r\n3")
+            app.begun = 0
+            await filled(app, connect)
+            refused = await client.ask(request[:-3])
+            assert status_of(refused) == 503
+            assert b"\r\nconnection: close\r\n" in refused
+            assert await client.is_closed()
+
+    uvloop.run(run())
+
+
+def test_pipelined_requests_are_answered_in_their_order_even_when_the_room_is_full() -> None:
+    async def run() -> None:
+        async with serving() as (app, connect):
+            client = await connect()
+            await client.send(post(b"wait") + post(b"a") + post(b"ab"))
+            await client.send(post(b"abc"))
+            app.gate.set()
+            answers = [await client.answer() for _ in range(4)]
+            assert [answer.rpartition(b"\n")[2] for answer in answers] == [b"4", b"1", b"2", b"3"]
+
+    uvloop.run(run())
+
+
+def test_pipelined_requests_are_each_refused_when_the_room_is_full() -> None:
+    async def run() -> None:
+        async with serving() as (app, connect):
+            await filled(app, connect)
+            client = await connect()
+            await client.send(post(b"a") + post(b"ab"))
+            assert [status_of(await client.answer()) for _ in range(2)] == [503, 503]
+
+    uvloop.run(run())
+
+
+def test_a_refusal_ends_the_connection_where_that_was_asked_for() -> None:
+    async def run() -> None:
+        async with serving() as (app, connect):
+            await filled(app, connect)
+            for request in (
+                post(b"abc", more=b"connection: close\r\n"),
+                post(b"abc").replace(b"HTTP/1.1", b"HTTP/1.0"),
+            ):
+                client = await connect()
+                refused = await client.ask(request)
+                assert status_of(refused) == 503
+                assert b"\r\nconnection: close\r\n" in refused
+                assert await client.is_closed()
+
+    uvloop.run(run())
+
+
+def test_rewards_are_taken_when_selects_are_refused() -> None:
+    async def run() -> None:
+        async with serving() as (app, connect):
+            await filled(app, connect)
+            client = await connect()
+            assert status_of(await client.ask(post(b"abc", path=b"/v1/select?a=1"))) == 503
+            assert status_of(await client.ask(post(b"abc", path=b"/v1/reward"))) == 200
+
+    uvloop.run(run())
+
+
+def test_rewards_are_refused_when_twice_as_many_requests_are_under_way() -> None:
+    async def run() -> None:
+        async with serving() as (app, connect):
+            await filled(app, connect)
+            second, third = await connect(), await connect()
+            await second.send(post(b"wait", path=b"/v1/reward"))
+            assert status_of(await third.ask(post(b"abc", path=b"/v1/reward"))) == 503
+            assert app.service.measures.answers == {("/v1/reward", 503): 1}
+
+    uvloop.run(run())
+
+
+def test_connections_that_were_refused_often_are_read_again() -> None:
+    async def run() -> None:
+        async with serving() as (app, connect):
+            await filled(app, connect)
+            clients = [await connect() for _ in range(30)]
+            for _ in range(3):
+                answers = await asyncio.gather(*(one.ask(post(b"abc")) for one in clients))
+                assert {status_of(answer) for answer in answers} == {503}
+
+    uvloop.run(run())
+
+
+def test_who_goes_away_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        async with serving(most=4) as (app, connect):
+            for request in (
+                post(b"wait"),
+                post(b"wait") + post(b"a"),
+                post(b"abcdef")[:-3],
+                post(b"wait") + b"no HTTP at all\r\n\r\n",
+            ):
+                client = await connect()
+                await client.send(request)
+                client.writer.transport.abort()
+            await asyncio.sleep(0.02)
+            app.gate.set()
+            await asyncio.sleep(0.02)
+            assert status_of(await (await connect()).ask(post(b"abc"))) == 200
+
+    with caplog.at_level(logging.ERROR):
+        uvloop.run(run())
+    assert not caplog.records
+
+
+def test_what_is_no_http_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        async with serving() as (_, connect):
+            client = await connect()
+            answer = await client.ask(b"\x16\x03\x01 no HTTP\r\n\r\n")
+            problem = msgspec.json.decode(answer.partition(b"\r\n\r\n")[2])
+            assert (status_of(answer), problem["field"]) == (400, "request")
+            assert problem["fix"]
+            assert await client.is_closed()
+
+    uvloop.run(run())
+
+
+@pytest.mark.parametrize(
+    ("data", "is_whole"),
+    [
+        (post(b"abc"), True),
+        (post(b""), True),
+        (post(b"abc", more=b"Connection: Keep-Alive\r\n"), True),
+        (post(b"abc", more=b"connection: close\r\n"), False),
+        (post(b"abc", more=b"Expect: 100-continue\r\n"), False),
+        (post(b"abc", more=b"transfer-encoding: chunked\r\n"), False),
+        (post(b"abc")[:-1], False),
+        (post(b"abc") + b"P", False),
+        (post(b"abc", path=b"/v1/reward"), False),
+        (_HEAD + b"content-length: -3\r\n\r\nabc", False),
+        (_HEAD + b"\r\n", False),
+        (_HEAD, False),
+        (b"", False),
+    ],
+)
+def test_only_one_whole_and_plain_select_is_refused_unread(data: bytes, is_whole: bool) -> None:
+    assert is_whole_select(data) == is_whole
+
+
+def test_a_service_bears_too_many_requests() -> None:
+    report = overload(
+        40, seconds=0.4, rounds=1, connections=48, settings={"server.max_waiting": 16}
+    )
+    assert [one.contexts for one in report.pressed] == [1, 32]
+    assert all(one.goodput > 0 for one in report.pressed)
+    assert sum(one.refused for one in report.pressed) > 0
+    assert all(one.failed == one.blunt == 0 for one in report.pressed)
+    assert report.takes_rewards
+    assert report.rss_most >= report.rss_before > 0

@@ -7,19 +7,36 @@ INSTALLED := .venv/.installed
 WITH_CLUSTER := .venv/.installed-cluster
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-cluster docs pictures notebooks release check format clean
+.PHONY: help demo test test-all test-cluster size experiments benchmarks faults docs pictures \
+  notebooks release check format clean
 
 help:  ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED)  ## Compare six policies on 10,000 arms: a table, a figure and a page
 	$(BIN)/fastbandit demo
 
-test: $(INSTALLED)  ## Run the tests (PYTEST_ARGS="-n 2" for two workers)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: $(INSTALLED)  ## Run the quick tests on all cores: everything before a commit
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+test-all: $(INSTALLED)  ## Run the slow tests: notebooks, short campaigns, browser, parity, site
+	$(BIN)/python -m pytest -n auto -m slow $(PYTEST_ARGS)
 
 test-cluster: $(WITH_CLUSTER)  ## Run the tests that need Ray or PostgreSQL
-	$(BIN)/python -m pytest tests/cluster $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/cluster -m "slow or not slow" $(PYTEST_ARGS)
+
+size: $(INSTALLED)  ## Print the size of the product beside its bars
+	$(BIN)/python -m lab size
+
+experiments: $(INSTALLED)  ## Play the quick suite of experiments, and report it
+	$(BIN)/python -m lab experiment run quick
+	$(BIN)/python -m lab report results
+
+benchmarks: $(INSTALLED)  ## Time one decision as the number of arms grows
+	$(BIN)/python -m lab bench select
+
+faults: $(INSTALLED)  ## Kill a service under load, and see that it loses nothing
+	$(BIN)/python -m lab faults kills
 
 docs: $(INSTALLED)  ## Build the documentation into site/
 	$(BIN)/python docs/command_page.py

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lab.benchmarks.worlds import untrained
+from fastbandit.planning.untrained import untrained
 
 _ARMS, _DIM = 2_000, 8
 

@@ -1,25 +1,57 @@
-"""Write docs/reference/commands.md, each command with all its options, from the commands."""
+"""Write the pages of commands, each with all its options, from the commands themselves."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from fastbandit.cli.main import cli
+from fastbandit.cli.main import cli as product
+from lab.__main__ import cli as laboratory
 
-PAGE = Path(__file__).parent / "reference" / "commands.md"
-OPENING = """# Commands
+REFERENCE = Path(__file__).parent / "reference"
+
+
+@dataclass(frozen=True)
+class CommandPage:
+    """A page below docs/reference: its name, how it opens, and whose commands it lists."""
+
+    name: str
+    opening: str
+    group: click.Group
+    program: str
+
+
+PAGES = (
+    CommandPage(
+        "commands.md",
+        """# Commands
 
 Written by `make docs` from the commands themselves; not typed. What each is for stands in
 [reference](../reference.md#commands). `--help` after any of them says the same.
-"""
+""",
+        product,
+        "fastbandit",
+    ),
+    CommandPage(
+        "lab.md",
+        """# Commands of the laboratory
+
+Written by `make docs` from the commands themselves; not typed. They run from a checkout of the
+repository, after `pip install -e '.[lab]'`, and are not in the wheel. What each is for stands in
+[reference](../reference.md#commands-of-the-laboratory). `--help` after any of them says the same.
+""",
+        laboratory,
+        "python -m lab",
+    ),
+)
 
 
-def commands_of(group: click.Group, before: str = "fastbandit") -> Iterator[click.Context]:
-    """Give the context of each command below a group, in the order of their names."""
+def commands_of(group: click.Group, before: str) -> Iterator[click.Context]:
+    """Yield the context of each command below a group, in the order of their names."""
     context = click.Context(group, info_name=before)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -29,9 +61,10 @@ def commands_of(group: click.Group, before: str = "fastbandit") -> Iterator[clic
             yield click.Context(command, info_name=f"{before} {name}")
 
 
-def written_page() -> str:
-    """Give the text of the page."""
-    return "\n".join([OPENING, *(_section(context) for context in commands_of(cli))])
+def written_page(page: CommandPage) -> str:
+    """Return the text of a page."""
+    sections = (_section(context) for context in commands_of(page.group, page.program))
+    return "\n".join([page.opening, *sections])
 
 
 def _section(context: click.Context) -> str:
@@ -65,4 +98,5 @@ def _choices(option: click.Parameter) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written_page(), encoding="utf-8")
+    for page in PAGES:
+        (REFERENCE / page.name).write_text(written_page(page), encoding="utf-8")

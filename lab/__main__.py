@@ -41,6 +41,11 @@ _BENCHMARKS: Lazy = {
         "batch_command",
         "Time batches, frozen and in torch, on one core and on all.",
     ),
+    "before-after": (
+        "lab.benchmarks.before_after",
+        "before_after_command",
+        "Time one decision of this tree beside that of another commit.",
+    ),
     "engines": (
         "lab.benchmarks.engines",
         "engines_command",

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
@@ -25,14 +26,19 @@ import pytest
 import yaml
 
 from fastbandit import Bandit
-from fastbandit.cli.main import cli, main
+from fastbandit.cli.main import cli as product
+from fastbandit.cli.main import run as run_program
 from fastbandit.config import SECTIONS, read_config
 from fastbandit.serving.openapi import openapi
+from lab.__main__ import cli as laboratory
 from lab.experiments.suite_file import read_suite
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 NOBODY = "http://127.0.0.1:9"  # nothing listens there
+
+PROGRAMS: dict[str, click.Group] = {"fastbandit": product, "python -m lab": laboratory}
+"""Our own programs, by how a shell calls them."""
 
 NOT_RUN = {
     "takes minutes": "it trains or measures for longer than a test may",
@@ -165,7 +171,7 @@ def imported(code: str) -> set[str]:
 
 
 def run_shell(block: Block, page: Page) -> None:
-    """Run each command of fastbandit, or parse it where the title says so; check all others."""
+    """Run each command of ours, or parse it where the title says so; check all others."""
     page.printed = ""
     for line in block.text.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
@@ -174,40 +180,47 @@ def run_shell(block: Block, page: Page) -> None:
             name, _, variables[name] = words.pop(0).partition("=")
         if not words:
             continue
-        assert words[0] in _COMMANDS, f"{block.place}: nothing here checks `{words[0]}`"
-        if words[0] == "fastbandit" and not block.title:
+        program, words = split_program(words)
+        assert program in _COMMANDS, f"{block.place}: nothing here checks `{program}`"
+        if program in PROGRAMS and not block.title:
             assert not _LONG & {*words} or "--list" in words, (
                 f"{block.place}: `{line.strip()}` takes long; give the fence one of the titles "
                 f"of NOT_RUN"
             )
-            page.printed += run_command(words[1:], variables)
+            page.printed += run_command(program, words, variables)
         else:
-            _COMMANDS[words[0]](words[1:], page)
+            _COMMANDS[program](words, page)
 
 
-def run_command(words: list[str], variables: dict[str, str]) -> str:
-    """Run a command of fastbandit in this process, and give what it printed."""
+def split_program(words: list[str]) -> tuple[str, list[str]]:
+    """Part the program of a line from its arguments: `python -m lab` is one."""
+    length = 3 if words[:2] == ["python", "-m"] else 1
+    return " ".join(words[:length]), words[length:]
+
+
+def run_command(program: str, words: list[str], variables: dict[str, str]) -> str:
+    """Run a command of ours in this process, and return what it printed."""
     out, before, code = io.StringIO(), os.environ.copy(), None
     os.environ.update(variables)
     try:
         with redirect_stdout(out):
-            main(words)
+            run_program(PROGRAMS[program], words, prog_name=program)
     except SystemExit as ended:
         code = ended.code
     finally:
         os.environ.clear()
         os.environ.update(before)
-    assert code == 0, f"`fastbandit {shlex.join(words)}` ended with {code}"
+    assert code == 0, f"`{program} {shlex.join(words)}` ended with {code}"
     return out.getvalue()
 
 
-def parse_command(words: list[str], page: Page) -> None:
+def parse_command(program: str, words: list[str], page: Page) -> None:
     """Parse a command: its options exist, its values are valid; files may be missing."""
-    command: click.Command = cli
-    context = click.Context(cli, info_name="fastbandit")
+    command: click.Command = PROGRAMS[program]
+    context = click.Context(command, info_name=program)
     while isinstance(command, click.Group) and words:
         found = command.get_command(context, words[0])
-        assert found is not None, f"there is no `fastbandit {shlex.join(words)}`"
+        assert found is not None, f"there is no `{program} {shlex.join(words)}`"
         command, words = found, words[1:]
         context = click.Context(command, info_name=command.name, parent=context)
     try:
@@ -262,7 +275,7 @@ def check_curl(words: list[str], page: Page) -> None:
 def check_file_names(words: list[str], page: Page) -> None:
     """Check that files of the repository that a command names are there."""
     for word in words:
-        if re.match(r"(deploy|scripts|docs|tests)/", word):
+        if re.match(r"(deploy|scripts|docs|lab|tests)/", word):
             assert (ROOT / word).exists(), f"there is no {word}"
 
 
@@ -326,9 +339,12 @@ _RUNNERS: dict[str, Callable[[Block, Page], None]] = {
     "yaml": read_yaml,
     "text": compare_text,
 }
-_LONG = {"bench", "chaos", "demo", "experiment", "learn", "plan", "serve", "tune"}
+_LONG = {
+    *("demo", "learn", "plan", "serve"),
+    *("bench", "estimators", "experiment", "faults", "size", "tune"),
+}
 _COMMANDS: dict[str, Callable[[list[str], Page], None]] = {
-    "fastbandit": parse_command,
+    **{program: partial(parse_command, program) for program in PROGRAMS},
     "pip": check_pip,
     "make": check_make,
     "curl": check_curl,

@@ -16,12 +16,12 @@ MODULES = [
         "arms.index",
         "arms.lookup",
         "audit",
-        "checks",
         "exploration",
         "interfaces",
         "policy",
         "reward",
         "search",
+        "testing.parts",
         "training",
     )
 ]

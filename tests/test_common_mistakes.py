@@ -33,10 +33,11 @@ from fastbandit.adapters.coba import CobaLearner
 from fastbandit.adapters.mabwiser import MabwiserBandit
 from fastbandit.adapters.obp import ObpPolicy, from_feedback
 from fastbandit.adapters.vowpal_wabbit import read_dsjson
-from fastbandit.cli.main import main
+from fastbandit.cli.main import cli, run
 from fastbandit.client import Client
 from fastbandit.config import read_config
 from fastbandit.evaluation import LoggedRounds, SparsePolicy, read_rounds
+from lab.__main__ import cli as laboratory
 
 ARMS = vectors_of(30, 3, seed=1)
 CONTEXTS = vectors_of(20, 4, seed=2)
@@ -498,7 +499,7 @@ COMMANDS = {
         "Save or export",
     ),
     "freezing what was never saved": (["freeze", "gone"], "manifest.json", "gone", "save() wrote"),
-    "a report of nothing": (["report", "gone"], "Results", "gone", "experiment run"),
+    "a report of nothing": (["lab", "report", "gone"], "Results", "gone", "experiment run"),
 }
 
 
@@ -512,7 +513,7 @@ def test_a_command_says_it_in_one_line_and_exits_with_2(
     (tmp_path / "log.csv").write_text("x_0,arm,reward,propensity\n1,a,1,0.5\n")
 
     with pytest.raises(SystemExit) as left:
-        main(args)
+        run(laboratory if args[0] == "lab" else cli, args[args[0] == "lab" :], prog_name="it")
 
     said = capsys.readouterr().err
     assert left.value.code == 2

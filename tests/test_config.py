@@ -17,7 +17,9 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastbandit.cli.config import config_command, init_command, write_config
+from fastbandit.cli.config import command as config_command
+from fastbandit.cli.init import command as init_command
+from fastbandit.cli.init import write_config
 from fastbandit.config import (
     CONFIG_FILE,
     SECTIONS,

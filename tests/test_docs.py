@@ -6,66 +6,48 @@ import inspect
 import re
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from runpy import run_path
+from typing import Any
 
 import pytest
-from page_blocks import DOCS, NOT_RUN, ROOT, blocks_of, pages, project, run_page, unfenced
+from page_blocks import (
+    DOCS,
+    NOT_RUN,
+    PROGRAMS,
+    ROOT,
+    blocks_of,
+    pages,
+    project,
+    run_page,
+    unfenced,
+)
 
 import fastbandit
 from fastbandit import baselines, client, evaluation
-from fastbandit.cli.main import cli
 from fastbandit.serving.openapi import openapi
+from lab import baselines as research
 from lab.experiments import datasets, policies
 from lab.experiments.datasets.sources import SOURCES, Source
 from lab.experiments.suite_file import read_suite, suite_names
 
 PAGES = pages()
 TYPED = [path for path in PAGES if path.name != "results.md"]  # which a command writes
-COMMANDS = (
-    "bench batch",
-    "bench engines",
-    "bench gpu",
-    "bench index",
-    "bench log",
-    "bench peers",
-    "bench score",
-    "bench select",
-    "demo",
-    "doctor",
-    "experiment run",
-    "experiment runtime",
-    "experiment scaling",
-    "freeze",
-    "plan",
-    "report",
-    "tune",
-    "data list",
-    "data fetch",
-    "data where",
-    "data sample",
+PRODUCT = (
     "backup",
-    "chaos cluster",
-    "chaos disk",
-    "chaos kills",
-    "chaos learning",
-    "chaos overload",
-    "chaos power-cut",
-    "chaos publish",
-    "chaos ray",
-    "chaos report",
-    "chaos requests",
-    "chaos swaps",
-    "chaos throughput",
-    "chaos trainers",
     "config show",
     "copy-log",
+    "demo",
+    "doctor",
     "evaluate",
     "export",
+    "freeze",
     "init",
     "keys create",
     "keys list",
     "keys revoke",
     "learn",
+    "plan",
     "promote",
     "restore",
     "rollback",
@@ -74,6 +56,47 @@ COMMANDS = (
     "shadow",
     "snapshots",
 )
+LABORATORY = (
+    "bench batch",
+    "bench before-after",
+    "bench engines",
+    "bench gpu",
+    "bench index",
+    "bench log",
+    "bench peers",
+    "bench score",
+    "bench select",
+    "data fetch",
+    "data list",
+    "data sample",
+    "data where",
+    "estimators coverage",
+    "estimators open-bandit",
+    "estimators speed",
+    "experiment run",
+    "experiment runtime",
+    "experiment scaling",
+    "faults cluster",
+    "faults disk",
+    "faults kills",
+    "faults learning",
+    "faults overload",
+    "faults power-cut",
+    "faults publish",
+    "faults ray",
+    "faults report",
+    "faults requests",
+    "faults swaps",
+    "faults throughput",
+    "faults trainers",
+    "plan",
+    "report",
+    "size",
+    "tune",
+)
+COMMANDS = {"fastbandit": PRODUCT, "python -m lab": LABORATORY}
+MOST_OF_THE_PRODUCT = 24
+"""Commands that a user has to know of: another one takes the place of one of these."""
 
 
 def name_of(path: Path) -> str:
@@ -127,7 +150,7 @@ def test_a_suite_in_the_docs_takes_the_options_of_its_datasets(path: Path, tmp_p
 def test_a_source_release_holds_what_the_tests_read() -> None:
     included = project()["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
 
-    assert {"/fastbandit", "/tests", "/docs", "/mkdocs.yml", "/README.md"} <= set(included)
+    assert {"/fastbandit", "/lab", "/tests", "/docs", "/mkdocs.yml", "/README.md"} <= set(included)
 
 
 # -- names
@@ -143,6 +166,12 @@ def test_a_public_name_is_documented(name: str) -> None:
 def test_a_baseline_is_documented(name: str) -> None:
     assert f"`{name}`" in page("reference.md")
     assert f"::: fastbandit.baselines.{name}\n" in page("reference/baselines.md")
+
+
+@pytest.mark.parametrize("name", research.__all__)
+def test_a_baseline_of_the_laboratory_is_documented(name: str) -> None:
+    assert f"`{name}`" in page("reference.md")
+    assert f"::: lab.baselines.{name}\n" in page("reference/baselines.md")
 
 
 @pytest.mark.parametrize("name", evaluation.__all__)
@@ -174,9 +203,10 @@ def test_the_names_of_an_adapter_are_documented(home: str) -> None:
         assert f"::: fastbandit.adapters.{home}.{name}\n" in page("reference/adapters.md")
 
 
-@pytest.mark.parametrize("home", ["checks", "errors"])
+@pytest.mark.parametrize("home", ["testing.parts", "errors"])
 def test_every_law_and_every_error_is_documented(home: str) -> None:
-    code = (Path(fastbandit.__file__).parent / f"{home}.py").read_text("utf-8")
+    place = Path(fastbandit.__file__).parent.joinpath(*home.split(".")).with_suffix(".py")
+    code = place.read_text("utf-8")
     told = page("reference/parts.md") + page("reference/errors.md")
 
     for name in re.findall(r"^(?:class|def) ([A-Za-z]\w*)", code, re.MULTILINE):
@@ -239,7 +269,7 @@ def test_the_source_of_a_dataset_is_documented(source: Source) -> None:
     assert f"<{source.page}>" in section
     assert f"Terms: {source.terms}" in section
     if source.downloads:
-        assert "`fastbandit data fetch" in section
+        assert "`python -m lab data fetch" in section
         assert source.name in section
     if source.rounds:
         assert f"| `{dataset}` | {source.rounds:,} × {source.arms:,} |" in page("datasets.md")
@@ -251,31 +281,66 @@ def test_the_source_of_a_dataset_is_documented(source: Source) -> None:
 COMMAND_PAGE = run_path(str(DOCS / "command_page.py"))
 
 
-def test_there_are_no_commands_but_these() -> None:
-    names = [context.info_name for context in COMMAND_PAGE["commands_of"](cli)]
+@pytest.mark.parametrize("program", COMMANDS)
+def test_there_are_no_commands_but_these(program: str) -> None:
+    found = COMMAND_PAGE["commands_of"](PROGRAMS[program], program)
 
-    assert sorted(names) == sorted(f"fastbandit {name}" for name in COMMANDS)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_is_documented(name: str) -> None:
-    assert f"| `fastbandit {name}` |" in page("reference.md")
+    names = [context.info_name for context in found]
+    assert sorted(names) == [f"{program} {name}" for name in COMMANDS[program]]
 
 
-def test_every_option_of_every_command_is_documented() -> None:
-    assert page("reference/commands.md") == COMMAND_PAGE["written_page"](), "Run: make docs"
+def test_the_product_has_few_commands() -> None:
+    assert len(PRODUCT) <= MOST_OF_THE_PRODUCT
+
+
+@pytest.mark.parametrize(
+    ("program", "heading"),
+    [("fastbandit", "Commands"), ("python -m lab", "Commands of the laboratory")],
+)
+def test_all_commands_of_a_program_are_in_one_table(program: str, heading: str) -> None:
+    section = page("reference.md").split(f"\n## {heading}\n")[1].partition("\n## ")[0]
+
+    named = re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
+    assert sorted(named) == [f"{program} {name}" for name in COMMANDS[program]]
+
+
+@pytest.mark.parametrize("written", COMMAND_PAGE["PAGES"], ids=lambda written: written.name)
+def test_every_option_of_every_command_is_documented(written: Any) -> None:
+    assert page(f"reference/{written.name}") == COMMAND_PAGE["written_page"](written), (
+        "Run: make docs"
+    )
+
+
+def test_each_program_has_a_page_of_its_commands() -> None:
+    assert {written.program: written.group for written in COMMAND_PAGE["PAGES"]} == PROGRAMS
 
 
 @pytest.mark.parametrize("path", [*TYPED, ROOT / "CONTRIBUTING.md"], ids=name_of)
-def test_a_command_in_the_docs_is_one(path: Path) -> None:
+@pytest.mark.parametrize("program", COMMANDS)
+def test_a_command_in_the_docs_is_one(program: str, path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    said = re.findall(r"^(?: {4})?fastbandit ([a-z -]+)", _code(text), re.MULTILINE)
-    said += re.findall(r"`fastbandit ([a-z -]+)", text)
-    groups = {name.split()[0] for name in COMMANDS if " " in name}
+    said = re.findall(rf"^(?: {{4}})?{program} ([a-z -]+)", _code(text), re.MULTILINE)
+    said += re.findall(rf"`{program} ([a-z\s-]+)", text)
+    known = COMMANDS[program]
+    groups = {name.split()[0] for name in known if " " in name}
 
     for words in (line.split() for line in said):
         asked = " ".join(words[:2]) if words[0] in groups else words[0]
-        assert asked in (*COMMANDS, *groups), f"{path.name} has `fastbandit {asked}`"
+        assert asked in (*known, *groups), f"{path.name} has `{program} {asked}`"
+
+
+@pytest.mark.parametrize("path", [*TYPED, ROOT / "CONTRIBUTING.md"], ids=name_of)
+def test_a_file_of_the_sources_that_a_page_names_is_there(path: Path) -> None:
+    named = re.findall(r"`((?:fastbandit|lab|tests|docs|scripts)/[\w./-]+)", unfenced(path))
+
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("path", [*TYPED, ROOT / "CONTRIBUTING.md"], ids=name_of)
+def test_a_module_that_a_page_names_is_there(path: Path) -> None:
+    for name in re.findall(r"`((?:fastbandit|lab)(?:\.\w+)+)`", unfenced(path)):
+        if name != "fastbandit.toml":
+            assert resolve_name(name) is not None
 
 
 def _code(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,38 +15,21 @@ import fastbandit
 PACKAGE = Path(fastbandit.__file__).parent
 
 LAYERS = [
-    ["types", "errors", "noise", "layers", "passwords", "progress", "cores", "lift"],
-    ["device_noise", "features", "names", "packages", "ranges", "slates"],
+    ["types", "errors", "noise", "layers", "progress", "cores"],
+    ["device_noise", "features", "names", "packages", "ranges"],
     ["events", "rewards", "interfaces"],
     ["arms", "exploration", "reward", "search"],
     ["arm_table", "policy"],
-    ["audit", "baselines", "checks", "training"],
+    ["audit", "baselines", "training"],
     ["blueprint"],
     ["settings", "storage"],
-    ["log_checks", "presets", "runtime"],
-    ["freezing"],
-    ["twin"],
+    ["presets"],
+    ["runtime"],
     ["bandit", "config"],
-    ["learning"],
-    ["cluster"],
-    [
-        "adapters",
-        "experiments",
-        "config_command",
-        "freeze_command",
-        "serving",
-        "client",
-    ],
-    ["benchmarks", "evaluation", "keys_command", "storage_command", "visitors"],
-    ["chaos", "doctor"],
-    [
-        "doctor_command",
-        "evaluate_command",
-        "learn_command",
-        "promote_command",
-        "score_command",
-        "serve_command",
-    ],
+    ["demo", "learning", "planning"],
+    ["adapters", "cluster"],
+    ["evaluation"],
+    ["client", "doctor", "serving", "testing"],
     ["cli"],
     ["__main__"],
 ]
@@ -58,10 +42,6 @@ WITHOUT_TORCH = [
     "fastbandit.baselines",
     "fastbandit.cluster",
     "fastbandit.evaluation",
-    "lab.experiments.datasets",
-    "lab.experiments.policies",
-    "lab.experiments.report",
-    "lab.experiments.results",
     "fastbandit.features",
     "fastbandit.cli.learn",
     "fastbandit.learning.arm_file",
@@ -72,6 +52,10 @@ WITHOUT_TORCH = [
     "fastbandit.runtime.folder",
     "fastbandit.runtime.frozen",
     "fastbandit.serving.server",
+    "lab.experiments.datasets",
+    "lab.experiments.policies",
+    "lab.experiments.report",
+    "lab.experiments.results",
 ]
 
 
@@ -123,6 +107,32 @@ def test_every_module_has_its_place() -> None:
 
 def test_imports_point_downwards() -> None:
     assert upward_imports() == set()
+
+
+def test_the_product_never_imports_the_laboratory() -> None:
+    importing = {
+        module_of(path)
+        for path in PACKAGE.rglob("*.py")
+        if re.search(r"^\s*(?:from|import) lab\b", path.read_text("utf-8"), re.MULTILINE)
+        or 'import_module(f"lab' in path.read_text("utf-8")
+    }
+
+    assert importing == set()
+
+
+def test_the_product_runs_where_there_is_no_laboratory() -> None:
+    code = (
+        "import sys; sys.modules['lab'] = None\n"
+        "import click\n"
+        "from fastbandit.cli.main import cli\n"
+        "context = click.Context(cli, info_name='fastbandit')\n"
+        "print(len([cli.get_command(context, name) for name in cli.list_commands(context)]))\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 15
 
 
 @pytest.mark.parametrize("module", WITHOUT_TORCH)

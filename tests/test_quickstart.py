@@ -8,5 +8,6 @@ import pytest
 from page_blocks import DOCS, run_page
 
 
+@pytest.mark.slow
 def test_the_quickstart_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page(DOCS / "quickstart.md", tmp_path, monkeypatch)

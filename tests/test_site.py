@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from page_blocks import DOCS, ROOT
 
+pytestmark = pytest.mark.slow
+
 if any(find_spec(name) is None for name in ("mkdocs", "material", "mkdocstrings")):
     pytest.skip("MkDocs is not installed", allow_module_level=True)
 

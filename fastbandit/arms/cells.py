@@ -4,7 +4,7 @@ The vectors are halved again and again along their widest side, so that all cell
 as many, and neighbours in space are neighbours in memory. A look-up measures the distances to
 the cells' centres (to those of the nearest groups of cells, where there are many); what the
 nearest cells hold is near. Written by hand because it is called from compiled code, holds the
-only copy of the vectors, and finds the same rows on every machine; `fastbandit bench index`
+only copy of the vectors, and finds the same rows on every machine; `python -m lab bench index`
 compares it with the inverted lists of faiss.
 """
 

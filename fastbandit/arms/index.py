@@ -1,4 +1,4 @@
-"""Nearest vectors to a point: exact for a few thousand, faiss inverted lists beyond."""
+"""Nearest vectors to a point, by inverted lists of faiss."""
 
 from __future__ import annotations
 
@@ -9,33 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.packages import needed
-
-_CHUNK = 4_000_000
-
-
-class ExactIndex:
-    """Measures the distance to every vector: right for a few thousand of them."""
-
-    def __init__(self, vectors: NDArray[np.float32]) -> None:
-        self._vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-        self._squares = np.square(self._vectors).sum(1)
-
-    def __len__(self) -> int:
-        return len(self._vectors)
-
-    def search(
-        self, points: NDArray[np.float32], count: int, *, allowed: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.int64]:
-        """Give the `count` nearest positions to each point; `allowed` is shared by all."""
-        positions = np.arange(len(self)) if allowed is None else np.flatnonzero(allowed)
-        vectors, squares = self._vectors[positions], self._squares[positions]
-        found = np.full((len(points), count), -1, dtype=np.int64)
-        kept = min(count, len(positions))
-        step = max(1, _CHUNK // max(1, len(positions)))
-        for first in range(0, len(points) if kept else 0, step):
-            distances = squares - 2 * points[first : first + step] @ vectors.T
-            found[first : first + step, :kept] = positions[_smallest(distances, kept)]
-        return found
 
 
 class FaissIndex:
@@ -95,12 +68,3 @@ def import_faiss() -> Any:
 def default_probes(dim: int) -> int:
     """Give how many cells to look into: enough for about .99 of the true neighbours."""
     return int(16 * max(1.0, dim / 8))
-
-
-def _smallest(distances: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    if count < distances.shape[1]:
-        part = np.argpartition(distances, count - 1, axis=1)[:, :count]
-    else:
-        part = np.broadcast_to(np.arange(distances.shape[1]), distances.shape)
-    order = np.argsort(np.take_along_axis(distances, part, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(part, order, axis=1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from fastbandit.cores import one_thread
-from fastbandit.demo.comparison import DemoResult, run_demo
 from fastbandit.demo.page import (
     HEADINGS,
     footnotes,
@@ -20,6 +20,9 @@ from fastbandit.demo.page import (
     write_report,
 )
 from fastbandit.progress import progress_bar
+
+if TYPE_CHECKING:
+    from fastbandit.demo.comparison import DemoResult
 
 
 @click.command("demo")
@@ -57,6 +60,10 @@ def command(
 
     Prints a table, and writes a figure of cumulative reward and an HTML page.
     """
+    from fastbandit.cli.main import needs_extra
+
+    with needs_extra("The demo"):
+        from fastbandit.demo.comparison import run_demo
     import_matplotlib()
     make_folder(out)
     one_thread()

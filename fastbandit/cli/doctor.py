@@ -1,46 +1,112 @@
-"""The command `doctor`: what is wrong or slow with this installation, and what to do."""
+"""The command `doctor`: what is wrong with this installation or a service's data; what to do."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import os
+import platform
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import click
 
-from fastbandit import __version__
-from fastbandit.doctor import Finding, examine
-from fastbandit.progress import progress_bar
+import fastbandit
+from fastbandit.cli.installed import Needs, fits, installed_version, needs_in
+from fastbandit.config import read_config
+from fastbandit.cores import cores
+from fastbandit.errors import FastbanditError
+from fastbandit.storage.passwords import hide_password
+
+State: TypeAlias = Literal["ok", "slow", "broken", "missing"]
+"""Fine; works, but slower than it could; does not work; not there, and only some need it."""
 
 _COLOURS = {"ok": "green", "slow": "yellow", "broken": "red", "missing": "bright_black"}
+_FOR_DEVELOPERS = ("cluster-dev", "dev", "docs", "lab", "peers", "release")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. What is fine needs no `why` and no `fix`."""
+
+    name: str
+    state: State
+    found: str
+    why: str = ""
+    fix: str = ""
+
+
+Check: TypeAlias = Callable[[], Finding | list[Finding]]
 
 
 @click.command("doctor")
 @click.option(
+    "--config", type=click.Path(path_type=Path), help="Look at the data of these settings too."
+)
+@click.option(
     "--data-dir", type=click.Path(path_type=Path), help="Look at this folder of a service too."
 )
-@click.option("--warm", is_flag=True, help="Compile decisions now, if they are not yet.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def command(context: click.Context, data_dir: Path | None, warm: bool, as_json: bool) -> None:
-    """Check this installation: what is broken, what is slow and why, what is missing.
+def command(
+    context: click.Context, config: Path | None, data_dir: Path | None, as_json: bool
+) -> None:
+    """Check this installation: versions, compiler and threads; and the data of a service.
 
-    Takes some seconds. Exits with 1 where something is broken, else with 0.
+    Exits with 1 where something is broken, else with 0.
     """
-    with progress_bar("Checking") as progress:
-        findings = examine(data_dir, is_warming=warm, progress=progress)
+    url = ""
+    if config is not None:
+        told = read_config(config, overrides={"server.data_dir": data_dir})
+        data_dir, url = Path(told.server.data_dir), told.log.url
+    findings = examine(data_dir, url)
     is_healthy = all(one.state != "broken" for one in findings)
     if as_json:
-        told = {"version": __version__, "healthy": is_healthy}
-        listed = [asdict(one) for one in findings]
-        click.echo(json.dumps({**told, "findings": listed}, indent=1))
+        head = {"version": fastbandit.__version__, "healthy": is_healthy}
+        click.echo(json.dumps({**head, "findings": [asdict(one) for one in findings]}, indent=1))
     else:
-        print_table(findings)
-        click.echo(_worded(findings))
+        print_findings(findings)
     context.exit(0 if is_healthy else 1)
 
 
-def print_table(findings: list[Finding]) -> None:
+def examine(data_dir: Path | None = None, log_url: str = "") -> list[Finding]:
+    """Make all checks: those of data where a folder is named, of a log at its URL if it has one."""
+    checks: dict[str, Check] = {
+        "Python": lambda: Finding("Python", "ok", platform.python_version()),
+        "fastbandit": check_fastbandit,
+        "packages": lambda: check_packages(needs_in(metadata.requires("fastbandit") or [])),
+        "numba": check_numba,
+        "compiled code": check_cache,
+        "threads": lambda: check_threads(threads_started(), quota_of()),
+    }
+    if data_dir is not None:
+        checks["data folder"] = lambda: check_folder(data_dir)
+        checks["log"] = lambda: (
+            check_shared_log(log_url, data_dir) if log_url else check_log(data_dir)
+        )
+        checks["snapshots"] = lambda: check_snapshots(data_dir / "snapshots")
+    return [one for name, check in checks.items() for one in made(name, check)]
+
+
+def made(name: str, check: Check) -> list[Finding]:
+    """Make a check; an error that it raises is what it found."""
+    try:
+        found = check()
+    except FastbanditError as error:  # which says what to do
+        found = Finding(name, "broken", str(error))
+    except ModuleNotFoundError as error:
+        found = Finding(name, "missing", f"not looked at: {error.name} is not installed")
+    except Exception as error:
+        why = "This check could not be made, so something is not as fastbandit expects."
+        found = Finding(name, "broken", f"{type(error).__name__}: {error}", why, "Report this.")
+    return [found] if isinstance(found, Finding) else found
+
+
+def print_findings(findings: list[Finding]) -> None:
     """Print what was found; below what is not fine, why it matters and what to do."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -55,8 +121,189 @@ def print_table(findings: list[Finding]) -> None:
         lines = [line for line in (one.found, one.why, one.fix) if line]
         table.add_row(one.name, Text(one.state, _COLOURS[one.state]), Text("\n".join(lines)))
     Console(highlight=False, markup=False).print(table)
-
-
-def _worded(findings: list[Finding]) -> str:
     counts = {state: sum(one.state == state for one in findings) for state in _COLOURS}
-    return ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    click.echo(", ".join(f"{count} {state}" for state, count in counts.items() if count))
+
+
+# -- versions
+
+
+def check_fastbandit() -> Finding:
+    """Look at which fastbandit is imported, and whether that is the one that pip installed."""
+    told = metadata.version("fastbandit")
+    found = f"{fastbandit.__version__} in {Path(fastbandit.__file__).parent}"
+    if told == fastbandit.__version__:
+        return Finding("fastbandit", "ok", found)
+    why = "Two versions are mixed: one hides the other."
+    fix = "Run: pip install --force-reinstall --no-deps fastbandit"
+    return Finding("fastbandit", "broken", f"{found}; pip knows of {told}", why, fix)
+
+
+def check_packages(
+    needs: Needs, version_of: Callable[[str], str | None] = installed_version
+) -> list[Finding]:
+    """Look at the packages of the base, and of each extra but those of developers."""
+    return [
+        _check_extra(extra, wanted, {name: version_of(name) for name in wanted})
+        for extra, wanted in needs.items()
+        if extra not in _FOR_DEVELOPERS
+    ]
+
+
+def _check_extra(
+    extra: str, wanted: Mapping[str, str], versions: Mapping[str, str | None]
+) -> Finding:
+    name = f"extra {extra}" if extra else "base packages"
+    there = {name: version for name, version in versions.items() if version is not None}
+    unfit = [
+        f"{name} {version} (needs {wanted[name]})"
+        for name, version in there.items()
+        if not fits(version, wanted[name])
+    ]
+    absent = [name for name in wanted if name not in there]
+    fix = f"Run: pip install -U 'fastbandit{f'[{extra}]' if extra else ''}'"
+    if unfit:
+        return Finding(name, "broken", ", ".join(unfit), "Other versions were tested.", fix)
+    if not absent:
+        found = ", ".join(f"{name} {version}" for name, version in there.items())
+        return Finding(name, "ok", found)
+    state: State = "missing" if extra else "broken"
+    found = f"not installed: {', '.join(absent)}{f' (of {len(wanted)})' if there else ''}"
+    return Finding(name, state, found, "Only those parts that need it do not work.", fix)
+
+
+# -- the compiler
+
+
+def check_numba() -> Finding:
+    """Let numba compile something small."""
+    import numba
+
+    config: Any = numba.config
+    if config.DISABLE_JIT:
+        why = "Nothing is compiled: a decision takes a thousand times as long."
+        found = f"{numba.__version__}, disabled"
+        return Finding("numba", "slow", found, why, "Unset NUMBA_DISABLE_JIT.")
+    compiled: Any = numba.njit(lambda: 1)
+    compiled()
+    return Finding("numba", "ok", f"{numba.__version__}, compiles")
+
+
+def check_cache() -> Finding:
+    """Look at the folder in which compiled code is kept: numba takes the first it can write to."""
+    try:
+        from fastbandit.runtime import kernel
+    except RuntimeError as error:  # there is none
+        why = "Without a folder to keep compiled code in, nothing can be imported."
+        fix = "Set NUMBA_CACHE_DIR to a folder that this user may write to."
+        return Finding("compiled code", "broken", str(error), why, fix)
+    decide: Any = kernel.decide
+    if not hasattr(decide, "stats"):
+        return Finding("compiled code", "ok", "none, as numba is disabled")
+    return Finding("compiled code", "ok", f"kept in {decide.stats.cache_path}, which is writable")
+
+
+# -- threads
+
+
+def threads_started() -> dict[str, int]:
+    """Return how many threads numba, and torch where it is installed, would start."""
+    import numba
+
+    config: Any = numba.config
+    threads = {"numba": int(config.NUMBA_NUM_THREADS)}
+    if find_spec("torch") is not None:
+        import torch
+
+        threads["torch"] = torch.get_num_threads()
+    return threads
+
+
+def quota_of(root: Path = Path("/sys/fs/cgroup")) -> float | None:
+    """Return how many cores' time a container may use, or None where there is no limit."""
+    for names in (["cpu.max"], ["cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"]):
+        with suppress(OSError, ValueError):
+            limit, period = " ".join((root / name).read_text() for name in names).split()
+            return None if limit == "max" or int(limit) <= 0 else int(limit) / int(period)
+    return None
+
+
+def check_threads(threads: Mapping[str, int], quota: float | None) -> Finding:
+    """Compare threads with the cores that this process may use, and with a container's quota."""
+    usable = cores() if quota is None else max(1, min(cores(), round(quota)))
+    found = ", ".join(f"{name} {count}" for name, count in threads.items())
+    found += f", on {cores()} of {os.cpu_count()} cores"
+    found += "" if quota is None else f" with a quota of {quota:g}"
+    if max(threads.values()) <= usable:
+        return Finding("threads", "ok", found)
+    why = "Threads beyond the cores wait for one another; a quota halts them all for a while."
+    fix = f"Set OMP_NUM_THREADS={usable} and NUMBA_NUM_THREADS={usable}, or raise the quota."
+    return Finding("threads", "slow", found, why, fix)
+
+
+# -- the data of a service
+
+
+def check_folder(folder: Path) -> Finding:
+    """Look at whether files can be made in a data folder."""
+    if not folder.is_dir():
+        why, fix = "Nothing can be kept.", f"Run: mkdir -p {folder}"
+        return Finding("data folder", "broken", f"{folder} is no folder", why, fix)
+    fine = Finding("data folder", "ok", f"{folder} can be written to")
+    return _unwritable("data folder", folder) or fine
+
+
+def check_log(folder: Path) -> Finding:
+    """Look at whether the log in a folder, or the copy of a shared one, can be read and written."""
+    from fastbandit.storage.local_copy import COPY
+    from fastbandit.storage.log_file import LOG_FILE
+    from fastbandit.storage.log_reader import one_moment_of
+    from fastbandit.storage.log_schema import VERSION, version_of
+    from fastbandit.storage.sqlite_log import check_sqlite
+
+    check_sqlite()
+    path, of, fix = folder / LOG_FILE, "", "Do as it says, or restore a backup."
+    if not path.exists() and (folder / COPY / LOG_FILE).exists():
+        path, of = folder / COPY / LOG_FILE, "the copy of a shared log: "
+        fix = f"Remove the folder {path.parent}: it is copied anew."
+    if not path.exists():
+        return Finding("log", "ok", f"none yet; a new one gets version {VERSION}")
+    try:
+        with one_moment_of(path) as connection:
+            found = f"{of}version {version_of(connection, path)}"
+    except FastbanditError as error:
+        return Finding("log", "broken", str(error), "It cannot be read.", fix)
+    return _unwritable("log", path) or Finding("log", "ok", found)
+
+
+def check_shared_log(url: str, folder: Path) -> Finding:
+    """Look at whether the log that services share can be read."""
+    from fastbandit.storage.shared import open_log
+
+    with closing(open_log(url, folder, is_reader=True)) as log:
+        return Finding("log", "ok", f"{log.last:,} events in {hide_password(url)}")
+
+
+def check_snapshots(folder: Path) -> Finding:
+    """Look at whether the current snapshot is whole, and the next can be put beside it."""
+    from fastbandit.storage.snapshot_store import SnapshotStore
+
+    store = SnapshotStore(folder)
+    current = store.current()
+    if current is None:
+        return Finding("snapshots", "ok", "none yet")
+    if current.fell_back:
+        why = f"Version {current.version}, which is older, is served."
+        fix = f"Run: fastbandit rollback {current.version} --data-dir {folder.parent}"
+        return Finding("snapshots", "broken", current.fell_back, why, fix)
+    found = f"version {current.version}, of {len(store.versions())}"
+    return _unwritable("snapshots", folder) or Finding("snapshots", "ok", found)
+
+
+def _unwritable(name: str, path: Path) -> Finding | None:
+    """Return what to say of a file or folder that cannot be written to, None where it can."""
+    if os.access(path, os.W_OK, effective_ids=True):
+        return None
+    why = "A decision is answered only after it was written down."
+    fix = "Let the user of the service write to it, or name another folder."
+    return Finding(name, "broken", f"{path} cannot be written to", why, fix)

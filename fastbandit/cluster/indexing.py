@@ -1,24 +1,19 @@
-"""Arms embedded and indexed by many workers, each of which works out ranges of them."""
+"""Arms indexed by many workers, each of which works out ranges of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.cell_ranges import RangeWork, Rows, index_in_ranges
 from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import Engine
 from fastbandit.errors import FastbanditError
-from fastbandit.interfaces import RewardModel
 from fastbandit.search.exhaustive import Exhaustive
-from fastbandit.types import Inputs
 
 
 def index_arms(bandit: Bandit, engine: Engine) -> None:
@@ -27,24 +22,6 @@ def index_arms(bandit: Bandit, engine: Engine) -> None:
     lookup = arms.lookup if isinstance(arms, Catalogue) else None
     if lookup is not None and not isinstance(bandit.policy.search, Exhaustive):
         index_in_ranges(lookup, EngineSpread(engine))
-
-
-def embed_and_index(catalogue: Catalogue, model: RewardModel, engine: Engine) -> Catalogue:
-    """Give what `catalogue.embedded_by(model.embed_arms)` does, cells and neighbours in it.
-
-    Cells and neighbours of the same vectors are the same to the last bit. Embeddings may differ
-    in it: products of matrices are summed in another order where there are fewer rows.
-    """
-    spread = EngineSpread(engine)
-    embedded = catalogue.embedded_by(partial(embed_arms, model, spread=spread))
-    assert embedded.lookup is not None
-    index_in_ranges(embedded.lookup, spread)
-    return embedded
-
-
-def embed_arms(model: RewardModel, features: Inputs, *, spread: EngineSpread) -> Tensor:
-    """Embed arms in ranges of rows."""
-    return torch.from_numpy(spread(_Embedding(model, features), len(features)))
 
 
 @dataclass(frozen=True)
@@ -78,17 +55,3 @@ class _Ranged:
 
     def __call__(self, job: tuple[int, int], *, tell: Any) -> Rows:
         return self.work(*job)
-
-
-@dataclass(frozen=True, eq=False)
-class _Embedding:
-    """Embeds a range of arms."""
-
-    model: RewardModel
-    features: Inputs
-
-    @torch.no_grad()
-    def __call__(self, first: int, last: int) -> Rows:
-        embedded = self.model.embed_arms(self.features.take(slice(first, last)))
-        rows: Rows = embedded.cpu().numpy()
-        return rows

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from fastbandit.demo.synthetic import Synthetic
+from fastbandit.errors import ServiceError
 
 FEATURES = 4
 ARMS = 10_000
@@ -43,7 +44,7 @@ def visit(url: str, *, per_second: float = 50.0, key: str | None = None, seed: i
         try:
             _visit_once(caller, home, rng, first + number, coming)
             _reward_due(caller, coming)
-        except (OSError, HTTPException, ValueError):
+        except (OSError, HTTPException):
             time.sleep(1.0)  # the service is not there yet, or not any more
         number += 1
         time.sleep(max(0.0, 1 / per_second - (time.monotonic() - began)))
@@ -68,7 +69,8 @@ class Caller:
             self._connection.close()
             raise
         if response.status != 200:
-            raise ValueError(f"{route} was answered with {response.status}: {body[:200]!r}")
+            kind = ConnectionError if response.status >= 500 else ServiceError
+            raise kind(f"{route} was answered with {response.status}: {body[:200]!r}")
         return json.loads(body)
 
 
@@ -94,6 +96,6 @@ def _reward_due(caller: Caller, coming: deque[tuple[float, str, float]]) -> None
     for _ in range(len(coming)):
         due, decision, reward = coming.popleft()
         if due <= now:
-            caller.post("/v1/reward", {"decision": decision, "reward": reward})
+            caller.post("/v1/reward", {"rewards": [{"decision": decision, "value": reward}]})
         else:
             coming.append((due, decision, reward))

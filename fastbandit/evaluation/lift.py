@@ -107,7 +107,10 @@ def _variance(sums: Compared) -> float:
 
 
 def _quantile(freedom: float) -> float:
-    """Give the 97.5 % quantile of Student's t, by its expansion around the normal one."""
+    """Return the 97.5 % quantile of Student's t, by its expansion around the normal one.
+
+    A decider shows the lift and has no scipy.
+    """
     z = _Z
     first = (z**3 + z) / 4.0
     second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0

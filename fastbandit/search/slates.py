@@ -74,7 +74,7 @@ def _shares(scores: NDArray[np.float64], is_arm: NDArray[np.bool_]) -> NDArray[n
     return np.asarray(rises / np.maximum(rises.max(axis=1, keepdims=True), 1e-30))
 
 
-def _widest(points: NDArray[Any], is_arm: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _widest(points: NDArray[Any], is_arm: NDArray[np.bool_]) -> NDArray[Any]:
     """Give twice the distance from the first candidate to the farthest: none lie farther apart."""
     steps = np.linalg.norm(points - points[:, :1], axis=2)
     return np.maximum(2.0 * np.where(is_arm, steps, 0.0).max(axis=1), 1e-30)

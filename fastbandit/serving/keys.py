@@ -82,10 +82,6 @@ class Grant:
     key: Key | None = None
     fault: KeyFault | None = None
 
-    @property
-    def is_given(self) -> bool:
-        return self.fault is None
-
 
 _MISSING = Grant(fault=KeyFault.MISSING)
 _MALFORMED = Grant(fault=KeyFault.MALFORMED)

@@ -1,4 +1,6 @@
-"""What any event log must do; usable on your own.
+"""The contract of event logs: what each must do, wherever it keeps events.
+
+Call `check_event_log` on your own; tests/contracts/test_event_log.py holds ours to it.
 
 The docstring of each law is what it holds a log to. A log that breaks it raises an
 AssertionError that says what was seen.

@@ -1,4 +1,6 @@
-"""What any model, exploration, search, arm space or index must do; usable on your own.
+"""The contracts of the parts of a policy: model, exploration, search, arm space, index.
+
+Call a check on your own; tests/contracts/test_contracts.py holds ours to it.
 
 The docstring of each check is the law it holds a part to. A part that breaks it raises an
 AssertionError that says what was seen.

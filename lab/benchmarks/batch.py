@@ -1,4 +1,4 @@
-"""`fastbandit bench batch`: decisions a second, frozen and in torch, on one core and on all."""
+"""`python -m lab bench batch`: decisions a second, frozen and in torch, on one core and on all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fastbandit bench engines`: one log learned in one process, and by workers of Ray together."""
+"""`python -m lab bench engines`: one log learned in one process, and by workers of Ray together."""
 
 from __future__ import annotations
 

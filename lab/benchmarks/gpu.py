@@ -1,4 +1,4 @@
-"""`fastbandit bench gpu`: large batches on a GPU, by the generator and exhaustively."""
+"""`python -m lab bench gpu`: large batches on a GPU, by the generator and exhaustively."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ def check_gpu() -> None:
     """Make sure that torch sees a GPU."""
     if not torch.cuda.is_available():
         raise SettingError(
-            "`fastbandit bench gpu` needs a GPU that torch can use: it sees none. Run it on a "
-            "machine with one and a build of torch for CUDA, or run `fastbandit bench batch`."
+            "`python -m lab bench gpu` needs a GPU that torch can use: it sees none. Run it on a "
+            "machine with one and a build of torch for CUDA, or run `python -m lab bench batch`."
         )
 
 

@@ -1,4 +1,4 @@
-"""`fastbandit bench index`: our cells and hops against the inverted lists of faiss."""
+"""`python -m lab bench index`: our cells and hops against the inverted lists of faiss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fastbandit bench log`: events a second that outlive a power cut, in PostgreSQL and in SQLite."""
+"""`python -m lab bench log`: durable events a second, in PostgreSQL and in SQLite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fastbandit bench peers`: the time of one decision, of other libraries beside ours.
+"""`python -m lab bench peers`: the time of one decision, of other libraries beside ours.
 
 Every peer runs in a process of its own, with one thread, over the same arms and contexts. They
 take short turns, so that a noisy moment hits all of them.

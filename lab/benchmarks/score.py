@@ -1,4 +1,4 @@
-"""`fastbandit bench score`: files scored by one worker and by two, and gone on with after kills."""
+"""`python -m lab bench score`: files scored by one worker, by two, and after kills."""
 
 from __future__ import annotations
 

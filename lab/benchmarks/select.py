@@ -1,4 +1,4 @@
-"""`fastbandit bench select`: one decision of a frozen bandit, as the number of arms grows."""
+"""`python -m lab bench select`: one decision of a frozen bandit, as the number of arms grows."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from lab.experiments.tables import between_marks
 
 def marks_of(check: str) -> tuple[str, str]:
     """Give what stands in a page before and after the words of a check."""
-    return f"<!-- {check}: written by fastbandit evaluate -->", f"<!-- end of {check} -->"
+    return f"<!-- {check}: written by python -m lab estimators -->", f"<!-- end of {check} -->"
 
 
 def write_into(page: Path, check: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""`fastbandit report`: result files as one HTML page, as docs/results.md, and in the README."""
+"""`python -m lab report`: result files as one HTML page, as docs/results.md, and in the README."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from lab.experiments.results import read_results
 from lab.experiments.sections import Notes, Section, sketches
 from lab.experiments.tables import between_marks
 
-MARKS = ("<!-- results: written by fastbandit report -->", "<!-- end of results -->")
-_OPENING = "Written by `fastbandit report --doc docs/results.md` from result files; not typed."
+MARKS = ("<!-- results: written by python -m lab report -->", "<!-- end of results -->")
+_OPENING = "Written by `python -m lab report --doc docs/results.md` from result files; not typed."
 
 
 # -- reading

@@ -151,16 +151,18 @@ def read_result(path: Path) -> dict[str, Any]:
 @cache
 def code_commit() -> str | None:
     """Give the commit of this code, with "-dirty" where it was changed since; None outside git."""
-    package = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
 
     def git(*words: str) -> str:
-        told = ["git", "-C", str(package), *words]
+        told = ["git", "-C", str(root), *words]
         return subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
-        git("ls-files", "--error-unmatch", "__init__.py")  # a venv may lie in another work tree
+        git("ls-files", "--error-unmatch", "fastbandit/__init__.py")
         commit = git("rev-parse", "HEAD")
-        return f"{commit}-dirty" if git("status", "--porcelain", "--", ".") else commit
+        return (
+            f"{commit}-dirty" if git("status", "--porcelain", "--", "fastbandit", "lab") else commit
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
 

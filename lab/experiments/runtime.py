@@ -1,4 +1,4 @@
-"""`fastbandit experiment runtime`: what a decision and an update take, beside the paper's times."""
+"""`python -m lab experiment runtime`: times of decisions and updates, beside the paper's."""
 
 from __future__ import annotations
 

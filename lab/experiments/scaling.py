@@ -1,4 +1,4 @@
-"""`fastbandit experiment scaling`: how the time of a decision grows with the number of arms."""
+"""`python -m lab experiment scaling`: how the time of a decision grows with the number of arms."""
 
 from __future__ import annotations
 

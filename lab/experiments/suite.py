@@ -1,4 +1,4 @@
-"""`fastbandit experiment run`: play a suite, one result file a run; none is made twice."""
+"""`python -m lab experiment run`: play a suite, one result file a run; none is made twice."""
 
 from __future__ import annotations
 

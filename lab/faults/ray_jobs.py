@@ -18,7 +18,7 @@ from fastbandit.arms.cell_ranges import index_in_ranges
 from fastbandit.arms.lookup import Lookup
 from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import Engine
-from fastbandit.cluster.indexing import EngineSpread, embed_arms
+from fastbandit.cluster.indexing import EngineSpread
 from fastbandit.cluster.joining import RayJoin
 from fastbandit.cluster.scoring import score_contexts
 from fastbandit.cluster.training import RayTrainer
@@ -31,7 +31,7 @@ from fastbandit.training.update import embed
 from lab.benchmarks.engines import write_world
 from lab.benchmarks.score import write_contexts
 
-NAMES = ("join", "train", "embed", "build", "score")
+NAMES = ("join", "train", "build", "score")
 _DIM = 8
 _ROUNDS = 2_000
 _WORLD = "h3"
@@ -51,7 +51,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large jobs are: arms to embed and index, contexts to score, steps to train."""
+    """How large jobs are: arms to index, contexts to score, steps to train."""
 
     arms: int = 400_000
     contexts: int = 400_000
@@ -76,7 +76,6 @@ def jobs_in(folder: Path, sizes: Sizes) -> list[Job]:
     return [
         Job("join", partial(_join, folder / "log", sizes.events)),
         Job("train", partial(_train, bandit, taught)),
-        Job("embed", partial(_embed, many.arms, many.model)),
         Job("build", partial(_build, embed(many.arms, many.model))),
         Job("score", partial(_score, folder), folder / "scores"),
     ]
@@ -112,13 +111,6 @@ def _train(bandit: Bandit, taught: Taught, engine: Engine) -> str:
     assert isinstance(arms, Catalogue)
     weights = learned.model.state_dict()
     return _hash(*(weights[name].numpy() for name in sorted(weights)), *_index(arms.lookup))
-
-
-def _embed(arms: Catalogue, model: Any, engine: Engine) -> str:
-    embed = partial(embed_arms, model, spread=EngineSpread(engine))
-    vectors = arms.embedded_by(embed).vectors
-    assert vectors is not None
-    return _hash(vectors.numpy())
 
 
 def _build(arms: Arms, engine: Engine) -> str:

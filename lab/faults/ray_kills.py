@@ -217,7 +217,7 @@ class _Trial:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def ray_command(kills: int, names: tuple[str, ...], seed: int, size: float, as_json: bool) -> None:
-    """Kill workers and nodes of a Ray cluster that joins, trains, embeds, indexes and scores.
+    """Kill workers and nodes of a Ray cluster that joins, trains, indexes and scores.
 
     The cluster has two nodes on this machine. Ends with 1 if a job did not end by itself with
     the result that it has without kills, or if a part of a file could be seen.

@@ -16,7 +16,7 @@ from fastbandit.errors import DataError
 from lab.experiments.results import write_beside
 from lab.experiments.tables import between_marks, markdown
 
-MARKS = ("<!-- campaigns: written by fastbandit chaos report -->", "<!-- end of campaigns -->")
+MARKS = ("<!-- campaigns: written by python -m lab faults report -->", "<!-- end of campaigns -->")
 Told = Mapping[str, Any]
 
 
@@ -239,7 +239,7 @@ def tables(folder: Path) -> str:
 
 def _read(path: Path, option: str, rows: Callable[[Told], Iterator[Row]]) -> tuple[str, list[Row]]:
     """Give the command that was run, and the rows of its result."""
-    command = f"fastbandit chaos {path.stem}"
+    command = f"python -m lab faults {path.stem}"
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         found = list(rows(told))

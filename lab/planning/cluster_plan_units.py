@@ -352,14 +352,14 @@ def event_bytes(path: Path, dim: int) -> tuple[float, float]:
 
 
 def service_costs() -> tuple[float, float, float, tuple[Ran, ...]]:
-    """Run `fastbandit chaos throughput`: the seconds of HTTP, route and choice, and the loads."""
-    command = [sys.executable, "-m", "fastbandit", "chaos", "throughput"]
+    """Run `python -m lab faults throughput`: seconds of HTTP, route and choice, and the loads."""
+    command = [sys.executable, "-m", "lab", "faults", "throughput"]
     command += ["--arms", "10000", "--seconds", "4", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if done.returncode not in (0, 1):  # 1 says that a bar was missed
         raise ServiceUnavailable(
             f"Planning needs a service that runs: it ended with {done.stderr.strip()[-300:]}. Run: "
-            f"fastbandit chaos throughput"
+            f"python -m lab faults throughput"
         )
     told = json.loads(done.stdout)
     http_s = 1.0 / max(load["bare_per_second"] for load in told["loads"])
@@ -404,7 +404,7 @@ def read_units(path: Path) -> Units:
         _check(units, positive=("bytes_per_arm", "http_s", "pair_bytes", "train_s", "dim"))
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise SettingError(
-            f"--units needs a file that `fastbandit plan --cluster` wrote: {path} cannot be used "
+            f"--units needs a file that `python -m lab plan` wrote: {path} cannot be used "
             f"({error}). Name another, or remove it to measure anew."
         ) from error
     return units

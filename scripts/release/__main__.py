@@ -23,8 +23,8 @@ from scripts.release.imports import ROOT, extras
 from scripts.release.material import make_material
 
 CONSTRAINTS = ROOT / "constraints.txt"
-NOT_TRIED = ("cluster-dev", "dev", "docs", "peers", "release")
-"""Extras of this checkout alone, which its own targets install and use."""
+NOT_TRIED = ("cluster-dev", "dev", "docs", "lab", "peers", "release")
+"""Extras of a checkout alone, whose own targets install and use them."""
 LARGEST_DOWNLOAD = 150e6
 SLOWEST_IMPORT = 0.2
 UNASKED = 3
@@ -188,7 +188,6 @@ def lines_of(release: Release) -> Iterable[str]:
         yield f"base install: {downloaded:.0f} MB downloaded, {unpacked:.0f} MB on disk"
         yield f"import fastbandit: {1e3 * base['import_s']:.0f} ms"
         yield f"first use of FrozenBandit: {1e3 * base['frozen_import_s']:.0f} ms"
-        yield f"decisions: {base['used']['decisions']}"
     for name, told in release.told.items():
         if "modules" in told:
             size = told["unpacked_bytes"] / 1e6

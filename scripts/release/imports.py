@@ -1,4 +1,4 @@
-"""Which packages each module of fastbandit needs, read from its source and from pyproject.toml."""
+"""Which packages each of our modules needs, read from its source and from pyproject.toml."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "fastbandit"
+LABORATORY = ROOT / "lab"
 IMPORTED_AS = {
     "faiss-cpu": "faiss",
     "pillow": "PIL",
     "scikit-learn": "sklearn",
 }
 """The module of a package, where it is not the package's name."""
+_OURS = (PACKAGE.name, LABORATORY.name)
 BROUGHT_BY = {"llvmlite": "numba", "psycopg_pool": "psycopg", "triton": "torch"}
 """Modules that come with another package, which pins them: they are not asked for by name."""
 
@@ -39,9 +41,9 @@ class Import:
 
 
 @cache
-def modules() -> dict[str, Path]:
-    """Give the files of the package by the names of their modules."""
-    return {_module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+def modules(package: Path = PACKAGE) -> dict[str, Path]:
+    """Return the files of the package, or of the laboratory, by the names of their modules."""
+    return {_module_of(path): path for path in sorted(package.rglob("*.py"))}
 
 
 @cache
@@ -51,9 +53,13 @@ def imports_of(path: Path) -> tuple[Import, ...]:
 
 
 def others_in(path: Path) -> set[str]:
-    """Give the modules of other packages that a file imports, wherever in the file."""
+    """Return the modules of other packages that a file imports, wherever in the file.
+
+    The laboratory may import the product, and the product nothing of the laboratory.
+    """
     roots = {one.root for one in imports_of(path)}
-    return {root for root in roots if root not in sys.stdlib_module_names} - {"fastbandit"}
+    ours = {PACKAGE.name, path.relative_to(ROOT).parts[0]}
+    return {root for root in roots if root not in sys.stdlib_module_names} - ours
 
 
 def needs_of(module: str) -> frozenset[str]:
@@ -64,7 +70,7 @@ def needs_of(module: str) -> frozenset[str]:
     return frozenset(
         BROUGHT_BY.get(name, name)
         for name in theirs
-        if name != "fastbandit" and name not in sys.stdlib_module_names
+        if name not in _OURS and name not in sys.stdlib_module_names
     )
 
 
@@ -72,7 +78,7 @@ def _follow(module: str, seen: set[str]) -> None:
     if module in seen:
         return
     seen.add(module)
-    known, parts = modules(), module.split(".")
+    known, parts = modules() | modules(LABORATORY), module.split(".")
     for length in range(1, len(parts)):  # a package is imported before what is in it
         _follow(".".join(parts[:length]), seen)
     for one in imports_of(known[module]) if module in known else ():
@@ -97,7 +103,7 @@ def _imports_in(node: ast.AST, *, is_at_once: bool) -> Iterator[Import]:
 
 def _is_module(name: str) -> bool:
     parts = name.split(".")
-    if parts[0] != "fastbandit":
+    if parts[0] not in _OURS:
         return False
     path = ROOT.joinpath(*parts)
     return path.with_suffix(".py").exists() or (path / "__init__.py").exists()

@@ -33,16 +33,13 @@ rounds = LoggedRounds(rng.normal(size=(60, 4)), rng.integers(0, 9, 60), rng.rand
                       np.full(60, 1 / 9), arms=9, vectors=rng.normal(size=(9, 3)))
 """
 ACTIONS = {
-    "train": _BANDIT + "bandit.save('saved')",
-    "report": "from fastbandit.demo.figures import import_matplotlib\nimport_matplotlib()",
-    "evaluation": _ROUNDS + "evaluate(rounds, 'uniform', estimators=['mips'])",
-    "experiments": """
-import numpy as np
-from lab.baselines.inner_product import InnerProductIndex
+    "train": _BANDIT
+    + """
 from fastbandit.demo.figures import import_matplotlib
+bandit.save('saved')
 import_matplotlib()
-InnerProductIndex(np.eye(8)).search(np.ones((1, 8)), 1)
 """,
+    "evaluation": _ROUNDS + "evaluate(rounds, 'uniform', estimators=['mips'])",
     "adapters": """
 import faiss, numpy as np
 from fastbandit.adapters.arm_tables import arms_from_faiss
@@ -67,10 +64,8 @@ SqliteLog(Path("events.db")).close()
 
 
 COMMANDS = {
-    "train": ("demo", "freeze", "experiment run", "experiment scaling", "bench select"),
-    "report": ("report",),
+    "train": ("demo", "freeze", "plan"),
     "evaluation": ("evaluate",),
-    "experiments": ("report", "data fetch"),
     "onnx": ("export", "freeze"),
     "serve": ("serve", "keys create", "backup", "restore", "export", "snapshots", "rollback"),
 }
@@ -98,9 +93,6 @@ def try_base(environment: Environment, folder: Path) -> dict[str, object]:
     told["evaluate"] = json.loads(environment.told("fastbandit", *asked))["rounds"]
     doctor = json.loads(environment.told("fastbandit", "doctor", "--json"))
     told["doctor"] = {one["name"]: one["state"] for one in doctor["findings"]}
-    told["decisions"] = next(
-        (one["found"] for one in doctor["findings"] if one["name"] == "decisions"), ""
-    )
     return told
 
 

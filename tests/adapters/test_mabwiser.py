@@ -39,6 +39,7 @@ def calls(mab: Any) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 def test_calls_answer_in_the_shapes_of_mabwiser() -> None:
     library = pytest.importorskip("mabwiser.mab", reason="mabwiser is not installed")
     theirs = library.MAB(["a", "b", "c"], library.LearningPolicy.LinTS(alpha=0.5), seed=1)

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import click
 import faiss
 import numpy as np
 import pytest
@@ -18,12 +17,12 @@ import scipy.sparse
 import torch
 from click.testing import CliRunner
 from fakes import seeds_of, vectors_of
-from fastbandit.cli.onnx import ONNX_OPTION, run_onnx
 from numpy.typing import NDArray
 
 from fastbandit import Bandit, Dense, Exhaustive, FeaturesAndIds, GeneratorSearch, Ids, Sparse
 from fastbandit.adapters import onnx_export
 from fastbandit.adapters.onnx_export import check_onnx, export_onnx, export_snapshot
+from fastbandit.cli.export import command
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.noise import Stream, uniforms
 from fastbandit.search.gradient_ascent import best_points, climb
@@ -310,13 +309,6 @@ def test_saved_and_frozen_bandits_are_exported_from_their_folders(tmp_path: Path
 
 
 def test_the_option_exports_a_saved_bandit(tmp_path: Path) -> None:
-    @click.command()
-    @click.option("--out", type=click.Path(path_type=Path))
-    @click.option("--json", "as_json", is_flag=True)
-    @ONNX_OPTION
-    def command(out: Path, as_json: bool, snapshot: Path) -> None:
-        run_onnx(snapshot, out, as_json=as_json)
-
     taught().save(tmp_path / "bandit")
     args = ["--onnx", str(tmp_path / "bandit"), "--out"]
 

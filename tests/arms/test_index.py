@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fakes import vectors_of
 
-from fastbandit.arms.index import ExactIndex, FaissIndex, default_probes
+from fastbandit.arms.index import FaissIndex, default_probes
 
 
 def brute_force(
@@ -20,16 +20,6 @@ def brute_force(
 
 def recall(found: np.ndarray, wanted: np.ndarray) -> float:
     return float(np.mean([np.isin(w, f).mean() for f, w in zip(found, wanted, strict=True)]))
-
-
-@pytest.mark.parametrize("share", [None, 0.5, 0.02])
-def test_the_exact_index_is_exact(share: float | None) -> None:
-    vectors, points = vectors_of(500, 4), vectors_of(20, 4, seed=1)
-    allowed = None if share is None else np.random.default_rng(0).random(500) < share
-
-    found = ExactIndex(vectors).search(points, 7, allowed=allowed)
-
-    assert (found == brute_force(vectors, points, 7, allowed)).all()
 
 
 @pytest.mark.parametrize(("dim", "least"), [(4, 0.98), (8, 0.95), (16, 0.9)])

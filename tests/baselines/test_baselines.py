@@ -8,15 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbandit.baselines import (
-    GLMUCB,
-    BestArmBandit,
-    KernelUCB,
-    LinearTS,
-    LinUCB,
-    RandomBandit,
-    ridge,
-)
+from fastbandit.baselines import BestArmBandit, LinearTS, LinUCB, RandomBandit, ridge
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import (
     DuplicateArmError,
@@ -31,6 +23,7 @@ from fastbandit.errors import (
 )
 from fastbandit.features import Ids, Sparse
 from fastbandit.noise import decision_seeds
+from lab.baselines import GLMUCB, KernelUCB
 
 Make = Callable[..., Any]
 

@@ -17,17 +17,20 @@ import numpy as np
 import pytest
 from fakes import vectors_of
 
-from fastbandit import Bandit, FeaturesAndIds, FrozenBandit, Ids, Sparse, __version__, cli
+from fastbandit import Bandit, FeaturesAndIds, FrozenBandit, Ids, Sparse, __version__
 from fastbandit.blueprint import Blueprint
+from fastbandit.cli import demo as demo_command
+from fastbandit.cli import main as cli
 from fastbandit.cli.freeze import check_alike, draw_contexts, freeze_folder
 from fastbandit.cluster.engine import HereEngine
+from fastbandit.demo import comparison as demo_module
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.features import Dense
 from fastbandit.presets import blueprint
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
-from lab.experiments import demo as demo_module
+from lab import __main__ as laboratory
 
 POLICIES = (
     "Random",
@@ -41,6 +44,9 @@ SMALL = ("--arms", "300", "--rounds", "120", "--batch", "60")
 SHORT = Training(
     reward=RewardFit(iterations=20), generator=GeneratorFit(iterations=20, pairs=64, sample=32)
 )
+
+
+GROUPS = (cli.cli, laboratory.cli, laboratory.experiment, laboratory.bench, laboratory.faults)
 
 
 @pytest.fixture
@@ -69,7 +75,7 @@ def run_without_torch(*args: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
         timeout=120,
-        env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])},
     )
 
 
@@ -125,7 +131,7 @@ def test_the_page_names_the_command_that_made_it(tmp_path: Path) -> None:
 
 
 def test_the_command_and_the_function_have_the_same_defaults() -> None:
-    options = {option.name: option.default for option in cli.demo.params}
+    options = {option.name: option.default for option in demo_command.command.params}
 
     settings = inspect.signature(demo_module.run_demo).parameters.values()
     shared = [setting for setting in settings if setting.name in options]
@@ -340,7 +346,7 @@ def test_too_little_memory_is_a_message(
 
 
 @pytest.mark.parametrize(
-    "args", [("--help",), ("demo", "--help"), ("experiment", "--help"), ("--version",)]
+    "args", [("--help",), ("demo", "--help"), ("config", "--help"), ("--version",)]
 )
 def test_help_works_without_torch(args: tuple[str, ...]) -> None:
     ended = run_without_torch(*args)
@@ -349,7 +355,7 @@ def test_help_works_without_torch(args: tuple[str, ...]) -> None:
     assert "fastbandit" in ended.stdout
 
 
-@pytest.mark.parametrize("args", [("demo",), ("experiment", "run"), ("freeze", "x"), ("tune",)])
+@pytest.mark.parametrize("args", [("demo",), ("freeze", "x"), ("plan",)])
 def test_a_command_that_needs_torch_says_what_to_install(args: tuple[str, ...]) -> None:
     ended = run_without_torch(*args)
 
@@ -366,23 +372,15 @@ def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out == f"fastbandit {__version__}\n"
 
 
-def test_experiment_help_lists_the_experiments(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("experiment", "--help") == 0
-    printed = capsys.readouterr().out
-    assert all(name in printed for name in ("run ", "runtime "))
-
-
 def test_help_lists_commands_that_are_imported_only_when_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run("--help") == 0
     printed = capsys.readouterr().out
-    assert all(
-        f"  {name} " in printed for name in ("data", "demo", "experiment", "freeze", "report")
-    )
+    assert all(f"  {name} " in printed for name in ("demo", "evaluate", "freeze", "plan", "serve"))
 
 
-@pytest.mark.parametrize("group", [cli.cli, cli.experiment, cli.bench])
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.name)
 def test_every_command_can_be_imported(group: cli.LazyGroup) -> None:
     for name in group.lazy:
         command = group.get_command(click.Context(group, info_name="fastbandit"), name)
@@ -390,6 +388,6 @@ def test_every_command_can_be_imported(group: cli.LazyGroup) -> None:
         assert isinstance(command, click.Command)
 
 
-def test_an_unknown_experiment_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("experiment", "guesswork") == 2
+def test_an_unknown_command_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("guesswork") == 2
     assert "guesswork" in capsys.readouterr().err

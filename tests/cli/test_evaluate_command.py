@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fastbandit import Bandit
-from fastbandit.cli.evaluate import evaluate_command
+from fastbandit.cli.evaluate import command as evaluate_command
 from fastbandit.errors import SettingError
 from fastbandit.events import DecisionMade, RewardCame
 from fastbandit.storage.snapshot_store import Cut, SnapshotStore
@@ -190,12 +190,11 @@ def test_an_option_that_would_change_nothing_is_refused(
         asked("--log", cities, "--context", "city", "--policy", "uniform", *option)
 
 
-@pytest.mark.parametrize("option", [["--seed", "-1"], ["--logs", "0"], ["--rounds", "0"]])
-def test_a_number_out_of_range_is_refused(option: list[str]) -> None:
-    done = asked("--self-check", "coverage", *option)
+def test_a_number_out_of_range_is_refused() -> None:
+    done = asked("--seed", "-1")
 
     assert done.exit_code == 2
-    assert f"Invalid value for '{option[0]}'" in done.output
+    assert "Invalid value for '--seed'" in done.output
 
 
 def test_one_round_is_no_rounds(tmp_path: Path) -> None:

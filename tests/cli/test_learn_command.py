@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.cli.learn import learn_command
+from fastbandit.cli.learn import command as learn_command
 from fastbandit.errors import SettingError
 from fastbandit.learning import running
 

@@ -49,6 +49,7 @@ def wait_for(found: Any, process: subprocess.Popen[str], said: Path) -> Any:
     raise AssertionError(said.read_text()[-2000:])
 
 
+@pytest.mark.slow
 def test_the_demo_needs_nothing_and_stops_cleanly(tmp_path: Path) -> None:
     with started("--demo", "--port", "0", folder=tmp_path) as (process, said):
         told = re.compile(r"serves on (http://\S+)")

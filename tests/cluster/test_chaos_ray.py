@@ -35,7 +35,7 @@ def test_jobs_end_by_themselves_with_the_result_they_have_without_kills() -> Non
     options = ["--kills", "2", "--size", "0.05", "--job", "build", "--job", "score", "--json"]
 
     done = subprocess.run(  # a Ray of its own: that of the other tests is left alone
-        [sys.executable, "-m", "fastbandit", "chaos", "ray", *options],
+        [sys.executable, "-m", "lab", "faults", "ray", *options],
         capture_output=True,
         text=True,
     )

@@ -1,4 +1,4 @@
-"""The engine on Ray through the laws of fastbandit/cluster/engine_checks.py."""
+"""The engine on Ray through the laws of fastbandit/testing/engines.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log in PostgreSQL through the laws of fastbandit/log_checks.py."""
+"""The log in PostgreSQL through the laws of fastbandit/testing/logs.py."""
 
 from __future__ import annotations
 

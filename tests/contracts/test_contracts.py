@@ -1,4 +1,4 @@
-"""Every implementation of a role through the laws of fastbandit/checks.py."""
+"""Every implementation of a role through the laws of fastbandit/testing/parts.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 
 from fastbandit import Box, Exhaustive, GeneratorSearch, GradientAscent
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.index import ExactIndex, FaissIndex
+from fastbandit.arms.index import FaissIndex
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
 from fastbandit.features import Dense
 from fastbandit.interfaces import ArmSpace, Choice, Exploration, RewardModel, Score, Search
@@ -208,21 +208,11 @@ def test_a_catalogue_of_equal_arms_is_an_arm_space(rng: Generator) -> None:
     check_arm_space(catalogue_of(np.repeat(vectors_of(5, DIM), 60, axis=0)), rng=rng)
 
 
-@pytest.mark.parametrize(
-    ("make", "count"),
-    [
-        (ExactIndex, 1),
-        (ExactIndex, 30),
-        (ExactIndex, 3_000),
-        (FaissIndex, 1),
-        (FaissIndex, 30),
-        (FaissIndex, 3_000),
-    ],
-)
-def test_indexes(make: type[Any], count: int, numbers: np.random.Generator) -> None:
+@pytest.mark.parametrize("count", [1, 30, 3_000])
+def test_indexes(count: int, numbers: np.random.Generator) -> None:
     vectors = vectors_of(count, 4)
 
-    check_index(make(vectors), vectors, numbers=numbers)
+    check_index(FaissIndex(vectors), vectors, numbers=numbers)
 
 
 # -- the checks themselves notice

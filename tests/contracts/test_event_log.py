@@ -1,4 +1,4 @@
-"""Every event log through the laws of fastbandit/log_checks.py."""
+"""Every event log through the laws of fastbandit/testing/logs.py."""
 
 from __future__ import annotations
 

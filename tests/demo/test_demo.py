@@ -125,6 +125,7 @@ def test_speedups_are_over_the_yardstick_of_the_same_run(result: DemoResult) -> 
     assert ucb.batch_speedup == pytest.approx(ratio)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_rewards(result: DemoResult) -> None:
     again = quick_demo()
 
@@ -169,6 +170,7 @@ def test_settings_that_make_no_demo_are_refused(settings: dict[str, Any], words:
         quick_demo(**settings)
 
 
+@pytest.mark.slow
 def test_a_world_with_one_arm_leaves_nothing_to_lose() -> None:
     alone = quick_demo(arms=1, rounds=4, batch=2)
 
@@ -280,7 +282,7 @@ def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_matplotlib")
 def test_a_figure_without_matplotlib_says_what_to_install(result: DemoResult) -> None:
-    with pytest.raises(MissingExtraError, match=r"pip install 'fastbandit\[report\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'fastbandit\[train\]'"):
         draw_figure(result)
 
 

@@ -7,9 +7,9 @@ from math import cos, sqrt
 import numpy as np
 import pytest
 
+from fastbandit.demo import synthetic
 from fastbandit.demo.synthetic import FUNCTIONS, Synthetic
 from fastbandit.errors import InputError, SettingError
-from lab.experiments import synthetic
 
 
 def world(function: str = "h1", *, dim: int = 3, noise: float = 1.0, seed: int = 0) -> Synthetic:

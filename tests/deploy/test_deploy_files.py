@@ -16,6 +16,7 @@ import pytest
 
 from fastbandit.cli.main import cli
 from fastbandit.config import SECTIONS, all_settings, read_config
+from scripts.release.imports import imports_of
 from tests.deploy.deployed import (
     DEPLOY,
     ROOT,
@@ -100,6 +101,7 @@ def test_one_process_trains_and_the_others_do_not() -> None:
         assert ("--no-learner" in words) is not is_trainer
 
 
+@pytest.mark.slow
 def test_what_an_image_compiles_at_its_build_runs() -> None:
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
 
@@ -112,6 +114,15 @@ def test_what_an_image_compiles_at_its_build_runs() -> None:
     )
 
     assert done.stdout == "compiled\n", done.stderr
+
+
+def test_what_an_image_compiles_needs_nothing_of_the_laboratory() -> None:
+    copied = re.findall(r"^COPY (?!--)(.*)", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
+    roots = {one.root for one in imports_of(DEPLOY / "warm.py")} - {*sys.stdlib_module_names}
+
+    assert roots == {"fastbandit", "numpy"}
+    assert "fastbandit fastbandit" in copied
+    assert not any("lab" in line.split() for line in copied)
 
 
 # -- ports and folders

@@ -10,14 +10,10 @@ import pytest
 from click.testing import CliRunner
 from little_log import uniform_log
 
-from fastbandit.cli.evaluate import evaluate_command
+from fastbandit.cli.evaluate import command as evaluate_command
 from fastbandit.errors import DataError, FastbanditError, SettingError
 from fastbandit.evaluation import SparsePolicy, evaluate
 from fastbandit.evaluation.diagnostics import diagnose
-from lab.estimators.coverage import World, check_coverage
-from lab.estimators.open_bandit import check_open_bandit
-from lab.estimators.page import marks_of, write_into
-from lab.estimators.speed import check_speed
 from tests.serving.little_service import Asker, begin, run
 
 CSV = "x_0,arm,reward,propensity\n" + "".join(
@@ -136,39 +132,6 @@ def test_mips_is_left_out_where_arms_have_no_vectors() -> None:
 # -- made-up logs
 
 
-def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
-    found = check_coverage(logs=30, sizes=(400,))
-
-    assert all(one.coverage >= 0.8 for one in found)
-
-
-def test_errors_fall_as_rounds_come() -> None:
-    few, many = (check_coverage(logs=8, sizes=(size,), interval="normal") for size in (200, 3_200))
-
-    assert all(more.error < less.error for less, more in zip(few, many, strict=True))
-
-
-def test_the_true_value_is_what_the_policy_earns() -> None:
-    world = World.make()
-    rounds, policy = world.log(20_000, seed=1)
-    told = (policy.probabilities * world.chances[_places(world, rounds.contexts)]).sum(axis=1)
-
-    assert told.mean() == pytest.approx(world.value, abs=0.01)
-
-
-def _places(world: World, contexts: np.ndarray) -> np.ndarray:
-    known = {row.tobytes(): place for place, row in enumerate(world.contexts)}
-    return np.array([known[row.tobytes()] for row in contexts])
-
-
-def test_many_rounds_over_many_arms_are_evaluated() -> None:
-    found = check_speed(rounds=5_000, arms=20_000)
-
-    for name in ("ips", "snips", "dr"):
-        one = found.evaluation[name]
-        assert one.low - 0.01 <= found.truth <= one.high + 0.01
-
-
 def test_mips_needs_fewer_rounds_where_arms_are_many() -> None:
     rng = np.random.default_rng(0)
     chosen = rng.integers(0, 500, 2_000)
@@ -257,39 +220,3 @@ def test_a_service_without_a_snapshot_is_no_policy(tmp_path: Path) -> None:
 
     with pytest.raises(DataError, match=r"needs a snapshot: .* has none yet"):
         asked("--log", str(tmp_path / "log.csv"), "--policy", str(tmp_path))
-
-
-def test_the_coverage_check_prints_a_table() -> None:
-    assert "coverage" in asked("--self-check", "coverage", "--logs", "1")
-
-
-def test_the_speed_check_prints_what_it_took() -> None:
-    said = asked("--self-check", "speed", "--rounds", "500", "--arm-count", "1000")
-
-    assert "GiB in memory" in said
-
-
-def test_a_page_without_marks_is_left_as_it_is(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("# Page\n")
-
-    with pytest.raises(DataError, match="needs the marks"):
-        write_into(page, "speed", "new")
-    assert page.read_text() == "# Page\n"
-
-
-def test_what_a_check_found_goes_between_the_marks_of_a_page(tmp_path: Path) -> None:
-    page, (first, last) = tmp_path / "page.md", marks_of("coverage")
-    page.write_text(f"before\n{first}\nold\n{last}\nafter\n")
-
-    asked("--self-check", "coverage", "--logs", "1", "--write", str(page))
-
-    text = page.read_text()
-    assert text.startswith(f"before\n{first}\n\n| estimator |")
-    assert text.endswith(f"\n\n{last}\nafter\n")
-    assert "old" not in text
-
-
-def test_open_bandit_needs_its_files(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="openbandit"):
-        check_open_bandit(tmp_path)

@@ -19,10 +19,11 @@ from fastbandit.errors import (
     UnknownArmError,
 )
 from fastbandit.evaluation import evaluate, read_rounds
-from fastbandit.evaluation.open_bandit import policy_behind, read_campaign
+from fastbandit.evaluation.open_bandit import read_campaign
 from fastbandit.events import DecisionMade, RewardCame
 from fastbandit.storage.exports import export
 from fastbandit.storage.sqlite_log import SqliteLog
+from lab.estimators.open_bandit import policy_behind
 
 HEAD = "x_0,x_1,arm,reward,propensity\n"
 ROWS = "0.5,1.0,b,1,0.5\n1.5,2.0,a,0,0.25\n2.5,3.0,b,1,0.5\n"

@@ -10,9 +10,10 @@ from little_log import CHOSEN, EVERY, TARGET, little_log, little_policy, uniform
 
 from fastbandit.baselines import RandomBandit
 from fastbandit.errors import UnknownArmError
-from fastbandit.evaluation import LoggedRounds, SparsePolicy, evaluate, speed_check
+from fastbandit.evaluation import LoggedRounds, SparsePolicy, evaluate
 from fastbandit.evaluation.drawn_policies import draws_for, policy_of
 from fastbandit.types import Decision
+from lab.estimators import speed as speed_check
 
 
 class Coin:

@@ -41,6 +41,7 @@ def fed(events: list[Event], until: int) -> Joiner:
     return joiner
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(steps(), some.data())
 def test_parts_join_what_one_joins_from_wherever_they_begin(
@@ -60,6 +61,7 @@ def test_parts_join_what_one_joins_from_wherever_they_begin(
     assert after.pairs == joined(events)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(steps(), some.data())
 def test_a_version_is_due_where_it_is_event_by_event(drawn: Any, data: some.DataObject) -> None:
@@ -78,6 +80,7 @@ def test_a_version_is_due_where_it_is_event_by_event(drawn: Any, data: some.Data
     assert stretch.first_due(schedule, mark, joiner) == due
 
 
+@pytest.mark.slow
 def test_a_learner_far_behind_makes_the_same_versions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

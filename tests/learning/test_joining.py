@@ -86,6 +86,7 @@ def joined(events: list[Event]) -> list[Pair]:
     return joiner.pairs
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(steps(), some.data())
 def test_pairs_are_those_of_the_oracle_whether_or_not_one_stops_at_any_cut(

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 AT_FIRST = ["saved bandit:1", "renamed:1"]
 """Steps on the way to version 0, and how often one is reached before the end."""

@@ -16,7 +16,8 @@ import pytest
 from click.testing import CliRunner
 from little_service import LittleLog, current_of, learn_all, little_config
 
-from fastbandit.cli.snapshots import rollback_command, snapshots_command
+from fastbandit.cli.rollback import command as rollback_command
+from fastbandit.cli.snapshots import command as snapshots_command
 from fastbandit.errors import DataError
 from fastbandit.learning.learner import Learner
 from fastbandit.learning.running import run_learner
@@ -27,7 +28,7 @@ _SCRIPT = """
 import os, sys
 from pathlib import Path
 from little_service import little_config
-from fastbandit.cli.snapshots import end_with
+from fastbandit.cli.learn import end_with
 from fastbandit.learning.running import run_learner
 config = little_config(Path(sys.argv[1]))
 if len(sys.argv) > 2 and os.fork() == 0:  # the child learns, its parent waits to be killed

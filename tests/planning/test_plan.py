@@ -7,8 +7,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.cli.plan import plan_command
+from fastbandit.cli.plan import command as plan_command
 from fastbandit.errors import SettingError
+from fastbandit.planning import searches as planner
 from fastbandit.planning.searches import (
     EXHAUSTIVE,
     GENERATOR,
@@ -26,7 +27,6 @@ from fastbandit.planning.searches import (
     sizes_for,
 )
 from fastbandit.search.generator import GeneratorSearch
-from lab.benchmarks import plan as planner
 
 HOME = "fastbandit.cli.plan"
 GIB = 2**30
@@ -203,18 +203,6 @@ def test_the_command_prints_the_answer_and_its_evidence(monkeypatch: pytest.Monk
     assert "Bandit(...): the default search meets it" in told.stdout
     assert "Memory 954 MiB, twice that while arms are indexed anew" in told.stdout
     assert told.stdout.count("extrapolated") == 4
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--selects", "5"], "--selects needs a plan of a cluster: .*Add --cluster"),
-        (["--cluster", "--p99", "1ms"], "--p99 needs a plan of one machine: .*Leave out --cluster"),
-    ],
-)
-def test_an_option_that_would_change_nothing_is_refused(words: list[str], said: str) -> None:
-    with pytest.raises(SettingError, match=said):
-        CliRunner().invoke(plan_command, ["--arms", "10", *words], catch_exceptions=False)
 
 
 def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:

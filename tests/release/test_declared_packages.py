@@ -12,6 +12,7 @@ import pytest
 import fastbandit
 from fastbandit.cli.main import cli
 from fastbandit.packages import EXTRAS
+from lab.__main__ import cli as laboratory
 from scripts.release import imports, trying
 
 NOT_BASE = sorted(set().union(*map(imports.provided_by, imports.extras())) - imports.provided_by())
@@ -33,6 +34,24 @@ BASE_NAMES = (
     "evaluate",
 )
 """What a base install has."""
+OF_THE_LABORATORY = (
+    "bench batch",
+    "bench before-after",
+    "bench gpu",
+    "bench index",
+    "bench peers",
+    "bench select",
+    "data fetch",
+    "estimators coverage",
+    "experiment run",
+    "experiment runtime",
+    "experiment scaling",
+    "faults report",
+    "report",
+    "size",
+    "tune",
+)
+"""Commands that need no service, no cluster and no other library."""
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
@@ -41,9 +60,10 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=imports.ROOT, capture_output=True, text=True)
 
 
-def undeclared(provided: frozenset[str]) -> set[str]:
-    """Give the modules of other packages that fastbandit imports and that nothing brings."""
-    used = {other for path in imports.modules().values() for other in imports.others_in(path)}
+def undeclared(provided: frozenset[str], package: Path = imports.PACKAGE) -> set[str]:
+    """Return the modules of other packages that a package of ours imports and nothing brings."""
+    paths = imports.modules(package).values()
+    used = {other for path in paths for other in imports.others_in(path)}
     return {imports.BROUGHT_BY.get(name, name) for name in used} - provided
 
 
@@ -52,8 +72,9 @@ def all_provided(*, without: str = "") -> frozenset[str]:
     return brought - {without}
 
 
-def test_every_import_is_declared_by_the_base_or_an_extra() -> None:
-    assert undeclared(all_provided()) == set()
+@pytest.mark.parametrize("package", [imports.PACKAGE, imports.LABORATORY], ids=lambda it: it.name)
+def test_every_import_is_declared_by_the_base_or_an_extra(package: Path) -> None:
+    assert undeclared(all_provided(), package) == set()
 
 
 def test_a_package_that_is_no_longer_declared_is_found() -> None:
@@ -64,15 +85,26 @@ def test_a_module_imports_with_one_extra_or_with_those_that_belong_together() ->
     assert trying.promised_by_none() == []
 
 
+def home_of(group: click.Group, name: str) -> str:
+    """Return the module of a command, by its words."""
+    command: click.Command = group
+    for word in name.split():
+        assert isinstance(command, click.Group)
+        found = command.get_command(click.Context(command), word)
+        assert found is not None, name
+        command = found
+    return str(getattr(command.callback, "__module__", ""))
+
+
 @pytest.mark.parametrize(("extra", "names"), trying.COMMANDS.items())
 def test_an_extra_alone_brings_what_its_commands_import(extra: str, names: tuple[str, ...]) -> None:
     for name in names:
-        command: click.Command = cli
-        for word in name.split():
-            assert isinstance(command, click.Group)
-            command = command.get_command(click.Context(command), word) or command
-        module = getattr(command.callback, "__module__", "")
-        assert imports.needs_of(module) <= imports.provided_by(extra), name
+        assert imports.needs_of(home_of(cli, name)) <= imports.provided_by(extra), name
+
+
+@pytest.mark.parametrize("name", OF_THE_LABORATORY)
+def test_the_extra_of_the_laboratory_brings_what_its_commands_import(name: str) -> None:
+    assert imports.needs_of(home_of(laboratory, name)) <= imports.provided_by("lab")
 
 
 @pytest.mark.parametrize("module", sorted(EXTRAS))

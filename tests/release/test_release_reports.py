@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from typing import Any
 
 import pytest
 
 from scripts.release.__main__ import UNASKED, Release, problems_of
 from scripts.release.building import problems_of_source, problems_of_wheel, sources
+from scripts.release.imports import ROOT
 from scripts.release.reports import Allowed, audit_of, problems_of_licences, read_allowed
 
 WANTED = {"fastbandit/__init__.py", "fastbandit/py.typed"}
@@ -16,7 +18,7 @@ WHEEL = {**dict.fromkeys(WANTED, 10), "fastbandit-1.dist-info/licenses/LICENSE":
 SOURCE = {
     **dict.fromkeys(WANTED, 10),
     **dict.fromkeys(("pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md"), 10),
-    **dict.fromkeys(("CITATION.cff", "tests/a.py", "docs/a.md", "scripts/a.py"), 10),
+    **dict.fromkeys(("CITATION.cff", "lab/a.py", "tests/a.py", "docs/a.md", "scripts/a.py"), 10),
 }
 ASKED = {"name": "numpy", "version": "1.0", "vulns": []}
 SKIPPED = {"name": "numba", "skip_reason": "Dependency not found"}
@@ -41,7 +43,9 @@ def test_a_wheel_that_lacks_a_file_is_found(name: str) -> None:
     assert problems_of_wheel(files, WANTED) != []
 
 
-@pytest.mark.parametrize("name", ["tests/test_a.py", "fastbandit/left.csv", "data/a.bin"])
+@pytest.mark.parametrize(
+    "name", ["tests/test_a.py", "lab/__init__.py", "fastbandit/left.csv", "data/a.bin"]
+)
 def test_a_wheel_with_more_than_the_package_is_found(name: str) -> None:
     assert problems_of_wheel({**WHEEL, name: 10}, WANTED) == [f"the wheel has {name}"]
 
@@ -57,16 +61,33 @@ def test_a_source_archive_that_lacks_a_part_is_found(name: str) -> None:
     assert problems_of_source(files, WANTED) != []
 
 
-def test_a_large_file_is_taken_for_data() -> None:
-    assert problems_of_source({**SOURCE, "tests/data.bin": 10**7}, WANTED) != []
+@pytest.mark.parametrize("name", ["tests/data.bin", "tests/golden/files/data.bin"])
+def test_a_large_file_is_taken_for_data(name: str) -> None:
+    assert problems_of_source({**SOURCE, name: 10**7}, WANTED) != []
 
 
-def test_the_package_consists_of_code_suites_and_the_console() -> None:
+@pytest.mark.parametrize(
+    ("name", "count"), [("tests/events.db", 1), ("tests/golden/files/log/events.db", 0)]
+)
+def test_a_log_is_left_out_unless_it_was_recorded_for_the_tests(name: str, count: int) -> None:
+    assert len(problems_of_source({**SOURCE, name: 10}, WANTED)) == count
+
+
+def test_the_package_consists_of_code_and_the_console() -> None:
     found = sources()
 
-    assert {"fastbandit/py.typed", "fastbandit/experiments/suites/paper.toml"} <= found
+    assert "fastbandit/py.typed" in found
     assert any(name.endswith(".js") for name in found)
     assert not any("__pycache__" in name for name in found)
+
+
+def test_the_laboratory_is_in_the_source_archive_and_not_in_the_wheel() -> None:
+    targets = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]
+
+    assert targets == {"targets": targets["targets"]}  # nothing is forced into both
+    assert targets["targets"]["wheel"] == {"packages": ["fastbandit"]}
+    assert "/lab" in targets["targets"]["sdist"]["include"]
+    assert all(name.startswith("fastbandit/") for name in sources())
 
 
 # -- licences

@@ -13,6 +13,8 @@ from fastbandit.errors import SettingError
 from fastbandit.runtime.parts import packed
 from fastbandit.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 CONTEXTS = vectors_of(40, 3, seed=5)
 HASTY = {"iterations": LITTLE.reward.iterations}
 

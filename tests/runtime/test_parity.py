@@ -35,7 +35,7 @@ from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 from fastbandit.types import Decision
 
-pytestmark = pytest.mark.usefixtures("hardly_any_training")
+pytestmark = [pytest.mark.usefixtures("hardly_any_training"), pytest.mark.slow]
 
 COUNT = 24
 CONTEXTS = vectors_of(COUNT, 4, seed=2)

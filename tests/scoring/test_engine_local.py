@@ -1,18 +1,14 @@
-"""Engines of this machine through the laws of fastbandit/cluster/engine_checks.py."""
+"""Engines of this machine: steps that are told, workers that die, and how one is made."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing import active_children
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fastbandit.cluster.engine import (
-    Engine,
-    HereEngine,
     News,
     WorkerDiedError,
     engine_for,
@@ -22,21 +18,6 @@ from fastbandit.cluster.engine import (
 from fastbandit.cluster.local_engine import LocalEngine
 from fastbandit.cores import cores
 from fastbandit.errors import FastbanditError, SettingError
-from fastbandit.testing.engines import LAWS
-
-
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-def test_a_local_engine_keeps_the_law(law: Callable[[Engine, Path], None], tmp_path: Path) -> None:
-    before = set(active_children())
-
-    law(LocalEngine(2), tmp_path)
-
-    assert set(active_children()) <= before
-
-
-@pytest.mark.parametrize("law", LAWS[:4], ids=lambda law: law.__name__)
-def test_an_engine_here_keeps_the_law(law: Callable[[Engine, Path], None], tmp_path: Path) -> None:
-    law(HereEngine(), tmp_path)
 
 
 def add(job: int, *, tell: Callable[[int], None]) -> int:

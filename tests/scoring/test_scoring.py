@@ -210,6 +210,7 @@ def test_only_missing_parts_are_made_again(frozen: Path, files: Path, tmp_path: 
     assert (scored.scored, scored.skipped, scored.repeated) == (20, 70, 0)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_no_more_than_what_it_held(
     frozen: Path, files: Path, tmp_path: Path
 ) -> None:
@@ -230,6 +231,7 @@ def test_a_killed_worker_costs_no_more_than_what_it_held(
     assert scored.repeated <= 2
 
 
+@pytest.mark.slow
 def test_a_killed_command_goes_on_where_it_was(frozen: Path, files: Path, tmp_path: Path) -> None:
     score_contexts(frozen, files, tmp_path / "quiet", rows=1)
     out = tmp_path / "out"

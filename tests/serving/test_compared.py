@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from fastbandit.cli.promote import promote_command, shadow_command
+from fastbandit.cli.promote import command as promote_command
+from fastbandit.cli.shadow import command as shadow_command
 from fastbandit.errors import LogError, SettingError
 from fastbandit.evaluation.lift import Compared, Evidence, evidence_of
 from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed

@@ -459,6 +459,7 @@ def test_where_the_log_is_shared_the_learner_may_be_elsewhere(
     assert "No audit on this machine" in notes["audit"]
 
 
+@pytest.mark.slow
 def test_a_million_events_are_added_up_without_a_loss(tmp_path: Path) -> None:
     path = tmp_path / "events.db"
     write_quickly(path, decisions=600_000)

@@ -20,6 +20,8 @@ from fastbandit.serving.console.figures import Figures
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 
+pytestmark = pytest.mark.slow
+
 sync_api = pytest.importorskip("playwright.sync_api", reason="the browser test needs playwright")
 
 SECOND = 1_000_000

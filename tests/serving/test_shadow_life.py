@@ -20,6 +20,8 @@ import pytest
 from fastbandit.client import Baseline, Client
 from tests.serving.little_service import write_arms
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 120.0
 ARMS = 6
 CONFIG = """

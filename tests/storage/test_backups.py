@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from fastbandit.cli.storage import backup_command, restore_command
 
+from fastbandit.cli.backup import command as backup_command
+from fastbandit.cli.restore import command as restore_command
 from fastbandit.errors import DataError, FastbanditError, LogError
 from fastbandit.events import ArmsChanged, DecisionMade, RewardCame
 from fastbandit.storage import backups

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from fastbandit.cli.storage import export_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fastbandit.cli.export import command as export_command
 from fastbandit.errors import DataError, SettingError
 from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.learning.joining import Joiner

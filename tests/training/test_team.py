@@ -17,6 +17,8 @@ from fastbandit.errors import FastbanditError
 from fastbandit.training.team import ALONE, Alone, TorchTeam, share_of
 from fastbandit.training.update import embed
 
+pytestmark = pytest.mark.slow
+
 
 def world(rounds: int) -> dict[str, Any]:
     rng = np.random.default_rng(3)

@@ -111,4 +111,4 @@ def _size(state: dict[str, Any]) -> str:
 
 def _missing(state: dict[str, Any]) -> str:
     command = "fetch" if state["can_fetch"] else "where"
-    return f"missing: fastbandit data {command} {state['name']}"
+    return f"missing: python -m lab data {command} {state['name']}"

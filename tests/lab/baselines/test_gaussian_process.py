@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fastbandit import Box
-from fastbandit.baselines import GaussianProcessTS, GaussianProcessUCB, gaussian_process
 from fastbandit.errors import MissingExtraError, SettingError
+from lab.baselines import GaussianProcessTS, GaussianProcessUCB, gaussian_process
 from lab.baselines.gaussian_process import Candidates, Kernel, Posterior, fit_kernel
 from lab.baselines.points import cover
 from lab.experiments.continuum import Continuum
@@ -204,7 +204,7 @@ def test_without_scikit_learn_the_error_says_what_to_install(
     monkeypatch.setitem(sys.modules, "sklearn.gaussian_process", None)
     bandit = GaussianProcessUCB(box=LINE)
 
-    with pytest.raises(MissingExtraError, match=r"pip install 'fastbandit\[experiments\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[lab\]'"):
         bandit.update(contexts=ones(2), arms=[[0.1], [0.2]], rewards=[0.0, 1.0])
 
     assert bandit.select(ones(1)).uniform

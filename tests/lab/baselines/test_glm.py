@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbandit.baselines import GLOC, GLOCTS, QGLOC, LinearTS, LinUCB, glm, inner_product
+from fastbandit.baselines import LinearTS, LinUCB
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import (
     EligibilityError,
@@ -20,6 +20,7 @@ from fastbandit.errors import (
     UnknownArmError,
 )
 from fastbandit.noise import decision_seeds
+from lab.baselines import GLOC, GLOCTS, QGLOC, glm, inner_product
 from lab.baselines.inner_product import InnerProductIndex
 from lab.experiments.run import run
 

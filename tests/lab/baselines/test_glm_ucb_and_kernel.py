@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbandit.baselines import GLMUCB, KernelUCB, LinUCB
+from fastbandit.baselines import LinUCB
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import SettingError
+from lab.baselines import GLMUCB, KernelUCB
 from lab.experiments.run import run
 
 WORLD = Synthetic("h1", 3, 40, noise=0.3, seed=1)

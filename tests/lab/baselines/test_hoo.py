@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fastbandit import Box
-from fastbandit.baselines import HOO
 from fastbandit.errors import SettingError
+from lab.baselines import HOO
 from lab.baselines.hoo import CellTree
 from lab.experiments.continuum import Continuum
 from lab.experiments.run import run

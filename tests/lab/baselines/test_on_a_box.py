@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from fastbandit import Box
-from fastbandit.baselines import HOO, GaussianProcessTS, GaussianProcessUCB, GridLinearTS
 from fastbandit.errors import (
     FastbanditError,
     InputError,
@@ -19,6 +18,7 @@ from fastbandit.errors import (
     ShapeError,
 )
 from fastbandit.noise import decision_seeds
+from lab.baselines import HOO, GaussianProcessTS, GaussianProcessUCB, GridLinearTS
 from lab.baselines.points import cover
 
 pytest.importorskip("sklearn")

@@ -28,6 +28,7 @@ ROW = Row(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("little_training")
 def test_a_row_compares_all_kinds_of_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "LARGE", 300)

@@ -67,6 +67,7 @@ def test_a_row_compares_one_worker_with_two_and_tells_what_kills_cost(
     assert len(ticks) == bench._LEARNING + 2 + 2
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_one_that_the_command_spawned() -> None:
     with closing(LocalEngine(1).run(wait_for_it, [0])) as news:
         assert not next(news).is_over

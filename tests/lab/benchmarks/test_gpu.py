@@ -44,7 +44,7 @@ def test_without_a_gpu_the_command_says_what_to_run_instead(
     told = CliRunner().invoke(gpu_command, [])
 
     assert isinstance(told.exception, SettingError)
-    assert "fastbandit bench batch" in str(told.exception)
+    assert "python -m lab bench batch" in str(told.exception)
 
 
 def test_the_command_tells_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from fastbandit.audit import audit
+from fastbandit.planning.untrained import untrained
 from fastbandit.search.exhaustive import Exhaustive
 from lab.benchmarks.worlds import (
     Contest,
     Setup,
     Yardstick,
     contest_of,
-    untrained,
     yardstick_of,
 )
 

@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fastbandit.demo.figures import (
+from fastbandit.demo.figures import spread
+from fastbandit.demo.page import inline_svg
+from fastbandit.progress import seconds_in_words
+from lab.experiments.figures import (
     STYLES,
     Dot,
     Line,
@@ -18,12 +21,9 @@ from fastbandit.demo.figures import (
     draw_dots,
     draw_scaling,
     png_of,
-    seconds_in_words,
-    spread,
     style_of,
     svg_of,
 )
-from fastbandit.demo.page import inline_svg
 from lab.experiments.policies import NAMES
 
 

@@ -11,6 +11,8 @@ from fastbandit.training.update import Training
 from lab.experiments.policies import NINE, player_for
 from lab.experiments.run import run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("dim", [4, 16])
 @pytest.mark.parametrize("policy", ["GANBandit TS", "GANBandit UCB"])

@@ -1,4 +1,4 @@
-"""`fastbandit report`: one page, one Markdown file, one block of the README."""
+"""`python -m lab report`: one page, one Markdown file, one block of the README."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lab.experiments.report import (
 )
 from lab.experiments.sections import sketches
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
 
@@ -171,7 +171,7 @@ def test_the_command_writes_all_that_is_asked_for(results: Path, tmp_path: Path)
     assert ran.exit_code == 0
     assert "1 of 2 bars are met" in ran.stdout
     assert out.exists()
-    assert doc.read_text().startswith("# Results\n\nWritten by `fastbandit report")
+    assert doc.read_text().startswith("# Results\n\nWritten by `python -m lab report")
     assert {p.stem for p in figures.glob("*.svg")} == {p.stem for p in figures.glob("*.png")}
     assert (figures / "h1-default-regret.svg").exists()
     kept = readme.read_text()

@@ -13,13 +13,14 @@ import pytest
 import torch
 from fakes import BowlReward, catalogue_of, seeds_of, vectors_of
 
-from fastbandit.cli import main as cli
+from fastbandit.cli.main import run as run_cli
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import SettingError
 from fastbandit.features import Dense
 from fastbandit.interfaces import Score
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.types import Inputs
+from lab.__main__ import cli
 from lab.experiments import datasets, scaling
 from lab.experiments.comparison import Result
 from lab.experiments.environment import Tabled, as_raw
@@ -46,13 +47,15 @@ from lab.experiments.timing import (
     requests_after,
 )
 
+pytestmark = pytest.mark.slow
+
 MEASURES = ("single", "request", "batch", "train")
 
 
 def command(*args: object) -> int:
-    """Run a command of `fastbandit experiment` in this process and give its exit status."""
+    """Run a command of `python -m lab experiment` in this process and give its exit status."""
     with pytest.raises(SystemExit) as ended:
-        cli.main(["experiment", *map(str, args)])
+        run_cli(cli, ["experiment", *map(str, args)], prog_name="lab")
     assert isinstance(ended.value.code, int)
     return ended.value.code
 

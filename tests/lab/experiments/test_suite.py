@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbandit.cli import main as cli
+from fastbandit.cli.main import run as run_cli
 from fastbandit.cluster.engine import News
 from fastbandit.cluster.local_engine import LocalEngine
 from fastbandit.errors import DataError, SettingError
 from fastbandit.features import Dense
 from fastbandit.types import Inputs
+from lab.__main__ import cli
 from lab.experiments import datasets, suite
 from lab.experiments.environment import Tabled
 from lab.experiments.logged import LoggedData
@@ -52,9 +53,9 @@ def small(tmp_path: Path) -> Path:
 
 
 def command(*args: object) -> int:
-    """Run `fastbandit experiment run` in this process and give its exit status."""
+    """Run `python -m lab experiment run` in this process and give its exit status."""
     with pytest.raises(SystemExit) as ended:
-        cli.main(["experiment", "run", *map(str, args)])
+        run_cli(cli, ["experiment", "run", *map(str, args)], prog_name="lab")
     assert isinstance(ended.value.code, int)
     return ended.value.code
 
@@ -262,6 +263,7 @@ def test_updates_are_not_timed_on_a_log(tmp_path: Path, monkeypatch: pytest.Monk
         run_job(replace(RANDOM, options={}, policy=TRAINING), tmp_path, None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("little_training")
 def test_training_times_are_ratios_of_two_medians(tmp_path: Path) -> None:
     result = run_job(replace(RANDOM, policy=TRAINING), tmp_path, None)
@@ -288,6 +290,7 @@ def test_a_result_of_other_settings_is_not_taken_for_one_of_these(tmp_path: Path
 # -- many runs
 
 
+@pytest.mark.slow
 def test_one_that_fails_does_not_lose_the_others(tmp_path: Path) -> None:
     bad = replace(RANDOM, dataset="bibtex", options={})
 
@@ -340,6 +343,7 @@ class Elsewhere:
 # -- the command
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_and_runs_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -355,6 +359,7 @@ def test_the_command_prints_a_table_and_runs_nothing_twice(
     assert "| default | h1-arms1000 | Random | 1 |" in printed
 
 
+@pytest.mark.slow
 def test_the_command_prints_json_and_names_what_failed(
     small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

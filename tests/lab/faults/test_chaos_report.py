@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from lab.faults.command import COMMANDS
 
 from fastbandit.errors import DataError
+from lab.__main__ import _FAULTS as COMMANDS
 from lab.faults.report import CAMPAIGNS, MARKS, report_command, tables
 
 CUTS = {"cuts": 1000, "acknowledged": 90_000, "lost": 0, "corrupt": 0, "torn": 0}
@@ -54,7 +54,7 @@ def test_a_lost_event_or_a_short_run_is_a_miss(change: dict[str, int], tmp_path:
 def test_the_command_is_the_one_that_was_run(tmp_path: Path) -> None:
     write(tmp_path, "kills", {**KILLS, "rounds": 20})
 
-    assert "| `fastbandit chaos kills --rounds 20` | 100 rounds" in tables(tmp_path)
+    assert "| `python -m lab faults kills --rounds 20` | 100 rounds" in tables(tmp_path)
 
 
 def test_a_campaign_without_a_result_is_named(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ def report(*services: float) -> DelayedReport:
     return DelayedReport(10, Visits(), tuple(results))
 
 
+@pytest.mark.slow
 def test_a_service_learns_from_late_rewards_in_any_order(tmp_path: Path) -> None:
     world, visits = Synthetic("h2", 3, 50), Visits(rounds=80, fresh=30, latest=20)
     found = compare(world, tmp_path, visits, seed=4, preset="little")
@@ -32,6 +33,7 @@ def test_a_service_learns_from_late_rewards_in_any_order(tmp_path: Path) -> None
     assert {event.status for event in rewards} == {"counted"}
 
 
+@pytest.mark.slow
 def test_without_delay_both_choose_the_same_until_the_end(tmp_path: Path) -> None:
     world, visits = Synthetic("h2", 3, 50), Visits(rounds=60, fresh=30, latest=0)
     found = compare(world, tmp_path, visits, seed=4, preset="little")

@@ -40,6 +40,7 @@ def disk(tmp_path: Path) -> Any:
         pytest.skip(str(error))
 
 
+@pytest.mark.slow
 def test_a_disk_that_takes_nothing_loses_nothing() -> None:
     report = disk_trials(arms=20, seconds=0.9)
 
@@ -49,6 +50,7 @@ def test_a_disk_that_takes_nothing_loses_nothing() -> None:
     assert read_only.skipped or read_only.refused > 0
 
 
+@pytest.mark.slow
 def test_a_limit_on_files_stands_for_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disks, "_run", forbid)
 

@@ -63,6 +63,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     return stage
 
 
+@pytest.mark.slow
 def test_kills_lose_nothing() -> None:
     report = kill_rounds(3, seed=2, arms=50, visitors=2)
 

@@ -339,6 +339,7 @@ def test_only_one_whole_and_plain_select_is_refused_unread(data: bytes, is_whole
     assert is_whole_select(data) == is_whole
 
 
+@pytest.mark.slow
 def test_a_service_bears_too_many_requests() -> None:
     report = overload(
         40, seconds=0.4, rounds=1, connections=48, settings={"server.max_waiting": 16}

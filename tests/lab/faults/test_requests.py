@@ -41,6 +41,7 @@ def told(status: int, content: object, **headers: str) -> Told:
     return Told(status, {"content-type": kind, "content-length": str(len(body))} | more, body)
 
 
+@pytest.mark.slow
 def test_a_service_answers_all_that_is_generated() -> None:
     report = generated_requests(300, described=30, garbage=22, seed=3)
     assert report.failures == []

@@ -46,6 +46,7 @@ def test_a_service_says_that_it_is_ready(service: Running) -> None:
     assert service.memory()["rss"] > service.memory()["anonymous"] > 0
 
 
+@pytest.mark.slow
 def test_a_learner_that_has_hardly_begun_ends_with_its_service(tmp_path: Path) -> None:
     stage = set_stage(tmp_path, Synthetic("h2", 2, 20), {})
 

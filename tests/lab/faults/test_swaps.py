@@ -63,6 +63,7 @@ def told(made: DecisionMade) -> Reply:
     return Reply(200, "", {"decision": made.id, "arms": made.arms, "version": made.version})
 
 
+@pytest.mark.slow
 def test_swaps_fail_no_request_and_mix_no_versions() -> None:
     report = hot_swaps(3, arms=40, rate=50.0, every=0.7, sample=50)
 

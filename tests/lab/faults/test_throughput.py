@@ -46,6 +46,7 @@ def test_the_route_adds_time_to_a_choice(stage: Stage) -> None:
     assert added_us > 0
 
 
+@pytest.mark.slow
 def test_a_service_is_measured_beside_a_bare_handler() -> None:
     found = throughput(30, seconds=0.2, rounds=1, settings={})
     assert [one.name for one in found.loads][:1] == ["8 connections"]

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.cli.plan import plan_command
 from fastbandit.errors import FastbanditError, SettingError
 from fastbandit.storage.sqlite_log import SqliteLog
-from lab.benchmarks import cluster_plan_units
+from lab.planning import cluster_plan_units
 from lab.planning.cluster_plan import (
     GIB,
     ClusterAsk,
@@ -37,8 +36,9 @@ from lab.planning.cluster_plan_units import (
     read_units,
     write_units,
 )
+from lab.planning.command import plan_command
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 UNITS = Units(
     dim=8,
     choices=(Choice(10_000, 20e-6, 0.2), Choice(1_000_000, 40e-6, 0.3)),
@@ -265,7 +265,7 @@ def test_a_file_that_holds_no_units_is_refused(text: str, tmp_path: Path) -> Non
 def planned(*options: str, tmp_path: Path) -> Any:
     path = tmp_path / "units.json"
     write_units(path, UNITS)
-    words = ["--cluster", "--arms", "1e8", "--units", str(path), *options]
+    words = ["--arms", "1e8", "--units", str(path), *options]
     return CliRunner().invoke(plan_command, words, catch_exceptions=False)
 
 
@@ -302,7 +302,7 @@ def test_a_number_of_arms_is_a_whole_one(arms: str) -> None:
 def test_a_page_gets_the_plan_between_its_marks(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "before\n<!-- plan: written by fastbandit plan --cluster -->\n<!-- end of plan -->\nafter\n"
+        "before\n<!-- plan: written by python -m lab plan -->\n<!-- end of plan -->\nafter\n"
     )
 
     planned("--doc", str(page), tmp_path=tmp_path)

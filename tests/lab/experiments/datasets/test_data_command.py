@@ -32,8 +32,8 @@ def test_the_list_tells_what_is_there_and_how_to_get_the_rest(folder: Path) -> N
     output = said("list", "--data", folder)
 
     assert f"7,395 × 159      {folder / 'bibtex' / 'bibtex.arff'}" in output
-    assert "missing: fastbandit data fetch movielens" in output
-    assert "missing: fastbandit data where celeba" in output
+    assert "missing: python -m lab data fetch movielens" in output
+    assert "missing: python -m lab data where celeba" in output
     assert "non-commercial research only" in output
 
 

@@ -157,7 +157,7 @@ def test_a_missing_file_says_what_was_looked_for_where_and_how_to_fetch_it(tmp_p
     message = str(caught.value)
     assert "movielens needs one of a.csv, b.csv" in message
     assert f"none in {tmp_path}." in message
-    assert f"`fastbandit data fetch movielens --data {tmp_path}`" in message
+    assert f"`python -m lab data fetch movielens --data {tmp_path}`" in message
 
 
 @pytest.mark.parametrize("name", ["bibtex", "celeba", "the-movies"])
@@ -196,7 +196,7 @@ def test_a_gzipped_table_reads_as_the_plain_one(tmp_path: Path) -> None:
 
 
 def test_blocks_join_to_the_whole_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_ROWS", 2)
+    monkeypatch.setattr("fastbandit.evaluation.csv_files._ROWS", 2)
     path = tmp_path / "table.csv"
     path.write_text("a\n1\n2\n3\n")
 

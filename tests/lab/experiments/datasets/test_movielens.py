@@ -178,7 +178,7 @@ def test_damaged_ratings_are_refused(ratings_file: str, message: str, folder: Pa
 def test_a_bad_number_in_a_later_block_names_its_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lab.experiments.datasets.files._ROWS", 2)
+    monkeypatch.setattr("fastbandit.evaluation.csv_files._ROWS", 2)
     path = folder / "movielens" / "ml-latest-small" / "ratings.csv"
     path.write_text(RATINGS.replace("0.5", "?"), encoding="utf-8")
 
@@ -187,7 +187,7 @@ def test_a_bad_number_in_a_later_block_names_its_line(
 
 
 def test_a_version_that_is_missing_says_how_to_fetch_it(folder: Path) -> None:
-    with pytest.raises(DataError, match="fastbandit data fetch ml-25m"):
+    with pytest.raises(DataError, match="python -m lab data fetch ml-25m"):
         movielens.load(name="movielens", data=folder, seed=0, version="ml-25m")
 
 

@@ -189,7 +189,7 @@ def test_a_damaged_zip_is_an_error(tmp_path: Path) -> None:
 
 
 def test_missing_data_says_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="fastbandit data fetch omniglot"):
+    with pytest.raises(DataError, match="python -m lab data fetch omniglot"):
         drawings(tmp_path)
 
 

@@ -1,0 +1,106 @@
+"""What all peers are shown of a context: a vector, scaled by the contexts seen so far.
+
+Numbers are standardised and clipped; columns of zeros and ones are only centred. Words are weighed
+by how rare they are, and have length 1. Ids are flags.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.features import Features
+from fastbandit.types import Inputs
+
+Vectors = Any
+"""Rows of numbers: an array (n, d) of float64, or a SciPy matrix where most are zero."""
+
+_CLIPPED = 5.0
+_CONSTANT = 1e-6
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How contexts are scaled, as the ones seen so far say; `ids` is the number of ids."""
+
+    shift: NDArray[np.float64] | None = None
+    scale: NDArray[np.float64] | None = None
+    rarity: NDArray[np.float64] | None = None
+    ids: int = 0
+
+    @staticmethod
+    def of(kind: Features, seen: Inputs) -> Scaling:
+        """Fit to contexts of one kind; rewards are not needed."""
+        counted = getattr(kind, "ids", kind)
+        shift, scale = (None, None) if seen.dense is None else standards(flat(seen.dense))
+        return Scaling(
+            shift,
+            scale,
+            None if seen.sparse is None else _rarity(seen.sparse),
+            0 if seen.ids is None else int(counted.count),
+        )
+
+    def vectors(self, inputs: Inputs) -> Vectors:
+        """Return contexts as vectors: dense for numbers, sparse for words and ids."""
+        from scipy.sparse import csr_matrix, hstack
+
+        parts = []
+        if inputs.dense is not None and self.shift is not None and self.scale is not None:
+            steps = standardised(flat(inputs.dense), self.shift, self.scale)
+            parts.append(steps)
+        if inputs.sparse is not None and self.rarity is not None:
+            parts.append(_of_length_one(inputs.sparse.multiply(self.rarity).tocsr()))
+        if inputs.ids is not None:
+            count = len(inputs.ids)
+            flags = (np.ones(count), inputs.ids, np.arange(count + 1))
+            parts.append(csr_matrix(flags, shape=(count, self.ids)))
+        if len(parts) == 1:
+            return parts[0]
+        return hstack([csr_matrix(part) for part in parts], format="csr")
+
+
+def standards(numbers: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the shift and the scale of each column; flags and constants keep their scale."""
+    shift = numbers.mean(axis=0, dtype=np.float64)
+    scale = numbers.std(axis=0, dtype=np.float64)
+    is_flag = ((numbers == 0) | (numbers == 1)).all(axis=0)
+    return shift, np.where(is_flag | (scale <= _CONSTANT * np.abs(shift)), 1.0, scale)
+
+
+def standardised(
+    numbers: NDArray[Any], shift: NDArray[np.float64], scale: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return numbers in steps of their scale from their shift, none of them far away."""
+    return np.clip((numbers - shift) / scale, -_CLIPPED, _CLIPPED)
+
+
+def with_one(vectors: Vectors) -> Vectors:
+    """Add a column of ones, for a constant."""
+    from scipy.sparse import hstack, issparse
+
+    ones = np.ones((vectors.shape[0], 1))
+    if issparse(vectors):
+        return hstack([vectors, ones], format="csr")
+    return np.concatenate([vectors, ones], axis=1)
+
+
+def flat(dense: NDArray[Any]) -> NDArray[Any]:
+    """Return rows as vectors: images, too."""
+    return dense.reshape(len(dense), -1)
+
+
+def _rarity(words: Any) -> NDArray[np.float64]:
+    """Return the weight of each word: the logarithm of one over the share of rows that have it."""
+    rows = words.shape[0]
+    share = np.bincount(words.indices[words.data != 0], minlength=words.shape[1]) / rows
+    return np.maximum(-np.log(share + 0.5 / rows), 0.0)
+
+
+def _of_length_one(words: Any) -> Any:
+    from scipy.sparse import diags
+
+    lengths = np.sqrt(np.asarray(words.multiply(words).sum(axis=1)).reshape(-1))
+    return (diags(1.0 / np.where(lengths > 0, lengths, 1.0)) @ words).tocsr()

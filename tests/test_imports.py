@@ -29,7 +29,7 @@ LAYERS = [
     ["demo", "learning", "planning"],
     ["adapters", "cluster"],
     ["evaluation"],
-    ["client", "doctor", "serving", "testing"],
+    ["client", "serving", "testing"],
     ["cli"],
     ["__main__"],
 ]

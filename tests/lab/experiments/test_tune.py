@@ -391,7 +391,7 @@ def test_a_log_to_be_replayed_cannot_be_tuned_on() -> None:
 def test_without_optuna_tuning_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
 
-    with pytest.raises(MissingExtraError, match="fastbandit\\[experiments\\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[lab\]"):
         tuned()
 
 

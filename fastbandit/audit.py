@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.interfaces import Score, Seeds
+from fastbandit.interfaces import Candidates, Score, Seeds
 from fastbandit.policy import Policy
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.types import Audit, Inputs
@@ -51,9 +51,11 @@ def audit(policy: Policy, contexts: Inputs, *, seeds: Seeds) -> Audit:
 
 def _average(score: Score, policy: Policy, allowed: Tensor | None) -> Tensor:
     """Give the mean score over the arms that can be chosen."""
-    points = policy.arms.all().points
+    every = policy.arms.all()
+    rows, points = every.rows, every.points
     if allowed is not None:
-        points = points[:, allowed[0]]
+        rows, points = rows[:, allowed[0]], points[:, allowed[0]]
     count = points.shape[1]
-    sums = [score(points[:, i : i + _ARMS]).sum(1) for i in range(0, count, _ARMS)]
+    parts = [slice(first, first + _ARMS) for first in range(0, count, _ARMS)]
+    sums = [score.of(Candidates(rows[:, part], points[:, part])).sum(1) for part in parts]
     return torch.stack(sums).sum(0) / count

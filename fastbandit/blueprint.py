@@ -18,6 +18,7 @@ from fastbandit.interfaces import Exploration, RewardModel, Search
 from fastbandit.ranges import check_fields
 from fastbandit.reward.bootstrap_model import BootstrapReward
 from fastbandit.reward.dropout_model import DropoutReward
+from fastbandit.reward.effects_model import EffectsReward
 from fastbandit.reward.gradient_model import GradientReward
 from fastbandit.reward.last_layer_model import LastLayerReward
 from fastbandit.reward.model import NetworkSettings
@@ -80,7 +81,33 @@ class VariationalDoubt:
         check_fields(self)
 
 
-Doubt = DropoutDoubt | GradientDoubt | LastLayerDoubt | BootstrapDoubt | VariationalDoubt
+@dataclass(frozen=True)
+class ArmEffectsPosterior:
+    """Each arm's own weights over features of the context: what `EffectsReward` needs.
+
+    At most so many principal directions of contexts are `features`, beside the `units` of a
+    network (0: none), trained anew when the history is `grow` times as long. Widths are the
+    standard deviations of an arm's constant and of its other weights before anything is seen.
+    """
+
+    features: int = 64
+    units: int = 64
+    grow: float = 1.25
+    constant_width: float = 0.1
+    slope_width: float = 0.8
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+Doubt = (
+    DropoutDoubt
+    | GradientDoubt
+    | LastLayerDoubt
+    | BootstrapDoubt
+    | VariationalDoubt
+    | ArmEffectsPosterior
+)
 
 
 @dataclass(frozen=True)
@@ -96,6 +123,8 @@ class Blueprint:
     search: Search
     training: Training
     seed: int
+    larger: Search | None = None
+    """The search to take once there are more arms than a scan's worth; None: never another."""
 
     def model(self, *, device: str) -> RewardModel:
         """Make the untrained reward model, always the same from the same seed."""
@@ -106,6 +135,7 @@ class Blueprint:
             LastLayerDoubt: LastLayerReward,
             BootstrapDoubt: BootstrapReward,
             VariationalDoubt: VariationalReward,
+            ArmEffectsPosterior: EffectsReward,
         }[type(self.doubt)]
         settings = {f.name: getattr(self.doubt, f.name) for f in fields(self.doubt)}
         model = make(
@@ -117,6 +147,7 @@ class Blueprint:
 _PARTS = {
     part.__name__: part
     for part in (
+        ArmEffectsPosterior,
         Blueprint,
         BootstrapDoubt,
         Box,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jaxtyping import Float
 from torch import Tensor
@@ -18,7 +18,7 @@ class Greedy:
     """Score an arm by its expected reward: no exploration at all."""
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
-        return model.mean(contexts)
+        return replace(model.mean(contexts), own=model.own(contexts))
 
     def quiet(self) -> Greedy:
         return self
@@ -34,7 +34,8 @@ class UpperConfidence:
         check_fields(self)
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
-        return model.upper(contexts, width=self.width)
+        own = model.own(contexts, width=self.width)
+        return replace(model.upper(contexts, width=self.width), own=own)
 
     def quiet(self) -> UpperConfidence:
         return UpperConfidence(width=0.0)
@@ -54,7 +55,8 @@ class ThompsonSampling:
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         numbers = uniforms_on(contexts.device, seeds, model.noise_size, Stream.POSTERIOR)
-        return model.draw(contexts, numbers, scale=self.scale)
+        own = model.own(contexts, seeds=seeds, scale=self.scale)
+        return replace(model.draw(contexts, numbers, scale=self.scale), own=own)
 
     def quiet(self) -> ThompsonSampling:
         return ThompsonSampling(scale=0.0)

@@ -114,6 +114,13 @@ class Shelved(Protocol):
         ...
 
 
+@runtime_checkable
+class OwnPart(Protocol):
+    """What arms score beside what their points say, for contexts and a draw that are fixed."""
+
+    def __call__(self, rows: Int[Tensor, "b K"]) -> Float[Tensor, "B K"]: ...
+
+
 @dataclass(frozen=True)
 class Score:
     """How much we want each arm now: a function of arms, and what it was fixed to.
@@ -122,16 +129,23 @@ class Score:
     are embedded; `noise` is this decision's draw (no columns where nothing was drawn), told
     to a generator that must answer "the best arm under this draw". Where an evaluation is
     dear, `guess` is a cheap function that ranks arms nearly alike: a search finds its way by
-    it, and settles the last few arms with the score itself.
+    it, and settles the last few arms with the score itself. `own` is what an arm has beside
+    its point: real arms are ranked by both together (`of`).
     """
 
     function: Callable[[Tensor], Tensor]
     contexts: Float[Tensor, "B E"]
     noise: Float[Tensor, "B Z"]
     guess: Callable[[Tensor], Tensor] | None = None
+    own: OwnPart | None = None
 
     def __call__(self, points: Float[Tensor, "b K D"]) -> Float[Tensor, "B K"]:
         return self.function(points)
+
+    def of(self, candidates: Candidates) -> Float[Tensor, "B K"]:
+        """Return the scores of real arms: that of the point, and the arm's own part."""
+        scores = self.function(candidates.points)
+        return scores if self.own is None else scores + self.own(candidates.rows)
 
     def slope(
         self, points: Float[Tensor, "B K D"]
@@ -219,6 +233,21 @@ class RewardModel(nn.Module, ABC):
     @abstractmethod
     def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
         """Fix the contexts: mean + width x standard deviation of arm embeddings."""
+
+    def own(
+        self,
+        contexts: Float[Tensor, "B E"],
+        *,
+        seeds: Seeds | None = None,
+        scale: float = 0.0,
+        width: float = 0.0,
+    ) -> OwnPart | None:
+        """Fix the contexts: what each arm earns beside what its embedding says, if anything.
+
+        With seeds it is drawn, `scale` times as wide as its posterior; `width` standard
+        deviations are added to it.
+        """
+        return None
 
     @abstractmethod
     def loss(

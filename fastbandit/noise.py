@@ -27,6 +27,7 @@ class Stream(IntEnum):
     UNIFORM_CHOICE = 2
     SEEDS = 3
     TRAINING = 4
+    ARMS = 5
 
 
 def philox(
@@ -70,6 +71,20 @@ def normals(seeds: NDArray[np.uint64], count: int, stream: Stream) -> NDArray[np
     angle = np.float32(2.0 * np.pi) * numbers[:, pairs:]
     both = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
     return both[:, :count].astype(np.float32)
+
+
+def normals_at(
+    seeds: NDArray[np.uint64], places: NDArray[np.int64], stream: Stream
+) -> NDArray[np.float32]:
+    """Draw a standard normal number for each seed and place: (seeds, places).
+
+    A number depends on its seed and its place alone, however many others are drawn.
+    """
+    words = philox(seeds, places.astype(np.uint64), int(stream))[..., :2]
+    numbers = ((words >> np.uint32(9)).astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-23)
+    radius = np.sqrt(np.float32(-2.0) * np.log(numbers[..., 0]))
+    drawn: NDArray[np.float32] = radius * np.cos(np.float32(2.0 * np.pi) * numbers[..., 1])
+    return drawn
 
 
 def decision_seeds(seed: int, first: int, count: int) -> NDArray[np.uint64]:

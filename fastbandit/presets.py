@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.blueprint import (
+    ArmEffectsPosterior,
     Blueprint,
     BootstrapDoubt,
     Doubt,
@@ -18,7 +19,7 @@ from fastbandit.blueprint import (
     VariationalDoubt,
 )
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
-from fastbandit.features import Dense, Features, FeaturesAndIds, Image
+from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.interfaces import Exploration, Search
 from fastbandit.names import known_name
 from fastbandit.reward.model import NetworkSettings
@@ -36,8 +37,20 @@ Preset = str | Path | Settings
 """A preset's name, the path of a file of settings, or such settings."""
 
 _EXPLORATIONS = ("ts", "ucb", "greedy")
-_SEARCHES = ("generator", "ascent", "exhaustive", "spanner")
-_DOUBTS = ("auto", "dropout", "gradient", "last-layer", "bootstrap", "variational")
+_SEARCHES = ("auto", "generator", "ascent", "exhaustive", "spanner")
+_MOST_EFFECTS = 20_000  # ids that have weights of their own by default: all are scanned
+SCANNED = 1_500
+"""So many arms are scanned, compiled, in about the time of a walk: `lab bench select`."""
+_DOUBTS = (
+    "auto",
+    "neural",
+    "dropout",
+    "gradient",
+    "last-layer",
+    "bootstrap",
+    "variational",
+    "arm-effects",
+)
 
 
 def blueprint(
@@ -50,15 +63,31 @@ def blueprint(
     preset: Preset,
     doubt: str | Doubt,
     seed: int,
+    arms: int | None = None,
 ) -> Blueprint:
-    """Put the parts together that these names stand for; objects are taken as they are."""
+    """Put the parts together that these names stand for; objects are taken as they are.
+
+    `arms` is how many there are now, for a search by size.
+    """
     settings = settings_for(preset)
     base, is_paper = settings.base, settings.base != "default"
+    # Searches that climb or propose look for the best point of a network.
+    is_scanned = search in ("auto", "exhaustive") or isinstance(search, Exhaustive)
+    is_listed = isinstance(arm, Ids) and arm.count <= _MOST_EFFECTS
+    if doubt == "auto" and is_listed and is_scanned and not is_paper:
+        doubt = "arm-effects"
+    has_effects = isinstance(doubt, ArmEffectsPosterior) or doubt == "arm-effects"
     if isinstance(explore, str):
-        explore = settings.over(_exploration(explore, is_paper))
+        explore = settings.over(_exploration(explore, is_paper, has_effects=has_effects))
     if isinstance(doubt, str):
-        doubt = settings.over(_doubt(doubt, explore, arm, is_paper))
-    if isinstance(search, str):
+        doubt = settings.over(_doubt(doubt, explore, context, arm, is_paper))
+    larger = None
+    if search == "auto":
+        larger = settings.over(_search("generator", arm, is_paper))
+        is_few = arms is not None and arms <= SCANNED and not isinstance(doubt, GradientDoubt)
+        search = settings.over(Exhaustive()) if has_effects or is_few else larger
+        larger = larger if is_few and not has_effects else None
+    elif isinstance(search, str):
         search = settings.over(_search(search, arm, is_paper))
     columns = settings.of("network").get("embedding")
     network = _paper_network(base) if is_paper else _default_network(context, arm, doubt, columns)
@@ -73,6 +102,7 @@ def blueprint(
         search=search,
         training=Training(settings.over(training.reward), settings.over(training.generator)),
         seed=seed,
+        larger=larger,
     )
 
 
@@ -86,8 +116,10 @@ def settings_for(preset: Any) -> Settings:
     return Settings(base=preset)
 
 
-def _exploration(name: str, is_paper: bool) -> Exploration:
+def _exploration(name: str, is_paper: bool, *, has_effects: bool) -> Exploration:
     known_name("exploration", name, _EXPLORATIONS, or_object=True)
+    if has_effects and name != "greedy":
+        return ThompsonSampling(scale=0.2) if name == "ts" else UpperConfidence(width=0.1)
     if name == "ts":
         return ThompsonSampling(scale=1.0 if is_paper else 0.7)
     if name == "ucb":
@@ -115,19 +147,23 @@ def _search(name: str, arm: Features, is_paper: bool) -> Search:
     )
 
 
-def _doubt(name: str, exploration: Exploration, arm: Features, is_paper: bool) -> Doubt:
+def _doubt(
+    name: str, exploration: Exploration, context: Features, arm: Features, is_paper: bool
+) -> Doubt:
     # Where arms have features and ids, dropout does not doubt those that were never tried; a
     # Bayesian last layer does.
     known_name("doubt", name, _DOUBTS, or_object=True)
     has_both = isinstance(arm, FeaturesAndIds) and isinstance(exploration, ThompsonSampling)
-    if name == "last-layer" or (name == "auto" and has_both and not is_paper):
+    if name == "last-layer" or (name in ("auto", "neural") and has_both and not is_paper):
         return LastLayerDoubt()
+    if name == "arm-effects":
+        return ArmEffectsPosterior(units=0 if _has_words(context) else 64)
     if name == "bootstrap":
         return BootstrapDoubt()
     if name == "variational":
         return VariationalDoubt()
     is_bound = isinstance(exploration, UpperConfidence)
-    if name == "gradient" or (name == "auto" and is_bound):
+    if name == "gradient" or (name in ("auto", "neural") and is_bound):
         return GradientDoubt(gradients="when chosen") if is_paper else GradientDoubt()
     return DropoutDoubt()
 
@@ -145,6 +181,12 @@ def _default_network(
         embedding_penalty=1.0,
         waves=64,
     )
+
+
+def _has_words(features: Features) -> bool:
+    """Tell whether features are words: a network finds nothing in them that directions lack."""
+    kind = features.features if isinstance(features, FeaturesAndIds) else features
+    return isinstance(kind, Sparse)
 
 
 def _columns(features: Features) -> int:

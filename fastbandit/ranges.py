@@ -17,9 +17,26 @@ CHOICES = {
     "target": ("best of sample", "ascent"),
     "told": ("draw", "gaussian"),
 }
-_MAY_BE_ZERO = ("far", "full_below", "hops", "iterations", "neighbours", "steps", "waves")
+_MAY_BE_ZERO = (
+    "far",
+    "full_below",
+    "hops",
+    "iterations",
+    "neighbours",
+    "steps",
+    "units",
+    "waves",
+)
 _MAY_BE_NEGATIVE = ("enough",)
-_ABOVE_ZERO = ("half_life", "prior_precision", "rate", "ridge")
+_ABOVE_ZERO = (
+    "constant_width",
+    "grow",
+    "half_life",
+    "prior_precision",
+    "rate",
+    "ridge",
+    "slope_width",
+)
 _LARGEST = 2**53  # beyond it, a float would round
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from fastbandit.blueprint import (
+    ArmEffectsPosterior,
     BootstrapDoubt,
     DropoutDoubt,
     GradientDoubt,
@@ -40,6 +41,7 @@ PARTS: dict[str, type[Any]] = {
     "doubt.last-layer": LastLayerDoubt,
     "doubt.bootstrap": BootstrapDoubt,
     "doubt.variational": VariationalDoubt,
+    "doubt.arm-effects": ArmEffectsPosterior,
     "search.generator": GeneratorSearch,
     "search.ascent": GradientAscent,
     "search.exhaustive": Exhaustive,

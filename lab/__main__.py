@@ -83,6 +83,11 @@ _BENCHMARKS: Lazy = {
     ),
 }
 _EXPERIMENTS: Lazy = {
+    "bakeoff": (
+        "lab.bakeoff.command",
+        "bakeoff_command",
+        "Play the same rounds with fastbandit and with other libraries.",
+    ),
     "run": (
         "lab.experiments.suite",
         "run_command",

@@ -16,6 +16,7 @@ from fastbandit.adapters.onnx_graph import Graph, Signal
 from fastbandit.arms.cells import Floats
 from fastbandit.errors import SettingError
 from fastbandit.features import Dense, FeaturesAndIds, Ids, Sparse
+from fastbandit.runtime.effects import DRAWN
 from fastbandit.runtime.encodings import Encoding
 from fastbandit.runtime.fold import BOUND, DROPOUT, LAST_LAYER
 from fastbandit.runtime.kernel import (
@@ -93,6 +94,11 @@ def noise_size(model: FrozenModel) -> int:
 
 def check_model(model: FrozenModel) -> None:
     """Raise where the exploration cannot be written in ONNX."""
+    if model.counts[DOUBT] >= DRAWN:
+        raise SettingError(
+            "An ONNX export needs a network over arms: got arms with weights of their own, which "
+            "no export writes yet. Build the bandit with doubt='neural'."
+        )
     if model.counts[DOUBT] == BOUND:
         raise SettingError(
             "An ONNX export needs Thompson sampling or a greedy choice: got an upper confidence "
@@ -100,10 +106,15 @@ def check_model(model: FrozenModel) -> None:
         )
 
 
+def _encoding(words: Words) -> Encoding:
+    assert isinstance(words.context, Encoding), "check_model refuses others"
+    return words.context
+
+
 def score_graph(model: FrozenModel, words: Words) -> Graph:
     """Write the graph from context, draw and points (B, K, D) to their scores and rewards."""
     graph = Graph("score")
-    folded = _fold(graph, model, words.context)
+    folded = _fold(graph, model, _encoding(words))
     points = graph.input("points", ("batch", "arms", len(model.place) - 1))
     scores = folded.scores(points)
     rewards = scores * words.reward_scale + words.reward_shift
@@ -119,7 +130,7 @@ def propose_graph(model: FrozenModel, words: Words) -> Graph | None:
     if model.counts[SEARCH] != GENERATOR:
         return None
     graph = Graph("propose")
-    folded, dim = _fold(graph, model, words.context), len(model.place) - 1
+    folded, dim = _fold(graph, model, _encoding(words)), len(model.place) - 1
     low, high, middle, half = model.box[:, :dim]
     at_middle = folded.slopes(graph.constant(middle[None, None])).narrower(1)
     signal = folded.told[0].beside(*folded.told[1:], _unit(at_middle))

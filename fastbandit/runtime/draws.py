@@ -64,6 +64,14 @@ def normals_from(uniforms: Floats, count: int, normals: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
+def normal_at(seed: np.uint64, place: int, stream: int) -> np.float32:
+    """Draw the standard normal number of a place, as `fastbandit.noise.normals_at` does."""
+    words = _block(seed, np.uint64(place), np.uint64(stream))
+    radius = math.sqrt(np.float32(-2.0) * math.log(_uniform(words[0])))
+    return np.float32(radius * math.cos(_TURN * _uniform(words[1])))
+
+
+@njit(cache=True, nogil=True)
 def seed_of(root: np.uint64, number: int) -> np.uint64:
     """Give the seed of a decision by its number, as `fastbandit.noise.decision_seeds` does."""
     return number_of(root, number, _SEEDS)

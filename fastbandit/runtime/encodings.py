@@ -10,6 +10,7 @@ import numpy as np
 from fastbandit.arms.cells import Floats
 from fastbandit.errors import SnapshotError
 from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Sparse
+from fastbandit.reward.context_features import LinearInputs
 from fastbandit.runtime.parts import Array
 from fastbandit.types import Inputs
 
@@ -35,8 +36,13 @@ class Encoding:
 
     @property
     def is_dense(self) -> bool:
-        """Whether a context is plain numbers, which compiled code embeds by itself."""
+        """Whether a context is plain numbers."""
         return isinstance(self.kind, Dense)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether compiled code embeds contexts by itself."""
+        return self.is_dense
 
     def embed(self, inputs: Inputs) -> Floats:
         """Embed rows: (n, E)."""
@@ -63,6 +69,45 @@ class Encoding:
     def note(self) -> dict[str, Any]:
         """Give the kind of features as JSON values."""
         return note_of(self.kind)
+
+
+@dataclass(frozen=True)
+class LinearEncoding:
+    """A kind of features, and what arms' own linear models see of them."""
+
+    kind: Features
+    inputs: LinearInputs
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether a context is plain numbers."""
+        return isinstance(self.kind, Dense)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether compiled code embeds contexts by itself."""
+        return False
+
+    def embed(self, inputs: Inputs) -> Floats:
+        """Return what the linear models see: (n, K)."""
+        return self.inputs(inputs).astype(np.float32)
+
+    # -- files
+
+    def arrays(self) -> dict[str, Array]:
+        """Give the arrays by name."""
+        return self.inputs.arrays()
+
+    def note(self) -> dict[str, Any]:
+        """Give the kind of features as JSON values."""
+        return {**note_of(self.kind), "seen": "linear"}
+
+
+def encoding_from(note: dict[str, Any], arrays: dict[str, Array]) -> Encoding | LinearEncoding:
+    """Return an encoding from its JSON values and arrays."""
+    if note.get("seen") == "linear":
+        return LinearEncoding(kind_from(note), LinearInputs.of(arrays))
+    return Encoding(kind_from(note), **arrays)
 
 
 def note_of(kind: Features) -> dict[str, Any]:

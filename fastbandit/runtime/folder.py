@@ -16,7 +16,7 @@ from fastbandit import __version__
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import SnapshotError
 from fastbandit.runtime.columns import Columns
-from fastbandit.runtime.encodings import Encoding, kind_from
+from fastbandit.runtime.encodings import Encoding, LinearEncoding, encoding_from
 from fastbandit.runtime.live import Live
 from fastbandit.runtime.parts import FrozenArms, FrozenModel, still
 from fastbandit.runtime.stored_ids import StoredIds
@@ -42,7 +42,8 @@ class Stored:
 def write_folder(stored: Stored, folder: Path) -> None:
     """Write a frozen bandit into a folder, in place of the one it holds."""
     live = stored.live
-    arrays = _arrays_of("model", stored.model) | _live_arrays(live) | _word_arrays(stored.words)
+    model = {f"model.{name}": array for name, array in stored.model.kept.items()}
+    arrays = model | _live_arrays(live) | _word_arrays(stored.words)
     notes = {
         "words": _word_notes(stored.words),
         "rows": live.rows,
@@ -124,7 +125,7 @@ def _word_arrays(words: Words) -> Arrays:
     arrays: Arrays = {}
     for field in fields(words):
         value = getattr(words, field.name)
-        if isinstance(value, Encoding):
+        if isinstance(value, Encoding | LinearEncoding):
             named = value.arrays().items()
             arrays |= {f"words.{field.name}.{name}": array for name, array in named}
         elif isinstance(value, np.ndarray):
@@ -135,7 +136,7 @@ def _word_arrays(words: Words) -> Arrays:
 def _word_notes(words: Words) -> dict[str, Any]:
     values = {field.name: getattr(words, field.name) for field in fields(words)}
     return {
-        name: value.note() if isinstance(value, Encoding) else value
+        name: value.note() if isinstance(value, Encoding | LinearEncoding) else value
         for name, value in values.items()
         if not isinstance(value, np.ndarray)
     }
@@ -149,14 +150,14 @@ def _read_words(notes: dict[str, Any], arrays: Arrays) -> Words:
             values[field.name] = arrays[name]
         elif isinstance(notes[field.name], dict):
             parts = _within(name, arrays)
-            values[field.name] = Encoding(kind_from(notes[field.name]), **parts)
+            values[field.name] = encoding_from(notes[field.name], parts)
     return Words(**values)
 
 
 # -- parts
 
 
-def _arrays_of(name: str, part: FrozenModel | FrozenArms | StoredIds) -> Arrays:
+def _arrays_of(name: str, part: FrozenArms | StoredIds) -> Arrays:
     return {f"{name}.{field.name}": getattr(part, field.name) for field in fields(part)}
 
 

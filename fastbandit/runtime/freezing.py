@@ -21,7 +21,9 @@ from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
 from fastbandit.features import Features
 from fastbandit.interfaces import Exploration, Search
 from fastbandit.policy import Policy
+from fastbandit.reward.context_features import LinearInputs
 from fastbandit.reward.dropout_model import DropoutReward
+from fastbandit.reward.effects_model import EffectsReward
 from fastbandit.reward.encoders import (
     DenseEncoder,
     Encoder,
@@ -35,7 +37,8 @@ from fastbandit.reward.linear_end import LinearEnd
 from fastbandit.reward.model import NeuralReward
 from fastbandit.reward.network import RewardNetwork
 from fastbandit.reward.variational_model import VariationalReward
-from fastbandit.runtime.encodings import Encoding
+from fastbandit.runtime.effects import BOUNDED, DRAWN
+from fastbandit.runtime.encodings import Encoding, LinearEncoding
 from fastbandit.runtime.fold import BOUND, DROPOUT, LAST_LAYER, MEAN
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.kernel import ASCENT, EXHAUSTIVE, GENERATOR
@@ -73,6 +76,8 @@ def freeze(
     plan: Blueprint, policy: Policy, version: int, decisions: int, *, keep_as: str = "float32"
 ) -> FrozenBandit:
     """Freeze a policy, built after a plan, that decided so often."""
+    if isinstance(policy.model, EffectsReward):
+        return _freeze_effects(plan, policy, version, decisions)
     model, catalogue = policy.model, catalogue_of(policy)
     frozen_model, arms = freeze_model(policy), freeze_arms(policy, keep_as=keep_as)
     assert isinstance(model, NeuralReward)
@@ -88,16 +93,91 @@ def freeze(
         seed=plan.seed,
         version=version,
     )
+    return FrozenBandit(frozen_model, _live(catalogue, arms), words, decisions=decisions)
+
+
+def _live(catalogue: Catalogue, arms: FrozenArms) -> Live:
+    """Return the frozen arms with their ids, and which of them can be chosen."""
     alive = catalogue.alive
     is_gone = not bool(alive[arms.order].all())
-    live = Live(
+    return Live(
         arms,
         catalogue.table,
         still(np.empty((0, catalogue.dim), np.float32)),
         len(alive),
         still(alive) if is_gone else None,
     )
-    return FrozenBandit(frozen_model, live, words, decisions=decisions)
+
+
+def _freeze_effects(plan: Blueprint, policy: Policy, version: int, decisions: int) -> FrozenBandit:
+    """Freeze arms that have weights of their own, and what these see of a context."""
+    catalogue, model = catalogue_of(policy), policy.model
+    assert isinstance(model, EffectsReward)
+    kind, scale = _read_effects(policy)
+    fitted, arms, dim = model.fitted, freeze_arms(policy), catalogue.dim
+    assert catalogue.frame is not None
+    place = catalogue.frame.place
+    size = 1 if fitted is None else fitted.inputs.count
+    blank, one = still(np.zeros((0, 0), np.float32)), still(np.zeros(1, np.float32))
+    frozen_model = FrozenModel(
+        counts=still(np.array([EXHAUSTIVE, kind, *[0] * 10], np.int64)),
+        numbers=_frozen(torch.tensor([scale, 0.0, 0.0, _NEVER])),
+        encoder=_frozen(torch.zeros(0, 1)),
+        first_weights=blank,
+        first_biases=one[:0],
+        deeper_weights=one[:0],
+        hidden=still(np.zeros(0, np.int64)),
+        last_weights=one,
+        wide_weights=one[:0],
+        place=_frozen(torch.cat([place.axes, place.centre[None]])),
+        dropout=_frozen(torch.zeros(0, 4)),
+        mask_sizes=still(np.zeros(0, np.int64)),
+        centre=_frozen(torch.zeros(2, 0)),
+        spread=blank,
+        bonus=one[:0],
+        root=blank,
+        layer_1=_frozen(torch.zeros(1, 0)),
+        layer_2=_frozen(torch.zeros(1, 0)),
+        layer_3=_frozen(torch.zeros(1, 0)),
+        box=still(np.zeros((4, dim), np.float32)),
+        own_shared=_small(np.zeros(size) if fitted is None else fitted.effects.shared),
+        own_prior=_small(np.zeros(size) if fitted is None else fitted.effects.prior),
+        own_means=_small(np.zeros((0, size)) if fitted is None else fitted.effects.means),
+        own_deviations=_small(np.zeros((0, size)) if fitted is None else fitted.effects.deviations),
+    )
+    seen = LinearInputs.blank() if fitted is None else fitted.inputs
+    columns = _frozen(torch.zeros(1, place.axes.shape[1]))
+    nothing = _frozen(torch.zeros(0, 1))
+    words = Words(
+        context=LinearEncoding(plan.context, seen),
+        arm=Encoding(plan.arm, matrix=nothing, words=_frozen(torch.zeros(1, 0)), ids=columns),
+        inverse=_frozen(catalogue.frame.inverse),
+        centre=_frozen(place.centre),
+        reward="real",  # scores are rewards already
+        reward_shift=0.0,
+        reward_scale=1.0,
+        seed=plan.seed,
+        version=version,
+    )
+    return FrozenBandit(frozen_model, _live(catalogue, arms), words, decisions=decisions)
+
+
+def _small(array: Any) -> Any:
+    return still(array.astype(np.float32))
+
+
+def _read_effects(policy: Policy) -> tuple[int, float]:
+    """Tell how arms' own parts are drawn, and how widely; raise where that cannot be frozen."""
+    if not isinstance(policy.search, Exhaustive):
+        raise _cannot("search over arm effects", policy.search, "search='exhaustive'")
+    match policy.exploration:
+        case ThompsonSampling():
+            return DRAWN, policy.exploration.scale
+        case UpperConfidence():
+            return BOUNDED, policy.exploration.width
+        case Greedy():
+            return BOUNDED, 0.0
+    raise _cannot("exploration", policy.exploration, "ThompsonSampling, UpperConfidence or Greedy")
 
 
 def untrained(policy: Policy) -> Policy:
@@ -114,6 +194,10 @@ def untrained(policy: Policy) -> Policy:
 def can_freeze(policy: Policy) -> bool:
     """Tell whether a policy can be frozen, without doing it."""
     try:
+        if isinstance(policy.model, EffectsReward):
+            catalogue_of(policy)
+            _read_effects(policy)
+            return True
         model = _read_parts(policy).model
         _check_encoder(model.context_encoder, what="contexts")
         _check_encoder(model.arm_encoder, what="arms")

@@ -87,7 +87,8 @@ class FrozenBandit:
         self._indexing: threading.Thread | None = None
         self._decisions, self._counting = decisions, threading.Lock()
         self._root = np.uint64(words.seed % 2**64)
-        columns = model.encoder.shape[1] - 1 if words.context.is_dense else model.place.shape[1]
+        columns = model.encoder.shape[1] - 1 if words.context.is_compiled else model.place.shape[1]
+        columns = len(model.own_shared) or columns
         self._desk = _Desk(columns)
 
     # -- deciding
@@ -379,8 +380,13 @@ class FrozenBandit:
 
     def _lay_out(self, desk: _Desk, context: Any) -> None:
         """Put a context on the desk, embedded where that is not done by compiled code."""
-        if not self._words.context.is_dense:
-            context = self._words.context.embed(self._read_one(context))[0]
+        words = self._words
+        if not words.context.is_compiled:
+            rows = np.asarray(context)[None] if words.context.is_dense else context
+            one = self._read_one(rows)
+            if not words.version:
+                return  # nothing is scored before the first update
+            context = words.context.embed(one)[0]
         try:
             desk.contexts[0] = context
             is_one = np.ndim(context) == 1
@@ -420,12 +426,12 @@ class FrozenBandit:
         threads: int | None,
     ) -> tuple[Places, Floats, NDArray[np.int64]]:
         """Choose rows (B, k) with their scores and costs."""
-        contexts = (
-            inputs.dense if self._words.context.is_dense else self._words.context.embed(inputs)
-        )
-        assert contexts is not None
         if self._words.version == 0:
             return _any_rows(live, seeds, k, eligible)
+        contexts = (
+            inputs.dense if self._words.context.is_compiled else self._words.context.embed(inputs)
+        )
+        assert contexts is not None
         rows = np.empty((len(seeds), k), dtype=np.int32)
         scores = np.empty((len(seeds), k), dtype=np.float32)
         costs = np.empty((len(seeds), 2), dtype=np.int64)

@@ -28,6 +28,7 @@ from fastbandit.arms.cells import (
 )
 from fastbandit.runtime.bound import AT_ONCE, bound_of, gradient_at, variances_of
 from fastbandit.runtime.draws import uniforms_of
+from fastbandit.runtime.effects import DRAWN, own_part, shared_part
 from fastbandit.runtime.fold import (
     BOUND,
     DROPOUT,
@@ -95,6 +96,18 @@ class Earnest(NamedTuple):
     means: Floats
 
 
+class Own(NamedTuple):
+    """What arms' own parts are worked out from: a request's inputs and draw, and all weights."""
+
+    inputs: Floats
+    prior: Floats
+    means: Floats
+    deviations: Floats
+    seed: np.uint64
+    kind: int
+    scale: np.float32
+
+
 class Found(NamedTuple):
     """Places found last and their scores, the best of all so far, and buffers.
 
@@ -132,6 +145,10 @@ def decide(
     layer_2: Floats,
     layer_3: Floats,
     box: Floats,
+    own_shared: Floats,
+    own_prior: Floats,
+    own_means: Floats,
+    own_deviations: Floats,
     order: Places,
     vectors: Floats,
     decode: Floats,
@@ -221,6 +238,18 @@ def decide(
     )
     for request in range(len(seeds)):
         seed = seeds[request]
+        if doubt >= DRAWN:
+            # Each arm has weights of its own, which no point tells: all open arms are scored.
+            seen = contexts[request]
+            if not all_finite(seen):
+                costs[request, 0] = -1
+                continue
+            own = Own(seen, own_prior, own_means, own_deviations, seed, doubt, scale)
+            common = shared_part(seen, own_shared)
+            costs[request, 0], kept = scan_own(own, common, arms, listed, found)
+            costs[request, 1] = 0
+            write_down(arms, found, kept, rows[request], scores[request])
+            continue
         embed(encoder, contexts[request], embedded)
         if not all_finite(embedded):
             costs[request, 0] = -1
@@ -570,6 +599,34 @@ def scan(net: Net, arms: Arms, listed: Places, found: Found) -> tuple[int, int]:
             fresh += 1
         kept = keep_best(net, arms, found, fresh, kept)
         evaluated += fresh
+    return evaluated, kept
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def scan_own(
+    own: Own, common: np.float32, arms: Arms, listed: Places, found: Found
+) -> tuple[int, int]:
+    """Score all open arms, or those of a list, by their own weights; answer as `scan` does."""
+    order, allowed = arms.order, arms.allowed
+    count, is_masked, is_listed = len(order), len(arms.allowed) > 0, len(listed) > 0
+    total = len(listed) if is_listed else count + len(arms.more)
+    evaluated, kept, most = 0, 0, len(found.best_places)
+    worst = _NOTHING
+    for number in range(total):
+        there = listed[number] if is_listed else number
+        row = order[there] if there < count else arms.first_more + there - count
+        if is_masked and not allowed[row]:
+            continue
+        evaluated += 1
+        score = common + own_part(
+            own.inputs, own.prior, own.means, own.deviations, row, own.seed, own.kind, own.scale
+        )
+        if score > worst or kept < most:
+            kept = insert_best(
+                found.best_places, found.best_scores, found.best_walked, kept, there, score
+            )
+            if kept == most:
+                worst = found.best_scores[most - 1]
     return evaluated, kept
 
 

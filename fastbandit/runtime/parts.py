@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,8 @@ class FrozenModel:
     axes, then the centre. `bonus` is what a bound adds, by its width, to the last weights,
     their constant and the wide weights; `root` (squared, the inverse of Z) settles it. `box`
     holds the lowest and highest coordinates of the arms, their middle and half their
-    difference.
+    difference. `own_*` are arm effects: shared weights, the prior's deviations, and by row the
+    means and deviations of arms' own weights.
     """
 
     counts: NDArray[np.int64]
@@ -48,11 +49,21 @@ class FrozenModel:
     layer_2: Floats
     layer_3: Floats
     box: Floats
+    own_shared: Floats = field(default_factory=lambda: _nothing(1))
+    own_prior: Floats = field(default_factory=lambda: _nothing(1))
+    own_means: Floats = field(default_factory=lambda: _nothing(2))
+    own_deviations: Floats = field(default_factory=lambda: _nothing(2))
 
     @cached_property
     def arrays(self) -> tuple[Array, ...]:
         """All arrays, in order."""
         return tuple(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def kept(self) -> dict[str, Array]:
+        """The arrays to be written, by name: without what only models with arm effects have."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: a for name, a in named.items() if a.size or not name.startswith("own_")}
 
 
 @dataclass(frozen=True)
@@ -95,6 +106,10 @@ class FrozenArms:
         vectors, decode = packed(cells.vectors, keep_as)
         parts = (order, vectors, decode, graph, cells.centres, cells.groups, cells.far)
         return FrozenArms(*map(still, parts))
+
+
+def _nothing(axes: int) -> Floats:
+    return still(np.zeros((0,) * axes, dtype=np.float32))
 
 
 def packed(vectors: Floats, keep_as: str) -> tuple[Array, Floats]:

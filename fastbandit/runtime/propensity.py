@@ -20,6 +20,7 @@ from fastbandit.arms.ids import IdTable
 from fastbandit.errors import SettingError, UnknownArmError
 from fastbandit.noise import Stream, decision_seeds, philox
 from fastbandit.runtime.draws import number_of
+from fastbandit.runtime.effects import DRAWN
 from fastbandit.runtime.fold import DROPOUT, LAST_LAYER
 from fastbandit.runtime.kernel import ASCENT, DOUBT, SCALE, SEARCH
 from fastbandit.runtime.parts import FrozenModel
@@ -101,7 +102,7 @@ def draw_open(
 
 def is_certain(model: FrozenModel) -> bool:
     """Tell whether a policy takes the same arm whatever the seed, but for a floor."""
-    is_drawn = model.counts[DOUBT] in (DROPOUT, LAST_LAYER) and model.numbers[SCALE] > 0
+    is_drawn = model.counts[DOUBT] in (DROPOUT, LAST_LAYER, DRAWN) and model.numbers[SCALE] > 0
     return not is_drawn and model.counts[SEARCH] != ASCENT  # which starts anywhere
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastbandit.arms.cells import Floats
 from fastbandit.rewards import RewardKind
-from fastbandit.runtime.encodings import Encoding
+from fastbandit.runtime.encodings import Encoding, LinearEncoding
 from fastbandit.types import Inputs
 
 
@@ -17,7 +17,7 @@ from fastbandit.types import Inputs
 class Words:
     """How a frozen bandit understands what it is given, and how it words what it says."""
 
-    context: Encoding
+    context: Encoding | LinearEncoding
     arm: Encoding
     inverse: Floats
     centre: Floats

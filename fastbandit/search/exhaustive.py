@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
+from fastbandit.interfaces import ArmSpace, Candidates, Choice, Score, Seeds
 from fastbandit.ranges import check_fields
 from fastbandit.search.ranking import NOTHING, Ranked, Tally
 
@@ -44,7 +44,7 @@ class Exhaustive:
         step = self.chunk or max(1, pairs // max(1, tally.contexts))
         for first in range(0, total, step):
             part = slice(first, first + step)
-            fresh = score(everything.points[:, part])
+            fresh = score.of(Candidates(everything.rows[:, part], everything.points[:, part]))
             tally.evaluations += fresh.shape[1]
             if allowed is not None:
                 fresh = fresh.masked_fill(~allowed[:, part], NOTHING)

@@ -71,7 +71,7 @@ def rank(
     """Score candidates once; what may not be chosen gets no score."""
     rows = candidates.rows
     tally.evaluated(rows)
-    scores = score(candidates.points)
+    scores = score.of(candidates)
     is_closed = rows < 0
     if allowed is not None:
         masks = allowed.expand(len(rows), -1)
@@ -117,7 +117,7 @@ def settle(score: Score, ranked: Ranked, tally: Tally, *, count: int) -> Ranked:
         return ranked
     few = ranked.best(max(SETTLED, count))
     tally.evaluated(few.rows)
-    scores = score(few.points)
+    scores = score.of(Candidates(few.rows, few.points))
     return Ranked(few.rows, few.points, torch.where(few.scores > NOTHING, scores, NOTHING))
 
 

@@ -64,6 +64,8 @@ def fit_reward(
 ) -> None:
     """Teach the model its history; the learning rate falls to nothing along half a cosine."""
     parameters = [p for p in model.parameters() if p.requires_grad]
+    if not parameters:  # all is learned in closed form
+        return
     optimiser = torch.optim.Adam(
         parameters, lr=settings.rate, weight_decay=settings.weight_decay, fused=True
     )

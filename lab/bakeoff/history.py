@@ -21,6 +21,7 @@ class History:
     """All interactions of a player so far; each addition renews the scaling of contexts."""
 
     kind: Features
+    has_plain_words: bool = False
     contexts: Inputs | None = None
     rows: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     rewards: Floats = field(default_factory=lambda: np.zeros(0))
@@ -30,7 +31,8 @@ class History:
         """Take more interactions, and scale by all contexts seen."""
         fresh = self.kind.read(contexts, what="contexts")
         seen = fresh if self.contexts is None else Inputs.stack([self.contexts, fresh])
-        self.contexts, self.scaling = seen, Scaling.of(self.kind, seen)
+        self.contexts = seen
+        self.scaling = Scaling.of(self.kind, seen, has_plain_words=self.has_plain_words)
         self.rows = np.concatenate([self.rows, np.asarray(arms, dtype=np.int64)])
         self.rewards = np.concatenate([self.rewards, np.asarray(rewards, dtype=np.float64)])
 

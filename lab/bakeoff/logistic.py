@@ -26,12 +26,16 @@ _FREE = 1e-6
 
 @dataclass(frozen=True)
 class Penalties:
-    """One over the prior variance of each group of weights."""
+    """One over the prior variance of each group of weights, crosses with features or by arm.
 
-    arm: float = 1.0
+    Chosen by what was earned on two seeds of The Movies and one of Bibtex and letter.
+    """
+
+    arm: float = 3.0
     context: float = 1.0
-    own: float = 4.0
-    cross: float = 4.0
+    own: float = 3.0
+    cross: float = 10.0
+    by_arm: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,10 @@ class HierarchicalLogistic:
     def _has_features(self) -> bool:
         return self._arms.shape[1] > 0
 
+    @property
+    def _cross_penalty(self) -> float:
+        return self._penalties.cross if self._has_features else self._penalties.by_arm
+
     def select(self, contexts: Any, /) -> Rows:
         """Return the best arm of each context, under a draw of all weights."""
         fitted = self._fitted
@@ -116,9 +124,7 @@ class HierarchicalLogistic:
         from scipy.sparse import csr_matrix, hstack
 
         count = len(rows)
-        flags = csr_matrix(
-            (np.ones(count), rows, np.arange(count + 1)), shape=(count, self._size)
-        )
+        flags = csr_matrix((np.ones(count), rows, np.arange(count + 1)), shape=(count, self._size))
         told = self._arms[rows]
         crosses = _cross(x, told) if self._has_features else _by_arm(x, rows, self._size)
         ones = csr_matrix(np.ones((count, 1)))
@@ -126,8 +132,8 @@ class HierarchicalLogistic:
 
     def _all_penalties(self, columns: int) -> Floats:
         crossed = columns * (self._arms.shape[1] if self._has_features else self._size)
-        kinds, told = (1, self._arms.shape[1], columns, self._size, crossed), self._penalties
-        return np.repeat((_FREE, told.arm, told.context, told.own, told.cross), kinds)
+        counts, told = (1, self._arms.shape[1], columns, self._size, crossed), self._penalties
+        return np.repeat((_FREE, told.arm, told.context, told.own, self._cross_penalty), counts)
 
     def _widths(self, design: Any, weights: Floats, *, columns: int) -> _Fitted:
         """Read the groups out of the weights, and their widths out of the curvature."""
@@ -138,7 +144,7 @@ class HierarchicalLogistic:
         told, penalties = curvature[first:second], self._penalties
         shape = (columns, features) if self._has_features else (self._size, columns)
         cross = weights[second:].reshape(shape)
-        variance = 1.0 / (penalties.cross + curvature[second:].reshape(shape))
+        variance = 1.0 / (self._cross_penalty + curvature[second:].reshape(shape))
         return _Fitted(
             shared=weights[1 : 1 + features],
             spread=self._spread(told),

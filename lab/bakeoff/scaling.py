@@ -1,7 +1,7 @@
 """What all peers are shown of a context: a vector, scaled by the contexts seen so far.
 
 Numbers are standardised and clipped; columns of zeros and ones are only centred. Words are weighed
-by how rare they are, and have length 1. Ids are flags.
+by how rare they are, and have length 1; or they stay as they are. Ids are flags.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ class Scaling:
     ids: int = 0
 
     @staticmethod
-    def of(kind: Features, seen: Inputs) -> Scaling:
+    def of(kind: Features, seen: Inputs, *, has_plain_words: bool = False) -> Scaling:
         """Fit to contexts of one kind; rewards are not needed."""
-        counted = getattr(kind, "ids", kind)
+        has_words = seen.sparse is not None and not has_plain_words
+        counted: Any = getattr(kind, "ids", kind)
         shift, scale = (None, None) if seen.dense is None else standards(flat(seen.dense))
         return Scaling(
             shift,
             scale,
-            None if seen.sparse is None else _rarity(seen.sparse),
+            _rarity(seen.sparse) if has_words else None,
             0 if seen.ids is None else int(counted.count),
         )
 
@@ -51,8 +52,8 @@ class Scaling:
         if inputs.dense is not None and self.shift is not None and self.scale is not None:
             steps = standardised(flat(inputs.dense), self.shift, self.scale)
             parts.append(steps)
-        if inputs.sparse is not None and self.rarity is not None:
-            parts.append(_of_length_one(inputs.sparse.multiply(self.rarity).tocsr()))
+        if inputs.sparse is not None:
+            parts.append(self._words(inputs.sparse))
         if inputs.ids is not None:
             count = len(inputs.ids)
             flags = (np.ones(count), inputs.ids, np.arange(count + 1))
@@ -60,6 +61,11 @@ class Scaling:
         if len(parts) == 1:
             return parts[0]
         return hstack([csr_matrix(part) for part in parts], format="csr")
+
+    def _words(self, words: Any) -> Any:
+        if self.rarity is None:
+            return words
+        return _of_length_one(words.multiply(self.rarity).tocsr())
 
 
 def standards(numbers: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

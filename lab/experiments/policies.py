@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from fastbandit.presets import Preset
 
 NEURAL = {
-    "Exhaust TS": ("ts", "exhaustive", "auto"),
-    "Exhaust UCB": ("ucb", "exhaustive", "auto"),
-    "FastBandit TS": ("ts", "ascent", "auto"),
-    "FastBandit UCB": ("ucb", "ascent", "auto"),
-    "GANBandit TS": ("ts", "generator", "auto"),
-    "GANBandit UCB": ("ucb", "generator", "auto"),
+    "Exhaust TS": ("ts", "exhaustive", "neural"),
+    "Exhaust UCB": ("ucb", "exhaustive", "neural"),
+    "FastBandit TS": ("ts", "ascent", "neural"),
+    "FastBandit UCB": ("ucb", "ascent", "neural"),
+    "GANBandit TS": ("ts", "generator", "neural"),
+    "GANBandit UCB": ("ucb", "generator", "neural"),
     "NeuralLinear": ("ts", "exhaustive", "last-layer"),
     "Bootstrapped heads": ("ts", "exhaustive", "bootstrap"),
     "Variational layer": ("ts", "exhaustive", "variational"),
-    "GANBandit window": ("ts", "generator", "auto"),
-    "GANBandit fading": ("ts", "generator", "auto"),
+    "GANBandit window": ("ts", "generator", "neural"),
+    "GANBandit fading": ("ts", "generator", "neural"),
 }
 """Exploration, search and doubt of each neural policy."""
 

@@ -1,0 +1,267 @@
+"""EffectsReward: each arm has a linear model of its own, whose posterior is exact.
+
+Arms that are known by their ids alone share nothing that a network could read. Here each has its
+own weights over features of the context, shrunk towards weights that all arms share
+(`fastbandit.reward.arm_effects`). The features are those of `ContextFeatures` beside the last
+layer of a small network, which is trained from scratch whenever the history has grown by a set
+share: one that goes on from its last weights never leaves what few early rewards taught it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+from torch import Generator, Tensor
+
+from fastbandit.features import Features
+from fastbandit.interfaces import RewardModel, Score, Seeds
+from fastbandit.noise import Stream, normals_at
+from fastbandit.reward.arm_effects import ArmEffects, Floats, Priors, Seen
+from fastbandit.reward.context_features import ContextFeatures, LinearInputs
+from fastbandit.reward.feature_network import fit_features
+from fastbandit.reward.model import NetworkSettings, no_noise
+from fastbandit.types import Inputs, Interactions
+
+_COLUMNS = 8  # of an arm's embedding
+_TINY = 1e-9
+_FEWEST = 8  # directions of contexts, however short the history
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What was learned: inputs of the linear models, and the posterior of their weights.
+
+    The inputs were fitted when there were `trained_at` interactions.
+    """
+
+    inputs: LinearInputs
+    effects: ArmEffects
+    trained_at: int
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all of it as arrays by name."""
+        effects = self.effects
+        return {
+            **{f"inputs.{name}": array for name, array in self.inputs.arrays().items()},
+            "effects.shared": effects.shared,
+            "effects.means": effects.means,
+            "effects.deviations": effects.deviations,
+            "numbers": np.array([*effects.widths, effects.noise, self.trained_at]),
+        }
+
+    @staticmethod
+    def of(arrays: Mapping[str, NDArray[Any]]) -> Fitted:
+        """Return what was learned from its arrays."""
+        constant, slope, noise, trained_at = arrays["numbers"].tolist()
+        named = {name.removeprefix("inputs."): array for name, array in arrays.items()}
+        weights = (arrays["effects.shared"], arrays["effects.means"], arrays["effects.deviations"])
+        return Fitted(
+            LinearInputs.of(named),
+            ArmEffects(*weights, widths=(constant, slope), noise=noise),
+            int(trained_at),
+        )
+
+
+class EffectsReward(RewardModel):
+    """Expected rewards from each arm's own weights over features of the context."""
+
+    noise_size = 0
+
+    def __init__(
+        self,
+        context: Features,
+        arm: Features,
+        *,
+        settings: NetworkSettings,
+        reward: str,
+        features: int = 64,
+        units: int = 64,
+        grow: float = 1.25,
+        constant_width: float = 0.1,
+        slope_width: float = 0.8,
+        rng: Generator,
+    ) -> None:
+        super().__init__()
+        self.reward, self.most, self.units, self.grow = reward, features, units, grow
+        self.priors = Priors(constant_width, slope_width)
+        self.root = int(torch.randint(2**62, (1,), generator=rng))
+        self.arms = 0
+        self.fitted: Fitted | None = None
+        self.register_buffer("home", torch.zeros(()))
+
+    def _save_to_state_dict(
+        self, destination: dict[str, Any], prefix: str, keep_vars: bool
+    ) -> None:
+        if self.fitted is not None:
+            for name, array in self.fitted.arrays().items():
+                destination[f"{prefix}{name}"] = torch.from_numpy(np.ascontiguousarray(array))
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+        arrays = {name.removeprefix(prefix): tensor.numpy() for name, tensor in state.items()}
+        self.fitted = Fitted.of(arrays) if "numbers" in arrays else None
+        self.arms = 0 if self.fitted is None else len(self.fitted.effects.means)
+
+    @property
+    def device(self) -> str:
+        return str(self.get_buffer("home").device)
+
+    # -- seeing
+
+    def embed_contexts(self, contexts: Inputs) -> Float[Tensor, "B E"]:
+        assert self.fitted is not None, "contexts are seen after an update"
+        return torch.from_numpy(self.fitted.inputs(contexts)).to(self.get_buffer("home"))
+
+    def embed_arms(self, arms: Inputs) -> Float[Tensor, "N E"]:
+        """Embed arms by their own weights, in a few columns: arms liked alike lie together."""
+        assert arms.ids is not None
+        if self.fitted is None:
+            return torch.zeros(len(arms), _COLUMNS)
+        return torch.from_numpy(embedded(self.fitted.effects.means, arms.ids))
+
+    def encode_arms(self, values: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
+        raise AssertionError("arms that are ids form no continuum")
+
+    # -- scoring
+
+    def mean(self, contexts: Float[Tensor, "B E"]) -> Score:
+        return self._score(contexts)
+
+    def draw(
+        self, contexts: Float[Tensor, "B E"], uniforms: Float[Tensor, "B Z"], *, scale: float
+    ) -> Score:
+        return self._score(contexts)
+
+    def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
+        return self._score(contexts)
+
+    def _score(self, contexts: Float[Tensor, "B E"]) -> Score:
+        """Return a score that knows no arm from another but by its own part."""
+
+        def nothing(points: Float[Tensor, "b K E"]) -> Float[Tensor, "B K"]:
+            return points.new_zeros(len(contexts), points.shape[1])
+
+        return Score(nothing, contexts, no_noise(contexts))
+
+    def own(
+        self,
+        contexts: Float[Tensor, "B E"],
+        *,
+        seeds: Seeds | None = None,
+        scale: float = 0.0,
+        width: float = 0.0,
+    ) -> OwnPart:
+        assert self.fitted is not None
+        return OwnPart(self.fitted.effects, contexts.double().cpu().numpy(), seeds, scale, width)
+
+    # -- learning
+
+    def loss(
+        self,
+        contexts: Inputs,
+        arms: Inputs,
+        rewards: Float[Tensor, " B"],
+        *,
+        total: float,
+        rng: Generator,
+    ) -> Float[Tensor, ""]:
+        raise AssertionError("this model learns in closed form")
+
+    def meet(self, arms: Inputs) -> None:
+        assert arms.ids is not None
+        self.arms = max(self.arms, int(arms.ids.max(initial=-1)) + 1)
+
+    def start(self, history: Interactions, *, fresh: int) -> None:
+        self.meet(history.arms)
+
+    def settle(self, history: Interactions) -> None:
+        """Fit the posterior; train the inputs anew first where the history has grown enough."""
+        before = self.fitted
+        is_due = before is None or not (
+            before.trained_at <= len(history) < self.grow * before.trained_at
+        )
+        inputs = self._inputs(history) if before is None or is_due else before.inputs
+        assert history.arms.ids is not None
+        weights = np.ones(len(history)) if history.weights is None else history.weights
+        rewards = history.rewards.astype(np.float64)
+        seen = Seen(inputs(history.contexts), history.arms.ids, rewards, weights)
+        effects = ArmEffects.fit(
+            seen,
+            self.arms,
+            priors=self._priors(rewards),
+            before=None if before is None else before.effects.widths,
+        )
+        trained_at = len(history) if before is None or is_due else before.trained_at
+        self.fitted = Fitted(inputs, effects, trained_at)
+
+    def _inputs(self, history: Interactions) -> LinearInputs:
+        """Fit features to the contexts seen so far, and train the network from scratch."""
+        most = int(np.clip(np.sqrt(len(history)), _FEWEST, self.most))
+        features = ContextFeatures.fit(history.contexts, most=most)
+        assert history.arms.ids is not None
+        network = fit_features(
+            features(history.contexts),
+            history.arms.ids,
+            history.rewards.astype(np.float64),
+            arms=self.arms,
+            units=self.units,
+            seed=(self.root, len(history)),
+        )
+        return LinearInputs(features, network)
+
+    def _priors(self, rewards: Floats) -> Priors:
+        """Return the priors in units of the rewards seen."""
+        spread = float(rewards.std())
+        if self.reward == "binary" or spread < _TINY:
+            return self.priors
+        return replace(self.priors, unit=spread)
+
+    def in_rewards(self, scores: Tensor) -> Tensor:
+        return scores
+
+
+def embedded(means: Floats, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return fixed random projections of arms' own weights; those of unknown arms are zeros."""
+    turn = np.random.default_rng(_COLUMNS).standard_normal((means.shape[1], _COLUMNS))
+    is_known = ids < len(means)
+    known = means[np.where(is_known, ids, 0)] * is_known[:, None]
+    return (known @ turn / np.sqrt(_COLUMNS)).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnPart:
+    """The rewards of arms for some contexts, under this decision's draw or bound.
+
+    The noise of an arm comes from its row and the decision's seed: any two arms have their own.
+    """
+
+    effects: ArmEffects
+    z: Floats
+    seeds: Seeds | None
+    scale: float
+    width: float
+
+    def __call__(self, rows: Int[Tensor, "b K"]) -> Float[Tensor, "B K"]:
+        shared = rows[0].cpu().numpy() if len(rows) == 1 else None
+        if shared is not None:
+            found = self._of(shared.clip(0), slice(None))
+        else:
+            each = rows.cpu().numpy().clip(0)
+            found = np.concatenate(
+                [self._of(mine, slice(place, place + 1)) for place, mine in enumerate(each)]
+            )
+        return torch.from_numpy(found.astype(np.float32)).to(rows.device)
+
+    def _of(self, rows: NDArray[np.int64], part: slice) -> Floats:
+        """Return the scores of the same arms for a part of the contexts."""
+        scores, stds = self.effects.rewards(self.z[part], rows)
+        scores = scores + self.width * stds
+        if self.scale and self.seeds is not None:
+            noise = normals_at(self.seeds[part], rows, Stream.ARMS)
+            scores = scores + self.scale * stds * noise
+        return scores

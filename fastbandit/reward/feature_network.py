@@ -1,0 +1,83 @@
+"""Training of a small network over contexts with a head for each arm."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fastbandit.reward.context_features import FeatureNetwork
+
+Floats = NDArray[np.float64]
+
+_STEPS, _BATCH, _RATE = 400, 512, 5e-3
+_PENALTY = 0.5
+_NOISE = 0.1  # the variance of a reward that penalties are weighed against
+_TINY = 1e-9
+
+
+def fit_features(
+    plain: Floats,
+    rows: NDArray[np.int64],
+    rewards: Floats,
+    *,
+    arms: int,
+    units: int,
+    seed: tuple[int, int],
+) -> FeatureNetwork:
+    """Train a network from scratch to predict the rewards of the arms that were chosen."""
+    if not units:
+        return FeatureNetwork.none()
+    number = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+    rng = torch.Generator().manual_seed(int(number >> np.uint64(1)))
+    inputs, count = plain.shape[1], len(rewards)
+    shift, scale = rewards.mean(), max(float(rewards.std()), _TINY) if _is_real(rewards) else 1.0
+    seen = torch.from_numpy(plain).float()
+    wanted = torch.from_numpy((rewards - shift) / scale).float()
+    chosen = torch.from_numpy(rows)
+    weights = [
+        math.sqrt(2.0) * torch.randn(inputs, units, generator=rng),
+        torch.zeros(units),
+        math.sqrt(2.0 / units) * torch.randn(units, units, generator=rng),
+        torch.zeros(units),
+        torch.zeros(arms, units),
+        torch.zeros(arms),
+    ]
+    for weight in weights:
+        weight.requires_grad_()
+    first, first_bias, second, second_bias, heads, constants = weights
+    optimiser = torch.optim.Adam(weights, lr=_RATE, fused=True)
+    for step in range(_STEPS):
+        cosine = 0.5 * (1.0 + math.cos(math.pi * step / _STEPS))
+        for group in optimiser.param_groups:
+            group["lr"] = _RATE * (0.02 + 0.98 * cosine)
+        picked = torch.randint(count, (min(count, _BATCH),), generator=rng)
+        arm = chosen[picked]
+        hidden = torch.relu(seen[picked] @ first + first_bias)
+        hidden = torch.relu(hidden @ second + second_bias)
+        told = constants[arm] + (hidden * heads[arm]).sum(-1)
+        misfit = (told - wanted[picked]).square().mean() / (2 * _NOISE)
+        loss = misfit + _PENALTY * _penalty(weights, inputs) / count
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    one, two, three, four = (weight.detach().double().numpy() for weight in weights[:4])
+    blank = FeatureNetwork(one, two, three, four, np.zeros(units), 1.0)
+    said = blank(plain)
+    centre = said.mean(axis=0)
+    length = max(float(np.linalg.norm(said - centre, axis=1).mean()), _TINY)
+    return replace(blank, centre=centre, length=length)
+
+
+def _penalty(weights: list[Tensor], inputs: int) -> Tensor:
+    first, _, second, _, heads, constants = weights
+    ends = 4.0 * heads.square().sum() + 10.0 * constants.square().sum()
+    return 4.0 * first.square().sum() / inputs + second.square().sum() + ends
+
+
+def _is_real(rewards: Floats) -> bool:
+    return not bool(((rewards == 0) | (rewards == 1)).all())

@@ -1,0 +1,167 @@
+"""Runs of the bake-off: each made once, in a time limit; what fails takes nothing with it."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fastbandit.cluster.engine import Engine, word_error
+from fastbandit.cores import one_thread
+from fastbandit.errors import MissingExtraError
+from fastbandit.progress import Progress, silent
+from lab.bakeoff.play import play
+from lab.bakeoff.results import Key, read_result, words_of, write
+from lab.bakeoff.sets import Set, World
+from lab.bakeoff.systems import System
+
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a set, a system and a seed."""
+
+    set: Set
+    system: System
+    seed: int
+
+    @property
+    def key(self) -> Key:
+        entry = self.set
+        return Key(entry.name, entry.rounds, entry.batch, self.system.name, self.seed)
+
+
+class _TimeUpError(BaseException):
+    """Ends a run that takes too long; no exception, which a library might swallow."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raise where what is inside takes the processor longer; for the main thread alone.
+
+    The clock is looked at now and then: a timer of the processor's time would make Linux count that
+    in steps of milliseconds, for `time.process_time`, too.
+    """
+    latest = time.process_time() + seconds
+
+    def look(*_: Any) -> None:
+        if time.process_time() > latest:
+            raise _TimeUpError
+
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, _LOOK_SECONDS, _LOOK_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@dataclass
+class Baker:
+    """Makes runs and writes their results; keeps the last world, which many systems share.
+
+    A set that cannot be loaded, and a library that is not installed, leave no result: they may come
+    later. Any other failure, of making a player or of playing, is a result.
+    """
+
+    folder: Path
+    data: Path | None
+    most_seconds: float
+    _last: tuple[tuple[str, int], World] | None = field(default=None, init=False)
+
+    def __call__(self, job: Job, *, tell: Callable[[int], None]) -> dict[str, Any]:
+        """Make one run, and return its result, or only why it cannot be made here ("missing")."""
+        one_thread()
+        try:
+            world = self._world(job)
+        except Exception as error:
+            return {"missing": word_error(error)}
+        started = time.perf_counter()
+        found: dict[str, Any] = {"arms": world.environment.size}
+        rounds = min(job.set.rounds, world.environment.rounds or job.set.rounds)
+        try:
+            with at_most(self.most_seconds):
+                player = job.system.make(world.environment, job.seed, rounds)
+                played = play(world, player, rounds=rounds, batch=job.set.batch, after_batch=tell)
+            found |= words_of(played, batch=job.set.batch)
+        except (ModuleNotFoundError, MissingExtraError) as error:
+            return {"missing": word_error(error)}
+        except _TimeUpError:
+            found["error"] = f"It took more than {self.most_seconds:g} s of the processor."
+        except Exception as error:
+            found["error"] = word_error(error)
+        found["seconds"] = time.perf_counter() - started
+        return write(job.key.path(self.folder), job.key, found)
+
+    def _world(self, job: Job) -> World:
+        name = (job.set.name, job.seed)
+        if self._last is None or self._last[0] != name:
+            self._last = None  # let go of one before the next is made
+            self._last = (name, job.set.load(self.data, job.seed))
+        return self._last[1]
+
+
+def jobs_of(sets: Sequence[Set], systems: Sequence[System], seeds: int) -> list[Job]:
+    """List the runs, those of one world next to each other."""
+    ordered = sorted(sets, key=lambda entry: [other.name for other in sets].index(entry.name))
+    names = list(dict.fromkeys(entry.name for entry in ordered))
+    return [
+        Job(entry, system, seed)
+        for name in names
+        for seed in range(seeds)
+        for entry in ordered
+        if entry.name == name
+        for system in systems
+        if system.sets is None or name in system.sets
+    ]
+
+
+def bake(
+    jobs: Sequence[Job],
+    folder: Path,
+    *,
+    engine: Engine,
+    data: Path | None = None,
+    most_seconds: float = 600.0,
+    is_retried: bool = False,
+    progress: Progress = silent,
+) -> tuple[list[dict[str, Any]], list[tuple[Job, str]]]:
+    """Make the runs that are not there yet; return all results, and what could not be tried.
+
+    With `is_retried` those that failed before are made again.
+    """
+    made = {number: _made(job, folder, is_retried) for number, job in enumerate(jobs)}
+    todo = [number for number, result in made.items() if result is None]
+    missing: list[tuple[Job, str]] = []
+    steps = dict.fromkeys(todo, 0)
+    total = sum(jobs[number].set.rounds for number in todo)
+    baker = Baker(folder.resolve(), data and data.resolve(), most_seconds)
+    with closing(engine.run(baker, [jobs[number] for number in todo])) as news:
+        for told in news:
+            number = todo[told.job]
+            job = jobs[number]
+            steps[number] = job.set.rounds if told.is_over else told.steps
+            progress(sum(steps.values()), total, f"{job.system.name} on {job.set.name}")
+            if told.error is not None:  # its process died
+                found = {"arms": None, "error": told.error, "seconds": None}
+                made[number] = write(job.key.path(folder), job.key, found)
+            elif told.is_over and "missing" in told.result:
+                missing.append((job, told.result["missing"]))
+            elif told.is_over:
+                made[number] = told.result
+    return [result for result in made.values() if result is not None], missing
+
+
+def _made(job: Job, folder: Path, is_retried: bool) -> dict[str, Any] | None:
+    """Return the result of an earlier run; None where there is none, or one to try again."""
+    path = job.key.path(folder)
+    if not path.exists():
+        return None
+    result = read_result(path)
+    return None if is_retried and result["error"] is not None else result

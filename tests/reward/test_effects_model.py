@@ -1,0 +1,177 @@
+"""Arms that are ids explore by posteriors of their own, in torch and frozen alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fastbandit import Bandit, FrozenBandit, Sparse, ThompsonSampling, UpperConfidence
+from fastbandit.blueprint import ArmEffectsPosterior
+from fastbandit.errors import NotFiniteError, UnknownArmError
+from fastbandit.noise import Stream, normals_at
+from fastbandit.reward.effects_model import EffectsReward
+from fastbandit.search.exhaustive import Exhaustive
+
+COLUMNS = 5
+CHEAP = ArmEffectsPosterior(units=0)
+
+
+def taught(arms: int = 30, *, updates: int = 3, rounds: int = 200, **settings: Any) -> Bandit:
+    """Return a bandit whose arms each like contexts in a direction of their own."""
+    rng = np.random.default_rng(0)
+    likes = rng.normal(size=(arms, COLUMNS))
+    settings = {"doubt": CHEAP, "ids": range(arms), "context": COLUMNS, **settings}
+    bandit = Bandit(progress=False, **settings)
+    for _ in range(updates):
+        contexts = rng.normal(size=(rounds, COLUMNS))
+        decision = bandit.select(contexts)
+        worth = (contexts * likes[decision.rows[:, 0]]).sum(axis=1)
+        bandit.update(contexts=contexts, arms=decision.arms, rewards=(worth > 1).astype(float))
+    return bandit
+
+
+def asked(count: int = 50) -> np.ndarray:
+    return np.random.default_rng(9).normal(size=(count, COLUMNS))
+
+
+def seeds(count: int = 50) -> np.ndarray:
+    return np.arange(count, dtype=np.uint64)
+
+
+def test_arms_that_are_ids_have_weights_of_their_own_by_default() -> None:
+    bandit = Bandit(ids=["a", "b"], context=3)
+
+    assert isinstance(bandit.policy.model, EffectsReward)
+    assert isinstance(bandit.policy.search, Exhaustive)
+
+
+def test_it_learns_which_arm_is_liked_in_which_context() -> None:
+    rng = np.random.default_rng(1)
+    bandit = Bandit(ids=["left", "right"], context=2, doubt=CHEAP, progress=False)
+    for _ in range(4):
+        contexts = rng.normal(size=(100, 2))
+        arms = bandit.select(contexts).arms
+        is_right = np.array([arm == "right" for arm in arms])
+        bandit.update(contexts=contexts, arms=arms, rewards=is_right == (contexts[:, 0] > 0))
+
+    chosen = bandit.select([[-2.0, 0.0], [2.0, 0.0]], explore=False)
+
+    assert chosen.arms == ["left", "right"]
+
+
+def test_a_draw_changes_choices() -> None:
+    bandit = taught()
+
+    drawn, greedy = (bandit.select(asked(300), explore=explore).rows for explore in (True, False))
+
+    assert (drawn != greedy).mean() > 0.1
+
+
+def test_arms_are_drawn_apart_from_one_another() -> None:
+    noise = normals_at(seeds(4_000), np.arange(3), Stream.ARMS)
+
+    assert np.abs(np.corrcoef(noise.T) - np.eye(3)).max() < 0.06
+    assert noise.std() == pytest.approx(1.0, abs=0.03)
+
+
+def test_an_arm_s_noise_does_not_depend_on_the_others() -> None:
+    all_at_once = normals_at(seeds(5), np.arange(100), Stream.ARMS)
+
+    assert np.array_equal(
+        normals_at(seeds(5), np.array([42]), Stream.ARMS)[:, 0], all_at_once[:, 42]
+    )
+
+
+@pytest.mark.parametrize("explore", [ThompsonSampling(0.3), UpperConfidence(0.5), "greedy"])
+@pytest.mark.parametrize("arms", [30, 700])
+def test_a_frozen_bandit_chooses_the_same_arms(arms: int, explore: Any) -> None:
+    bandit = taught(arms, explore=explore)
+    frozen = bandit.freeze()
+    request = bandit._read_request(asked(), k=3, eligible=None)
+
+    torch_made = bandit._choose(bandit.policy, request, diversity=0.0)
+    compiled = frozen.select(asked(), k=3, seeds=request.seeds)
+
+    assert np.array_equal(torch_made.rows.numpy(), compiled.rows)
+    assert np.allclose(torch_made.scores.numpy(), compiled.scores, atol=1e-5)
+
+
+def test_a_frozen_bandit_comes_back_from_its_folder(tmp_path: Path) -> None:
+    frozen = taught(context=COLUMNS).freeze()
+    frozen.save(tmp_path / "frozen")
+
+    again = FrozenBandit.load(tmp_path / "frozen")
+
+    one, two = (each.select(asked(), seeds=seeds()) for each in (frozen, again))
+    assert one.arms == two.arms
+    assert np.array_equal(one.scores, two.scores)
+
+
+def test_a_loaded_bandit_learns_exactly_as_the_saved_one(tmp_path: Path) -> None:
+    bandit = taught()
+    bandit.save(tmp_path / "bandit")
+    other = Bandit.load(tmp_path / "bandit")
+
+    for each in (bandit, other):
+        each.update(contexts=asked(), arms=[3] * 50, rewards=[1.0] * 50)
+
+    one, two = (each.select(asked(), seeds=seeds()) for each in (bandit, other))
+    assert one.arms == two.arms
+    assert np.array_equal(one.scores, two.scores)
+
+
+def test_new_arms_are_tried_and_removed_ones_never() -> None:
+    bandit = taught(ids=[f"arm {n}" for n in range(30)], explore=ThompsonSampling(2.0))
+    bandit.add_arms(ids=["new"])
+    bandit.remove_arms(["arm 3"])
+
+    arms = bandit.select(asked(2_000)).arms
+
+    assert "new" in arms
+    assert "arm 3" not in arms
+
+
+def test_words_are_read_without_a_network() -> None:
+    bandit = Bandit(ids=range(4), context=Sparse(50))
+
+    assert bandit.blueprint.doubt == ArmEffectsPosterior(units=0)
+
+
+def test_rewards_of_any_size_are_learned() -> None:
+    rng = np.random.default_rng(0)
+    bandit = Bandit(ids=range(3), context=2, reward="real", doubt=CHEAP, progress=False)
+    for _ in range(4):
+        contexts = rng.normal(size=(100, 2))
+        rows = bandit.select(contexts).rows[:, 0]
+        bandit.update(contexts=contexts, arms=rows, rewards=1e4 * rows + 1e3 * rng.normal(size=100))
+
+    assert (bandit.select(asked(20)[:, :2]).rows == 2).mean() > 0.9
+
+
+def test_the_same_history_gives_the_same_bits() -> None:
+    one, two = (taught(doubt=ArmEffectsPosterior(units=8)) for _ in range(2))
+
+    left, right = (each.policy.model.state_dict() for each in (one, two))
+
+    assert all(np.array_equal(left[name].numpy(), right[name].numpy()) for name in left)
+
+
+def test_a_context_that_is_not_finite_is_refused_and_changes_nothing() -> None:
+    bandit = taught()
+    before = bandit.select(asked(), seeds=seeds()).arms
+
+    with pytest.raises(NotFiniteError):
+        bandit.select([[np.nan] * COLUMNS])
+    with pytest.raises(UnknownArmError):
+        bandit.update(contexts=asked(1), arms=["nobody"], rewards=[1.0])
+
+    assert bandit.select(asked(), seeds=seeds()).arms == before
+
+
+def test_many_ids_are_left_to_a_network() -> None:
+    bandit = Bandit(ids=range(30_000), context=3)
+
+    assert not isinstance(bandit.policy.model, EffectsReward)

@@ -223,8 +223,8 @@ class SelectConfig:
     explore: str = _setting("ts", "ts (Thompson sampling) or ucb", _one_of("ts", "ucb"))
     search: str = _setting(
         "generator",
-        "generator, ascent or exhaustive",
-        _one_of("generator", "ascent", "exhaustive"),
+        "generator, ascent, exhaustive, or auto: by the number of arms",
+        _one_of("generator", "ascent", "exhaustive", "auto"),
     )
     preset: str = _setting(
         "default",

@@ -272,8 +272,11 @@ def test_a_key_with_one_wrong_character_is_refused_and_named(drawn: tuple[Settin
         lambda: read_config(None, environ={}, overrides={f"{setting.section}.{misspelt}": 1})
     )
 
-    assert f"Did you mean '{setting.variable}'?" in in_variable
-    assert f"Did you mean '{setting.name}'?" in by_option
+    assert setting.variable in in_variable
+    assert setting.name in by_option
+    if len(setting.key) > 2:  # a shorter one is listed
+        assert f"Did you mean '{setting.variable}'?" in in_variable
+        assert f"Did you mean '{setting.name}'?" in by_option
 
 
 @given(misspellings())

@@ -71,7 +71,14 @@ def _on_plain_words(explorer: str, environment: Environment, seed: int, rounds: 
 SYSTEMS: tuple[System, ...] = (
     *(
         System(name, OURS, partial(_ours, name))
-        for name in ("Exhaust TS", "NeuralLinear", "LinearTS", "LinUCB")
+        for name in (
+            "Default TS",
+            "Default UCB",
+            "Exhaust TS",
+            "NeuralLinear",
+            "LinearTS",
+            "LinUCB",
+        )
     ),
     *(System(name, YARDSTICK, partial(_ours, name)) for name in ("Random", "Overall best arm")),
     System("Disjoint LinTS .05", PLAIN, partial(_disjoint, 0.05, True)),

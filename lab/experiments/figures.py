@@ -37,6 +37,8 @@ STYLES = {
     "GLOC": Style("#cc79a7", (0, (6, 1.5, 1, 1.5)), 1.2, "s"),
     "GLOC-TS": Style("#cc79a7", (0, (1, 1)), 1.2, "v"),
     "QGLOC": Style("#cc79a7", (0, (8, 3)), 1.2, "P"),
+    "Default TS": Style("#000000", "solid", 2.0, "*"),
+    "Default UCB": Style("#000000", UCB, 2.0, "*"),
     "NeuralLinear": Style("#0072b2", (0, (6, 1.5, 1, 1.5)), marker="s"),
     "Bootstrapped heads": Style("#0072b2", (0, (2, 1)), marker="^"),
     "Variational layer": Style("#0072b2", "solid", marker="v"),

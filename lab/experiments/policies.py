@@ -22,6 +22,8 @@ NEURAL = {
     "FastBandit UCB": ("ucb", "ascent", "neural"),
     "GANBandit TS": ("ts", "generator", "neural"),
     "GANBandit UCB": ("ucb", "generator", "neural"),
+    "Default TS": ("ts", "auto", "auto"),
+    "Default UCB": ("ucb", "auto", "auto"),
     "NeuralLinear": ("ts", "exhaustive", "last-layer"),
     "Bootstrapped heads": ("ts", "exhaustive", "bootstrap"),
     "Variational layer": ("ts", "exhaustive", "variational"),
@@ -41,7 +43,7 @@ NINE = (
     "Random",
     "Overall best arm",
     "LinearTS",
-    *(n for n in NEURAL if n.endswith((" TS", " UCB"))),
+    *(n for n in NEURAL if n.endswith((" TS", " UCB")) and not n.startswith("Default")),
 )
 """The policies of the paper's comparison."""
 

@@ -65,10 +65,13 @@ VARIANTS: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
+COMMON = {"arms": ARMS, "context": 4, "reward": "real", "seed": 3, "search": "generator"}
+
+
 def taught(contexts: Any = CONTEXTS, **changes: Any) -> Bandit:
     if isinstance(changes.get("preset"), dict):
         changes["preset"] = Settings(sections={"network": changes["preset"]})
-    bandit = Bandit(**{"arms": ARMS, "context": 4, "reward": "real", "seed": 3, **changes})
+    bandit = Bandit(**{**COMMON, **changes})
     rewards = CONTEXTS[:, 0] > 0 if changes.get("reward") == "binary" else CONTEXTS[:, 0]
     bandit.update(contexts=contexts, arms=bandit.select(contexts).arms, rewards=rewards)
     return bandit
@@ -292,6 +295,13 @@ def test_what_has_not_learned_or_settles_bounds_is_refused(tmp_path: Path) -> No
     with pytest.raises(SettingError, match="explore='ts'"):
         export_onnx(taught(explore="ucb"), tmp_path / "made")
     assert not list(tmp_path.iterdir())
+
+
+def test_arms_with_weights_of_their_own_are_refused(tmp_path: Path) -> None:
+    bandit = taught(arms=None, ids=range(400), search="auto")
+
+    with pytest.raises(SettingError, match="doubt='neural'"):
+        export_onnx(bandit, tmp_path / "made")
 
 
 def test_saved_and_frozen_bandits_are_exported_from_their_folders(tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ LABORATORY = (
     "estimators coverage",
     "estimators open-bandit",
     "estimators speed",
+    "experiment bakeoff",
     "experiment run",
     "experiment runtime",
     "experiment scaling",

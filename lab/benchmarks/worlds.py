@@ -106,6 +106,7 @@ def contest_of(setup: Setup, *, contexts: int, tick: Tick = silently) -> Contest
         context=setup.dim,
         reward="real",
         explore=setup.explore,
+        search="generator",
         preset=setup.settings,
         device=setup.device,
         progress=False,

@@ -102,6 +102,7 @@ def warm_up(device: str) -> None:
             context=4,
             reward="real",
             explore=explore,
+            search="generator",
             preset=quick,
             device=device,
             progress=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from little_sets import BROKEN, CONSTANT, ENDLESS, MISSING, STRIPES
 
-from fastbandit.cluster.engine import HereEngine
+from fastbandit.cluster.engine import HereEngine, News, do
 from fastbandit.errors import DataError
 from lab.bakeoff.bake import Job, bake, jobs_of
 from lab.bakeoff.results import Key, summarise
@@ -69,6 +70,30 @@ def test_a_system_that_takes_too_long_is_ended_and_says_so(tmp_path: Path) -> No
 
     assert "more than 0.3 s" in results[0]["error"]
     assert results[1]["error"] is None
+
+
+class DyingEngine:
+    """An engine whose first worker dies, and whose others do their jobs."""
+
+    workers = 1
+
+    def run(self, work: Any, jobs: Sequence[Any]) -> Generator[News, None, None]:
+        yield News(0, is_over=True, error="Its process ended with -9")
+        for number, job in enumerate(jobs[1:], 1):
+            yield do(work, number, job)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def test_a_run_whose_process_died_is_a_result_with_its_error(tmp_path: Path) -> None:
+    jobs = jobs_of([STRIPES], [BROKEN, CONSTANT], 1)
+
+    results, missing = bake(jobs, tmp_path, engine=DyingEngine())
+
+    assert [result["error"] for result in results] == ["Its process ended with -9", None]
+    assert missing == []
+    assert len(list(tmp_path.rglob("*.json"))) == 2
 
 
 def test_what_is_not_installed_leaves_no_result(tmp_path: Path) -> None:

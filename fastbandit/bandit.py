@@ -22,14 +22,13 @@ from fastbandit.features import Features, FeaturesAndIds, Ids, Point, is_size, k
 from fastbandit.interfaces import Choice, Exploration, Search
 from fastbandit.noise import Stream, decision_seeds, philox, uniforms
 from fastbandit.policy import Policy
-from fastbandit.presets import SCANNED, Preset, blueprint
+from fastbandit.presets import Preset, blueprint
 from fastbandit.progress import progress_bar
 from fastbandit.ranges import check_seed
 from fastbandit.rewards import RewardKind, check_reward_kind, read_rewards
 from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.twin import Twin
-from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.slates import candidates_for, check_diversity, pick_apart
 from fastbandit.storage.snapshots import Saved, load_snapshot, save_snapshot
 from fastbandit.training.fit_reward import Curve
@@ -91,7 +90,6 @@ class Bandit:
             preset=preset,
             doubt=doubt,
             seed=check_seed(seed),
-            arms=None if isinstance(space, Box) else len(space),
         )
         self._state = State(_first_policy(self._blueprint, space, device=self._device))
 
@@ -160,7 +158,7 @@ class Bandit:
         version = state.version + 1 if version is None else _check_version(version)
         with progress_bar("Update", is_shown=self._progress) as progress:
             policy = update(
-                self._grown(state.policy),
+                state.policy,
                 history,
                 fresh=len(fresh),
                 training=self._blueprint.training,
@@ -170,14 +168,6 @@ class Bandit:
                 team=team,
             )
         self._state = replace(self._state, policy=policy, history=history, version=version)
-
-    def _grown(self, policy: Policy) -> Policy:
-        """Return a policy that no longer scans, where there are more arms than that is worth."""
-        larger, arms = self._blueprint.larger, policy.arms
-        is_outgrown = larger is not None and not isinstance(arms, Box) and len(arms) > SCANNED
-        if larger is None or not is_outgrown or not isinstance(policy.search, Exhaustive):
-            return policy
-        return replace(policy, search=larger)
 
     def audit(self, contexts: Any) -> Audit:
         """Compare the search with an exhaustive one, under the draws of the next decisions."""

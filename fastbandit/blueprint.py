@@ -123,8 +123,6 @@ class Blueprint:
     search: Search
     training: Training
     seed: int
-    larger: Search | None = None
-    """The search to take once there are more arms than a scan's worth; None: never another."""
 
     def model(self, *, device: str) -> RewardModel:
         """Make the untrained reward model, always the same from the same seed."""

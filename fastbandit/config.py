@@ -223,7 +223,7 @@ class SelectConfig:
     explore: str = _setting("ts", "ts (Thompson sampling) or ucb", _one_of("ts", "ucb"))
     search: str = _setting(
         "generator",
-        "generator, ascent, exhaustive, or auto: by the number of arms",
+        "generator, ascent, exhaustive, or auto: by the arms",
         _one_of("generator", "ascent", "exhaustive", "auto"),
     )
     preset: str = _setting(

@@ -39,8 +39,6 @@ Preset = str | Path | Settings
 _EXPLORATIONS = ("ts", "ucb", "greedy")
 _SEARCHES = ("auto", "generator", "ascent", "exhaustive", "spanner")
 _MOST_EFFECTS = 20_000  # ids that have weights of their own by default: all are scanned
-SCANNED = 1_500
-"""So many arms are scanned, compiled, in about the time of a walk: `lab bench select`."""
 _DOUBTS = (
     "auto",
     "neural",
@@ -63,12 +61,8 @@ def blueprint(
     preset: Preset,
     doubt: str | Doubt,
     seed: int,
-    arms: int | None = None,
 ) -> Blueprint:
-    """Put the parts together that these names stand for; objects are taken as they are.
-
-    `arms` is how many there are now, for a search by size.
-    """
+    """Put the parts together that these names stand for; objects are taken as they are."""
     settings = settings_for(preset)
     base, is_paper = settings.base, settings.base != "default"
     # Searches that climb or propose look for the best point of a network.
@@ -81,13 +75,9 @@ def blueprint(
         explore = settings.over(_exploration(explore, is_paper, has_effects=has_effects))
     if isinstance(doubt, str):
         doubt = settings.over(_doubt(doubt, explore, context, arm, is_paper))
-    larger = None
-    if search == "auto":
-        larger = settings.over(_search("generator", arm, is_paper))
-        is_few = arms is not None and arms <= SCANNED and not isinstance(doubt, GradientDoubt)
-        search = settings.over(Exhaustive()) if has_effects or is_few else larger
-        larger = larger if is_few and not has_effects else None
-    elif isinstance(search, str):
+    if search == "auto":  # arms' own weights are scanned, a network is searched
+        search = "exhaustive" if has_effects else "generator"
+    if isinstance(search, str):
         search = settings.over(_search(search, arm, is_paper))
     columns = settings.of("network").get("embedding")
     network = _paper_network(base) if is_paper else _default_network(context, arm, doubt, columns)
@@ -102,7 +92,6 @@ def blueprint(
         search=search,
         training=Training(settings.over(training.reward), settings.over(training.generator)),
         seed=seed,
-        larger=larger,
     )
 
 

@@ -38,4 +38,5 @@ def little_training() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fastbandit.presets._default_training", lambda *_: LITTLE)
         patch.setattr("fastbandit.presets._paper_training", lambda doubt: LITTLE)
+        patch.setattr("fastbandit.reward.feature_network._STEPS", 20)
         yield

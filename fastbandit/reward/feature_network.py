@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -32,6 +34,30 @@ def fit_features(
     """Train a network from scratch to predict the rewards of the arms that were chosen."""
     if not units:
         return FeatureNetwork.none()
+    with _one_thread():
+        return _fit(plain, rows, rewards, arms=arms, units=units, seed=seed)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let torch compute with one thread: matrices this small lose by more."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _fit(
+    plain: Floats,
+    rows: NDArray[np.int64],
+    rewards: Floats,
+    *,
+    arms: int,
+    units: int,
+    seed: tuple[int, int],
+) -> FeatureNetwork:
     number = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
     rng = torch.Generator().manual_seed(int(number >> np.uint64(1)))
     inputs, count = plain.shape[1], len(rewards)

@@ -108,8 +108,6 @@ def _read_policy(
     if isinstance(arms, Box) and is_trained:
         arms = embed(arms, model)
     search = plan.search
-    if plan.larger is not None and manifest.get("generator"):
-        search = plan.larger  # what it took once its arms were many
     if isinstance(search, GeneratorSearch) and manifest.get("generator"):
         shape = manifest["generator"]
         generator = ArmGenerator(

@@ -30,8 +30,16 @@ from fastbandit.ranges import CHOICES, need
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.settings import PARTS, settable
 
-ZERO_IS_FINE = {"far", "full_below", "hops", "iterations", "neighbours", "steps", "waves"}
-ABOVE_ZERO = {"half_life", "prior_precision", "rate", "ridge"}
+ZERO_IS_FINE = {"far", "full_below", "hops", "iterations", "neighbours", "steps", "units", "waves"}
+ABOVE_ZERO = {
+    "constant_width",
+    "grow",
+    "half_life",
+    "prior_precision",
+    "rate",
+    "ridge",
+    "slope_width",
+}
 NETWORK = {"embedding": 8, "hidden": (8,), "weight_penalty": 1.0, "dropout_penalty": 1.0}
 LOG = LoggedRounds(
     contexts=vectors_of(20, 2),

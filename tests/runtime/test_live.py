@@ -144,11 +144,23 @@ def test_an_id_is_free_once_its_arm_is_removed(frozen: FrozenBandit) -> None:
 
 
 def test_arms_known_by_ids_alone_start_without_an_embedding(little_training: None) -> None:
-    frozen = frozen_bandit(ids=[f"arm {number}" for number in range(40)])
+    ids = [f"arm {number}" for number in range(40)]
+    frozen = frozen_bandit(ids=ids, doubt="neural")
 
     frozen.add_arms(ids=["new", "newer"])
 
     scores = [frozen.choose(CONTEXT, seed=1, eligible=[arm]).score for arm in ("new", "newer")]
+    assert scores[0] == scores[1]
+
+
+def test_arms_with_weights_of_their_own_start_with_the_prior(little_training: None) -> None:
+    frozen = frozen_bandit(ids=[f"arm {number}" for number in range(40)])
+
+    frozen.add_arms(ids=["new", "newer"])
+
+    scores = [
+        frozen.choose(CONTEXT, explore=False, eligible=[arm]).score for arm in ("new", "newer")
+    ]
     assert scores[0] == scores[1]
 
 

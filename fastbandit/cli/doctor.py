@@ -26,6 +26,7 @@ State: TypeAlias = Literal["ok", "slow", "broken", "missing"]
 """Fine; works, but slower than it could; does not work; not there, and only some need it."""
 
 _COLOURS = {"ok": "green", "slow": "yellow", "broken": "red", "missing": "bright_black"}
+_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre")
 _FOR_DEVELOPERS = ("cluster-dev", "dev", "docs", "lab", "peers", "release")
 
 
@@ -85,6 +86,7 @@ def examine(data_dir: Path | None = None, log_url: str = "") -> list[Finding]:
     }
     if data_dir is not None:
         checks["data folder"] = lambda: check_folder(data_dir)
+        checks["file system"] = lambda: check_file_system(kind_of(data_dir))
         checks["log"] = lambda: (
             check_shared_log(log_url, data_dir) if log_url else check_log(data_dir)
         )
@@ -251,6 +253,33 @@ def check_folder(folder: Path) -> Finding:
         return Finding("data folder", "broken", f"{folder} is no folder", why, fix)
     fine = Finding("data folder", "ok", f"{folder} can be written to")
     return _unwritable("data folder", folder) or fine
+
+
+def check_file_system(kind: str) -> Finding:
+    """Say whether a log can be kept on a kind of file system."""
+    if kind in _NETWORK or kind.startswith("fuse.sshfs"):
+        why = "SQLite's write-ahead log needs shared memory and locks, which networks do not give."
+        fix = "Keep the data folder on a disk of this machine."
+        return Finding("file system", "broken", f"{kind}, a network's", why, fix)
+    if kind in ("tmpfs", "ramfs"):
+        why, fix = "What was acknowledged is gone at a stop.", "Keep the data folder on a disk."
+        return Finding("file system", "broken", f"{kind}, in memory", why, fix)
+    return Finding("file system", "ok", kind or "not told on this system")
+
+
+def kind_of(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
+    """Return the kind of file system that a folder lies on, "" where that is not told."""
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return ""
+    whole, found = folder.resolve(), ("", "")
+    for line in lines:
+        _, place, kind, *_ = line.split()
+        place = place.replace("\\040", " ")
+        if whole.is_relative_to(place) and len(place) >= len(found[0]):
+            found = (place, kind)
+    return found[1]
 
 
 def check_log(folder: Path) -> Finding:

@@ -245,9 +245,9 @@ def test_a_folder_that_is_not_there_is_broken(tmp_path: Path) -> None:
 
 
 def test_a_new_folder_is_looked_at_in_full(tmp_path: Path) -> None:
-    findings = checks.examine(tmp_path)[-3:]
+    findings = checks.examine(tmp_path)[-4:]
 
-    assert [one.name for one in findings] == ["data folder", "log", "snapshots"]
+    assert [one.name for one in findings] == ["data folder", "file system", "log", "snapshots"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -309,3 +309,21 @@ def test_a_damaged_snapshot_is_broken_and_tells_the_one_that_stands_in(tmp_path:
     assert whole == Finding("snapshots", "ok", "version 1, of 2")
     assert found.state == "broken"
     assert found.fix == f"Run: fastbandit rollback 0 --data-dir {tmp_path}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [("ext4", "ok"), ("", "ok"), ("overlay", "ok"), ("nfs4", "broken"), ("tmpfs", "broken")],
+)
+def test_a_network_and_memory_are_no_place_for_a_log(kind: str, state: str) -> None:
+    assert checks.check_file_system(kind).state == state
+
+
+def test_the_innermost_mount_tells_the_kind(tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(
+        f"a / ext4 rw 0 0\nb {tmp_path} nfs4 rw 0 0\nc {tmp_path}-other tmpfs rw 0 0\n"
+    )
+
+    assert checks.kind_of(tmp_path, mounts) == "nfs4"
+    assert checks.kind_of(Path("/"), mounts) == "ext4"

@@ -25,6 +25,7 @@ from fastbandit.policy import Policy
 from fastbandit.presets import Preset, blueprint
 from fastbandit.progress import progress_bar
 from fastbandit.ranges import check_seed
+from fastbandit.reward.effects_model import EffectsReward
 from fastbandit.rewards import RewardKind, check_reward_kind, read_rewards
 from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
@@ -36,6 +37,8 @@ from fastbandit.training.team import ALONE, Team
 from fastbandit.training.update import update
 from fastbandit.types import Audit, Decision, Inputs, Interactions
 
+_PENDING = 256  # observed parts of a history that wait to be put together
+
 
 @dataclass(frozen=True)
 class State:
@@ -46,6 +49,16 @@ class State:
     version: int = 0
     decisions: int = 0
     twin: Twin | None = None
+    pending: tuple[Interactions, ...] = ()
+    """Observed since the history was put together."""
+
+    @property
+    def whole_history(self) -> Interactions | None:
+        """All interactions, those that were observed since the last update included."""
+        history = self.history
+        for fresh in self.pending:
+            history = fresh if history is None else _stacked(history, fresh)
+        return history
 
 
 class Bandit:
@@ -81,6 +94,7 @@ class Bandit:
         space, arm_kind = _read_space(arms, ids, embed_ids=embed_ids)
         self._device = _check_device(device)
         self._progress = progress
+        self._private: EffectsReward | None = None  # a model that only this bandit holds
         self._blueprint = blueprint(
             context=kind,
             arm=arm_kind,
@@ -152,9 +166,10 @@ class Bandit:
         """
         state = self._state
         fresh = self._read_interactions(contexts, arms, rewards)
-        if len(fresh) == 0:
+        if len(fresh) == 0 and not state.pending:
             return
-        history = fresh if state.history is None else _stacked(state.history, fresh)
+        before = state.whole_history
+        history = fresh if before is None else _stacked(before, fresh)
         version = state.version + 1 if version is None else _check_version(version)
         with progress_bar("Update", is_shown=self._progress) as progress:
             policy = update(
@@ -167,7 +182,45 @@ class Bandit:
                 curve=curve,
                 team=team,
             )
-        self._state = replace(self._state, policy=policy, history=history, version=version)
+        self._state = replace(
+            self._state, policy=policy, history=history, version=version, pending=()
+        )
+
+    def observe(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
+        """Learn from rewards at once, exactly, without training anything anew.
+
+        For arms that have weights of their own (`doubt="arm-effects"`): some microseconds an
+        event. What arms share, and the features of contexts, are learned in the next `update`,
+        which may be called with no interactions.
+        """
+        state, model = self._state, self._state.policy.model
+        if not isinstance(model, EffectsReward):
+            raise SettingError(
+                f"Only arms with weights of their own learn from single rewards: this bandit has a "
+                f"{type(model).__name__}. Call update(), or build it with doubt='arm-effects'."
+            )
+        if state.version == 0:
+            self.update(contexts=contexts, arms=arms, rewards=rewards)
+            return
+        fresh = self._read_interactions(contexts, arms, rewards)
+        if not len(fresh):
+            return
+        if len(state.pending) >= _PENDING:
+            state = replace(state, history=state.whole_history, pending=())
+        mine = model if self._private is model else model.private()
+        history = state.whole_history if _is_new_to(mine, fresh) else fresh
+        assert history is not None
+        mine.observe(history, fresh)
+        self._private = mine
+        policy = replace(state.policy, model=mine)
+        self._state = replace(state, policy=policy, pending=(*state.pending, fresh))
+
+    def __copy__(self) -> Bandit:
+        """Return a bandit in the same state that goes its own way."""
+        other = Bandit.__new__(Bandit)
+        other.__dict__.update(self.__dict__)
+        other._private = self._private = None  # neither may change what both hold
+        return other
 
     def audit(self, contexts: Any) -> Audit:
         """Compare the search with an exhaustive one, under the draws of the next decisions."""
@@ -249,7 +302,14 @@ class Bandit:
     def save(self, path: str | Path) -> None:
         """Write everything into the folder `path`, whole or not at all."""
         state = self._state
-        saved = Saved(self._blueprint, state.policy, state.history, state.version, state.decisions)
+        saved = Saved(
+            self._blueprint,
+            state.policy,
+            state.whole_history,
+            state.version,
+            state.decisions,
+            pending=sum(map(len, state.pending)),
+        )
         save_snapshot(saved, Path(path))
 
     @classmethod
@@ -258,9 +318,16 @@ class Bandit:
         bandit = cls.__new__(cls)
         bandit._device = _check_device(device)
         bandit._progress = progress
+        bandit._private = None
         saved = load_snapshot(Path(path), device=bandit._device)
         bandit._blueprint = saved.blueprint
-        bandit._state = State(saved.policy, saved.history, saved.version, saved.decisions)
+        history, pending = saved.history, tuple[Interactions, ...]()
+        if history is not None and saved.pending:
+            first = len(history) - saved.pending
+            history, pending = history.take(slice(first)), (history.take(slice(first, None)),)
+        bandit._state = State(
+            saved.policy, history, saved.version, saved.decisions, pending=pending
+        )
         return bandit
 
     def freeze(self, *, keep_as: str = "float32") -> FrozenBandit:
@@ -452,6 +519,12 @@ def _training_rng(seed: int, version: int) -> torch.Generator:
     root = np.array([seed % 2**64], dtype=np.uint64)
     words = philox(root, np.array([version], dtype=np.uint64), int(Stream.TRAINING))[0, 0]
     return torch.Generator().manual_seed(int(words[0]))
+
+
+def _is_new_to(model: EffectsReward, fresh: Interactions) -> bool:
+    """Tell whether an arm is among them whose covariance has to be worked out from the history."""
+    assert fresh.arms.ids is not None
+    return any(row not in model.covariances for row in fresh.arms.ids.tolist())
 
 
 def _stacked(history: Interactions, fresh: Interactions) -> Interactions:

@@ -16,7 +16,7 @@ about the square root of the interactions are worth trying).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,13 +69,15 @@ class ArmEffects:
     """The posterior of shared weights (K,) and of each arm's own: means and deviations (N, K).
 
     `widths` are the fitted standard deviations of an arm's constant and of its other weights,
-    `noise` is the variance of a reward. An arm that comes later has the prior's.
+    `used` those that this posterior was worked out with, one step before. `noise` is the variance
+    of a reward. An arm that comes later has the prior's.
     """
 
     shared: Floats
     means: Floats
     deviations: Floats
     widths: tuple[float, float]
+    used: tuple[float, float]
     noise: float
 
     @staticmethod
@@ -115,7 +117,30 @@ class ArmEffects:
         fitted = _fitted_widths(squares[weighs], first)
         deviations[_tried_next(chosen, arms, len(seen.rows))] = _prior(fitted, size)
         shared[0] += mean
-        return ArmEffects(shared, means, deviations, fitted, noise)
+        return ArmEffects(shared, means, deviations, fitted, widths, noise)
+
+    def covariance(self, row: int, z: Floats, weights: Floats) -> Floats:
+        """Return the covariance of an arm's own weights, after what it has seen: z (n, K)."""
+        if not len(z):
+            return np.diag(np.square(self.prior))
+        own = len(self.shared) if row >= len(self.means) or self.deviations[row, 1:].any() else 1
+        products = (z * weights[:, None]).T @ z / self.noise
+        return _covariance(products[:own, :own], self.used)
+
+    def observe(self, row: int, z: Floats, reward: float, covariance: Floats) -> None:
+        """Learn one reward of one arm, exactly, where it stands; `covariance` is changed too."""
+        own = len(covariance)
+        gain = covariance @ z[:own]
+        variance = self.noise + z[:own] @ gain
+        left = reward - z @ (self.shared + self.means[row])
+        self.means[row, :own] += gain * (left / variance)
+        covariance -= np.outer(gain, gain / variance)
+        self.deviations[row, :own] = np.sqrt(np.diagonal(covariance))
+
+    def private(self, arms: int) -> ArmEffects:
+        """Return a copy that may be changed where it stands, with room for so many arms."""
+        means, deviations = self.of(np.arange(max(arms, len(self.means))))
+        return replace(self, means=means, deviations=deviations)
 
     @property
     def prior(self) -> Floats:

@@ -9,6 +9,7 @@ share: one that goes on from its last weights never leaves what few early reward
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -52,18 +53,19 @@ class Fitted:
             "effects.shared": effects.shared,
             "effects.means": effects.means,
             "effects.deviations": effects.deviations,
-            "numbers": np.array([*effects.widths, effects.noise, self.trained_at]),
+            "numbers": np.array([*effects.widths, *effects.used, effects.noise, self.trained_at]),
         }
 
     @staticmethod
     def of(arrays: Mapping[str, NDArray[Any]]) -> Fitted:
         """Return what was learned from its arrays."""
-        constant, slope, noise, trained_at = arrays["numbers"].tolist()
+        *widths, noise, trained_at = arrays["numbers"].tolist()
+        fitted, used = (widths[0], widths[1]), (widths[2], widths[3])
         named = {name.removeprefix("inputs."): array for name, array in arrays.items()}
         weights = (arrays["effects.shared"], arrays["effects.means"], arrays["effects.deviations"])
         return Fitted(
             LinearInputs.of(named),
-            ArmEffects(*weights, widths=(constant, slope), noise=noise),
+            ArmEffects(*weights, widths=fitted, used=used, noise=noise),
             int(trained_at),
         )
 
@@ -93,6 +95,7 @@ class EffectsReward(RewardModel):
         self.root = int(torch.randint(2**62, (1,), generator=rng))
         self.arms = 0
         self.fitted: Fitted | None = None
+        self.covariances: dict[int, Floats] = {}
         self.register_buffer("home", torch.zeros(()))
 
     def _save_to_state_dict(
@@ -197,7 +200,42 @@ class EffectsReward(RewardModel):
             before=None if before is None else before.effects.widths,
         )
         trained_at = len(history) if before is None or is_due else before.trained_at
-        self.fitted = Fitted(inputs, effects, trained_at)
+        self.fitted, self.covariances = Fitted(inputs, effects, trained_at), {}
+
+    def private(self) -> EffectsReward:
+        """Return a copy whose posterior may be changed where it stands."""
+        mine = copy.copy(self)
+        if self.fitted is not None:
+            mine.fitted = replace(self.fitted, effects=self.fitted.effects.private(self.arms))
+        mine.covariances = {}
+        return mine
+
+    def observe(self, history: Interactions, fresh: Interactions) -> None:
+        """Learn rewards one by one, exactly, where the posterior stands; nothing is trained.
+
+        The inputs, the shared weights and the widths stay as they are until the next update, so
+        the order of rewards changes nothing beyond rounding. `history` is what came before.
+        """
+        assert self.fitted is not None
+        assert fresh.arms.ids is not None
+        if int(fresh.arms.ids.max(initial=-1)) >= len(self.fitted.effects.means):
+            self.meet(fresh.arms)
+            wider = self.fitted.effects.private(self.arms)
+            self.fitted = replace(self.fitted, effects=wider)
+        effects, z = self.fitted.effects, self.fitted.inputs(fresh.contexts)
+        for number, row in enumerate(fresh.arms.ids.tolist()):
+            if row not in self.covariances:
+                self.covariances[row] = self._covariance(row, history)
+            effects.observe(row, z[number], float(fresh.rewards[number]), self.covariances[row])
+
+    def _covariance(self, row: int, history: Interactions) -> Floats:
+        """Return the covariance of an arm's weights after all of its interactions so far."""
+        assert self.fitted is not None
+        assert history.arms.ids is not None
+        mine = history.take(np.flatnonzero(history.arms.ids == row))
+        weights = np.ones(len(mine)) if mine.weights is None else mine.weights
+        z = self.fitted.inputs(mine.contexts) if len(mine) else np.zeros((0, 1))
+        return self.fitted.effects.covariance(row, z, weights)
 
     def _inputs(self, history: Interactions) -> LinearInputs:
         """Fit features to the contexts seen so far, and train the network from scratch."""

@@ -44,6 +44,8 @@ class Saved:
     history: Interactions | None
     version: int
     decisions: int
+    pending: int = 0
+    """So many of the last interactions were observed since the last update."""
 
 
 def save_snapshot(saved: Saved, folder: Path) -> None:
@@ -53,6 +55,8 @@ def save_snapshot(saved: Saved, folder: Path) -> None:
         arrays |= _write_history(saved.history)
     plan = plans.write(saved.blueprint)
     told = {"blueprint": plan, "version": saved.version, "decisions": saved.decisions, **notes}
+    if saved.pending:
+        told["pending"] = saved.pending
     write_sealed(folder, arrays, told, kind=BANDIT, format=FORMAT)
 
 
@@ -70,7 +74,8 @@ def load_snapshot(folder: Path, *, device: str) -> Saved:
             f"The snapshot in {folder} does not fit together ({type(error).__name__}: {error}). "
             f"Load an older copy."
         ) from error
-    return Saved(plan, policy, history, version, decisions)
+    pending = int(manifest.get("pending", 0))
+    return Saved(plan, policy, history, version, decisions, pending)
 
 
 # -- the policy

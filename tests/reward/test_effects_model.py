@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,17 @@ import pytest
 
 from fastbandit import Bandit, FrozenBandit, Sparse, ThompsonSampling, UpperConfidence
 from fastbandit.blueprint import ArmEffectsPosterior
-from fastbandit.errors import NotFiniteError, UnknownArmError
+from fastbandit.errors import (
+    NotFiniteError,
+    RewardError,
+    SettingError,
+    ShapeError,
+    UnknownArmError,
+)
 from fastbandit.noise import Stream, normals_at
 from fastbandit.reward.effects_model import EffectsReward
 from fastbandit.search.exhaustive import Exhaustive
+from fastbandit.types import Inputs
 
 COLUMNS = 5
 CHEAP = ArmEffectsPosterior(units=0)
@@ -175,3 +183,126 @@ def test_many_ids_are_left_to_a_network() -> None:
     bandit = Bandit(ids=range(30_000), context=3)
 
     assert not isinstance(bandit.policy.model, EffectsReward)
+
+
+# -- from every reward
+
+
+def observed(bandit: Bandit, order: list[int]) -> Bandit:
+    """Return a copy that observed some rewards one by one, in an order."""
+    other = copy.copy(bandit)
+    contexts, rng = asked(), np.random.default_rng(2)
+    arms, rewards = rng.integers(6, size=50), rng.integers(2, size=50)
+    for place in order:
+        other.observe(
+            contexts=contexts[[place]], arms=[int(arms[place])], rewards=[float(rewards[place])]
+        )
+    return other
+
+
+def weights_of(bandit: Bandit) -> tuple[np.ndarray, np.ndarray]:
+    model = bandit.policy.model
+    assert isinstance(model, EffectsReward)
+    assert model.fitted is not None
+    return model.fitted.effects.means, model.fitted.effects.deviations
+
+
+def test_the_order_of_observed_rewards_changes_nothing_beyond_rounding() -> None:
+    bandit = taught()
+
+    one, two = (observed(bandit, order) for order in (list(range(50)), list(range(49, -1, -1))))
+
+    for left, right in zip(weights_of(one), weights_of(two), strict=True):
+        assert np.allclose(left, right, atol=1e-9)
+
+
+def test_an_observed_reward_moves_its_arm_as_all_of_its_rewards_at_once_would() -> None:
+    bandit = taught()
+    fitted = bandit.policy.model.fitted
+    history = bandit._state.history
+    assert history is not None
+    mine = history.take(history.arms.ids == 3)
+    rewards = np.r_[mine.rewards, 1.0]
+
+    bandit.observe(contexts=asked(1), arms=[3], rewards=[1.0])
+
+    before = fitted.effects
+    z = np.concatenate([fitted.inputs(mine.contexts), fitted.inputs(Inputs(dense=asked32(1)))])
+    precision = z.T @ z / before.noise + np.diag(
+        1 / np.r_[before.used[0], np.full(z.shape[1] - 1, before.used[1])] ** 2
+    )
+    wanted = np.linalg.solve(precision, z.T @ (rewards - z @ before.shared) / before.noise)
+    assert np.allclose(weights_of(bandit)[0][3], wanted, atol=1e-6)
+
+
+def asked32(count: int) -> np.ndarray:
+    return asked(count).astype(np.float32)
+
+
+def test_observing_leaves_copies_and_other_arms_alone() -> None:
+    bandit = taught()
+    before = [part.copy() for part in weights_of(bandit)]
+
+    other = copy.copy(bandit)
+    other.observe(contexts=asked(1), arms=[3], rewards=[1.0])
+
+    assert all(np.array_equal(*pair) for pair in zip(before, weights_of(bandit), strict=True))
+    is_same = (weights_of(other)[0] == before[0]).all(axis=1)
+    assert np.flatnonzero(~is_same).tolist() == [3]
+
+
+def test_a_new_arm_is_learned_from_its_first_reward() -> None:
+    bandit = taught()
+    bandit.add_arms(ids=["new"])
+
+    bandit.observe(contexts=asked(1), arms=["new"], rewards=[1.0])
+
+    means, deviations = weights_of(bandit)
+    assert len(means) == 31
+    assert means[30].any()
+    assert (deviations[30] <= bandit.policy.model.fitted.effects.prior + 1e-12).all()
+
+
+def test_what_was_observed_is_saved_and_learned_in_the_next_update(tmp_path: Path) -> None:
+    bandit = observed(taught(), list(range(50)))
+    bandit.save(tmp_path / "bandit")
+    other = Bandit.load(tmp_path / "bandit")
+    assert bandit.select(asked(), seeds=seeds()).arms == other.select(asked(), seeds=seeds()).arms
+
+    for each in (bandit, other):
+        each.update(contexts=np.zeros((0, COLUMNS)), arms=[], rewards=[])
+
+    assert len(bandit._state.history) == 650
+    assert bandit.version == 4
+    assert bandit.select(asked(), seeds=seeds()).arms == other.select(asked(), seeds=seeds()).arms
+
+
+def test_bad_rewards_are_refused_and_change_nothing() -> None:
+    bandit = taught()
+    before = weights_of(bandit)[0].copy()
+
+    with pytest.raises(NotFiniteError):
+        bandit.observe(contexts=asked(1), arms=[3], rewards=[np.nan])
+    with pytest.raises(RewardError):
+        bandit.observe(contexts=asked(1), arms=[3], rewards=[0.5])
+    with pytest.raises(UnknownArmError):
+        bandit.observe(contexts=asked(1), arms=["nobody"], rewards=[1.0])
+    with pytest.raises(ShapeError):
+        bandit.observe(contexts=asked(2), arms=[3], rewards=[1.0])
+
+    assert np.array_equal(weights_of(bandit)[0], before)
+
+
+def test_the_first_reward_of_all_is_an_update() -> None:
+    bandit = Bandit(ids=["a", "b"], context=2, doubt=CHEAP, progress=False)
+
+    bandit.observe(contexts=[[0.0, 1.0]], arms=["a"], rewards=[1.0])
+
+    assert bandit.version == 1
+
+
+def test_a_network_learns_in_updates_alone() -> None:
+    bandit = Bandit(arms=np.eye(3), context=2)
+
+    with pytest.raises(SettingError, match=r"Call update\(\)"):
+        bandit.observe(contexts=[[0.0, 1.0]], arms=[0], rewards=[1.0])

@@ -15,27 +15,31 @@ import click
 
 from fastbandit.cli.main import cli
 from fastbandit.cli.tables import print_table
+from lab.benchmarks.before_after import checked_out, compare
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "fastbandit"
-_TESTS_MINUTES = 5.0
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One number, the bar it is held to, and whether it meets the bar."""
+    """One number, the bar it is held to (the most, or the least), and whether it meets the bar."""
 
     name: str
     value: float
     bar: float | None = None
+    is_least: bool = False
 
     @property
     def is_met(self) -> bool | None:
-        return None if self.bar is None else self.value <= self.bar
+        if self.bar is None:
+            return None
+        return self.value >= self.bar if self.is_least else self.value <= self.bar
 
     def cells(self) -> tuple[str, ...]:
         """Return the row of a table."""
-        bar = "–" if self.bar is None else f"≤ {self.bar:,.10g}"
+        sign = "≥" if self.is_least else "≤"
+        bar = "–" if self.bar is None else f"{sign} {self.bar:,.10g}"
         met = {None: "", True: "met", False: "missed"}[self.is_met]
         value = f"{self.value:,.3g}" if self.value < 100 else f"{self.value:,.0f}"
         return (self.name, value, bar, met)
@@ -87,29 +91,48 @@ def measure() -> list[Measure]:
     ]
 
 
-def time_target(target: str) -> float:
-    """Run a target of the Makefile, and return the minutes it took."""
+def minutes_of(*command: str) -> float:
+    """Run a command, and return the minutes it took."""
     started = time.perf_counter()
-    done = subprocess.run(["make", target], cwd=ROOT, stdout=sys.stderr, check=False)
+    done = subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False)
     if done.returncode:
-        raise click.ClickException(f"`make {target}` ended with {done.returncode}: see above.")
+        raise click.ClickException(
+            f"`{' '.join(command)}` ended with {done.returncode}: see above."
+        )
     return (time.perf_counter() - started) / 60
+
+
+def golden_failures() -> int:
+    """Run the tests of recorded decisions, files and routes, and return 1 where any fails."""
+    command = [sys.executable, "-m", "pytest", "tests/golden", "-m", "slow or not slow"]
+    return int(subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False).returncode != 0)
 
 
 @click.command("size")
 @click.option("--tests", is_flag=True, help="Also time `make test`, on a quiet machine.")
+@click.option("--ci", is_flag=True, help="Also time `.ci/run`, which tests everything.")
+@click.option("--golden", is_flag=True, help="Also compare with recorded decisions and files.")
+@click.option("--before", help="Also time one decision beside that of this commit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def size_command(tests: bool, as_json: bool) -> None:
-    """Print the size of the product beside its bars; exit with 1 where one is missed.
-
-    `python -m lab bench before-after` compares the time of a decision with that of another commit.
-    """
+def size_command(tests: bool, ci: bool, golden: bool, before: str | None, as_json: bool) -> None:
+    """Print the size of the product beside its bars; exit with 1 where one is missed."""
     found = measure()
     if tests:
-        found.append(Measure("minutes of make test", time_target("test"), _TESTS_MINUTES))
+        found.append(Measure("minutes of make test", minutes_of("make", "test"), 5.0))
+    if ci:
+        found.append(Measure("minutes of .ci/run", minutes_of("bash", ".ci/run"), 45.0))
+    if golden:
+        found.append(Measure("recorded decisions, files or routes differ", golden_failures(), 0))
+    if before is not None:
+        with checked_out(before) as tree:
+            rows = [compare(tree, arms, turns=15) for arms in (10_000, 100_000)]
+        found += [
+            Measure(f"p50 before ÷ after, {row.arms:,} arms", row.ratio, 0.95, is_least=True)
+            for row in rows
+        ]
     if as_json:
-        rows = [{**asdict(one), "is_met": one.is_met} for one in found]
-        click.echo(json.dumps(rows, indent=1))
+        listed = [{**asdict(one), "is_met": one.is_met} for one in found]
+        click.echo(json.dumps(listed, indent=1))
     else:
         print_table(("", "now", "bar", ""), [one.cells() for one in found], title="Size")
     if any(one.is_met is False for one in found):

@@ -45,6 +45,11 @@ def test_a_bar_is_met_or_missed(value: float, bar: float | None, is_met: bool | 
     assert Measure("it", value, bar).is_met is is_met
 
 
+@pytest.mark.parametrize(("value", "is_met"), [(0.96, True), (0.94, False)])
+def test_a_ratio_needs_to_be_large(value: float, is_met: bool) -> None:
+    assert Measure("it", value, 0.95, is_least=True).is_met is is_met
+
+
 def test_this_tree_meets_its_bars() -> None:
     assert [one.name for one in measure() if one.is_met is False] == []
 

@@ -31,6 +31,7 @@ WEIGHING = 1_024
 _PSEUDO = 1.0  # observations of the prior widths
 _LEAST_NOISE = 3e-3  # the least variance of a reward, in squared units
 _FEWEST_NEW = 8
+_BELOW = 1e-3  # units of reward: arms that take no part yet stand so far below the others
 _ORDER = 21  # the stream that orders arms that were never chosen
 
 
@@ -115,7 +116,9 @@ class ArmEffects:
             deviations[row, :own] = np.sqrt(np.diagonal(covariance))
         squares = np.square(means[chosen]) + np.square(deviations[chosen])
         fitted = _fitted_widths(squares[weighs], first)
-        deviations[_tried_next(chosen, arms, len(seen.rows))] = _prior(fitted, size)
+        tried, others, order = _never_chosen(chosen, arms, len(seen.rows))
+        deviations[tried] = _prior(fitted, size)
+        means[others, 0] = -_BELOW * unit * (1.0 + order)  # no two alike: each has its turn
         shared[0] += mean
         return ArmEffects(shared, means, deviations, fitted, widths, noise)
 
@@ -189,14 +192,14 @@ def _fitted_widths(squares: Floats, first: tuple[float, float]) -> tuple[float, 
     return math.sqrt(constant), math.sqrt(slope)
 
 
-def _tried_next(chosen: Rows, arms: int, interactions: int) -> Rows:
-    """Return the arms that were never chosen and take part: the first in an order of their own."""
+def _never_chosen(chosen: Rows, arms: int, interactions: int) -> tuple[Rows, Rows, Floats]:
+    """Return the arms never chosen that take part, the others, and the order (0 to 1) of those."""
     is_new = np.ones(arms, dtype=bool)
     is_new[chosen] = False
     new = np.flatnonzero(is_new)
-    count = max(_FEWEST_NEW, math.isqrt(interactions))
-    if len(new) <= count:
-        return new
     root, blocks = np.zeros(1, dtype=np.uint64), new.astype(np.uint64)
-    order = np.argsort(philox(root, blocks, _ORDER)[0, :, 0], kind="stable")
-    return np.sort(new[order[:count]])
+    words = philox(root, blocks, _ORDER)[0, :, 0]
+    turns = np.argsort(words, kind="stable")
+    count = max(_FEWEST_NEW, math.isqrt(interactions))
+    later = turns[count:]
+    return np.sort(new[turns[:count]]), new[later], words[later] / 2.0**32

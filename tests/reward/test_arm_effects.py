@@ -118,6 +118,8 @@ def test_of_many_arms_that_were_never_chosen_only_a_few_take_part() -> None:
     is_wide = found.deviations[:, 0] > 0
     assert is_wide[:10].all()
     assert is_wide[10:].sum() == 20  # the root of 400
+    assert (found.means[~is_wide, 0] < 0).all()
+    assert len(np.unique(found.means[~is_wide, 0])) > 4_900
 
 
 def test_an_arm_that_comes_later_has_the_prior() -> None:

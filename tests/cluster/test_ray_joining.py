@@ -89,7 +89,7 @@ def test_a_learner_on_ray_makes_a_version_of_the_same_pairs(
     monkeypatch.setattr(os, "nice", lambda more: 0)
     monkeypatch.setattr(learn_command, "read_service", lambda *told: ray)
     asked = ["--engine", "ray", "--workers", "2", "--once"]
-    done = CliRunner().invoke(learn_command.learn_command, asked)
+    done = CliRunner().invoke(learn_command.command, asked)
 
     assert done.exit_code == 0, done.exception
     ours, theirs = (store_of(config).get(1) for config in configs)

@@ -18,6 +18,7 @@ from fastbandit.blueprint import (
     LastLayerDoubt,
     VariationalDoubt,
 )
+from fastbandit.errors import SettingError
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
 from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.interfaces import Exploration, Search
@@ -71,6 +72,8 @@ def blueprint(
     if doubt == "auto" and is_listed and is_scanned and not is_paper:
         doubt = "arm-effects"
     has_effects = isinstance(doubt, ArmEffectsPosterior) or doubt == "arm-effects"
+    if has_effects:
+        _check_effects(arm, search, is_scanned=is_scanned)
     if isinstance(explore, str):
         explore = settings.over(_exploration(explore, is_paper, has_effects=has_effects))
     if isinstance(doubt, str):
@@ -170,6 +173,21 @@ def _default_network(
         embedding_penalty=1.0,
         waves=64,
     )
+
+
+def _check_effects(arm: Features, search: str | Search, *, is_scanned: bool) -> None:
+    """Refuse what arms' own weights cannot be combined with."""
+    if not isinstance(arm, Ids):
+        raise SettingError(
+            f"Arm effects need arms that are ids alone: got arms of kind {type(arm).__name__}, "
+            f"whose features they would not see. Leave out doubt=, or give ids= and no arms=."
+        )
+    if not is_scanned:
+        named = repr(search) if isinstance(search, str) else type(search).__name__
+        raise SettingError(
+            f"Arm effects need a search that scans: got search={named}, which looks for the best "
+            f"point of a network. Use search='auto', or doubt='neural'."
+        )
 
 
 def _has_words(features: Features) -> bool:

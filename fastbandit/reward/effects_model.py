@@ -124,8 +124,8 @@ class EffectsReward(RewardModel):
         """Embed arms by their own weights, in a few columns: arms liked alike lie together."""
         assert arms.ids is not None
         if self.fitted is None:
-            return torch.zeros(len(arms), _COLUMNS)
-        return torch.from_numpy(embedded(self.fitted.effects.means, arms.ids))
+            return torch.zeros(len(arms), _COLUMNS, device=self.device)
+        return torch.from_numpy(embedded(self.fitted.effects.means, arms.ids)).to(self.device)
 
     def encode_arms(self, values: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
         raise AssertionError("arms that are ids form no continuum")

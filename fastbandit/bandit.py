@@ -26,6 +26,7 @@ from fastbandit.presets import Preset, blueprint
 from fastbandit.progress import progress_bar
 from fastbandit.ranges import check_seed
 from fastbandit.reward.effects_model import EffectsReward
+from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.rewards import RewardKind, check_reward_kind, read_rewards
 from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
@@ -94,7 +95,9 @@ class Bandit:
         space, arm_kind = _read_space(arms, ids, embed_ids=embed_ids)
         self._device = _check_device(device)
         self._progress = progress
-        self._private: EffectsReward | None = None  # a model that only this bandit holds
+        self._private: EffectsReward | HierarchicalReward | None = (
+            None  # a model that only this bandit holds
+        )
         self._blueprint = blueprint(
             context=kind,
             arm=arm_kind,
@@ -189,14 +192,14 @@ class Bandit:
     def observe(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
         """Learn from rewards at once, exactly, without training anything anew.
 
-        For arms that have weights of their own (`doubt="arm-effects"`): some microseconds an
+        For arms that have something of their own (`doubt="arm-effects"`): some microseconds an
         event. What arms share, and the features of contexts, are learned in the next `update`,
         which may be called with no interactions.
         """
         state, model = self._state, self._state.policy.model
-        if not isinstance(model, EffectsReward):
+        if not isinstance(model, EffectsReward | HierarchicalReward):
             raise SettingError(
-                f"Only arms with weights of their own learn from single rewards: this bandit has a "
+                f"Only arms with effects of their own learn from single rewards: this bandit has a "
                 f"{type(model).__name__}. Call update(), or build it with doubt='arm-effects'."
             )
         if state.version == 0:
@@ -208,7 +211,8 @@ class Bandit:
         if len(state.pending) >= _PENDING:
             state = replace(state, history=state.whole_history, pending=())
         mine = model if self._private is model else model.private()
-        history = state.whole_history if _is_new_to(mine, fresh) else fresh
+        is_new = isinstance(mine, EffectsReward) and _is_new_to(mine, fresh)
+        history = state.whole_history if is_new else fresh
         assert history is not None
         mine.observe(history, fresh)
         self._private = mine
@@ -444,7 +448,8 @@ class Bandit:
             numbers = read_rewards(rewards, kind=self._blueprint.reward, count=len(inputs))
             return Interactions(inputs, values, numbers)
         told = self._table().read_feedback(contexts=contexts, arms=arms, rewards=rewards)
-        return Interactions(told.contexts, space.features.take(told.rows), told.rewards)
+        features = space.features.take(told.rows)
+        return Interactions(told.contexts, features, told.rewards, rows=told.rows)
 
     def _catalogue(self, doing: str) -> Catalogue:
         arms = self._state.policy.arms
@@ -528,10 +533,14 @@ def _is_new_to(model: EffectsReward, fresh: Interactions) -> bool:
 
 
 def _stacked(history: Interactions, fresh: Interactions) -> Interactions:
+    rows = None
+    if history.rows is not None and fresh.rows is not None:
+        rows = np.concatenate([history.rows, fresh.rows])
     return Interactions(
         Inputs.stack([history.contexts, fresh.contexts]),
         Inputs.stack([history.arms, fresh.arms]),
         np.concatenate([history.rewards, fresh.rewards]),
+        rows=rows,
     )
 
 

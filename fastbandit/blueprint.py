@@ -20,7 +20,9 @@ from fastbandit.reward.bootstrap_model import BootstrapReward
 from fastbandit.reward.dropout_model import DropoutReward
 from fastbandit.reward.effects_model import EffectsReward
 from fastbandit.reward.gradient_model import GradientReward
+from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.reward.last_layer_model import LastLayerReward
+from fastbandit.reward.linear_model import LinearReward
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.reward.variational_model import VariationalReward
 from fastbandit.rewards import RewardKind
@@ -135,11 +137,30 @@ class Blueprint:
             VariationalDoubt: VariationalReward,
             ArmEffectsPosterior: EffectsReward,
         }[type(self.doubt)]
+        if isinstance(self.doubt, ArmEffectsPosterior) and not self.has_own_weights:
+            return self._hierarchical(rng).requires_grad_(False).to(device)
         settings = {f.name: getattr(self.doubt, f.name) for f in fields(self.doubt)}
         model = make(
             self.context, self.arm, settings=self.network, reward=self.reward, rng=rng, **settings
         )
         return model.requires_grad_(False).to(device)
+
+    @property
+    def has_own_weights(self) -> bool:
+        """Whether arms are known by their ids alone and scanned: each has weights of its own."""
+        return isinstance(self.arm, Ids) and isinstance(self.search, Exhaustive)
+
+    def _hierarchical(self, rng: torch.Generator) -> HierarchicalReward:
+        """Make a network over features, a regression beside it, and room for arms' constants."""
+        parts = (self.context, self.arm)
+        is_bound = isinstance(self.exploration, UpperConfidence)
+        has_both = isinstance(self.arm, FeaturesAndIds)
+        make = GradientReward if is_bound else LastLayerReward if has_both else DropoutReward
+        network = make(*parts, settings=self.network, reward=self.reward, rng=rng)
+        if is_bound or isinstance(self.arm, Ids):
+            return HierarchicalReward(network, None)
+        linear = LinearReward(*parts, settings=self.network, reward=self.reward, rng=rng)
+        return HierarchicalReward(network, linear)
 
 
 _PARTS = {

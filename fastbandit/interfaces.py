@@ -121,6 +121,15 @@ class OwnPart(Protocol):
     def __call__(self, rows: Int[Tensor, "b K"]) -> Float[Tensor, "B K"]: ...
 
 
+@runtime_checkable
+class ListedPart(OwnPart, Protocol):
+    """An own part whose best arms are known beforehand, whatever the context."""
+
+    def best(self) -> tuple[Int[Tensor, "B L"], Float[Tensor, "B L"]]:
+        """Return the rows of the best arms by this part alone, best first, and their parts."""
+        ...
+
+
 @dataclass(frozen=True)
 class Score:
     """How much we want each arm now: a function of arms, and what it was fixed to.
@@ -160,8 +169,12 @@ class Score:
         return scores.detach(), slopes
 
     def guessed(self) -> Score:
-        """Give the cheap score to find the way by: its guess, or itself where it has none."""
-        return self if self.guess is None else replace(self, function=self.guess, guess=None)
+        """Give the cheap score to find the way by: its guess, or itself where it has none.
+
+        Arms' own parts that have lists come in at the end: no way leads to them.
+        """
+        own = None if isinstance(self.own, ListedPart) else self.own
+        return replace(self, function=self.guess or self.function, guess=None, own=own)
 
     def through(self, place: Callable[[Tensor], Tensor]) -> Score:
         """Give the same score as a function of the points that `place` turns into arms."""

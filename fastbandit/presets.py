@@ -20,7 +20,7 @@ from fastbandit.blueprint import (
 )
 from fastbandit.errors import SettingError
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
-from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Point, Sparse
 from fastbandit.interfaces import Exploration, Search
 from fastbandit.names import known_name
 from fastbandit.reward.model import NetworkSettings
@@ -39,6 +39,8 @@ Preset = str | Path | Settings
 
 _EXPLORATIONS = ("ts", "ucb", "greedy")
 _SEARCHES = ("auto", "generator", "ascent", "exhaustive", "spanner")
+_SCALES = {"weights": 0.2, "constants": 0.4, "network": 0.7}
+_BOUNDS = {"weights": 0.1, "constants": 0.3, "network": 0.3}
 _MOST_EFFECTS = 20_000  # ids that have weights of their own by default: all are scanned
 _DOUBTS = (
     "auto",
@@ -66,20 +68,24 @@ def blueprint(
     """Put the parts together that these names stand for; objects are taken as they are."""
     settings = settings_for(preset)
     base, is_paper = settings.base, settings.base != "default"
-    # Searches that climb or propose look for the best point of a network.
     is_scanned = search in ("auto", "exhaustive") or isinstance(search, Exhaustive)
     is_listed = isinstance(arm, Ids) and arm.count <= _MOST_EFFECTS
-    if doubt == "auto" and is_listed and is_scanned and not is_paper:
+    if doubt == "auto" and not isinstance(arm, Point) and not is_paper:
         doubt = "arm-effects"
     has_effects = isinstance(doubt, ArmEffectsPosterior) or doubt == "arm-effects"
-    if has_effects:
-        _check_effects(arm, search, is_scanned=is_scanned)
+    if has_effects and isinstance(arm, Point):
+        raise SettingError(
+            "Arm effects need a catalogue of arms: got a box, every point of which is an arm that "
+            "is hardly chosen twice. Leave out doubt=."
+        )
+    has_weights = has_effects and is_scanned and is_listed
     if isinstance(explore, str):
-        explore = settings.over(_exploration(explore, is_paper, has_effects=has_effects))
+        widths = "weights" if has_weights else "constants" if has_effects else "network"
+        explore = settings.over(_exploration(explore, is_paper, widths))
     if isinstance(doubt, str):
         doubt = settings.over(_doubt(doubt, explore, context, arm, is_paper))
     if search == "auto":  # arms' own weights are scanned, a network is searched
-        search = "exhaustive" if has_effects else "generator"
+        search = "exhaustive" if has_weights else "generator"
     if isinstance(search, str):
         search = settings.over(_search(search, arm, is_paper))
     columns = settings.of("network").get("embedding")
@@ -108,14 +114,13 @@ def settings_for(preset: Any) -> Settings:
     return Settings(base=preset)
 
 
-def _exploration(name: str, is_paper: bool, *, has_effects: bool) -> Exploration:
+def _exploration(name: str, is_paper: bool, widths: str) -> Exploration:
+    """Return an exploration as wide as was measured to suit what arms have of their own."""
     known_name("exploration", name, _EXPLORATIONS, or_object=True)
-    if has_effects and name != "greedy":
-        return ThompsonSampling(scale=0.2) if name == "ts" else UpperConfidence(width=0.1)
     if name == "ts":
-        return ThompsonSampling(scale=1.0 if is_paper else 0.7)
+        return ThompsonSampling(scale=1.0 if is_paper else _SCALES[widths])
     if name == "ucb":
-        return UpperConfidence(width=1.0 if is_paper else 0.3)
+        return UpperConfidence(width=1.0 if is_paper else _BOUNDS[widths])
     return Greedy()
 
 
@@ -173,21 +178,6 @@ def _default_network(
         embedding_penalty=1.0,
         waves=64,
     )
-
-
-def _check_effects(arm: Features, search: str | Search, *, is_scanned: bool) -> None:
-    """Refuse what arms' own weights cannot be combined with."""
-    if not isinstance(arm, Ids):
-        raise SettingError(
-            f"Arm effects need arms that are ids alone: got arms of kind {type(arm).__name__}, "
-            f"whose features they would not see. Leave out doubt=, or give ids= and no arms=."
-        )
-    if not is_scanned:
-        named = repr(search) if isinstance(search, str) else type(search).__name__
-        raise SettingError(
-            f"Arm effects need a search that scans: got search={named}, which looks for the best "
-            f"point of a network. Use search='auto', or doubt='neural'."
-        )
 
 
 def _has_words(features: Features) -> bool:

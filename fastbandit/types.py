@@ -51,13 +51,15 @@ class Inputs:
 class Interactions:
     """Decisions whose rewards are known: contexts, the features of the arms taken, rewards.
 
-    `weights` say how much each counts; None where each counts once.
+    `weights` say how much each counts; None where each counts once. `rows` are those of the arms
+    in their catalogue; None where there is none, or where they are not known.
     """
 
     contexts: Inputs
     arms: Inputs
     rewards: NDArray[np.float32]
     weights: NDArray[np.float64] | None = None
+    rows: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -69,10 +71,9 @@ class Interactions:
 
     def take(self, rows: Any) -> Interactions:
         """Give the interactions named by a slice or an array of positions."""
-        weights = None if self.weights is None else self.weights[rows]
-        return Interactions(
-            self.contexts.take(rows), self.arms.take(rows), self.rewards[rows], weights
-        )
+        weights, places = (None if p is None else p[rows] for p in (self.weights, self.rows))
+        contexts, arms = self.contexts.take(rows), self.arms.take(rows)
+        return Interactions(contexts, arms, self.rewards[rows], weights, places)
 
 
 @dataclass(frozen=True)

@@ -348,7 +348,9 @@ def test_large_catalogues_keep_to_what_is_eligible() -> None:
 
 def test_the_default_generator_asks_at_most_128_scores_and_2_look_ups() -> None:
     for explore in ("ts", "ucb"):
-        decision = teach(new(arms=vectors_of(2_000, 3), explore=explore)).select(CONTEXTS)
+        bandit = new(arms=vectors_of(2_000, 3), explore=explore, doubt="neural")
+
+        decision = teach(bandit).select(CONTEXTS)
 
         assert decision.evaluations.max() <= 128
         assert decision.lookups.max() <= 2

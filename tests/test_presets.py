@@ -9,6 +9,7 @@ import pytest
 from fastbandit import Exhaustive, GeneratorSearch, GradientAscent, Greedy
 from fastbandit.arms.cells import CELL, NEIGHBOURS
 from fastbandit.blueprint import (
+    ArmEffectsPosterior,
     Blueprint,
     DropoutDoubt,
     GradientDoubt,
@@ -48,7 +49,7 @@ def planned(**changes: Any) -> Blueprint:
 def test_each_exploration_has_its_own_kind_of_doubt(
     explore: str, exploration: type, doubt: type, preset: str
 ) -> None:
-    plan = planned(explore=explore, preset=preset)
+    plan = planned(explore=explore, preset=preset, doubt="neural")
 
     assert isinstance(plan.exploration, exploration)
     assert isinstance(plan.doubt, doubt)
@@ -68,7 +69,14 @@ def test_arms_with_features_and_ids_are_doubted_by_the_last_layer(
 ) -> None:
     arm = FeaturesAndIds(Dense(3), Ids(5))
 
-    assert isinstance(planned(arm=arm, preset=preset, explore=explore).doubt, doubt)
+    plan = planned(arm=arm, preset=preset, explore=explore, doubt="neural")
+
+    assert isinstance(plan.doubt, doubt)
+
+
+@pytest.mark.parametrize("arm", [Dense(3), Ids(5), FeaturesAndIds(Dense(3), Ids(5))])
+def test_arms_of_a_catalogue_have_effects_of_their_own_by_default(arm: Any) -> None:
+    assert isinstance(planned(arm=arm).doubt, ArmEffectsPosterior)
 
 
 def test_images_train_with_fewer_and_smaller_steps() -> None:

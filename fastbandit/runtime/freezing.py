@@ -19,7 +19,7 @@ from fastbandit.blueprint import Blueprint
 from fastbandit.errors import SettingError
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
 from fastbandit.features import Features
-from fastbandit.interfaces import Exploration, Search
+from fastbandit.interfaces import Exploration, RewardModel, Search
 from fastbandit.policy import Policy
 from fastbandit.reward.context_features import LinearInputs
 from fastbandit.reward.dropout_model import DropoutReward
@@ -32,6 +32,7 @@ from fastbandit.reward.encoders import (
     SparseEncoder,
 )
 from fastbandit.reward.gradient_model import GradientReward
+from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.reward.last_layer_model import LastLayerReward
 from fastbandit.reward.linear_end import LinearEnd
 from fastbandit.reward.model import NeuralReward
@@ -78,7 +79,7 @@ def freeze(
     """Freeze a policy, built after a plan, that decided so often."""
     if isinstance(policy.model, EffectsReward):
         return _freeze_effects(plan, policy, version, decisions)
-    model, catalogue = policy.model, catalogue_of(policy)
+    model, catalogue = shared_model(policy), catalogue_of(policy)
     frozen_model, arms = freeze_model(policy), freeze_arms(policy, keep_as=keep_as)
     assert isinstance(model, NeuralReward)
     assert catalogue.frame is not None
@@ -224,7 +225,8 @@ def freeze_arms(policy: Policy, *, keep_as: str = "float32") -> FrozenArms:
 
 def freeze_model(policy: Policy) -> FrozenModel:
     """Freeze encoder, network, doubt and search into arrays."""
-    policy = replace(policy, model=copy.deepcopy(policy.model).cpu())
+    own = _constants(policy.model)
+    policy = replace(policy, model=copy.deepcopy(shared_model(policy)).cpu())
     arms, model, search, doubt, scale = _read_parts(policy)
     network = model.network
     first, *deeper, last = network.layers
@@ -263,7 +265,27 @@ def freeze_model(policy: Policy) -> FrozenModel:
         layer_2=layers[1],
         layer_3=layers[2],
         box=_frozen(_box(arms)),
+        **own,
     )
+
+
+def shared_model(policy: Policy) -> RewardModel:
+    """Return the model of what features say, which is frozen as a network."""
+    model = policy.model
+    return model.current if isinstance(model, HierarchicalReward) else model
+
+
+def _constants(model: RewardModel) -> dict[str, Any]:
+    """Return arms' own constants as arrays, where a model has any."""
+    if not isinstance(model, HierarchicalReward) or model.own_constants is None:
+        return {}
+    means, deviations = model.told.arrays
+    stamp = np.array([model.own_constants.stamp], np.int64)
+    return {
+        "own_constants": still(means),
+        "own_widths": still(deviations),
+        "own_stamp": still(stamp),
+    }
 
 
 def freeze_encoding(kind: Features, encoder: Encoder, *, what: str) -> Encoding:
@@ -309,7 +331,7 @@ class _Parts(NamedTuple):
 
 def _read_parts(policy: Policy) -> _Parts:
     """Read the parts of a policy; raise where one cannot be frozen."""
-    model, arms = policy.model, catalogue_of(policy)
+    model, arms = shared_model(policy), catalogue_of(policy)
     if not isinstance(model, NeuralReward):
         raise _cannot("reward model", model, "one of fastbandit's")
     search = _read_search(policy.search)

@@ -81,8 +81,8 @@ class FrozenBandit:
     """
 
     def __init__(self, model: FrozenModel, live: Live, words: Words, *, decisions: int = 0) -> None:
-        self._model, self._words, self._live = model, words, live
-        self._quiet = replace(model, numbers=_with(model.numbers, SCALE, 0.0))
+        self._model, self._words, self._live = model.with_lists(), words, live
+        self._quiet = replace(model, numbers=_with(model.numbers, SCALE, 0.0)).with_lists()
         self._lock = threading.Lock()
         self._indexing: threading.Thread | None = None
         self._decisions, self._counting = decisions, threading.Lock()
@@ -471,6 +471,7 @@ class FrozenBandit:
             *live.arms.arrays,
             live.more,
             live.first_more,
+            live.places,
             *gate,
             contexts,
             seeds,

@@ -49,7 +49,8 @@ from fastbandit.runtime.network import (
     slope_at,
     squash,
 )
-from fastbandit.search.limits import SETTLED
+from fastbandit.runtime.own_lists import BANK, bank_seed, own_constant
+from fastbandit.search.limits import BESIDE, SETTLED
 
 EXHAUSTIVE, GENERATOR, ASCENT = 0, 1, 2
 """The searches."""
@@ -108,6 +109,19 @@ class Own(NamedTuple):
     scale: np.float32
 
 
+class Constants(NamedTuple):
+    """Arms' own constants by row, the best of them under this draw, and the places of rows."""
+
+    means: Floats
+    deviations: Floats
+    rows: Places
+    parts: Floats
+    places: Places
+    seed: np.uint64
+    scale: np.float32
+    is_drawn: bool
+
+
 class Found(NamedTuple):
     """Places found last and their scores, the best of all so far, and buffers.
 
@@ -149,6 +163,11 @@ def decide(
     own_prior: Floats,
     own_means: Floats,
     own_deviations: Floats,
+    own_constants: Floats,
+    own_widths: Floats,
+    own_stamp: Sizes,
+    own_rows: Places,
+    own_parts: Floats,
     order: Places,
     vectors: Floats,
     decode: Floats,
@@ -158,6 +177,7 @@ def decide(
     far: Places,
     more: Floats,
     first_more: int,
+    places: Places,
     allowed: NDArray[np.bool_],
     open_count: int,
     listed: Places,
@@ -220,8 +240,11 @@ def decide(
     longest = max(signal_size(layer_1, layer_2, layer_3), counts[STARTS] * dim)
     signals = np.zeros((2, longest), np.float32)
     cells = max(counts[CELLS], -(-rows.shape[1] // LANES))
+    has_constants = len(own_constants) > 0
     kept = max(rows.shape[1], counts[HOPS] * counts[BEAM], SETTLED)
     room = max(1, counts[LOOKUPS]) * cells * CELL
+    if has_constants:
+        kept, room = max(kept, BESIDE), max(room, own_rows.shape[1])
     room = max(room, MOST if len(allowed) else 0, _BLOCK, counts[BEAM] * graph.shape[1])
     room = max(room, counts[STARTS]) + len(more) + counts[FAR]
     table = 64
@@ -250,6 +273,17 @@ def decide(
             costs[request, 1] = 0
             write_down(arms, found, kept, rows[request], scores[request])
             continue
+        draw = int(seed % np.uint64(BANK)) % len(own_rows) if has_constants else 0
+        constants = Constants(
+            own_constants,
+            own_widths,
+            own_rows[draw] if has_constants else order[:0],
+            own_parts[draw] if has_constants else own_constants[:0],
+            places,
+            bank_seed(seed, own_stamp[0] if has_constants else 0),
+            scale,
+            doubt != BOUND,
+        )
         embed(encoder, contexts[request], embedded)
         if not all_finite(embedded):
             costs[request, 0] = -1
@@ -282,10 +316,10 @@ def decide(
             constant += fold_wide(weights, embedded, place, product, wide)
         net = Net(first, bias, deeper, hidden, last, wide, constant, leak, units[0], units[1])
         if len(listed) or counts[SEARCH] == EXHAUSTIVE:
-            costs[request, 0], kept = scan(net, arms, listed, found)
+            costs[request, 0], kept = scan(net, arms, listed, found, constants)
             costs[request, 1] = 0
             if doubt == BOUND:
-                kept = settle(earnest, arms, found, kept, counts, numbers)
+                kept = settle(earnest, arms, found, kept, counts, numbers, constants)
                 costs[request, 0] += kept
             write_down(arms, found, kept, rows[request], scores[request])
             continue
@@ -304,8 +338,11 @@ def decide(
         fresh = land(arms, points[:best], cells, found)
         kept = keep_best(net, arms, found, fresh, 0)
         kept, walked = walk(net, arms, found, kept, counts[HOPS], counts[BEAM])
+        if has_constants:
+            kept, joined = join_own(net, arms, found, kept, rows.shape[1], constants)
+            evaluated += joined
         if doubt == BOUND:
-            kept = settle(earnest, arms, found, kept, counts, numbers)
+            kept = settle(earnest, arms, found, kept, counts, numbers, constants)
             evaluated += kept
         write_down(arms, found, kept, rows[request], scores[request])
         costs[request, 0], costs[request, 1] = evaluated + fresh + walked, best
@@ -497,6 +534,13 @@ def land_in(arms: Arms, points: Floats, wanted: int, total: int, found: Found) -
 @njit(cache=True, nogil=True, fastmath=FAST)
 def keep_best(net: Net, arms: Arms, found: Found, fresh: int, kept: int) -> int:
     """Score what was found last, and sort the best of it into the best of all."""
+    score_found(net, arms, found, fresh)
+    return sort_in(found, fresh, kept)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def score_found(net: Net, arms: Arms, found: Found, fresh: int) -> None:
+    """Score what was found last."""
     vectors, places, block, scores = arms.vectors, found.places, found.block, found.scores
     factor, shift = arms.decode[0], arms.decode[1]
     count, dim = vectors.shape
@@ -512,7 +556,12 @@ def keep_best(net: Net, arms: Arms, found: Found, fresh: int, kept: int) -> int:
                 for column in range(dim):
                     block[number, column] = arms.more[there - count, column]
         score_points(net, block, size, scores[start : start + size])
-    most = len(found.best_places)
+
+
+@njit(cache=True, nogil=True)
+def sort_in(found: Found, fresh: int, kept: int) -> int:
+    """Sort the best of what was scored last into the best of all."""
+    places, scores, most = found.places, found.scores, len(found.best_places)
     worst = found.best_scores[most - 1] if kept == most else _NOTHING
     for number in range(fresh):
         if scores[number] > worst:
@@ -581,7 +630,9 @@ def walk(net: Net, arms: Arms, found: Found, kept: int, hops: int, beam: int) ->
 
 
 @njit(cache=True, nogil=True)
-def scan(net: Net, arms: Arms, listed: Places, found: Found) -> tuple[int, int]:
+def scan(
+    net: Net, arms: Arms, listed: Places, found: Found, constants: Constants
+) -> tuple[int, int]:
     """Score all open arms, or those of a list; answer how many those are, and how many are kept."""
     order, allowed, places = arms.order, arms.allowed, found.places
     count, is_masked, is_listed = len(order), len(arms.allowed) > 0, len(listed) > 0
@@ -597,9 +648,76 @@ def scan(net: Net, arms: Arms, listed: Places, found: Found) -> tuple[int, int]:
                     continue
             places[fresh] = there
             fresh += 1
-        kept = keep_best(net, arms, found, fresh, kept)
+        score_found(net, arms, found, fresh)
+        if len(constants.means):
+            for number in range(fresh):
+                found.scores[number] += part_of(constants, arms, places[number])
+        kept = sort_in(found, fresh, kept)
         evaluated += fresh
     return evaluated, kept
+
+
+@njit(cache=True, nogil=True)
+def row_at(arms: Arms, there: int) -> int:
+    """Return the row at a place."""
+    count = len(arms.order)
+    return int(arms.order[there]) if there < count else arms.first_more + there - count
+
+
+@njit(cache=True, nogil=True)
+def part_of(constants: Constants, arms: Arms, there: int) -> np.float32:
+    """Return the own part of the arm at a place."""
+    return own_constant(
+        constants.means,
+        constants.deviations,
+        row_at(arms, there),
+        constants.seed,
+        constants.scale,
+        constants.is_drawn,
+    )
+
+
+@njit(cache=True, nogil=True)
+def join_own(
+    net: Net, arms: Arms, found: Found, kept: int, count: int, constants: Constants
+) -> tuple[int, int]:
+    """Add own parts to the best arms found, and rank those of the list that could win with them.
+
+    Answers how many are kept, and how many were scored for it.
+    """
+    places, scores = found.best_places, found.best_scores
+    kept = min(kept, max(BESIDE, count))
+    top = scores[0] if kept else _NOTHING
+    found.seen[:] = -1
+    for slot in range(kept):
+        there = places[slot]
+        score = scores[slot] + part_of(constants, arms, there)
+        is_new(found.seen, there)
+        insert_best(
+            places[: slot + 1],
+            scores[: slot + 1],
+            found.best_walked[: slot + 1],
+            slot,
+            there,
+            score,
+        )
+    least = scores[count - 1] if kept >= count else _NOTHING
+    is_masked, fresh = len(arms.allowed) > 0, 0
+    parts = found.scores
+    for number in range(len(constants.rows)):
+        part, row = constants.parts[number], constants.rows[number]
+        if kept and not top + part > least:
+            break
+        if row < 0 or row >= len(constants.places) or (is_masked and not arms.allowed[row]):
+            continue
+        there = constants.places[row]
+        if there >= 0 and is_new(found.seen, there):
+            found.places[fresh] = there
+            fresh += 1
+    score_found(net, arms, found, fresh)
+    for number in range(fresh):
+        parts[number] += part_of(constants, arms, found.places[number])
+    return sort_in(found, fresh, kept), fresh
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -632,7 +750,13 @@ def scan_own(
 
 @njit(cache=True, nogil=True)
 def settle(
-    earnest: Earnest, arms: Arms, found: Found, kept: int, counts: Sizes, numbers: Floats
+    earnest: Earnest,
+    arms: Arms,
+    found: Found,
+    kept: int,
+    counts: Sizes,
+    numbers: Floats,
+    constants: Constants,
 ) -> int:
     """Score the few arms that look best in earnest and sort them anew; answer how many."""
     few = min(kept, len(earnest.means))
@@ -664,6 +788,8 @@ def settle(
     for slot in range(few):
         mean, variance = earnest.means[slot], scores[slot]
         scores[slot] = bound_of(mean, variance, numbers[SCALE], counts[UNITS])
+        if len(constants.means):
+            scores[slot] += part_of(constants, arms, places[slot])
     for slot in range(1, few):
         there, score = places[slot], scores[slot]
         insert_best(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.cells import Cells, Floats, Places
 from fastbandit.names import known_name
+from fastbandit.runtime.fold import BOUND
+from fastbandit.runtime.own_lists import own_lists
 
 Array = np.ndarray[Any, Any]
 KEPT_AS = ("float32", "int16", "int8")
@@ -26,7 +28,8 @@ class FrozenModel:
     their constant and the wide weights; `root` (squared, the inverse of Z) settles it. `box`
     holds the lowest and highest coordinates of the arms, their middle and half their
     difference. `own_*` are arm effects: shared weights, the prior's deviations, and by row the
-    means and deviations of arms' own weights.
+    means and deviations of arms' own weights; or means and deviations of their constants, with a
+    stamp that tells draws apart, and the lists of `fastbandit.runtime.own_lists`.
     """
 
     counts: NDArray[np.int64]
@@ -53,16 +56,36 @@ class FrozenModel:
     own_prior: Floats = field(default_factory=lambda: _nothing(1))
     own_means: Floats = field(default_factory=lambda: _nothing(2))
     own_deviations: Floats = field(default_factory=lambda: _nothing(2))
+    own_constants: Floats = field(default_factory=lambda: _nothing(1))
+    own_widths: Floats = field(default_factory=lambda: _nothing(1))
+    own_stamp: NDArray[np.int64] = field(default_factory=lambda: still(np.zeros(0, np.int64)))
+    own_rows: Places = field(default_factory=lambda: still(np.zeros((0, 0), np.int32)))
+    own_parts: Floats = field(default_factory=lambda: _nothing(2))
 
     @cached_property
     def arrays(self) -> tuple[Array, ...]:
         """All arrays, in order."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
+    def with_lists(self) -> FrozenModel:
+        """Return the same with lists of the best arms by their constants, where it has any."""
+        if not len(self.own_constants):
+            return self
+        scale, stamp = float(self.numbers[0]), int(self.own_stamp[0])
+        is_drawn = int(self.counts[1]) != BOUND
+        rows, parts = own_lists(
+            self.own_constants, self.own_widths, scale=scale, is_drawn=is_drawn, stamp=stamp
+        )
+        return replace(self, own_rows=still(rows), own_parts=still(parts))
+
     @property
     def kept(self) -> dict[str, Array]:
-        """The arrays to be written, by name: without what only models with arm effects have."""
-        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        """The arrays to be written, by name: without what only models with arm effects have.
+
+        Lists are made again by whoever reads the arrays.
+        """
+        names = {field.name for field in fields(self)} - {"own_rows", "own_parts"}
+        named = {name: getattr(self, name) for name in sorted(names)}
         return {name: a for name, a in named.items() if a.size or not name.startswith("own_")}
 
 

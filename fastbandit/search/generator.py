@@ -117,7 +117,8 @@ class GeneratorSearch:
             points = best_points(guess, points, self.lookups, tally)
         points = climb(guess, points, arms, tally, steps=self.steps, step_size=self.step_size)
         ranked = self._from(guess, arms, points, tally, count=count, allowed=allowed)
-        return settle(score, ranked, tally, count=count).as_choice(count, tally)
+        ranked = settle(score, arms, ranked, tally, count=count, allowed=allowed)
+        return ranked.as_choice(count, tally)
 
     def _from(
         self,

@@ -79,7 +79,8 @@ class GradientAscent:
                 guess, arms, ranked, tally, hops=self.hops, beam=self.beam, allowed=allowed
             )
             ranked = fill(guess, arms, ranked, tally, count=count, allowed=allowed)
-            return settle(score, ranked, tally, count=count).as_choice(count, tally)
+            ranked = settle(score, arms, ranked, tally, count=count, allowed=allowed)
+            return ranked.as_choice(count, tally)
 
     def _climb(
         self, score: Score, points: Float[Tensor, "B M D"], arms: ArmSpace, tally: Tally

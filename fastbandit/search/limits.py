@@ -6,3 +6,5 @@ SETTLED = 8
 """So many arms that look best by a guess are scored in earnest."""
 AT_LEAST = 16
 """A cell of a large catalogue holds at least so many arms."""
+BESIDE = 64
+"""So many of the best arms by what points say are scored with their own part, too."""

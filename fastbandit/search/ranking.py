@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace, Candidates, Choice, Score
-from fastbandit.search.limits import FEW, SETTLED
+from fastbandit.interfaces import ArmSpace, Candidates, Choice, ListedPart, Score
+from fastbandit.search.limits import BESIDE, FEW, SETTLED
 
 NOTHING = float("-inf")
 
@@ -111,14 +111,53 @@ def land(
     return rank(score, candidates, tally, allowed=allowed)
 
 
-def settle(score: Score, ranked: Ranked, tally: Tally, *, count: int) -> Ranked:
-    """Keep the best few by a guess, with the scores themselves; or all, if there was no guess."""
+def settle(
+    score: Score,
+    arms: ArmSpace,
+    ranked: Ranked,
+    tally: Tally,
+    *,
+    count: int,
+    allowed: Bool[Tensor, "b N"] | None,
+) -> Ranked:
+    """Rank what was found by the score itself: arms' own parts, and what a guess left open."""
+    if isinstance(score.own, ListedPart):
+        ranked = beside_own(score, score.own, arms, ranked, tally, count=count, allowed=allowed)
     if score.guess is None:
         return ranked
     few = ranked.best(max(SETTLED, count))
     tally.evaluated(few.rows)
     scores = score.of(Candidates(few.rows, few.points))
     return Ranked(few.rows, few.points, torch.where(few.scores > NOTHING, scores, NOTHING))
+
+
+def beside_own(
+    score: Score,
+    own: ListedPart,
+    arms: ArmSpace,
+    ranked: Ranked,
+    tally: Tally,
+    *,
+    count: int,
+    allowed: Bool[Tensor, "b N"] | None,
+) -> Ranked:
+    """Add arms' own parts to the best arms found, and rank the best by that part beside them.
+
+    A listed arm is left out where it could not win even if its point were as good as any found.
+    """
+    near = ranked.best(max(BESIDE, count))
+    totals = torch.where(near.scores > NOTHING, near.scores + own(near.rows), NOTHING)
+    near = Ranked(near.rows, near.points, totals)
+    rows, parts = (part.to(near.rows.device) for part in own.best())
+    if not rows.shape[1]:
+        return near
+    best = ranked.scores.amax(1, keepdim=True)
+    least = totals.topk(min(count, totals.shape[1]), dim=1).values[:, -1:]
+    can_win = (rows >= 0) & (best + parts > least)
+    rows = torch.where(can_win, rows, -1)
+    points = arms.all().points[0][rows.clamp_min(0)]
+    listed = rank(score.guessed(), Candidates(rows, points), tally, allowed=allowed)
+    return near.joined(replace(listed, scores=listed.scores + parts))
 
 
 def fill(

@@ -45,7 +45,8 @@ class SpannerSearch:
         ranked = rank(guess, candidates, tally, allowed=allowed)
         ranked = hop(guess, arms, ranked, tally, hops=self.hops, beam=self.beam, allowed=allowed)
         ranked = fill(guess, arms, ranked, tally, count=count, allowed=allowed)
-        return settle(score, ranked, tally, count=count).as_choice(count, tally)
+        ranked = settle(score, arms, ranked, tally, count=count, allowed=allowed)
+        return ranked.as_choice(count, tally)
 
 
 def _with_few(

@@ -153,12 +153,14 @@ def _read_box_or_catalogue(
 def _write_history(history: Interactions) -> Arrays:
     contexts = _write_inputs("history.contexts", history.contexts)
     arms = _write_inputs("history.arms", history.arms)
-    return {**contexts, **arms, "history.rewards": history.rewards}
+    rows = {} if history.rows is None else {"history.rows": history.rows}
+    return {**contexts, **arms, "history.rewards": history.rewards, **rows}
 
 
 def _read_history(arrays: Arrays) -> Interactions:
-    contexts = _read_inputs("history.contexts", arrays)
-    return Interactions(contexts, _read_inputs("history.arms", arrays), arrays["history.rewards"])
+    contexts, arms = (_read_inputs(f"history.{name}", arrays) for name in ("contexts", "arms"))
+    rewards, rows = arrays["history.rewards"], arrays.get("history.rows")
+    return Interactions(contexts, arms, rewards, rows=rows)
 
 
 def _write_inputs(name: str, inputs: Inputs) -> Arrays:

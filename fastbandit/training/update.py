@@ -16,6 +16,7 @@ from fastbandit.interfaces import RewardModel
 from fastbandit.policy import Arms, Policy
 from fastbandit.progress import Progress, silent
 from fastbandit.reward.gradient_model import GradientReward
+from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.training.fit_generator import GeneratorFit, fit_generator
@@ -63,8 +64,9 @@ def update(
     search = policy.search
     if team.size > 1 and not isinstance(search, Exhaustive):
         _index(arms, team)
-    if isinstance(model, GradientReward) and not isinstance(search, Exhaustive):
-        fit_guess(model, arms, history.contexts, rng=rng)
+    shared = model.current if isinstance(model, HierarchicalReward) else model
+    if isinstance(shared, GradientReward) and not isinstance(search, Exhaustive):
+        fit_guess(shared, arms, history.contexts, rng=rng)
     if isinstance(search, GeneratorSearch):
         search = fit_generator(
             search,

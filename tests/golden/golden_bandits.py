@@ -91,6 +91,7 @@ def taught_bandit(combination: Combination) -> Bandit:
         reward="real",
         explore=combination.explore,
         search=combination.search,
+        doubt="neural",
         preset=QUICK_TRAINING,
         seed=3,
         progress=False,

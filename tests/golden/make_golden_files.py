@@ -45,7 +45,14 @@ def make_bandit(folder: Path) -> Bandit:
     ids = [row if row % 3 == 0 else f"arm-{row}" for row in range(ARMS)]
     arms = features_of(ARMS, seed=1)
     bandit = Bandit(
-        arms=arms, ids=ids, context=DIM, reward="real", preset=SMALL_BANDIT, seed=7, progress=False
+        arms=arms,
+        ids=ids,
+        context=DIM,
+        reward="real",
+        doubt="neural",
+        preset=SMALL_BANDIT,
+        seed=7,
+        progress=False,
     )
     for seed in (2, 3):
         contexts = np.random.default_rng(seed).normal(size=(40, DIM)).astype(np.float32)

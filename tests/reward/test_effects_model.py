@@ -316,18 +316,6 @@ def test_a_network_learns_in_updates_alone() -> None:
         bandit.observe(contexts=[[0.0, 1.0]], arms=[0], rewards=[1.0])
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"arms": np.eye(3)}, "Arm effects need arms that are ids alone: got arms of kind Dense"),
-        ({"arms": np.eye(3), "embed_ids": True}, "got arms of kind FeaturesAndIds"),
-        ({"arms": Box((0.0,), (1.0,))}, "got arms of kind Point"),
-        ({"ids": range(3), "search": "generator"}, "got search='generator', .*doubt='neural'"),
-        ({"ids": range(3), "search": GradientAscent()}, "got search=GradientAscent"),
-    ],
-)
-def test_what_arm_effects_cannot_be_combined_with_is_said(
-    settings: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(SettingError, match=said):
-        Bandit(context=2, doubt="arm-effects", **settings)
+def test_a_box_has_no_arm_effects() -> None:
+    with pytest.raises(SettingError, match="Arm effects need a catalogue of arms: got a box"):
+        Bandit(arms=Box((0.0,), (1.0,)), context=2, doubt="arm-effects")

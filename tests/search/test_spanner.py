@@ -76,7 +76,9 @@ def test_the_points_of_a_box_that_span_it_lie_at_its_corners() -> None:
 
 def bandit_of(search: Any, count: int = 600) -> Bandit:
     arms = vectors_of(count, 3, seed=2)
-    bandit = Bandit(arms=arms, context=3, search=search, preset=QUICK, progress=False)
+    bandit = Bandit(
+        arms=arms, context=3, search=search, doubt="neural", preset=QUICK, progress=False
+    )
     contexts = vectors_of(80, 3, seed=5)
     bandit.update(contexts=contexts, arms=np.arange(80), rewards=contexts[:, 0] > 0)
     return bandit

@@ -1,0 +1,350 @@
+"""HierarchicalReward: what features say, and a constant of each arm's own beside it.
+
+What features say comes from a network or, as long as that predicts better, from a regression on
+principal directions (`LinearReward`). Each has predicted the rewards of every update before it
+learned them: the sums of their log likelihoods, the newest counting most, tell which is better
+(Dawid, "Present position and potential developments: the prequential approach", 1984).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+from torch import Generator, Tensor
+
+from fastbandit.interfaces import RewardModel, Score, Seeds
+from fastbandit.reward.arm_constants import PRIOR, ArmConstants
+from fastbandit.reward.linear_model import LinearReward
+from fastbandit.reward.model import NeuralReward
+from fastbandit.runtime.own_lists import BANK, own_lists, own_parts
+from fastbandit.types import Inputs, Interactions
+
+Floats = NDArray[np.float64]
+
+_FEWEST_NEW = 8
+_CHUNK = 8192
+_FORGET = 0.5  # of the evidence, at an update
+_STRONG = 5.0  # so much evidence, in nats, changes which model is taken
+_NETWORK, _LINEAR = 0, 1
+
+
+class HierarchicalReward(RewardModel):
+    """A network or a linear regression over features, and constants of arms on what it leaves."""
+
+    evidence: Tensor
+
+    def __init__(self, network: NeuralReward, linear: LinearReward | None) -> None:
+        super().__init__()
+        self.network, self.linear = network, linear
+        self.constants: dict[int, ArmConstants] = {}
+        self.register_buffer("evidence", torch.zeros(2, dtype=torch.float64))
+        self.register_buffer("is_linear", torch.tensor(linear is not None))
+        self._arms: Inputs | None = None
+        self._posterior: Told | None = None
+
+    def _save_to_state_dict(
+        self, destination: dict[str, Any], prefix: str, keep_vars: bool
+    ) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for number, constants in self.constants.items():
+            for name, array in constants.arrays().items():
+                destination[f"{prefix}constants.{number}.{name}"] = torch.from_numpy(array)
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+        mine = f"{prefix}constants."
+        arrays = {name: state.pop(name).numpy() for name in list(state) if name.startswith(mine)}
+        super()._load_from_state_dict(state, prefix, *rest)
+        self.constants = {}
+        for number in (_NETWORK, _LINEAR):
+            start = f"{mine}{number}."
+            named = {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
+            if named:
+                self.constants[number] = ArmConstants.of(named)
+
+    # -- what it predicts with
+
+    @property
+    def current(self) -> NeuralReward:
+        """The model of what features say: the one that predicts better."""
+        if self.linear is not None and bool(self.get_buffer("is_linear")):
+            return self.linear
+        return self.network
+
+    @property
+    def own_constants(self) -> ArmConstants | None:
+        """The constants of arms on what the current model leaves."""
+        return self.constants.get(_LINEAR if self.current is self.linear else _NETWORK)
+
+    @property
+    def noise_size(self) -> int:  # type: ignore[override]
+        return self.current.noise_size
+
+    @property
+    def device(self) -> str:
+        return self.network.device
+
+    def embed_contexts(self, contexts: Inputs) -> Float[Tensor, "B E"]:
+        return self.current.embed_contexts(contexts)
+
+    def embed_arms(self, arms: Inputs) -> Float[Tensor, "N E"]:
+        return self.current.embed_arms(arms)
+
+    def encode_arms(self, values: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
+        return self.current.encode_arms(values)
+
+    def mean(self, contexts: Float[Tensor, "B E"]) -> Score:
+        return self.current.mean(contexts)
+
+    def draw(
+        self, contexts: Float[Tensor, "B E"], uniforms: Float[Tensor, "B Z"], *, scale: float
+    ) -> Score:
+        return self.current.draw(contexts, uniforms, scale=scale)
+
+    def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
+        return self.current.upper(contexts, width=width)
+
+    def own(
+        self,
+        contexts: Float[Tensor, "B E"],
+        *,
+        seeds: Seeds | None = None,
+        scale: float = 0.0,
+        width: float = 0.0,
+    ) -> OwnConstants | None:
+        if self.own_constants is None:
+            return None
+        is_drawn = seeds is not None
+        seeds = np.zeros(len(contexts), dtype=np.uint64) if seeds is None else seeds
+        return OwnConstants(self.told, seeds, scale if is_drawn else width, is_drawn)
+
+    @property
+    def told(self) -> Told:
+        """The posterior of constants, as arrays."""
+        constants, told = self.own_constants, self._posterior
+        assert constants is not None
+        if told is None or told.constants is not constants:
+            told = self._posterior = Told(constants)
+        return told
+
+    def in_rewards(self, scores: Tensor) -> Tensor:
+        return self.current.in_rewards(scores)
+
+    # -- learning
+
+    def loss(
+        self,
+        contexts: Inputs,
+        arms: Inputs,
+        rewards: Float[Tensor, " B"],
+        *,
+        total: float,
+        rng: Generator,
+    ) -> Float[Tensor, ""]:
+        return self.network.loss(contexts, arms, rewards, total=total, rng=rng)
+
+    def meet(self, arms: Inputs) -> None:
+        self._arms = arms
+        for model in self._models():
+            model.meet(arms)
+
+    def start(self, history: Interactions, *, fresh: int) -> None:
+        if self.linear is not None:
+            self.linear.requires_grad_(False)
+            if self.constants and 0 < fresh < len(history):
+                self._judge(history.take(slice(len(history) - fresh, None)))
+        for model in self._models():
+            model.start(history, fresh=fresh)
+
+    def _models(self) -> list[NeuralReward]:
+        return [self.network] if self.linear is None else [self.network, self.linear]
+
+    @torch.no_grad()
+    def _judge(self, fresh: Interactions) -> None:
+        """Compare what the models say of rewards that they have not learned yet."""
+        found = [self._likelihood(number, fresh) for number in (_NETWORK, _LINEAR)]
+        self.evidence.mul_(1.0 - _FORGET).add_(torch.tensor(found, dtype=torch.float64))
+        ahead = float(self.evidence[_NETWORK] - self.evidence[_LINEAR])
+        is_linear = self.get_buffer("is_linear")
+        is_linear.fill_(ahead < (_STRONG if is_linear else -_STRONG))
+
+    def _likelihood(self, number: int, fresh: Interactions) -> float:
+        """Return the log likelihood of rewards under one of the models."""
+        model = self._models()[number]
+        scores = self._scores(model, fresh)
+        constants = self.constants.get(number)
+        if constants is not None and fresh.rows is not None:
+            known = fresh.rows < len(constants)
+            means = constants.posterior(np.where(known, fresh.rows, 0))[0]
+            scores = scores + np.where(known, means, 0.0)
+        rewards = _in_units(model, fresh.rewards)
+        if model.reward == "binary":
+            each = rewards * scores - np.logaddexp(0.0, scores)
+        else:
+            noise = math.exp(2.0 * float(model.log_noise))
+            each = -0.5 * (np.square(rewards - scores) / noise + math.log(noise))
+        return float(each.sum() if fresh.weights is None else (fresh.weights * each).sum())
+
+    @torch.no_grad()
+    def settle(self, history: Interactions) -> None:
+        self.network.settle(history)
+        before = self.constants.get(_LINEAR)
+        if self.linear is not None:
+            width = PRIOR if before is None else before.width
+            self.linear.solve(history, own_width=0.0 if history.rows is None else width)
+        if history.rows is not None and self._arms is not None:
+            self.constants = {
+                number: self._constants(model, history, self.constants.get(number))
+                for number, model in enumerate(self._models())
+            }
+        self._arms = None
+
+    def _constants(
+        self, model: NeuralReward, history: Interactions, before: ArmConstants | None
+    ) -> ArmConstants:
+        """Fit constants to what a model leaves of the rewards."""
+        assert history.rows is not None
+        assert self._arms is not None
+        scores, rewards = self._scores(model, history), _in_units(model, history.rewards)
+        weights = np.ones(len(history)) if history.weights is None else history.weights
+        noise = None
+        if model.reward != "binary":
+            noise = max(float(np.average(np.square(rewards - scores), weights=weights)), 1e-2)
+        return ArmConstants.fit(
+            history.rows,
+            rewards,
+            scores,
+            weights,
+            arms=len(self._arms),
+            tried=_worth_trying(model, self._arms, history),
+            noise=noise,
+            width=PRIOR if before is None else before.width,
+        )
+
+    def _scores(self, model: NeuralReward, history: Interactions) -> Floats:
+        """Return what a model says of the pairs of a history, without constants."""
+        parts = []
+        for first in range(0, len(history), _CHUNK):
+            part = history.take(slice(first, first + _CHUNK))
+            contexts, arms = model.embed_contexts(part.contexts), model.embed_arms(part.arms)
+            if model is self.linear:
+                said = model.features(contexts, arms) @ model.centre
+            else:
+                said = model.network(contexts, arms)
+            parts.append(said.double().cpu().numpy())
+        return np.concatenate(parts)
+
+    def private(self) -> HierarchicalReward:
+        """Return a copy whose constants may be changed where they stand."""
+        mine = copy.copy(self)
+        mine.constants = {n: c.private(len(c)) for n, c in self.constants.items()}
+        mine._posterior = None
+        return mine
+
+    @torch.no_grad()
+    def observe(self, history: Interactions, fresh: Interactions) -> None:
+        """Learn rewards at once: the constants of their arms, nothing else."""
+        assert fresh.rows is not None
+        size = int(fresh.rows.max(initial=-1)) + 1
+        for number, constants in self.constants.items():
+            model = self._models()[number]
+            if size > len(constants):
+                self.constants[number] = constants = constants.private(size)
+            rewards, scores = _in_units(model, fresh.rewards), self._scores(model, fresh)
+            constants.observe(fresh.rows, rewards, scores)
+        if self._posterior is not None:
+            self._posterior.renew(fresh.rows)
+
+
+def _in_units(model: NeuralReward, rewards: NDArray[np.float32]) -> Floats:
+    """Return rewards in the units that scores are in."""
+    numbers = torch.from_numpy(rewards).to(model.log_noise.device)
+    found: Floats = model.standardised(numbers).double().cpu().numpy()
+    return found
+
+
+def _worth_trying(model: NeuralReward, arms: Inputs, history: Interactions) -> NDArray[np.int64]:
+    """Return a few rows never chosen: those that look best for a context in the middle."""
+    assert history.rows is not None
+    middle = model.embed_contexts(history.contexts.take(slice(-_CHUNK, None))).mean(0, keepdim=True)
+    score, parts = model.mean(middle), []
+    for first in range(0, len(arms), _CHUNK):
+        points = model.embed_arms(arms.take(slice(first, first + _CHUNK)))
+        parts.append(score(points[None])[0].cpu().numpy())
+    scores = np.concatenate(parts)
+    scores[history.rows] = -np.inf
+    count = min(len(scores), max(_FEWEST_NEW, math.isqrt(len(history))))
+    best = np.argpartition(-scores, count - 1)[:count]
+    return np.sort(best[scores[best] > -np.inf])
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """The posterior of constants as arrays, and lists of the best for a bank of draws."""
+
+    constants: ArmConstants
+
+    @cached_property
+    def arrays(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Means and deviations by row."""
+        means, deviations = self.constants.posterior()
+        return means.astype(np.float32), deviations.astype(np.float32)
+
+    def renew(self, rows: NDArray[np.int64]) -> None:
+        """Work the posterior of some rows out anew, where it stands."""
+        self._lists.clear()
+        if len(self.arrays[0]) < len(self.constants):
+            del self.__dict__["arrays"]
+            return
+        for array, part in zip(self.arrays, self.constants.posterior(rows), strict=True):
+            array[rows] = part
+
+    @cached_property
+    def _lists(self) -> dict[tuple[float, bool], tuple[Any, Any]]:
+        return {}
+
+    def lists(self, scale: float, is_drawn: bool) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return rows and own parts of the best arms under each draw of the bank."""
+        key = (scale, is_drawn)
+        if key not in self._lists:
+            stamp = self.constants.stamp
+            self._lists[key] = own_lists(*self.arrays, scale=scale, is_drawn=is_drawn, stamp=stamp)
+        return self._lists[key]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnConstants:
+    """Arms' own constants under a decision's draw or bound (see `fastbandit.runtime.own_lists`)."""
+
+    told: Told
+    seeds: Seeds
+    scale: float
+    is_drawn: bool
+
+    def __call__(self, rows: Int[Tensor, "b K"]) -> Float[Tensor, "B K"]:
+        parts = np.empty((len(self.seeds), rows.shape[1]), dtype=np.float32)
+        means, deviations = self.told.arrays
+        own_parts(
+            means,
+            deviations,
+            rows.cpu().numpy(),
+            self.seeds,
+            np.float32(self.scale),
+            self.is_drawn,
+            self.told.constants.stamp,
+            parts,
+        )
+        return torch.from_numpy(parts).to(rows.device)
+
+    def best(self) -> tuple[Int[Tensor, "B L"], Float[Tensor, "B L"]]:
+        """Return the rows of the best arms by this part alone, best first, and their parts."""
+        rows, parts = self.told.lists(self.scale, self.is_drawn)
+        draws = (self.seeds % np.uint64(BANK)).astype(np.int64) % len(rows)
+        return torch.from_numpy(rows[draws].astype(np.int64)), torch.from_numpy(parts[draws])

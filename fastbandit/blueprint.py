@@ -19,6 +19,7 @@ from fastbandit.ranges import check_fields
 from fastbandit.reward.bootstrap_model import BootstrapReward
 from fastbandit.reward.dropout_model import DropoutReward
 from fastbandit.reward.effects_model import EffectsReward
+from fastbandit.reward.fourier_model import FourierReward
 from fastbandit.reward.gradient_model import GradientReward
 from fastbandit.reward.last_layer_model import LastLayerReward
 from fastbandit.reward.model import NetworkSettings
@@ -100,6 +101,21 @@ class ArmEffectsPosterior:
         check_fields(self)
 
 
+@dataclass(frozen=True)
+class FourierPosterior:
+    """An exact posterior over random Fourier features: what `FourierReward` needs.
+
+    There are so many `features`; lengths of the kernel are fitted anew when the history is `grow`
+    times as long.
+    """
+
+    features: int = 512
+    grow: float = 1.25
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
 Doubt = (
     DropoutDoubt
     | GradientDoubt
@@ -107,6 +123,7 @@ Doubt = (
     | BootstrapDoubt
     | VariationalDoubt
     | ArmEffectsPosterior
+    | FourierPosterior
 )
 
 
@@ -134,6 +151,7 @@ class Blueprint:
             BootstrapDoubt: BootstrapReward,
             VariationalDoubt: VariationalReward,
             ArmEffectsPosterior: EffectsReward,
+            FourierPosterior: FourierReward,
         }[type(self.doubt)]
         settings = {f.name: getattr(self.doubt, f.name) for f in fields(self.doubt)}
         model = make(
@@ -153,6 +171,7 @@ _PARTS = {
         DropoutDoubt,
         Exhaustive,
         FeaturesAndIds,
+        FourierPosterior,
         GeneratorFit,
         GeneratorSearch,
         GradientAscent,

@@ -14,13 +14,14 @@ from fastbandit.blueprint import (
     BootstrapDoubt,
     Doubt,
     DropoutDoubt,
+    FourierPosterior,
     GradientDoubt,
     LastLayerDoubt,
     VariationalDoubt,
 )
 from fastbandit.errors import SettingError
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
-from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Point, Sparse
 from fastbandit.interfaces import Exploration, Search
 from fastbandit.names import known_name
 from fastbandit.reward.model import NetworkSettings
@@ -49,6 +50,7 @@ _DOUBTS = (
     "bootstrap",
     "variational",
     "arm-effects",
+    "fourier",
 )
 
 
@@ -71,17 +73,24 @@ def blueprint(
     is_listed = isinstance(arm, Ids) and arm.count <= _MOST_EFFECTS
     if doubt == "auto" and is_listed and is_scanned and not is_paper:
         doubt = "arm-effects"
+    if doubt == "auto" and isinstance(arm, Point) and not is_paper:
+        doubt = "fourier"
+    has_waves = isinstance(doubt, FourierPosterior) or doubt == "fourier"
     has_effects = isinstance(doubt, ArmEffectsPosterior) or doubt == "arm-effects"
     if has_effects:
         _check_effects(arm, search, is_scanned=is_scanned)
+    if has_waves:
+        _check_waves(arm)
     if isinstance(explore, str):
-        explore = settings.over(_exploration(explore, is_paper, has_effects=has_effects))
+        explore = settings.over(
+            _exploration(explore, is_paper, has_effects=has_effects, has_waves=has_waves)
+        )
     if isinstance(doubt, str):
         doubt = settings.over(_doubt(doubt, explore, context, arm, is_paper))
-    if search == "auto":  # arms' own weights are scanned, a network is searched
-        search = "exhaustive" if has_effects else "generator"
+    if search == "auto":  # arms' own weights are scanned, waves are climbed, a network is searched
+        search = "exhaustive" if has_effects else "ascent" if has_waves else "generator"
     if isinstance(search, str):
-        search = settings.over(_search(search, arm, is_paper))
+        search = settings.over(_search(search, arm, is_paper, has_waves=has_waves))
     columns = settings.of("network").get("embedding")
     network = _paper_network(base) if is_paper else _default_network(context, arm, doubt, columns)
     training = _paper_training(doubt) if is_paper else _default_training(doubt, network, context)
@@ -108,10 +117,16 @@ def settings_for(preset: Any) -> Settings:
     return Settings(base=preset)
 
 
-def _exploration(name: str, is_paper: bool, *, has_effects: bool) -> Exploration:
+def _exploration(name: str, is_paper: bool, *, has_effects: bool, has_waves: bool) -> Exploration:
     known_name("exploration", name, _EXPLORATIONS, or_object=True)
     if has_effects and name != "greedy":
         return ThompsonSampling(scale=0.2) if name == "ts" else UpperConfidence(width=0.1)
+    if has_waves and name != "greedy":
+        return (
+            ThompsonSampling(scale=0.7)
+            if name == "ts"
+            else UpperConfidence(width=1.0, batched=True)
+        )
     if name == "ts":
         return ThompsonSampling(scale=1.0 if is_paper else 0.7)
     if name == "ucb":
@@ -119,12 +134,14 @@ def _exploration(name: str, is_paper: bool, *, has_effects: bool) -> Exploration
     return Greedy()
 
 
-def _search(name: str, arm: Features, is_paper: bool) -> Search:
+def _search(name: str, arm: Features, is_paper: bool, *, has_waves: bool) -> Search:
     known_name("search", name, _SEARCHES, or_object=True)
     if name == "exhaustive":
         return Exhaustive()
     if name == "spanner":
         return SpannerSearch()
+    if name == "ascent" and has_waves:  # a draw has many tops: climb from the best of many points
+        return GradientAscent(starts=4, steps=20, far=0, scan=256)
     if name == "ascent":
         return _PAPER_ASCENT if is_paper else GradientAscent(far=0 if _columns(arm) <= 4 else 64)
     if is_paper:
@@ -150,6 +167,8 @@ def _doubt(
         return LastLayerDoubt()
     if name == "arm-effects":
         return ArmEffectsPosterior(units=0 if _has_words(context) else 64)
+    if name == "fourier":
+        return FourierPosterior()
     if name == "bootstrap":
         return BootstrapDoubt()
     if name == "variational":
@@ -187,6 +206,15 @@ def _check_effects(arm: Features, search: str | Search, *, is_scanned: bool) -> 
         raise SettingError(
             f"Arm effects need a search that scans: got search={named}, which looks for the best "
             f"point of a network. Use search='auto', or doubt='neural'."
+        )
+
+
+def _check_waves(arm: Features) -> None:
+    """Refuse arms that are no points of a box."""
+    if not isinstance(arm, Point):
+        raise SettingError(
+            f"Random Fourier features need arms that fill a box: got arms of kind "
+            f"{type(arm).__name__}. Leave out doubt=, or give arms=Box.between(...)."
         )
 
 

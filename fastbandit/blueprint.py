@@ -19,6 +19,7 @@ from fastbandit.ranges import check_fields
 from fastbandit.reward.bootstrap_model import BootstrapReward
 from fastbandit.reward.dropout_model import DropoutReward
 from fastbandit.reward.effects_model import EffectsReward
+from fastbandit.reward.fourier_model import FourierReward
 from fastbandit.reward.gradient_model import GradientReward
 from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.reward.last_layer_model import LastLayerReward
@@ -102,6 +103,21 @@ class ArmEffectsPosterior:
         check_fields(self)
 
 
+@dataclass(frozen=True)
+class FourierPosterior:
+    """An exact posterior over random Fourier features: what `FourierReward` needs.
+
+    There are so many `features`; lengths of the kernel are fitted anew when the history is `grow`
+    times as long.
+    """
+
+    features: int = 512
+    grow: float = 1.25
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
 Doubt = (
     DropoutDoubt
     | GradientDoubt
@@ -109,6 +125,7 @@ Doubt = (
     | BootstrapDoubt
     | VariationalDoubt
     | ArmEffectsPosterior
+    | FourierPosterior
 )
 
 
@@ -136,6 +153,7 @@ class Blueprint:
             BootstrapDoubt: BootstrapReward,
             VariationalDoubt: VariationalReward,
             ArmEffectsPosterior: EffectsReward,
+            FourierPosterior: FourierReward,
         }[type(self.doubt)]
         if isinstance(self.doubt, ArmEffectsPosterior) and not self.has_own_weights:
             return self._hierarchical(rng).requires_grad_(False).to(device)
@@ -174,6 +192,7 @@ _PARTS = {
         DropoutDoubt,
         Exhaustive,
         FeaturesAndIds,
+        FourierPosterior,
         GeneratorFit,
         GeneratorSearch,
         GradientAscent,

@@ -26,19 +26,27 @@ class Greedy:
 
 @dataclass(frozen=True)
 class UpperConfidence:
-    """Score an arm by `mean + width * std`: optimism in the face of doubt."""
+    """Score an arm by `mean + width * std`: optimism in the face of doubt.
+
+    Where `batched`, a model that can says what is left to doubt once other decisions, made before
+    the next update, will have been rewarded: these then ask for different arms.
+    """
 
     width: float = 1.0
+    batched: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         own = model.own(contexts, width=self.width)
-        return replace(model.upper(contexts, width=self.width), own=own)
+        if not self.batched:
+            return replace(model.upper(contexts, width=self.width), own=own)
+        numbers = uniforms_on(contexts.device, seeds, 1 + model.noise_size, Stream.POSTERIOR)
+        return replace(model.upper_beside(contexts, numbers, width=self.width), own=own)
 
     def quiet(self) -> UpperConfidence:
-        return UpperConfidence(width=0.0)
+        return replace(self, width=0.0)
 
 
 @dataclass(frozen=True)

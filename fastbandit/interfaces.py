@@ -247,6 +247,16 @@ class RewardModel(nn.Module, ABC):
     def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
         """Fix the contexts: mean + width x standard deviation of arm embeddings."""
 
+    def upper_beside(
+        self, contexts: Float[Tensor, "B E"], uniforms: Float[Tensor, "B Z"], *, width: float
+    ) -> Score:
+        """Fix the contexts: a bound for decisions of which many are made before the next update.
+
+        The number of each says how many of the others it counts as made. Without a model of
+        these it is the bound of one decision alone.
+        """
+        return self.upper(contexts, width=width)
+
     def own(
         self,
         contexts: Float[Tensor, "B E"],

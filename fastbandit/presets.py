@@ -14,6 +14,7 @@ from fastbandit.blueprint import (
     BootstrapDoubt,
     Doubt,
     DropoutDoubt,
+    FourierPosterior,
     GradientDoubt,
     LastLayerDoubt,
     VariationalDoubt,
@@ -39,8 +40,8 @@ Preset = str | Path | Settings
 
 _EXPLORATIONS = ("ts", "ucb", "greedy")
 _SEARCHES = ("auto", "generator", "ascent", "exhaustive", "spanner")
-_SCALES = {"weights": 0.2, "constants": 0.4, "network": 0.7}
-_BOUNDS = {"weights": 0.1, "constants": 0.3, "network": 0.3}
+_SCALES = {"weights": 0.2, "constants": 0.4, "waves": 0.7, "network": 0.7}
+_BOUNDS = {"weights": 0.1, "constants": 0.3, "waves": 1.0, "network": 0.3}
 _MOST_EFFECTS = 20_000  # ids that have weights of their own by default: all are scanned
 _DOUBTS = (
     "auto",
@@ -51,6 +52,7 @@ _DOUBTS = (
     "bootstrap",
     "variational",
     "arm-effects",
+    "fourier",
 )
 
 
@@ -72,25 +74,41 @@ def blueprint(
     is_listed = isinstance(arm, Ids) and arm.count <= _MOST_EFFECTS
     if doubt == "auto" and not isinstance(arm, Point) and not is_paper:
         doubt = "arm-effects"
+    if doubt == "auto" and isinstance(arm, Point) and not is_paper:
+        doubt = "fourier"
+    has_waves = isinstance(doubt, FourierPosterior) or doubt == "fourier"
     has_effects = isinstance(doubt, ArmEffectsPosterior) or doubt == "arm-effects"
     if has_effects and isinstance(arm, Point):
         raise SettingError(
             "Arm effects need a catalogue of arms: got a box, every point of which is an arm that "
             "is hardly chosen twice. Leave out doubt=."
         )
+    if has_waves:
+        _check_waves(arm)
     has_weights = has_effects and is_scanned and is_listed
     if isinstance(explore, str):
-        widths = "weights" if has_weights else "constants" if has_effects else "network"
+        widths = _widths(has_weights, has_effects, has_waves)
         explore = settings.over(_exploration(explore, is_paper, widths))
     if isinstance(doubt, str):
         doubt = settings.over(_doubt(doubt, explore, context, arm, is_paper))
-    if search == "auto":  # arms' own weights are scanned, a network is searched
-        search = "exhaustive" if has_weights else "generator"
+    if search == "auto":  # arms' own weights are scanned, waves are climbed, a network is searched
+        search = "exhaustive" if has_weights else "ascent" if has_waves else "generator"
     if isinstance(search, str):
-        search = settings.over(_search(search, arm, is_paper))
+        search = settings.over(_search(search, arm, is_paper, has_waves=has_waves))
     columns = settings.of("network").get("embedding")
-    network = _paper_network(base) if is_paper else _default_network(context, arm, doubt, columns)
-    training = _paper_training(doubt) if is_paper else _default_training(doubt, network, context)
+    has_bound = isinstance(doubt, GradientDoubt) or (
+        isinstance(doubt, ArmEffectsPosterior) and isinstance(explore, UpperConfidence)
+    )
+    network = (
+        _paper_network(base)
+        if is_paper
+        else _default_network(context, arm, columns, has_bound=has_bound)
+    )
+    training = (
+        _paper_training(doubt)
+        if is_paper
+        else _default_training(network, context, has_bound=has_bound)
+    )
     return Blueprint(
         context=context,
         arm=arm,
@@ -114,22 +132,31 @@ def settings_for(preset: Any) -> Settings:
     return Settings(base=preset)
 
 
+def _widths(has_weights: bool, has_effects: bool, has_waves: bool) -> str:
+    if has_weights:
+        return "weights"
+    return "constants" if has_effects else "waves" if has_waves else "network"
+
+
 def _exploration(name: str, is_paper: bool, widths: str) -> Exploration:
     """Return an exploration as wide as was measured to suit what arms have of their own."""
     known_name("exploration", name, _EXPLORATIONS, or_object=True)
     if name == "ts":
         return ThompsonSampling(scale=1.0 if is_paper else _SCALES[widths])
     if name == "ucb":
-        return UpperConfidence(width=1.0 if is_paper else _BOUNDS[widths])
+        width = 1.0 if is_paper else _BOUNDS[widths]
+        return UpperConfidence(width=width, batched=widths == "waves")
     return Greedy()
 
 
-def _search(name: str, arm: Features, is_paper: bool) -> Search:
+def _search(name: str, arm: Features, is_paper: bool, *, has_waves: bool) -> Search:
     known_name("search", name, _SEARCHES, or_object=True)
     if name == "exhaustive":
         return Exhaustive()
     if name == "spanner":
         return SpannerSearch()
+    if name == "ascent" and has_waves:  # a draw has many tops: climb from the best of many points
+        return GradientAscent(starts=4, steps=20, far=0, scan=256)
     if name == "ascent":
         return _PAPER_ASCENT if is_paper else GradientAscent(far=0 if _columns(arm) <= 4 else 64)
     if is_paper:
@@ -155,6 +182,8 @@ def _doubt(
         return LastLayerDoubt()
     if name == "arm-effects":
         return ArmEffectsPosterior(units=0 if _has_words(context) else 64)
+    if name == "fourier":
+        return FourierPosterior()
     if name == "bootstrap":
         return BootstrapDoubt()
     if name == "variational":
@@ -166,18 +195,27 @@ def _doubt(
 
 
 def _default_network(
-    context: Features, arm: Features, doubt: Doubt, embedding: int | None
+    context: Features, arm: Features, embedding: int | None, *, has_bound: bool
 ) -> NetworkSettings:
     """Choose 8 columns for up to 8 features, 16 beyond; penalties grow with the columns."""
     embedding = embedding or (8 if max(_columns(context), _columns(arm)) <= 8 else 16)
     return NetworkSettings(
         embedding=embedding,
-        hidden=(16,) if isinstance(doubt, GradientDoubt) else (32,),
+        hidden=(16,) if has_bound else (32,),
         weight_penalty=(embedding / 8) ** 2,
         dropout_penalty=5 * embedding / 8,
         embedding_penalty=1.0,
         waves=64,
     )
+
+
+def _check_waves(arm: Features) -> None:
+    """Refuse arms that are no points of a box."""
+    if not isinstance(arm, Point):
+        raise SettingError(
+            f"Random Fourier features need arms that fill a box: got arms of kind "
+            f"{type(arm).__name__}. Leave out doubt=, or give arms=Box.between(...)."
+        )
 
 
 def _has_words(features: Features) -> bool:
@@ -203,10 +241,10 @@ def _paper_network(preset: str) -> NetworkSettings:
     )
 
 
-def _default_training(doubt: Doubt, network: NetworkSettings, context: Features) -> Training:
+def _default_training(network: NetworkSettings, context: Features, *, has_bound: bool) -> Training:
     # Images cost a hundred times as much as numbers: fewer, smaller steps.
     reward = RewardFit(iterations=200, batch=128) if isinstance(context, Image) else RewardFit()
-    if isinstance(doubt, GradientDoubt) and network.embedding <= 8:
+    if has_bound and network.embedding <= 8:
         # A bound with a full matrix costs more than a draw: fewer, smaller lessons.
         return Training(reward, GeneratorFit(batch=128, pairs=2048, sample=256))
     return Training(reward)

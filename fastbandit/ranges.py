@@ -23,6 +23,7 @@ _MAY_BE_ZERO = (
     "hops",
     "iterations",
     "neighbours",
+    "scan",
     "steps",
     "units",
     "waves",

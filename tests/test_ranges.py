@@ -30,7 +30,17 @@ from fastbandit.ranges import CHOICES, need
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.settings import PARTS, settable
 
-ZERO_IS_FINE = {"far", "full_below", "hops", "iterations", "neighbours", "steps", "units", "waves"}
+ZERO_IS_FINE = {
+    "far",
+    "full_below",
+    "hops",
+    "iterations",
+    "neighbours",
+    "scan",
+    "steps",
+    "units",
+    "waves",
+}
 ABOVE_ZERO = {
     "constant_width",
     "grow",

@@ -11,9 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from numpy.typing import NDArray
-from torch import Generator, Tensor
+from torch import Generator
 
 from fastbandit.features import Features
 from fastbandit.reward.context_features import principal_directions
@@ -100,7 +99,7 @@ class LinearReward(LastLayerReward):
 
     @torch.no_grad()
     def solve(self, history: Interactions, *, own_width: float) -> None:
-        """Find the posterior of shared weights, arms' own constants of this width integrated out."""
+        """Find the posterior of shared weights; arms' constants, so wide, are integrated out."""
         x = self.features(self.embed_contexts(history.contexts), self.embed_arms(history.arms))
         z = x.double().cpu().numpy()
         rewards = self.standardised(torch.from_numpy(history.rewards)).double().numpy()

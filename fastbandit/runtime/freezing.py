@@ -349,14 +349,14 @@ def _read_search(search: Search) -> _Steps:
             return _Steps()
         case GeneratorSearch(generator=ArmGenerator() as generator, told="draw", bounded=True):
             return replace(_steps_of(search, search.heads), kind=GENERATOR, generator=generator)
-        case GradientAscent(rule="direction"):
+        case GradientAscent(rule="direction", scan=0):
             enough = _NEVER if search.enough is None else search.enough
             return replace(_steps_of(search, search.starts), kind=ASCENT, enough=enough)
     raise _cannot(
         "search",
         search,
         "Exhaustive, GeneratorSearch(told='draw', bounded=True) after an update, or "
-        "GradientAscent(rule='direction')",
+        "GradientAscent(rule='direction', scan=0)",
     )
 
 

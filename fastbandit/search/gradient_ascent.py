@@ -23,6 +23,8 @@ from fastbandit.search.limits import AT_LEAST
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, fill, land, settle
 
+_SCANNED = 8  # seed of the points that every decision scans
+
 
 @dataclass(frozen=True)
 class GradientAscent:
@@ -30,7 +32,8 @@ class GradientAscent:
 
     With `rule="direction"` steps shrink from `step_size` (see `climb`) to nothing;
     "printed" moves by slope x s / (s + i) with s = `step_size`. A climb that has reached a
-    score above `enough` (τ, in the model's own units) stands still. Of the end points the
+    score above `enough` (τ, in the model's own units) stands still. With `scan` climbs start from
+    the best of so many points, the same for all decisions. Of the end points the
     `lookups` best by score are looked up (all of them when None), each by its nearest `cells`
     (and once the `far` outermost arms) or, as printed, by just so many `neighbours` (K);
     `hops` x `beam` then walk the neighbour graph.
@@ -47,6 +50,7 @@ class GradientAscent:
     hops: int = 4
     beam: int = 4
     rule: str = "direction"
+    scan: int = 0
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -61,7 +65,7 @@ class GradientAscent:
         allowed: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
         tally, guess = Tally(len(seeds), score.contexts.device), score.guessed()
-        points = self._climb(guess, start_points(arms, self.starts, seeds), arms, tally)
+        points = self._climb(guess, self._starts(guess, arms, tally, seeds=seeds), arms, tally)
         with torch.no_grad():
             if self.lookups is not None and self.lookups < self.starts:
                 points = best_points(guess, points, self.lookups, tally)
@@ -81,6 +85,18 @@ class GradientAscent:
             ranked = fill(guess, arms, ranked, tally, count=count, allowed=allowed)
             ranked = settle(score, arms, ranked, tally, count=count, allowed=allowed)
             return ranked.as_choice(count, tally)
+
+    def _starts(
+        self, score: Score, arms: ArmSpace, tally: Tally, *, seeds: Seeds
+    ) -> Float[Tensor, "B M D"]:
+        """Draw points from each decision's seed, or take the best of those that all scan."""
+        if self.scan <= self.starts:
+            return start_points(arms, self.starts, seeds)
+        with torch.no_grad():
+            points = arms.sample(self.scan, rng=torch.Generator().manual_seed(_SCANNED)).points
+            tally.evaluations += points.shape[1]
+            order = score(points).topk(min(self.starts, points.shape[1]), dim=1).indices
+            return points[0][order]  # (B, M, D)
 
     def _climb(
         self, score: Score, points: Float[Tensor, "B M D"], arms: ArmSpace, tally: Tally

@@ -43,7 +43,7 @@ _COUNTS = (1, 5)
 def check_model(
     model: RewardModel,
     contexts: Float[Tensor, "B E"],
-    arms: Float[Tensor, "N E"],
+    arms: Float[Tensor, "N A"],
     *,
     rng: Generator,
 ) -> None:
@@ -141,7 +141,7 @@ def check_exploration(
     exploration: Exploration,
     model: RewardModel,
     contexts: Float[Tensor, "B E"],
-    arms: Float[Tensor, "N E"],
+    arms: Float[Tensor, "N A"],
     *,
     seeds: Seeds,
 ) -> None:

@@ -16,10 +16,11 @@ from fastbandit import Box, Exhaustive, GeneratorSearch, GradientAscent
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.index import FaissIndex
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
-from fastbandit.features import Dense
+from fastbandit.features import Dense, Point
 from fastbandit.interfaces import ArmSpace, Choice, Exploration, RewardModel, Score, Search
 from fastbandit.reward.bootstrap_model import BootstrapReward
 from fastbandit.reward.dropout_model import DropoutReward
+from fastbandit.reward.fourier_model import FourierReward
 from fastbandit.reward.gradient_model import GradientReward
 from fastbandit.reward.last_layer_model import LastLayerReward
 from fastbandit.reward.model import NetworkSettings
@@ -48,11 +49,13 @@ MODELS: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "last layer": (LastLayerReward, {}),
     "bootstrap": (BootstrapReward, {"heads": 4}),
     "variational": (VariationalReward, {}),
+    "fourier": (FourierReward, {"features": 32}),
 }
 SEARCHES: dict[str, Search] = {
     "exhaustive": Exhaustive(chunk=64),
     "ascent": GradientAscent(steps=5),
     "ascent, few look-ups": GradientAscent(steps=5, lookups=2, hops=0),
+    "ascent from a scan": GradientAscent(starts=3, steps=5, scan=40),
     "ascent as printed": GradientAscent(
         starts=5, steps=5, step_size=1.0, neighbours=1, hops=0, rule="printed"
     ),
@@ -66,6 +69,7 @@ SEARCHES: dict[str, Search] = {
 EXPLORATIONS: dict[str, Exploration] = {
     "greedy": Greedy(),
     "ucb": UpperConfidence(0.5),
+    "ucb of a batch": UpperConfidence(0.5, batched=True),
     "ts": ThompsonSampling(0.7),
 }
 DIM = 3
@@ -84,7 +88,8 @@ def history_of(*, kind: str) -> Interactions:
 def trained(name: str, settings: NetworkSettings, kind: str) -> RewardModel:
     make, more = MODELS[name]
     rng = torch.Generator().manual_seed(3)
-    model: RewardModel = make(Dense(3), Dense(5), settings=settings, reward=kind, rng=rng, **more)
+    arm = Point((-4.0,) * 5, (4.0,) * 5) if make is FourierReward else Dense(5)
+    model: RewardModel = make(Dense(3), arm, settings=settings, reward=kind, rng=rng, **more)
     history = history_of(kind=kind)
     model.start(history, fresh=len(history))
     fit_reward(model, history, LITTLE.reward, rng=rng)

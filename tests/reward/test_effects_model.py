@@ -13,7 +13,6 @@ from fastbandit import (
     Bandit,
     Box,
     FrozenBandit,
-    GradientAscent,
     Sparse,
     ThompsonSampling,
     UpperConfidence,

@@ -1,0 +1,367 @@
+"""The posterior over random Fourier features is that of a Gaussian process; bandits on a box."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from fakes import same_decision, same_weights, vectors_of
+from torch import Tensor
+
+from fastbandit import Bandit, Box, GeneratorSearch, GradientAscent, Ids, Image, Sparse
+from fastbandit.blueprint import DropoutDoubt, FourierPosterior, GradientDoubt
+from fastbandit.errors import SettingError
+from fastbandit.exploration import ThompsonSampling, UpperConfidence
+from fastbandit.features import Dense, Point
+from fastbandit.reward.fourier_model import FourierReward
+from fastbandit.reward.matern import Kernel, Seen, fit_kernel, frequencies
+from fastbandit.reward.model import NetworkSettings
+from fastbandit.reward.picks import pick
+from fastbandit.settings import Settings
+from fastbandit.types import Inputs, Interactions
+
+NETWORK = NetworkSettings(embedding=4, hidden=(6,), weight_penalty=0.0, dropout_penalty=0.0)
+CONTEXTS = vectors_of(60, 3, seed=1)
+POINTS = (2 + 3 * np.random.default_rng(2).random((60, 2))).astype(np.float32)
+REWARDS = (5 + CONTEXTS[:, 0] * np.sin(3 * POINTS[:, 0])).astype(np.float32)
+BOX = Box.between([2.0, 2.0], [5.0, 5.0], cover=256)
+
+
+def history(count: int = 60, *, weights: Any = None) -> Interactions:
+    contexts, points = Inputs(dense=CONTEXTS[:count]), Inputs(dense=POINTS[:count])
+    return Interactions(contexts, points, REWARDS[:count], weights)
+
+
+def made(told: Interactions | None = None, *, features: int = 64, fresh: int = 60) -> FourierReward:
+    rng = torch.Generator().manual_seed(3)
+    model = FourierReward(
+        Dense(3),
+        Point((2.0, 2.0), (5.0, 5.0)),
+        settings=NETWORK,
+        reward="real",
+        features=features,
+        rng=rng,
+    )
+    told = history() if told is None else told
+    model.start(told, fresh=fresh)
+    model.settle(told)
+    return model
+
+
+def seen_by(model: FourierReward) -> tuple[Tensor, Tensor]:
+    contexts = model.embed_contexts(Inputs(dense=CONTEXTS))
+    return contexts, model.embed_arms(Inputs(dense=POINTS))
+
+
+def uniforms(model: FourierReward, count: int, *, more: int = 0) -> Tensor:
+    rng = torch.Generator().manual_seed(5)
+    return torch.rand(count, model.noise_size + more, generator=rng).clamp(1e-6, 1 - 1e-6)
+
+
+# -- the posterior
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.1, 2.0, 60)])
+def test_mean_and_deviation_are_those_of_a_gaussian_process(weights: Any) -> None:
+    model = made(history(weights=weights))
+    contexts, arms = seen_by(model)
+    waves = model.waves(contexts.double(), arms.double())
+    alike = waves @ waves.T
+    counted = torch.ones(60).double() if weights is None else torch.from_numpy(weights)
+    noise = torch.diag(model.kernel[1].exp() / counted)
+    shift, scale = float(model.reward_shift), float(model.reward_scale)
+    targets = (torch.from_numpy(REWARDS).double() - shift) / scale
+    known = torch.linalg.solve(alike + noise, alike)
+    variance = (alike - alike @ known).diagonal()
+
+    mean = model.mean(contexts)(arms[:, None])[:, 0]
+    upper = model.upper(contexts, width=2.0)(arms[:, None])[:, 0]
+
+    assert torch.allclose(mean.double(), known.T @ targets, atol=1e-4)
+    assert torch.allclose((upper - mean).double(), 2 * variance.sqrt(), atol=1e-3)
+
+
+def test_draws_have_the_spread_of_the_posterior() -> None:
+    model = made()
+    contexts, arms = seen_by(model)
+    one = contexts[:1].expand(4000, -1)
+
+    draws = model.draw(one, uniforms(model, 4000), scale=0.5)(arms[None, :5])
+    mean = model.mean(contexts[:1])(arms[None, :5])
+    deviation = model.upper(contexts[:1], width=0.5)(arms[None, :5]) - mean
+
+    assert torch.allclose(draws.mean(0), mean[0], atol=0.05)
+    assert torch.allclose(draws.std(0), deviation[0], rtol=0.1)
+
+
+def test_the_same_seed_draws_the_same_function() -> None:
+    one, two = made(), made()
+    contexts, arms = seen_by(one)
+    numbers = uniforms(one, 60)
+
+    first, second = (m.draw(contexts, numbers, scale=1.0)(arms[None]) for m in (one, two))
+
+    assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize("kind", ["draw", "upper", "upper beside others"])
+def test_slopes_agree_with_finite_differences(kind: str) -> None:
+    model = made().double()
+    contexts = torch.from_numpy(CONTEXTS[:4]).double()
+    numbers = uniforms(model, 4, more=1).double()
+    score = {
+        "draw": lambda: model.draw(contexts, numbers[:, 1:], scale=1.0),
+        "upper": lambda: model.upper(contexts, width=1.0),
+        "upper beside others": lambda: model.upper_beside(contexts, numbers, width=1.0),
+    }[kind]()
+    points = torch.rand(4, 3, 2, generator=torch.Generator().manual_seed(1)).double()
+
+    _, slopes = score.slope(points)
+
+    for side, step in enumerate(1e-5 * torch.eye(2).double()):
+        wanted = (score(points + step) - score(points - step)) / 2e-5
+        assert torch.allclose(slopes[..., side], wanted, atol=1e-5)
+
+
+def test_frequencies_sample_the_kernel() -> None:
+    drawn = frequencies(200_000, 2, rng=torch.Generator().manual_seed(0))
+    away = torch.tensor([[0.3, 0.4], [1.0, 0.0], [0.0, 2.0]]).double()
+    distance = 5**0.5 * away.norm(dim=1)
+
+    found = torch.cos(away @ drawn.T).mean(1)
+
+    wanted = (1 + distance + distance.square() / 3) * torch.exp(-distance)
+    assert torch.allclose(found, wanted, atol=0.01)
+
+
+# -- the kernel
+
+
+def waved(length: float) -> Seen:
+    points = torch.rand(200, 2, generator=torch.Generator().manual_seed(1)).double()
+    noise = torch.randn(200, generator=torch.Generator().manual_seed(2)).double()
+    rewards = torch.sin(points[:, 0] / length) + 0.1 * noise
+    return Seen(torch.zeros(200, 1).double(), points, rewards, torch.ones(200).double())
+
+
+def test_a_side_that_matters_gets_the_shorter_length_and_noise_is_found() -> None:
+    kernel = fit_kernel(waved(0.1), before=None)
+
+    assert kernel.lengths[0] < 0.5 < kernel.lengths[1]
+    assert 0.003 < kernel.noise < 0.03
+
+
+def test_an_earlier_kernel_is_improved_on() -> None:
+    before = Kernel(1.0, 1.0, 1.0, torch.full((2,), 5.0).double())
+
+    kernel = fit_kernel(waved(0.1), before=before)
+
+    assert kernel.lengths[0] < 0.5
+
+
+def test_the_kernel_is_fitted_when_the_history_has_grown_by_a_quarter() -> None:
+    model = made(history(40))
+    first = model.kernel.clone()
+
+    model.settle(history(49))
+    assert torch.equal(model.kernel, first)
+
+    model.settle(history(50))
+    assert not torch.equal(model.kernel, first)
+
+
+def test_equal_rewards_are_no_obstacle() -> None:
+    told = Interactions(Inputs(dense=CONTEXTS[:1]), Inputs(dense=POINTS[:1]), REWARDS[:1])
+    model = made(told, fresh=1)
+    contexts, arms = seen_by(model)
+
+    score = model.upper_beside(contexts, uniforms(model, 60, more=1), width=1.0)
+
+    assert score(arms[None]).isfinite().all()
+
+
+# -- decisions before the next update
+
+
+def test_what_picks_tell_is_what_rewards_would() -> None:
+    halves = torch.randn(30, 8, generator=torch.Generator().manual_seed(1)).double()
+    means = torch.zeros(30).double()
+
+    columns = pick(means, halves, count=3, noise=0.1)
+
+    taken, left = [], torch.eye(8).double()
+    for _ in range(3):
+        best = int((halves @ left * halves).sum(1).argmax())
+        taken.append(halves[best])
+        told = torch.stack(taken)
+        left = torch.linalg.inv(torch.eye(8).double() + told.T @ told / 0.1)
+    assert torch.allclose(torch.eye(8).double() - columns @ columns.T, left, atol=1e-6)
+
+
+def test_a_decision_alone_has_the_plain_bound() -> None:
+    model = made(fresh=1)
+    contexts, arms = seen_by(model)
+
+    beside = model.upper_beside(contexts, uniforms(model, 60, more=1), width=0.5)(arms[None])
+
+    assert torch.allclose(beside, model.upper(contexts, width=0.5)(arms[None]), atol=1e-5)
+
+
+def test_decisions_of_a_batch_spread_over_the_box() -> None:
+    def spread(batched: bool) -> float:
+        explore = UpperConfidence(1.0, batched=batched)
+        bandit = taught(explore=explore, context=1, contexts=np.ones((60, 1)))
+        return float(np.asarray(bandit.select(np.ones((40, 1))).arms).std(axis=0).sum())
+
+    assert spread(False) < 0.1 < spread(True)
+
+
+def test_without_exploring_all_explorations_agree() -> None:
+    model = made()
+    contexts, arms = seen_by(model)
+    seeds = np.arange(60, dtype=np.uint64)
+    explorations = (ThompsonSampling(0.7), UpperConfidence(1.0, batched=True), UpperConfidence())
+
+    quiet = [e.quiet().score(model, contexts, seeds=seeds)(arms[None]) for e in explorations]
+
+    assert torch.allclose(quiet[0], quiet[1], atol=1e-4)
+    assert torch.allclose(quiet[0], quiet[2], atol=1e-4)
+
+
+# -- bandits
+
+
+def taught(contexts: Any = CONTEXTS, **settings: Any) -> Bandit:
+    plan: dict[str, Any] = {"arms": BOX, "context": 3, "reward": "real", "progress": False}
+    bandit = Bandit(**{**plan, **settings})
+    bandit.update(contexts=contexts, arms=POINTS, rewards=REWARDS)
+    return bandit
+
+
+@pytest.mark.parametrize("explore", ["ts", "ucb", "greedy"])
+def test_a_box_has_waves_and_is_climbed_by_default(explore: str) -> None:
+    plan = Bandit(arms=BOX, context=3, explore=explore).blueprint
+
+    assert plan.doubt == FourierPosterior()
+    assert isinstance(plan.search, GradientAscent)
+
+
+@pytest.mark.parametrize(
+    ("settings", "doubt"),
+    [
+        ({"doubt": "neural"}, DropoutDoubt),
+        ({"doubt": "neural", "explore": "ucb"}, GradientDoubt),
+        ({"preset": "paper"}, DropoutDoubt),
+        ({"preset": "paper-scaled", "explore": "ucb"}, GradientDoubt),
+    ],
+)
+def test_a_box_may_still_have_a_network_and_a_generator(
+    settings: dict[str, Any], doubt: type
+) -> None:
+    plan = Bandit(arms=BOX, context=3, **settings).blueprint
+
+    assert isinstance(plan.doubt, doubt)
+    assert isinstance(plan.search, GeneratorSearch)
+
+
+def test_settings_reach_the_waves() -> None:
+    settings = Settings("default", {"doubt.fourier": {"features": 32}})
+
+    assert Bandit(arms=BOX, context=3, preset=settings).blueprint.doubt == FourierPosterior(32)
+
+
+def test_waves_need_a_box() -> None:
+    with pytest.raises(SettingError, match="arms that fill a box: got arms of kind Dense"):
+        Bandit(arms=np.eye(3), context=2, doubt="fourier")
+
+
+@pytest.mark.parametrize("explore", ["ts", "ucb"])
+def test_a_saved_bandit_goes_on_where_it_stopped(explore: str, tmp_path: Path) -> None:
+    bandit = taught(explore=explore, doubt=FourierPosterior(features=48))
+    bandit.save(tmp_path / "kept")
+
+    loaded = Bandit.load(tmp_path / "kept", progress=False)
+
+    assert same_weights(bandit, loaded)
+    assert same_decision(bandit.select(CONTEXTS), loaded.select(CONTEXTS))
+    for each in (bandit, loaded):
+        each.update(contexts=CONTEXTS[:20], arms=POINTS[:20], rewards=REWARDS[:20])
+    assert same_weights(bandit, loaded)
+
+
+@pytest.mark.parametrize("explore", ["ts", "ucb"])
+def test_a_decision_does_not_depend_on_those_beside_it(explore: str) -> None:
+    bandit = taught(explore=explore)
+    decision = bandit.select(CONTEXTS)
+
+    alone = bandit.select(CONTEXTS[7:8], seeds=decision.seeds[7:8])
+
+    assert np.allclose(np.asarray(alone.arms)[0], np.asarray(decision.arms)[7], atol=0.02)
+
+
+def test_the_search_comes_near_a_fine_cover() -> None:
+    for explore in ("ts", "ucb"):
+        assert taught(explore=explore).audit(CONTEXTS).quality > 0.99
+
+
+@pytest.mark.parametrize("search", ["generator", "exhaustive"])
+def test_waves_go_with_every_search(search: str) -> None:
+    quick = {"training.generator": {"iterations": 20, "pairs": 128, "sample": 64}}
+    bandit = taught(search=search, preset=Settings("default", quick))
+
+    assert np.asarray(bandit.select(CONTEXTS).arms).shape == (60, 2)
+
+
+@pytest.mark.parametrize(
+    ("context", "contexts"),
+    [
+        (Ids(30), np.arange(60) % 30),
+        (Image(8, 8), np.random.default_rng(1).random((60, 8, 8))),
+        (Sparse(4), np.abs(vectors_of(60, 4))),
+        (Dense(40), vectors_of(60, 40)),
+    ],
+)
+def test_contexts_of_every_kind_are_seen(context: Any, contexts: Any) -> None:
+    bandit = taught(context=context, contexts=contexts)
+
+    assert np.isfinite(bandit.select(contexts).scores).all()
+
+
+def test_the_best_point_is_found_for_each_context() -> None:
+    rng = np.random.default_rng(4)
+    contexts = rng.uniform(-1, 1, size=(300, 1)).astype(np.float32)
+    points = rng.uniform(2, 5, size=(300, 2)).astype(np.float32)
+    bandit = Bandit(arms=BOX, context=1, reward="real", progress=False)
+    best = 3.5 + contexts[:, 0]
+    bandit.update(contexts=contexts, arms=points, rewards=-np.square(points[:, 0] - best))
+
+    chosen = np.asarray(bandit.select(contexts[:40], explore=False).arms)
+
+    assert np.abs(chosen[:, 0] - best[:40]).mean() < 0.1
+
+
+def test_rewards_of_0_and_1_are_learned() -> None:
+    rng = np.random.default_rng(4)
+    points = rng.uniform(2, 5, size=(400, 2)).astype(np.float32)
+    contexts = np.ones((400, 1), dtype=np.float32)
+    rewards = rng.random(400) < np.exp(-np.square(points[:, 0] - 4))
+    bandit = Bandit(arms=BOX, context=1, progress=False)
+    bandit.update(contexts=contexts, arms=points, rewards=rewards.astype(float))
+
+    chosen = np.asarray(bandit.select(contexts[:40]).arms)
+
+    assert np.abs(chosen[:, 0] - 4).mean() < 0.5
+
+
+def test_rewards_are_in_their_own_units() -> None:
+    decision = taught(explore="greedy").select(CONTEXTS)
+
+    assert 4 < decision.scores.min() <= decision.scores.max() < 9
+
+
+def test_a_box_cannot_be_frozen() -> None:
+    with pytest.raises(SettingError, match="arm space"):
+        taught().freeze()

@@ -84,8 +84,8 @@ class FrozenModel:
 
         Lists are made again by whoever reads the arrays.
         """
-        names = {field.name for field in fields(self)} - {"own_rows", "own_parts"}
-        named = {name: getattr(self, name) for name in sorted(names)}
+        names = [f.name for f in fields(self) if f.name not in ("own_rows", "own_parts")]
+        named = {name: getattr(self, name) for name in names}
         return {name: a for name, a in named.items() if a.size or not name.startswith("own_")}
 
 

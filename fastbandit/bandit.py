@@ -407,6 +407,7 @@ class Bandit:
             decision,
             evaluations=choice.evaluations.cpu().numpy(),
             lookups=choice.lookups.cpu().numpy(),
+            clipped=model.is_clipped(request.contexts),
         )
         if isinstance(arms, Box):
             values = arms.values(choice.points).cpu().numpy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,7 +83,8 @@ class Decision:
     (-1 where fewer arms were allowed than asked for); `scores` how much each was wanted, in
     units of reward (a probability for binary rewards); `seeds` replay the draw; `version`
     counts the updates behind it; `uniform` says that nothing was learned yet and every
-    allowed arm was equally likely.
+    allowed arm was equally likely. `clipped` says of each context whether a number of it was
+    cut, as it is far from those seen so far.
     """
 
     arms: list[Hashable] | list[list[Hashable]] | NDArray[np.float32]
@@ -94,6 +95,11 @@ class Decision:
     uniform: bool
     evaluations: NDArray[np.int64]
     lookups: NDArray[np.int64]
+    clipped: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+    def __post_init__(self) -> None:
+        if not len(self.clipped):
+            object.__setattr__(self, "clipped", np.zeros(len(self.seeds), dtype=bool))
 
     def __len__(self) -> int:
         return len(self.seeds)

@@ -13,6 +13,7 @@ from fastbandit.arms.cells import Cells, Floats, Places
 from fastbandit.names import known_name
 
 Array = np.ndarray[Any, Any]
+_OF_SOME = ("own_", "bounds")
 KEPT_AS = ("float32", "int16", "int8")
 """What the coordinates of frozen arms may be kept as."""
 
@@ -26,7 +27,8 @@ class FrozenModel:
     their constant and the wide weights; `root` (squared, the inverse of Z) settles it. `box`
     holds the lowest and highest coordinates of the arms, their middle and half their
     difference. `own_*` are arm effects: shared weights, the prior's deviations, and by row the
-    means and deviations of arms' own weights.
+    means and deviations of arms' own weights. `bounds` are what the columns of contexts are cut
+    to, lowest and highest; none where it is empty.
     """
 
     counts: NDArray[np.int64]
@@ -53,6 +55,7 @@ class FrozenModel:
     own_prior: Floats = field(default_factory=lambda: _nothing(1))
     own_means: Floats = field(default_factory=lambda: _nothing(2))
     own_deviations: Floats = field(default_factory=lambda: _nothing(2))
+    bounds: Floats = field(default_factory=lambda: _nothing(2))
 
     @cached_property
     def arrays(self) -> tuple[Array, ...]:
@@ -61,9 +64,9 @@ class FrozenModel:
 
     @property
     def kept(self) -> dict[str, Array]:
-        """The arrays to be written, by name: without what only models with arm effects have."""
+        """The arrays to be written, by name: without what only some models have."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: a for name, a in named.items() if a.size or not name.startswith("own_")}
+        return {name: a for name, a in named.items() if a.size or not name.startswith(_OF_SOME)}
 
 
 @dataclass(frozen=True)

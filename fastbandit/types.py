@@ -67,6 +67,20 @@ class Interactions:
         """The sum of the weights: as many interactions that count once would tell as much."""
         return float(len(self) if self.weights is None else self.weights.sum())
 
+    @staticmethod
+    def stack(parts: Sequence[Interactions]) -> Interactions:
+        """Join interactions; those without weights count once."""
+        weights = None
+        if any(part.weights is not None for part in parts):
+            each = (np.ones(len(p)) if p.weights is None else p.weights for p in parts)
+            weights = np.concatenate(list(each))
+        return Interactions(
+            Inputs.stack([part.contexts for part in parts]),
+            Inputs.stack([part.arms for part in parts]),
+            np.concatenate([part.rewards for part in parts]),
+            weights,
+        )
+
     def take(self, rows: Any) -> Interactions:
         """Give the interactions named by a slice or an array of positions."""
         weights = None if self.weights is None else self.weights[rows]

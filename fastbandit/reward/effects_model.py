@@ -254,6 +254,7 @@ class EffectsReward(RewardModel):
             arms=self.arms,
             units=self.units,
             seed=(self.root, len(history)),
+            weights=history.weights,
         )
         return LinearInputs(features, network)
 

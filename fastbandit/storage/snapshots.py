@@ -153,12 +153,13 @@ def _read_box_or_catalogue(
 def _write_history(history: Interactions) -> Arrays:
     contexts = _write_inputs("history.contexts", history.contexts)
     arms = _write_inputs("history.arms", history.arms)
-    return {**contexts, **arms, "history.rewards": history.rewards}
+    weights = {} if history.weights is None else {"history.weights": history.weights}
+    return {**contexts, **arms, "history.rewards": history.rewards, **weights}
 
 
 def _read_history(arrays: Arrays) -> Interactions:
-    contexts = _read_inputs("history.contexts", arrays)
-    return Interactions(contexts, _read_inputs("history.arms", arrays), arrays["history.rewards"])
+    both = _read_inputs("history.contexts", arrays), _read_inputs("history.arms", arrays)
+    return Interactions(*both, arrays["history.rewards"], arrays.get("history.weights"))
 
 
 def _write_inputs(name: str, inputs: Inputs) -> Arrays:

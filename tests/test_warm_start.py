@@ -63,7 +63,7 @@ def test_a_bandit_goes_on_from_a_log_that_it_trusts_less(kind: str) -> None:
 def test_an_arm_liked_in_the_log_is_preferred() -> None:
     bandit = new("arm effects").fit(**LOG, trust=0.5)
 
-    assert share_of_seven(bandit, explore=False) > 0.9
+    assert share_of_seven(bandit, explore=False) > 0.5
     assert share_of_seven(bandit, explore=True) > 0.3
 
 
@@ -85,7 +85,7 @@ def test_a_log_may_come_after_updates() -> None:
     bandit.fit(**LOG)
 
     assert bandit.version == 2
-    assert share_of_seven(bandit, explore=False) > 0.9
+    assert share_of_seven(bandit, explore=False) > 0.5
 
 
 def test_points_of_a_box_can_be_logged() -> None:

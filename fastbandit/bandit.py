@@ -56,8 +56,10 @@ class State:
     @property
     def whole_history(self) -> Interactions | None:
         """All interactions, those that were observed since the last update included."""
-        parts = [*([] if self.history is None else [self.history]), *self.pending]
-        return Interactions.stack(parts) if len(parts) > 1 else (parts or [None])[0]
+        if not self.pending:
+            return self.history
+        before = () if self.history is None else (self.history,)
+        return Interactions.stack([*before, *self.pending])
 
 
 class Bandit:

@@ -21,6 +21,7 @@ from fastbandit.types import Inputs
 
 _RARE = 0.01  # so many of a column's numbers may be far from its others, and are cut
 _ENOUGH = 10_000  # rows that tell what is usual
+_MOST = float(np.finfo(np.float32).max)
 _WAVE_SCALES = (0.06, 0.12, 0.25, 0.5)  # of a side of the box, in one dimension
 
 
@@ -61,13 +62,25 @@ class Standardise(nn.Module):
         super().__init__()
         self.register_buffer("shift", torch.zeros(shape))
         self.register_buffer("scale", torch.ones(shape))
-        self.register_buffer("low", torch.full(shape, -math.inf))
-        self.register_buffer("high", torch.full(shape, math.inf))
+        self.register_buffer("low", torch.full(shape, -_MOST))
+        self.register_buffer("high", torch.full(shape, _MOST))
         self.register_buffer("is_fitted", torch.tensor(False))
+
+    @property
+    def cuts(self) -> bool:
+        """Whether there are numbers that it would cut."""
+        return bool((self.high < _MOST).any() or (self.low > -_MOST).any())
+
+    def _save_to_state_dict(
+        self, destination: dict[str, Any], prefix: str, keep_vars: bool
+    ) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if not self.cuts:
+            del destination[f"{prefix}low"], destination[f"{prefix}high"]
 
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
         """Cut nothing where what was saved does not say how."""
-        for name, most in (("low", -math.inf), ("high", math.inf)):
+        for name, most in (("low", -_MOST), ("high", _MOST)):
             state.setdefault(f"{prefix}{name}", torch.full(self.shift.shape, most))
         super()._load_from_state_dict(state, prefix, *rest)
 
@@ -83,7 +96,7 @@ class Standardise(nn.Module):
             mean, std = self._fit_scale(np.clip(numbers, low, high) if is_far else numbers)
             low, high = np.minimum(low, mean - CLIP * std), np.maximum(high, mean + CLIP * std)
             self._cut(low, high)
-        elif bool(self.high.isfinite().any()):
+        elif self.cuts:
             before = self.low.double().cpu().numpy(), self.high.double().cpu().numpy()
             self._cut(np.minimum(low, before[0]), np.maximum(high, before[1]))
 
@@ -100,8 +113,8 @@ class Standardise(nn.Module):
         return mean, std
 
     def _cut(self, low: Any, high: Any) -> None:
-        self.low.copy_(torch.as_tensor(low))
-        self.high.copy_(torch.as_tensor(high))
+        self.low.copy_(torch.as_tensor(np.maximum(low, -_MOST)))
+        self.high.copy_(torch.as_tensor(np.minimum(high, _MOST)))
 
     def forward(self, numbers: Tensor) -> Tensor:
         return (numbers.clamp(self.low, self.high) - self.shift) / self.scale

@@ -406,7 +406,7 @@ def _matrix(encoder: Encoder) -> Tensor:
 
 def _bounds(encoder: Encoder) -> Any:
     """Give what a dense encoder cuts columns to, lowest and highest; nothing where it does not."""
-    if not isinstance(encoder, DenseEncoder) or not encoder.standardise.high.isfinite().any():
+    if not isinstance(encoder, DenseEncoder) or not encoder.standardise.cuts:
         return _frozen(torch.zeros(0, 0))
     return _frozen(torch.stack([encoder.standardise.low, encoder.standardise.high]))
 

@@ -186,7 +186,7 @@ class Bandit:
         many of this bandit's own one of the log is worth. With `propensities`, the probability
         with which each arm was taken, an interaction counts by their inverse, but no more than
         ten times the median one, and `trust` times on average. A reward model does not need
-        them; they help where it cannot follow the rewards and the log favours some arms.
+        them; they may help where it cannot follow the rewards and the log favours some arms.
         """
         fresh = self._read_interactions(contexts, arms, rewards)
         weights = log_weights(trust, propensities, count=len(fresh))

@@ -97,6 +97,9 @@ class HierarchicalReward(RewardModel):
     def embed_arms(self, arms: Inputs) -> Float[Tensor, "N E"]:
         return self.current.embed_arms(arms)
 
+    def is_clipped(self, contexts: Inputs) -> NDArray[np.bool_]:
+        return self.current.is_clipped(contexts)
+
     def encode_arms(self, values: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
         return self.current.encode_arms(values)
 

@@ -170,15 +170,16 @@ class Blueprint:
 
     def _hierarchical(self, rng: torch.Generator) -> HierarchicalReward:
         """Make a network over features, a regression beside it, and room for arms' constants."""
-        # An arm's constant says what its id could say.
-        arm = self.arm.features if isinstance(self.arm, FeaturesAndIds) else self.arm
-        parts = (self.context, arm)
-        is_bound = isinstance(self.exploration, UpperConfidence)
-        make = GradientReward if is_bound else DropoutReward
-        network = make(*parts, settings=self.network, reward=self.reward, rng=rng)
+        is_bound, arm = isinstance(self.exploration, UpperConfidence), self.arm
+        has_both = isinstance(arm, FeaturesAndIds)
+        make = GradientReward if is_bound else LastLayerReward if has_both else DropoutReward
+        network = make(self.context, arm, settings=self.network, reward=self.reward, rng=rng)
         if is_bound or isinstance(arm, Ids):
             return HierarchicalReward(network, None)
-        linear = LinearReward(*parts, settings=self.network, reward=self.reward, rng=rng)
+        seen = arm.features if isinstance(arm, FeaturesAndIds) else arm
+        linear = LinearReward(
+            self.context, seen, settings=self.network, reward=self.reward, rng=rng
+        )
         return HierarchicalReward(network, linear)
 
 

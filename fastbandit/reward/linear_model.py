@@ -80,8 +80,9 @@ class LinearReward(LastLayerReward):
         size = self.settings.embedding
         if isinstance(features, DenseEncoder):
             assert some.dense is not None
-            numbers = features.standardise(torch.as_tensor(some.dense).cpu().double())
-            found = principal_directions(numbers.numpy(), min(size, numbers.shape[1]))
+            dense = torch.as_tensor(some.dense, device=features.linear.weight.device)
+            numbers = features.standardise(dense.double()).cpu().numpy()
+            found = principal_directions(numbers, min(size, numbers.shape[1]))
             features.linear.weight[: found.shape[1]] = torch.from_numpy(found.T).float()
         elif isinstance(features, SparseEncoder):
             assert some.sparse is not None
@@ -102,7 +103,8 @@ class LinearReward(LastLayerReward):
         """Find the posterior of shared weights; arms' constants, so wide, are integrated out."""
         x = self.features(self.embed_contexts(history.contexts), self.embed_arms(history.arms))
         z = x.double().cpu().numpy()
-        rewards = self.standardised(torch.from_numpy(history.rewards)).double().numpy()
+        told = torch.from_numpy(history.rewards).to(x.device)
+        rewards = self.standardised(told).double().cpu().numpy()
         weights = np.ones(len(z)) if history.weights is None else history.weights
         rows = history.rows if own_width > 0 else None
         centre, spread, noise = fitted(

@@ -165,7 +165,7 @@ def fitted(
         if arm is not None:
             moved = (left - shares @ step) / told
             longest = max(longest, float(np.abs(moved).max()))
-            constants += moved * min(1.0, _LONGEST / longest)
+            constants += moved * min(1.0, _LONGEST / max(longest, _EXACT))
         centre += step * min(1.0, _LONGEST / max(longest, _EXACT))
         if not is_binary:
             again = rewards - z @ centre - (0.0 if arm is None else constants[arm])

@@ -264,6 +264,9 @@ class FrozenBandit:
                 desk.costs,
             )
         seed_of(self._root, 0)
+        if len(self._model.own_constants):  # the first delta must not wait for a compiler
+            nothing = np.zeros(0, dtype=np.float32)
+            self._model.with_constants(np.zeros(0, dtype=np.int64), nothing, nothing)
 
     def apply_delta(self, rows: NDArray[np.integer], means: Floats, deviations: Floats) -> None:
         """Let arms have other constants of their own from now on, by row.

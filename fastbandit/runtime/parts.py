@@ -86,12 +86,13 @@ class FrozenModel:
         """Return the same with other constants of some rows, and lists that know of them."""
         constants, widths = self.own_constants.copy(), self.own_widths.copy()
         constants[rows], widths[rows] = means, deviations
+        constants, widths = still(constants), still(widths)
         lists = (self.own_rows, self.own_parts)
         listed, parts = renewed_lists(lists, constants, widths, rows, **self._terms)
         return replace(
             self,
-            own_constants=still(constants),
-            own_widths=still(widths),
+            own_constants=constants,
+            own_widths=widths,
             own_rows=still(listed),
             own_parts=still(parts),
         )

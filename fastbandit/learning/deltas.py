@@ -43,7 +43,10 @@ def not_here(snapshot: Snapshot) -> Bandit | None:
 
 @dataclass
 class _Since:
-    """What came since a snapshot: a bandit that observed it, and the rows that changed."""
+    """What came since a snapshot: a bandit that observed it, and the rows that changed.
+
+    The joiner holds all pairs that the snapshot has not learned; the first `observed` are done.
+    """
 
     snapshot: Snapshot
     bandit: Bandit
@@ -51,10 +54,13 @@ class _Since:
     number: int
     published: int
     rows: set[int] = field(default_factory=set)
+    observed: int = 0
     learned: int = 0
 
-    def observe(self, pairs: list[Pair]) -> None:
+    def observe(self) -> None:
         """Learn pairs of arms that the snapshot knows; others wait for the next version."""
+        pairs: list[Pair] = self.joiner.pairs[self.observed :]
+        self.observed += len(pairs)
         arms = self.bandit.policy.arms
         assert isinstance(arms, Catalogue)
         known = [pair for pair in pairs if pair.arm in arms.table]
@@ -99,6 +105,11 @@ class Deltas:
         self._pointer = (0, 0)
         self._since: _Since | None = None
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether a version was published since the last step."""
+        return self._look() not in (None, self._pointer)
+
     def step(self) -> Delta | None:
         """Learn what came since the last step; publish and return a delta if that changed one."""
         try:
@@ -107,8 +118,7 @@ class Deltas:
                 return None
             for event in self._events(after=since.joiner.seq, most=_MOST):
                 since.joiner.feed(event)
-            pairs, since.joiner.pairs = since.joiner.pairs, []
-            since.observe(pairs)
+            since.observe()
             if since.learned <= since.published:
                 return None
             delta = since.delta()
@@ -127,11 +137,9 @@ class Deltas:
 
     def _since_now(self) -> _Since | None:
         """Return what came since the snapshot that serves; None where it can have no deltas."""
-        try:
-            found = os.stat(self._store.pointer)
-        except FileNotFoundError:
+        pointer = self._look()
+        if pointer is None:
             return None
-        pointer = (found.st_mtime_ns, found.st_ino)
         if pointer != self._pointer:
             snapshot, since = self._store.current(), self._since
             if snapshot is None or since is None or since.snapshot.hash != snapshot.hash:
@@ -139,23 +147,46 @@ class Deltas:
             self._pointer = pointer
         return self._since
 
+    def _look(self) -> tuple[int, int] | None:
+        """Return what tells a pointer from the next, None where there is none."""
+        try:
+            found = os.stat(self._store.pointer)
+        except FileNotFoundError:
+            return None
+        return found.st_mtime_ns, found.st_ino
+
     def _begin(self, snapshot: Snapshot) -> _Since | None:
         if snapshot.version == 0 or self._opened() is None:
             return None
         bandit = self._known(snapshot) or Bandit.load(snapshot.bandit)
         if _constants_of(bandit) is None:
             return None
-        newest, cut = None, snapshot.cut
+        newest = None
         with suppress(SnapshotError):  # a damaged one is replaced
             newest = self._store.newest_delta(snapshot)
-        events = self._events(after=cut.since, until=cut.seq)
         return _Since(
             snapshot,
             copy.copy(bandit),
-            Joiner.resumed(cut, events),
+            self._joiner_after(snapshot),
             number=0 if newest is None else newest.number,
             published=0 if newest is None else newest.learned,
         )
+
+    def _joiner_after(self, snapshot: Snapshot) -> Joiner:
+        """Return a joiner without what a snapshot learned: the last one's, where that goes on.
+
+        Else decisions that wait for their rewards are read again, which may be many.
+        """
+        since, cut = self._since, snapshot.cut
+        if since is not None and since.snapshot.version == snapshot.parent:
+            joiner = since.joiner
+            for event in self._events(after=joiner.seq, until=cut.seq):
+                joiner.feed(event)
+            more = cut.pairs - joiner.learned
+            if 0 <= more <= len(joiner.pairs):
+                joiner.cut(more)
+                return joiner
+        return Joiner.resumed(cut, self._events(after=cut.since, until=cut.seq))
 
     def _events(
         self, *, after: int, until: int | None = None, most: int | None = None

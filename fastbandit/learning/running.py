@@ -26,6 +26,7 @@ from fastbandit.storage.snapshot_store import Reached, nothing_more
 _LOGGER = logging.getLogger("fastbandit.learning")
 _POLL_SECONDS = 0.2
 _TURN_SECONDS = 2.0
+_LOOK_SECONDS = 0.1  # for a version, whose first delta must not be late
 _LAST_SECONDS = 5.0  # for a delta that is under way
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 
@@ -121,7 +122,9 @@ def _publish_deltas(config: Config, learner: Learner, is_over: threading.Event) 
     torch.set_num_threads(1)
     seconds, failures = config.learn.delta_seconds, _Failures("deltas failed")
     deltas, due = Deltas(config, known=learner.bandit_of), time.monotonic()
-    while not is_over.wait(max(0.0, due - time.monotonic())):
+    while not is_over.wait(min(_LOOK_SECONDS, seconds)):
+        if time.monotonic() < due and not deltas.is_behind:
+            continue
         due = time.monotonic() + seconds
         try:
             deltas.step()

@@ -34,6 +34,7 @@ from fastbandit.runtime.twin import Twin
 from fastbandit.search.slates import candidates_for, check_diversity, pick_apart
 from fastbandit.storage.snapshots import Saved, load_snapshot, save_snapshot
 from fastbandit.training.fit_reward import Curve
+from fastbandit.training.log_weights import log_weights
 from fastbandit.training.team import ALONE, Team
 from fastbandit.training.update import update
 from fastbandit.types import Audit, Decision, Inputs, Interactions
@@ -56,10 +57,10 @@ class State:
     @property
     def whole_history(self) -> Interactions | None:
         """All interactions, those that were observed since the last update included."""
-        history = self.history
-        for fresh in self.pending:
-            history = fresh if history is None else _stacked(history, fresh)
-        return history
+        if not self.pending:
+            return self.history
+        before = () if self.history is None else (self.history,)
+        return Interactions.stack([*before, *self.pending])
 
 
 class Bandit:
@@ -167,14 +168,50 @@ class Bandit:
         of this update, the next one unless given; `curve` is told the loss as it falls. Members
         of a `team` of processes call this alike, and learn together.
         """
-        state = self._state
         fresh = self._read_interactions(contexts, arms, rewards)
-        if len(fresh) == 0 and not state.pending:
+        if len(fresh) == 0 and not self._state.pending:
             return
+        version = self._state.version + 1 if version is None else _check_version(version)
+        self._learn("Update", fresh, version=version, curve=curve, team=team)
+
+    def fit(
+        self,
+        *,
+        contexts: Any,
+        arms: Any,
+        rewards: Any,
+        propensities: Any = None,
+        trust: float = 1.0,
+    ) -> Bandit:
+        """Learn a log that another policy made, or none: a warm start, before any update or later.
+
+        It is an update in which an interaction counts `trust` times, above 0 and at most 1: so
+        many of this bandit's own one of the log is worth. With `propensities`, the probability
+        with which each arm was taken, an interaction counts by their inverse, but no more than
+        ten times the median one, and `trust` times on average. A reward model does not need
+        them; they may help where it cannot follow the rewards and the log favours some arms.
+        """
+        fresh = self._read_interactions(contexts, arms, rewards)
+        weights = log_weights(trust, propensities, count=len(fresh))
+        if len(fresh):
+            fresh = replace(fresh, weights=weights)
+            self._learn("Fit", fresh, version=self._state.version + 1)
+        return self
+
+    def _learn(
+        self,
+        doing: str,
+        fresh: Interactions,
+        *,
+        version: int,
+        curve: Curve | None = None,
+        team: Team = ALONE,
+    ) -> None:
+        """Learn fresh interactions with all that came before."""
+        state = self._state
         before = state.whole_history
-        history = fresh if before is None else _stacked(before, fresh)
-        version = state.version + 1 if version is None else _check_version(version)
-        with progress_bar("Update", is_shown=self._progress) as progress:
+        history = fresh if before is None else Interactions.stack([before, fresh])
+        with progress_bar(doing, is_shown=self._progress) as progress:
             policy = update(
                 state.policy,
                 history,
@@ -411,6 +448,7 @@ class Bandit:
             decision,
             evaluations=choice.evaluations.cpu().numpy(),
             lookups=choice.lookups.cpu().numpy(),
+            clipped=model.is_clipped(request.contexts),
         )
         if isinstance(arms, Box):
             values = arms.values(choice.points).cpu().numpy()
@@ -530,18 +568,6 @@ def _is_new_to(model: EffectsReward, fresh: Interactions) -> bool:
     """Tell whether an arm is among them whose covariance has to be worked out from the history."""
     assert fresh.arms.ids is not None
     return any(row not in model.covariances for row in fresh.arms.ids.tolist())
-
-
-def _stacked(history: Interactions, fresh: Interactions) -> Interactions:
-    rows = None
-    if history.rows is not None and fresh.rows is not None:
-        rows = np.concatenate([history.rows, fresh.rows])
-    return Interactions(
-        Inputs.stack([history.contexts, fresh.contexts]),
-        Inputs.stack([history.arms, fresh.arms]),
-        np.concatenate([history.rewards, fresh.rewards]),
-        rows=rows,
-    )
 
 
 def _read_seeds(seeds: Any, count: int) -> NDArray[np.uint64]:

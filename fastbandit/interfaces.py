@@ -226,6 +226,10 @@ class RewardModel(nn.Module, ABC):
     @abstractmethod
     def embed_contexts(self, contexts: Inputs) -> Float[Tensor, "B E"]: ...
 
+    def is_clipped(self, contexts: Inputs) -> NDArray[np.bool_]:
+        """Tell for each context whether a number of it is cut, being far from all seen: (B,)."""
+        return np.zeros(len(contexts), dtype=bool)
+
     @abstractmethod
     def embed_arms(self, arms: Inputs) -> Float[Tensor, "N E"]: ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,6 +69,22 @@ class Interactions:
         """The sum of the weights: as many interactions that count once would tell as much."""
         return float(len(self) if self.weights is None else self.weights.sum())
 
+    @staticmethod
+    def stack(parts: Sequence[Interactions]) -> Interactions:
+        """Join interactions; those without weights count once. All have rows, or none is known."""
+        weights = None
+        if any(part.weights is not None for part in parts):
+            each = (np.ones(len(p)) if p.weights is None else p.weights for p in parts)
+            weights = np.concatenate(list(each))
+        rows = [part.rows for part in parts if part.rows is not None]
+        return Interactions(
+            Inputs.stack([part.contexts for part in parts]),
+            Inputs.stack([part.arms for part in parts]),
+            np.concatenate([part.rewards for part in parts]),
+            weights,
+            np.concatenate(rows) if len(rows) == len(parts) else None,
+        )
+
     def take(self, rows: Any) -> Interactions:
         """Give the interactions named by a slice or an array of positions."""
         weights, places = (None if p is None else p[rows] for p in (self.weights, self.rows))
@@ -84,7 +100,8 @@ class Decision:
     (-1 where fewer arms were allowed than asked for); `scores` how much each was wanted, in
     units of reward (a probability for binary rewards); `seeds` replay the draw; `version`
     counts the updates behind it; `uniform` says that nothing was learned yet and every
-    allowed arm was equally likely.
+    allowed arm was equally likely. `clipped` says of each context whether a number of it was
+    cut, as it is far from those seen so far.
     """
 
     arms: list[Hashable] | list[list[Hashable]] | NDArray[np.float32]
@@ -95,6 +112,11 @@ class Decision:
     uniform: bool
     evaluations: NDArray[np.int64]
     lookups: NDArray[np.int64]
+    clipped: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+    def __post_init__(self) -> None:
+        if not len(self.clipped):
+            object.__setattr__(self, "clipped", np.zeros(len(self.seeds), dtype=bool))
 
     def __len__(self) -> int:
         return len(self.seeds)

@@ -109,7 +109,7 @@ def test_a_few_updates_earn_much_more_than_random_arms(
         reward=RewardFit(iterations=300, batch=128),
         generator=GeneratorFit(iterations=200, batch=128, pairs=512, sample=128),
     )
-    monkeypatch.setattr("fastbandit.presets._default_training", lambda *_: some)
+    monkeypatch.setattr("fastbandit.presets._default_training", lambda *_, **__: some)
     world = Synthetic("h2", 3, 300, noise=0.3, seed=1)
     bandit = Bandit(arms=world.arms, context=3, reward="real", explore=explore, seed=1)
     for first in range(0, 750, 250):

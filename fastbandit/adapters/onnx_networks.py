@@ -157,6 +157,7 @@ def _embedded(graph: Graph, context: Encoding) -> Signal:
     parts = []
     if isinstance(features, Dense):
         given = graph.input("context", ("batch", features.dim))
+        given = given.within(*context.bounds) if context.bounds.size else given
         parts.append(given @ context.matrix[:, :-1].T + context.matrix[:, -1])
     elif isinstance(features, Sparse):
         given = graph.input("context", ("batch", features.dim))

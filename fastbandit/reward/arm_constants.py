@@ -5,8 +5,10 @@
 An arm's interactions count as if all had the mean of their shared scores. So an arm is known by
 three sums (interactions, rewards, shared scores), a reward changes its arm alone, and the order of
 rewards changes nothing beyond rounding. Rewards of 0 and 1 have Laplace's approximation, others a
-Gaussian posterior. The width of the prior is fitted by EM with one pseudo-observation. Arms that
-were never chosen have no constant, but for a few that are worth trying.
+Gaussian posterior. The width of the prior is the likeliest one, constants integrated out, under a
+log-normal prior of its own: it stays where it was as long as rewards say little, and shrinks the
+constants away where features tell all. Arms that were never chosen have no constant, but for a few
+that are worth trying.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ Rows = NDArray[np.int64]
 
 PRIOR = 0.58
 """The first width of constants, in log odds or in deviations of rewards."""
-_PSEUDO = 1.0
-_EM_STEPS = 3
+_WIDTHS = np.geomspace(0.02, 4.0, 24)  # to choose from
+_FOLD = 1.0  # the deviation of the logarithm of a width about that of the first
 _NEWTON_STEPS = 30
 _LONGEST = 2.0  # a step of Newton's method
 
@@ -56,7 +58,6 @@ class ArmConstants:
         arms: int,
         tried: Rows,
         noise: float | None,
-        width: float = PRIOR,
     ) -> ArmConstants:
         """Return the constants of arms whose interactions had these rewards and shared scores."""
 
@@ -68,13 +69,11 @@ class ArmConstants:
             summed(weights * rewards),
             summed(weights * offsets),
             tried,
-            width,
+            PRIOR,
             noise,
             len(rows),
         )
-        for _ in range(_EM_STEPS):
-            made = replace(made, width=made.fitted_width())
-        return made
+        return replace(made, width=made.likeliest_width())
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -105,12 +104,24 @@ class ArmConstants:
             means += np.clip(step, -_LONGEST, _LONGEST)
         return means, 1.0 / np.sqrt(precision)
 
-    def fitted_width(self) -> float:
-        """Return the root mean square of constants, with one arm that is as the first prior."""
-        chosen = np.flatnonzero(self.counts > 0)
-        means, deviations = self.posterior(chosen)
-        squares = float(np.square(means).sum() + np.square(deviations).sum())
-        return float(np.sqrt((squares + _PSEUDO * PRIOR**2) / (len(chosen) + _PSEUDO)))
+    def likeliest_width(self) -> float:
+        """Return the width under which the rewards are likeliest, constants integrated out."""
+        chosen = self.counts > 0
+        sums = (self.counts[chosen], self.rewards[chosen], self.offsets[chosen])
+        found = [replace(self, width=float(width))._evidence(*sums) for width in _WIDTHS]
+        found -= 0.5 * np.square(np.log(_WIDTHS / PRIOR) / _FOLD)
+        return float(_WIDTHS[int(np.argmax(found))])
+
+    def _evidence(self, counts: Floats, rewards: Floats, offsets: Floats) -> float:
+        """Return the log likelihood of the rewards of arms, by Laplace's approximation."""
+        means, deviations = self._told(counts, rewards, offsets)
+        if self.noise is None:
+            odds = offsets / counts + means
+            fit = rewards * odds - counts * np.logaddexp(0.0, odds)
+        else:
+            fit = (means * (rewards - offsets) - 0.5 * counts * np.square(means)) / self.noise
+        pull = -0.5 * np.square(means / self.width) + np.log(deviations / self.width)
+        return float((fit + pull).sum())
 
     def private(self, arms: int) -> ArmConstants:
         """Return a copy that may be changed where it stands, with room for so many arms."""

@@ -206,17 +206,31 @@ def robust_scale(numbers: Floats) -> tuple[Floats, Floats]:
 
     One row of 10^30 moves neither; flags and ordinary numbers are left as they are.
     """
-    centre = np.median(numbers, axis=0)
-    away = np.abs(numbers - centre)
-    width = np.zeros(numbers.shape[1])
-    for column in range(numbers.shape[1]):
-        there = away[:, column][away[:, column] > 0]
-        width[column] = _FAR * np.median(there) if len(there) else 0.0
-    near = np.clip(numbers, centre - width, centre + width)
+    near = np.clip(numbers, *usual_range(numbers))
     mean, std = near.mean(axis=0), near.std(axis=0)
     is_flag = ((numbers == 0) | (numbers == 1)).all(axis=0)
     std = np.where(std > 1e-6 * np.maximum(np.abs(mean), _TINY), std, 1.0)
     return mean, np.where(is_flag, np.maximum(std, 0.1), std)
+
+
+def usual_range(numbers: Floats, *, rare: float = 0.0) -> tuple[Floats, Floats]:
+    """Return the lowest and highest number of each column that are not far from its others.
+
+    Far is beyond ten times the median of how far numbers lie from their median, those at the
+    median left out. Above 0, only a share `rare` of them (at least one) may be far, so that a
+    column with a long tail keeps it.
+    """
+    centre = np.median(numbers, axis=0)
+    away = np.abs(numbers - centre)
+    width = np.zeros(numbers.shape[1])
+    for column in range(numbers.shape[1]):
+        there = np.sort(away[:, column][away[:, column] > 0])
+        if len(there):
+            width[column] = _FAR * np.median(there)
+        left = len(there) - int(np.ceil(rare * len(there)))
+        if rare and left > 0:
+            width[column] = max(width[column], there[left - 1])
+    return centre - width, centre + width
 
 
 def principal_directions(rows: Any, count: int) -> Floats:

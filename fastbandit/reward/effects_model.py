@@ -120,6 +120,11 @@ class EffectsReward(RewardModel):
         assert self.fitted is not None, "contexts are seen after an update"
         return torch.from_numpy(self.fitted.inputs(contexts)).to(self.get_buffer("home"))
 
+    def is_clipped(self, contexts: Inputs) -> NDArray[np.bool_]:
+        if self.fitted is None:
+            return super().is_clipped(contexts)
+        return self.fitted.inputs.features.is_clipped(contexts)
+
     def embed_arms(self, arms: Inputs) -> Float[Tensor, "N E"]:
         """Embed arms by their own weights, in a few columns: arms liked alike lie together."""
         assert arms.ids is not None
@@ -249,6 +254,7 @@ class EffectsReward(RewardModel):
             arms=self.arms,
             units=self.units,
             seed=(self.root, len(history)),
+            weights=history.weights,
         )
         return LinearInputs(features, network)
 

@@ -16,8 +16,12 @@ from torch import Generator, Tensor, nn
 from fastbandit.errors import SettingError
 from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Point, Sparse
 from fastbandit.layers import convolution, linear
+from fastbandit.reward.context_features import CLIP, usual_range
 from fastbandit.types import Inputs
 
+_RARE = 0.01  # so many of a column's numbers may be far from its others, and are cut
+_ENOUGH = 10_000  # rows that tell what is usual
+_MOST = float(np.finfo(np.float32).max)
 _WAVE_SCALES = (0.06, 0.12, 0.25, 0.5)  # of a side of the box, in one dimension
 
 
@@ -35,27 +39,68 @@ class Encoder(nn.Module, ABC):
     def weight_penalty(self) -> Float[Tensor, ""]:
         """Give the squared weights that turn inputs into embeddings."""
 
+    def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
+        """Tell for each row whether a number of it is cut: (B,)."""
+        return np.zeros(len(inputs), dtype=bool)
+
 
 class Standardise(nn.Module):
-    """Shifts and scales numbers to mean 0 and deviation 1, as first seen.
+    """Shifts and scales numbers to mean 0 and deviation 1, as first seen, and cuts far ones.
 
     Columns of zeros and ones are only shifted: scaled, a rare one would outweigh all else.
+    Numbers of columns are cut to [`low`, `high`], which grow with what is usual; far ones move
+    neither these nor mean and deviation. A single scale for all numbers (of images) cuts none.
     """
 
     shift: Tensor
     scale: Tensor
+    low: Tensor
+    high: Tensor
     is_fitted: Tensor
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
         self.register_buffer("shift", torch.zeros(shape))
         self.register_buffer("scale", torch.ones(shape))
+        self.register_buffer("low", torch.full(shape, -_MOST))
+        self.register_buffer("high", torch.full(shape, _MOST))
         self.register_buffer("is_fitted", torch.tensor(False))
 
+    @property
+    def cuts(self) -> bool:
+        """Whether there are numbers that it would cut."""
+        return bool((self.high < _MOST).any() or (self.low > -_MOST).any())
+
+    def _save_to_state_dict(
+        self, destination: dict[str, Any], prefix: str, keep_vars: bool
+    ) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if not self.cuts:
+            del destination[f"{prefix}low"], destination[f"{prefix}high"]
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Cut nothing where what was saved does not say how."""
+        for name, most in (("low", -_MOST), ("high", _MOST)):
+            state.setdefault(f"{prefix}{name}", torch.full(self.shift.shape, most))
+        super()._load_from_state_dict(state, prefix, *rest)
+
     def fit(self, numbers: Any) -> None:
-        """Take mean and deviation once; later data is measured by the same rule."""
-        if self.is_fitted:
+        """Take mean and deviation once, later data is measured by the same rule; widen the cut."""
+        if not self.shift.ndim:
+            if not self.is_fitted:
+                self._fit_scale(numbers)
             return
+        low, high = _usual(numbers)
+        if not self.is_fitted:
+            is_far = bool(((numbers < low) | (numbers > high)).any())
+            mean, std = self._fit_scale(np.clip(numbers, low, high) if is_far else numbers)
+            low, high = np.minimum(low, mean - CLIP * std), np.maximum(high, mean + CLIP * std)
+            self._cut(low, high)
+        elif self.cuts:
+            before = self.low.double().cpu().numpy(), self.high.double().cpu().numpy()
+            self._cut(np.minimum(low, before[0]), np.maximum(high, before[1]))
+
+    def _fit_scale(self, numbers: Any) -> tuple[Any, Any]:
         over = tuple(range(numbers.ndim - self.shift.ndim))
         mean = numbers.mean(axis=over, dtype=np.float64)
         std = numbers.std(axis=over, dtype=np.float64)
@@ -65,9 +110,23 @@ class Standardise(nn.Module):
         self.shift.copy_(torch.as_tensor(mean))
         self.scale.copy_(torch.as_tensor(std))
         self.is_fitted.fill_(True)
+        return mean, std
+
+    def _cut(self, low: Any, high: Any) -> None:
+        self.low.copy_(torch.as_tensor(np.maximum(low, -_MOST)))
+        self.high.copy_(torch.as_tensor(np.minimum(high, _MOST)))
 
     def forward(self, numbers: Tensor) -> Tensor:
-        return (numbers - self.shift) / self.scale
+        return (numbers.clamp(self.low, self.high) - self.shift) / self.scale
+
+
+def _usual(numbers: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give the usual range of each column, by some thousand rows, evenly spaced."""
+    if not len(numbers):
+        nothing = np.zeros(numbers.shape[1])
+        return nothing, nothing
+    some = np.linspace(0, len(numbers) - 1, min(len(numbers), _ENOUGH)).astype(np.int64)
+    return usual_range(numbers[some].astype(np.float64), rare=_RARE)
 
 
 class DenseEncoder(Encoder):
@@ -84,6 +143,11 @@ class DenseEncoder(Encoder):
     def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
         assert inputs.dense is not None
         return self.encode(_tensor(inputs.dense, self.linear.weight))
+
+    def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
+        assert inputs.dense is not None
+        low, high = self.standardise.low.cpu().numpy(), self.standardise.high.cpu().numpy()
+        return np.asarray(((inputs.dense < low) | (inputs.dense > high)).any(axis=1))
 
     def encode(self, numbers: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
         """Encode numbers that are tensors already (the points of a box, while climbing)."""
@@ -237,6 +301,9 @@ class FeaturesAndIdsEncoder(Encoder):
 
     def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]:
         return self.features(inputs) + self.ids(inputs)
+
+    def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
+        return self.features.is_clipped(inputs)
 
     def weight_penalty(self) -> Float[Tensor, ""]:
         return self.features.weight_penalty() + self.ids.weight_penalty()

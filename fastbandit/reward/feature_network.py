@@ -30,12 +30,13 @@ def fit_features(
     arms: int,
     units: int,
     seed: tuple[int, int],
+    weights: Floats | None = None,
 ) -> FeatureNetwork:
     """Train a network from scratch to predict the rewards of the arms that were chosen."""
     if not units:
         return FeatureNetwork.none()
     with _one_thread():
-        return _fit(plain, rows, rewards, arms=arms, units=units, seed=seed)
+        return _fit(plain, rows, rewards, arms=arms, units=units, seed=seed, shares=weights)
 
 
 @contextmanager
@@ -57,6 +58,7 @@ def _fit(
     arms: int,
     units: int,
     seed: tuple[int, int],
+    shares: Floats | None,
 ) -> FeatureNetwork:
     number = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
     rng = torch.Generator().manual_seed(int(number >> np.uint64(1)))
@@ -65,6 +67,8 @@ def _fit(
     seen = torch.from_numpy(plain).float()
     wanted = torch.from_numpy((rewards - shift) / scale).float()
     chosen = torch.from_numpy(rows)
+    odds = None if shares is None else torch.from_numpy(shares)
+    total = count if shares is None else float(shares.sum())
     weights = [
         math.sqrt(2.0) * torch.randn(inputs, units, generator=rng),
         torch.zeros(units),
@@ -81,13 +85,17 @@ def _fit(
         cosine = 0.5 * (1.0 + math.cos(math.pi * step / _STEPS))
         for group in optimiser.param_groups:
             group["lr"] = _RATE * (0.02 + 0.98 * cosine)
-        picked = torch.randint(count, (min(count, _BATCH),), generator=rng)
+        size = min(count, _BATCH)
+        if odds is None:
+            picked = torch.randint(count, (size,), generator=rng)
+        else:
+            picked = torch.multinomial(odds, size, replacement=True, generator=rng)
         arm = chosen[picked]
         hidden = torch.relu(seen[picked] @ first + first_bias)
         hidden = torch.relu(hidden @ second + second_bias)
         told = constants[arm] + (hidden * heads[arm]).sum(-1)
         misfit = (told - wanted[picked]).square().mean() / (2 * _NOISE)
-        loss = misfit + _PENALTY * _penalty(weights, inputs) / count
+        loss = misfit + _PENALTY * _penalty(weights, inputs) / total
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

@@ -97,6 +97,9 @@ class HierarchicalReward(RewardModel):
     def embed_arms(self, arms: Inputs) -> Float[Tensor, "N E"]:
         return self.current.embed_arms(arms)
 
+    def is_clipped(self, contexts: Inputs) -> NDArray[np.bool_]:
+        return self.current.is_clipped(contexts)
+
     def encode_arms(self, values: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
         return self.current.encode_arms(values)
 
@@ -159,21 +162,30 @@ class HierarchicalReward(RewardModel):
         if self.linear is not None:
             self.linear.requires_grad_(False)
             if self.constants and 0 < fresh < len(history):
-                self._judge(history.take(slice(len(history) - fresh, None)))
+                self.judge(self.likelihoods(history.take(slice(len(history) - fresh, None))))
         for model in self._models():
             model.start(history, fresh=fresh)
 
     def _models(self) -> list[NeuralReward]:
         return [self.network] if self.linear is None else [self.network, self.linear]
 
-    @torch.no_grad()
-    def _judge(self, fresh: Interactions) -> None:
-        """Compare what the models say of rewards that they have not learned yet."""
-        found = [self._likelihood(number, fresh) for number in (_NETWORK, _LINEAR)]
-        self.evidence.mul_(1.0 - _FORGET).add_(torch.tensor(found, dtype=torch.float64))
+    @property
+    def is_undecided(self) -> bool:
+        """Whether there are two models, and nothing is known of which predicts better."""
+        return self.linear is not None and not self.constants
+
+    def judge(self, likelihoods: list[float]) -> None:
+        """Take the model that predicts better, by what both said of rewards not yet learned."""
+        told = torch.tensor(likelihoods, dtype=torch.float64, device=self.evidence.device)
+        self.evidence.mul_(1.0 - _FORGET).add_(told)
         ahead = float(self.evidence[_NETWORK] - self.evidence[_LINEAR])
         is_linear = self.get_buffer("is_linear")
         is_linear.fill_(ahead < (_STRONG if is_linear else -_STRONG))
+
+    @torch.no_grad()
+    def likelihoods(self, fresh: Interactions) -> list[float]:
+        """Return the log likelihood of rewards under the network and under the regression."""
+        return [self._likelihood(number, fresh) for number in range(len(self._models()))]
 
     def _likelihood(self, number: int, fresh: Interactions) -> float:
         """Return the log likelihood of rewards under one of the models."""
@@ -201,14 +213,12 @@ class HierarchicalReward(RewardModel):
             self.linear.solve(history, own_width=0.0 if history.rows is None else width)
         if history.rows is not None and self._arms is not None:
             self.constants = {
-                number: self._constants(model, history, self.constants.get(number))
+                number: self._constants(model, history)
                 for number, model in enumerate(self._models())
             }
         self._arms = None
 
-    def _constants(
-        self, model: NeuralReward, history: Interactions, before: ArmConstants | None
-    ) -> ArmConstants:
+    def _constants(self, model: NeuralReward, history: Interactions) -> ArmConstants:
         """Fit constants to what a model leaves of the rewards."""
         assert history.rows is not None
         assert self._arms is not None
@@ -225,7 +235,6 @@ class HierarchicalReward(RewardModel):
             arms=len(self._arms),
             tried=_worth_trying(model, self._arms, history),
             noise=noise,
-            width=PRIOR if before is None else before.width,
         )
 
     def _scores(self, model: NeuralReward, history: Interactions) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
 from fastbandit.features import Features
@@ -81,6 +82,9 @@ class NeuralReward(RewardModel):
 
     def embed_contexts(self, contexts: Inputs) -> Float[Tensor, "B E"]:
         return self.context_encoder(contexts)
+
+    def is_clipped(self, contexts: Inputs) -> NDArray[np.bool_]:
+        return self.context_encoder.is_clipped(contexts)
 
     def embed_arms(self, arms: Inputs) -> Float[Tensor, "N E"]:
         return self.arm_encoder(arms)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastbandit.arms.cells import Floats
 from fastbandit.errors import SnapshotError
 from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Sparse
 from fastbandit.reward.context_features import LinearInputs
-from fastbandit.runtime.parts import Array
+from fastbandit.runtime.parts import Array, still
 from fastbandit.types import Inputs
 
 _KINDS: dict[str, type[Dense] | type[Sparse] | type[Ids]] = {
@@ -27,12 +28,14 @@ class Encoding:
 
     `matrix` (E, C + 1) acts on dense columns and a constant, `words` (C, E) are summed by a
     row's own weights, `ids` (n, E) are looked up. Those that a kind does not need are empty.
+    Dense columns are cut to the two rows of `bounds`, or not where it is empty.
     """
 
     kind: Features
     matrix: Floats
     words: Floats
     ids: Floats
+    bounds: Floats = field(default_factory=lambda: still(np.zeros((0, 0), np.float32)))
 
     @property
     def is_dense(self) -> bool:
@@ -44,6 +47,13 @@ class Encoding:
         """Whether compiled code embeds contexts by itself."""
         return self.is_dense
 
+    def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
+        """Tell for each row whether a number of it is cut: (n,)."""
+        if inputs.dense is None or not self.bounds.size:
+            return np.zeros(len(inputs), dtype=bool)
+        low, high = self.bounds
+        return np.asarray(((inputs.dense < low) | (inputs.dense > high)).any(axis=1))
+
     def embed(self, inputs: Inputs) -> Floats:
         """Embed rows: (n, E)."""
         size = max(
@@ -51,7 +61,8 @@ class Encoding:
         )
         embedded = np.zeros((len(inputs), size), dtype=np.float32)
         if inputs.dense is not None:
-            embedded += inputs.dense @ self.matrix[:, :-1].T + self.matrix[:, -1]
+            dense = np.clip(inputs.dense, *self.bounds) if self.bounds.size else inputs.dense
+            embedded += dense @ self.matrix[:, :-1].T + self.matrix[:, -1]
         if inputs.sparse is not None:
             lengths = np.sqrt(np.asarray(inputs.sparse.multiply(inputs.sparse).sum(1))[:, 0])
             embedded += (inputs.sparse @ self.words) / np.where(lengths > 0, lengths, 1)[:, None]
@@ -64,7 +75,8 @@ class Encoding:
 
     def arrays(self) -> dict[str, Array]:
         """Give the arrays by name."""
-        return {"matrix": self.matrix, "words": self.words, "ids": self.ids}
+        named = {"matrix": self.matrix, "words": self.words, "ids": self.ids}
+        return named | ({"bounds": self.bounds} if self.bounds.size else {})
 
     def note(self) -> dict[str, Any]:
         """Give the kind of features as JSON values."""
@@ -87,6 +99,10 @@ class LinearEncoding:
     def is_compiled(self) -> bool:
         """Whether compiled code embeds contexts by itself."""
         return False
+
+    def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
+        """Tell for each context whether a number of it is cut: (n,)."""
+        return self.inputs.features.is_clipped(inputs)
 
     def embed(self, inputs: Inputs) -> Floats:
         """Return what the linear models see: (n, K)."""

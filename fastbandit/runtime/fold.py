@@ -32,6 +32,22 @@ def embed(encoder: Floats, context: Floats, embedded: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
+def clip(bounds: Floats, context: Floats, clipped: Floats) -> bool:
+    """Cut a context's columns to their bounds, if any, and tell whether one was cut.
+
+    What is not finite stays as it is, to be refused.
+    """
+    clipped[:] = context
+    is_clipped = False
+    for column in range(bounds.shape[1]):
+        number, low, high = context[column], bounds[0, column], bounds[1, column]
+        if (number < low or number > high) and math.isfinite(number):
+            clipped[column] = low if number < low else high
+            is_clipped = True
+    return is_clipped
+
+
+@njit(cache=True, nogil=True)
 def draw_masks(
     seed: np.uint64, dropout: Floats, sizes: Sizes, scale: np.float32, masks: Floats
 ) -> None:

@@ -113,6 +113,7 @@ def _check_fit(model: FrozenModel, live: Live, notes: dict[str, Any]) -> None:
         {live.rows, *map(len, by_row)} == {rows}
         and {len(arms.order), len(arms.graph)} == {count}
         and {live.more.shape[1], len(model.place) - 1} == {dim}
+        and model.bounds.shape in ((0, 0), (2, model.encoder.shape[1] - 1))
     )
     if not is_fit:
         raise ValueError(f"{rows} rows, {count} arms of {dim} columns, and arrays of other sizes")

@@ -265,6 +265,7 @@ def freeze_model(policy: Policy) -> FrozenModel:
         layer_2=layers[1],
         layer_3=layers[2],
         box=_frozen(_box(arms)),
+        bounds=_bounds(model.context_encoder),
         **own,
     )
 
@@ -298,6 +299,7 @@ def freeze_encoding(kind: Features, encoder: Encoder, *, what: str) -> Encoding:
         matrix=_frozen(_matrix(features) if isinstance(features, DenseEncoder) else nothing),
         words=_frozen(features.weight if isinstance(features, SparseEncoder) else nothing.T),
         ids=_frozen(ids.weight if isinstance(ids, IdEncoder) else nothing.T),
+        bounds=_bounds(features),
     )
 
 
@@ -422,6 +424,13 @@ def _matrix(encoder: Encoder) -> Tensor:
     weight = encoder.linear.weight.double() / encoder.standardise.scale.double()
     constant = encoder.linear.bias.double() - weight @ encoder.standardise.shift.double()
     return torch.cat([weight, constant[:, None]], dim=1)
+
+
+def _bounds(encoder: Encoder) -> Any:
+    """Give what a dense encoder cuts columns to, lowest and highest; nothing where it does not."""
+    if not isinstance(encoder, DenseEncoder) or not encoder.standardise.cuts:
+        return _frozen(torch.zeros(0, 0))
+    return _frozen(torch.stack([encoder.standardise.low, encoder.standardise.high]))
 
 
 def _guessing(model: NeuralReward) -> RewardNetwork:

@@ -52,7 +52,10 @@ _ONE_IN = 100
 
 
 class Chosen(NamedTuple):
-    """One decision: the arm, how much it was wanted (in units of reward), and what it cost."""
+    """One decision: the arm, how much it was wanted (in units of reward), and what it cost.
+
+    `clipped` says that a number of the context was cut, as it is far from those seen so far.
+    """
 
     arm: Any
     row: int
@@ -61,6 +64,7 @@ class Chosen(NamedTuple):
     version: int
     evaluations: int
     lookups: int
+    clipped: bool = False
 
 
 class _Desk(threading.local):
@@ -71,7 +75,8 @@ class _Desk(threading.local):
         self.seeds = np.empty(1, dtype=np.uint64)
         self.rows = np.empty((1, 1), dtype=np.int32)
         self.scores = np.empty((1, 1), dtype=np.float32)
-        self.costs = np.empty((1, 2), dtype=np.int64)
+        self.costs = np.empty((1, 3), dtype=np.int64)
+        self.is_clipped = False
 
 
 class FrozenBandit:
@@ -138,7 +143,7 @@ class FrozenBandit:
             _decide(
                 model, live, gate, desk.contexts, desk.seeds, desk.rows, desk.scores, desk.costs
             )
-            evaluations, lookups = desk.costs[0].tolist()
+            evaluations, lookups, clipped = desk.costs[0].tolist()
             if evaluations < 0:
                 raise NotFiniteError(
                     f"A context needs finite numbers: got {context!r}. Fill or drop what is "
@@ -148,7 +153,8 @@ class FrozenBandit:
             if live is self._live or self._live.are_alive(row):
                 break
         score = words.in_reward(float(desk.scores[0, 0]))
-        return Chosen(live.ids.id(row), row, score, seed, words.version, evaluations, lookups)
+        cost = (evaluations, lookups, bool(clipped) or desk.is_clipped)
+        return Chosen(live.ids.id(row), row, score, seed, words.version, *cost)
 
     def select(
         self,
@@ -211,6 +217,7 @@ class FrozenBandit:
             uniform=any_arm,
             evaluations=costs[:, 0].copy(),
             lookups=costs[:, 1].copy(),
+            clipped=costs[:, 2] > 0,
         )
 
     def propensities(
@@ -410,7 +417,7 @@ class FrozenBandit:
             one = self._read_one(rows)
             if not words.version:
                 return  # nothing is scored before the first update
-            context = words.context.embed(one)[0]
+            context, desk.is_clipped = words.context.embed(one)[0], self._is_clipped(one)
         try:
             desk.contexts[0] = context
             is_one = np.ndim(context) == 1
@@ -421,6 +428,9 @@ class FrozenBandit:
                 f"A context needs {desk.contexts.shape[1]} numbers in a row: got "
                 f"{shown(context)}. Give many contexts to select()."
             )
+
+    def _is_clipped(self, one: Inputs) -> bool:
+        return bool(self._words.context.is_clipped(one)[0])
 
     def _read_one(self, context: Any) -> Inputs:
         inputs = self._words.context.kind.read(context, what="contexts")
@@ -449,7 +459,7 @@ class FrozenBandit:
         floor: float,
         threads: int | None,
     ) -> tuple[Places, Floats, NDArray[np.int64]]:
-        """Choose rows (B, k) with their scores and costs."""
+        """Choose rows (B, k) with their scores, costs, and whether their contexts were cut."""
         if self._words.version == 0:
             return _any_rows(live, seeds, k, eligible)
         contexts = (
@@ -458,7 +468,7 @@ class FrozenBandit:
         assert contexts is not None
         rows = np.empty((len(seeds), k), dtype=np.int32)
         scores = np.empty((len(seeds), k), dtype=np.float32)
-        costs = np.empty((len(seeds), 2), dtype=np.int64)
+        costs = np.empty((len(seeds), 3), dtype=np.int64)
         gates = gates_for(live, eligible, contexts=len(seeds))
         through = cache(lambda number: live.rows_through(gates[number]))
 
@@ -478,6 +488,8 @@ class FrozenBandit:
             some = through(place if len(gates) > 1 else 0)
             work(gate_to_any(live, some, int(seeds[place]), count=k), place, place + 1)
         _check_finite(costs)
+        if not self._words.context.is_compiled:
+            costs[:, 2] = self._words.context.is_clipped(inputs)
         return rows, scores, costs
 
     def _take(self, count: int) -> int:
@@ -586,7 +598,7 @@ def _any_rows(
         drawn = draw_open(seed, some, total=live.rows, count=k)
         rows[place, : len(drawn)] = drawn
     scores = np.where(rows >= 0, 0.0, -np.inf).astype(np.float32)
-    return rows, scores, np.zeros((len(seeds), 2), dtype=np.int64)
+    return rows, scores, np.zeros((len(seeds), 3), dtype=np.int64)
 
 
 def _with(numbers: Floats, place: int, number: float) -> Floats:

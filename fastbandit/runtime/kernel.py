@@ -33,6 +33,7 @@ from fastbandit.runtime.fold import (
     BOUND,
     DROPOUT,
     LAST_LAYER,
+    clip,
     draw_last_layer,
     draw_masks,
     embed,
@@ -168,6 +169,7 @@ def decide(
     own_stamp: Sizes,
     own_rows: Places,
     own_parts: Floats,
+    bounds: Floats,
     order: Places,
     vectors: Floats,
     decode: Floats,
@@ -187,11 +189,11 @@ def decide(
     scores: Floats,
     costs: NDArray[np.int64],
 ) -> None:
-    """Choose arms for each context: `rows` and `scores` (B, k), best first, `costs` (B, 2).
+    """Choose arms for each context: `rows` and `scores` (B, k), best first, `costs` (B, 3).
 
     `allowed`, by row, has no length where every arm is; `listed` are the places to choose
     from where those are few. Costs are evaluations and look-ups, or -1 for a context that is
-    not finite.
+    not finite; last is 1 where a number of the context was cut to its bounds.
     """
     size, dim, columns = place.shape[1], len(place) - 1, box.shape[1]
     outermost = far[: counts[FAR]]
@@ -210,6 +212,7 @@ def decide(
     )
     doubt, scale, leak = counts[DOUBT], numbers[SCALE], numbers[LEAK]
     embedded = np.empty(size, np.float32)
+    clipped = np.empty(contexts.shape[1], np.float32)
     noise = np.zeros(max(mask_sizes.sum(), centre.shape[1]), np.float32)
     masks = np.ones(max(mask_sizes.sum(), len(first_weights)), np.float32)
     drawn = np.empty((3, centre.shape[1] + 1), np.float32)
@@ -261,6 +264,7 @@ def decide(
     )
     for request in range(len(seeds)):
         seed = seeds[request]
+        costs[request, 2] = 0
         if doubt >= DRAWN:
             # Each arm has weights of its own, which no point tells: all open arms are scored.
             seen = contexts[request]
@@ -284,7 +288,8 @@ def decide(
             scale,
             doubt != BOUND,
         )
-        embed(encoder, contexts[request], embedded)
+        costs[request, 2] = clip(bounds, contexts[request], clipped)
+        embed(encoder, clipped, embedded)
         if not all_finite(embedded):
             costs[request, 0] = -1
             continue

@@ -15,6 +15,7 @@ from fastbandit.runtime.fold import BOUND
 from fastbandit.runtime.own_lists import own_lists, renewed_lists
 
 Array = np.ndarray[Any, Any]
+_OF_SOME = ("own_", "bounds")
 KEPT_AS = ("float32", "int16", "int8")
 """What the coordinates of frozen arms may be kept as."""
 
@@ -36,6 +37,7 @@ class FrozenModel:
     difference. `own_*` are arm effects: shared weights, the prior's deviations, and by row the
     means and deviations of arms' own weights; or means and deviations of their constants, with a
     stamp that tells draws apart, and the lists of `fastbandit.runtime.own_lists`.
+    `bounds` are what the columns of contexts are cut to, lowest and highest; none if it is empty.
     """
 
     counts: NDArray[np.int64]
@@ -67,6 +69,7 @@ class FrozenModel:
     own_stamp: NDArray[np.int64] = field(default_factory=lambda: still(np.zeros(0, np.int64)))
     own_rows: Places = field(default_factory=lambda: still(np.zeros((0, 0), np.int32)))
     own_parts: Floats = field(default_factory=lambda: _nothing(2))
+    bounds: Floats = field(default_factory=lambda: _nothing(2))
 
     @cached_property
     def arrays(self) -> tuple[Array, ...]:
@@ -106,13 +109,13 @@ class FrozenModel:
 
     @property
     def kept(self) -> dict[str, Array]:
-        """The arrays to be written, by name: without what only models with arm effects have.
+        """The arrays to be written, by name: without what only some models have.
 
         Lists are made again by whoever reads the arrays.
         """
-        names = {field.name for field in fields(self)} - {"own_rows", "own_parts"}
-        named = {name: getattr(self, name) for name in sorted(names)}
-        return {name: a for name, a in named.items() if a.size or not name.startswith("own_")}
+        names = [f.name for f in fields(self) if f.name not in ("own_rows", "own_parts")]
+        named = {name: getattr(self, name) for name in names}
+        return {name: a for name, a in named.items() if a.size or not name.startswith(_OF_SOME)}
 
 
 @dataclass(frozen=True)

@@ -153,14 +153,16 @@ def _read_box_or_catalogue(
 def _write_history(history: Interactions) -> Arrays:
     contexts = _write_inputs("history.contexts", history.contexts)
     arms = _write_inputs("history.arms", history.arms)
-    rows = {} if history.rows is None else {"history.rows": history.rows}
-    return {**contexts, **arms, "history.rewards": history.rewards, **rows}
+    told = {"weights": history.weights, "rows": history.rows}
+    some = {f"history.{name}": array for name, array in told.items() if array is not None}
+    return {**contexts, **arms, "history.rewards": history.rewards, **some}
 
 
 def _read_history(arrays: Arrays) -> Interactions:
-    contexts, arms = (_read_inputs(f"history.{name}", arrays) for name in ("contexts", "arms"))
-    rewards, rows = arrays["history.rewards"], arrays.get("history.rows")
-    return Interactions(contexts, arms, rewards, rows=rows)
+    both = _read_inputs("history.contexts", arrays), _read_inputs("history.arms", arrays)
+    rewards, weights, rows = (arrays.get(f"history.{n}") for n in ("rewards", "weights", "rows"))
+    assert rewards is not None
+    return Interactions(*both, rewards, weights, rows)
 
 
 def _write_inputs(name: str, inputs: Inputs) -> Arrays:

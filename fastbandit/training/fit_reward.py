@@ -49,7 +49,8 @@ def recall(history: Interactions, settings: RewardFit) -> Interactions:
     if settings.half_life is None:
         return history
     ages = np.arange(len(history) - 1, -1, -1)
-    return replace(history, weights=0.5 ** (ages / settings.half_life))
+    faded = 0.5 ** (ages / settings.half_life)
+    return replace(history, weights=faded if history.weights is None else faded * history.weights)
 
 
 def fit_reward(

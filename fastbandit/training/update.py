@@ -6,6 +6,7 @@ import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Generator, Tensor
 
@@ -24,6 +25,9 @@ from fastbandit.training.fit_guess import fit_guess
 from fastbandit.training.fit_reward import Curve, RewardFit, fit_reward, recall
 from fastbandit.training.team import ALONE, Team, TeamSpread
 from fastbandit.types import Inputs, Interactions
+
+_FEWEST = 50  # interactions that are worth holding some of them back
+_HELD = 4  # one in so many is held back
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ def update(
     model = copy.deepcopy(policy.model).requires_grad_(True)
     if isinstance(policy.arms, Catalogue):
         model.meet(policy.arms.features)
+    if isinstance(model, HierarchicalReward) and model.is_undecided and len(history) >= _FEWEST:
+        model.judge(_rehearsed(model, history, training.reward, team=team))
     model.start(history, fresh=min(fresh, len(history)))
     first, second = training.reward.iterations, training.generator.iterations
     steps = first + second * isinstance(policy.search, GeneratorSearch)
@@ -82,6 +88,20 @@ def update(
         assert search.generator is not None
         search.generator.requires_grad_(False)
     return replace(policy, model=model, arms=arms, search=search)
+
+
+def _rehearsed(
+    model: HierarchicalReward, history: Interactions, settings: RewardFit, *, team: Team
+) -> list[float]:
+    """Teach a copy most of a history, and tell how well it predicts the rest."""
+    trial = copy.deepcopy(model)
+    is_held = np.arange(len(history)) % _HELD == 0
+    taught = history.take(np.flatnonzero(~is_held))
+    trial.start(taught, fresh=len(taught))
+    rng = Generator().manual_seed(len(history))
+    fit_reward(trial, taught, settings, rng=rng, team=team)
+    trial.settle(taught)
+    return trial.likelihoods(history.take(np.flatnonzero(is_held)))
 
 
 def _index(arms: Arms, team: Team) -> None:

@@ -87,7 +87,7 @@ def reading_of_frozen(folder: Path) -> Reading:
         "without exploring": _told(frozen.select(CONTEXTS, explore=False, seeds=SEEDS)),
         "cheap and red": _told(cheap),
         "half of them any": _told(frozen.select(CONTEXTS, floor=0.5, seeds=SEEDS)),
-        "chosen": dict(zip(chosen._fields, chosen, strict=True)),
+        "chosen": {name: value for name, value in chosen._asdict().items() if name != "clipped"},
         "propensities": [likely.arms, likely.probabilities.tolist(), likely.rest],
     }
 

@@ -137,6 +137,81 @@ def test_the_scale_is_learned_once_and_kept(rng: Generator) -> None:
     assert torch.equal(encoder(first), before)
 
 
+def standardise(numbers: Any, rng: Generator) -> Any:
+    """Give the scale of columns of numbers."""
+    encoder: Any = encoder_for(Dense(numbers.shape[1]), 3, rng=rng)
+    encoder.fit(Dense(numbers.shape[1]).read(numbers, what="contexts"))
+    return encoder.standardise
+
+
+@pytest.mark.parametrize("far", [1e6, 1e30])
+def test_one_far_number_hardly_moves_the_scale(far: float, rng: Generator) -> None:
+    plain = vectors_of(1500, 2)
+    wild = plain.copy()
+    wild[3, 1] = far
+
+    one, two = standardise(plain, rng), standardise(wild, rng)
+
+    assert torch.allclose(one.shift, two.shift, atol=0.01)
+    assert torch.allclose(one.scale, two.scale, rtol=0.02)
+    assert two(torch.from_numpy(wild)).abs().max() < 8
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform", "flags", "rare counts"])
+def test_ordinary_numbers_have_their_own_mean_and_deviation(
+    kind: str, numbers: np.random.Generator, rng: Generator
+) -> None:
+    made = {
+        "normal": numbers.normal(3, 20, size=(1500, 1)),
+        "uniform": numbers.uniform(-1, 7, size=(1500, 1)),
+        "flags": numbers.random((1500, 1)) < 0.01,
+        "rare counts": numbers.poisson(3, (1500, 1)) * (numbers.random((1500, 1)) < 0.02),
+    }[kind].astype(np.float32)
+
+    standard = standardise(made, rng)
+
+    std = 1.0 if kind == "flags" else made.std(dtype=np.float64)
+    assert standard.shift.item() == pytest.approx(made.mean(dtype=np.float64), rel=1e-6)
+    assert standard.scale.item() == pytest.approx(std, rel=1e-6)
+    assert ((made >= standard.low.item()) & (made <= standard.high.item())).all()
+
+
+def test_a_long_tail_is_kept_but_for_its_end(numbers: np.random.Generator, rng: Generator) -> None:
+    votes = np.exp(2 * numbers.normal(size=(1500, 1))).astype(np.float32)
+
+    standard = standardise(votes, rng)
+
+    seen = standard(torch.from_numpy(votes)).numpy()
+    assert 0 < (votes > standard.high.item()).mean() <= 0.011
+    assert len(np.unique(seen)) > 0.98 * len(np.unique(votes))
+    assert seen.max() < 12
+
+
+def test_what_is_cut_widens_with_what_is_usual(rng: Generator) -> None:
+    standard = standardise(vectors_of(20, 2), rng)
+    far = torch.full((1, 2), 60.0)
+    before = standard(far)
+
+    standard.fit(100 * vectors_of(20, 2))
+
+    assert before.abs().max() < 20
+    assert torch.allclose(standard(far), (far - standard.shift) / standard.scale)
+
+
+def test_a_scale_saved_without_bounds_cuts_nothing(rng: Generator) -> None:
+    standard = standardise(vectors_of(20, 2), rng)
+    old = {
+        name: kept for name, kept in standard.state_dict().items() if name not in ("low", "high")
+    }
+    loaded: Any = encoder_for(Dense(2), 3, rng=rng)
+
+    loaded.standardise.load_state_dict(old)
+    loaded.standardise.fit(vectors_of(20, 2))
+
+    far = torch.full((1, 2), 1e9)
+    assert torch.equal(loaded.standardise(far), (far - standard.shift) / standard.scale)
+
+
 def test_ids_that_came_later_are_zeros_until_the_next_fit(rng: Generator) -> None:
     encoder = encoder_for(Ids(3), 4, rng=rng)
     later = Inputs(ids=np.array([1, 5]))

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -277,9 +278,22 @@ def test_a_context_without_finite_numbers_is_refused(frozen: FrozenBandit, wrong
         frozen.choose([wrong, 0, 0, 0])
 
 
-def test_contexts_too_large_to_embed_are_refused(frozen: FrozenBandit) -> None:
+def test_contexts_too_large_to_embed_are_clipped(frozen: FrozenBandit) -> None:
+    decision = frozen.select(np.full((2, 4), 3e38))
+
+    assert decision.clipped.all()
+    assert np.isfinite(decision.scores).all()
+
+
+def test_contexts_too_large_to_embed_are_refused_where_nothing_is_clipped(
+    frozen: FrozenBandit,
+) -> None:
+    model, live, words = frozen.parts
+    nothing = np.zeros((0, 0), np.float32)
+    old = FrozenBandit(replace(model, bounds=nothing), live, words)
+
     with pytest.raises(NotFiniteError):
-        frozen.select(np.full((2, 4), 3e38))
+        old.select(np.full((2, 4), 3e38))
 
 
 # -- threads

@@ -92,7 +92,7 @@ def hardly_any_training() -> Iterator[None]:
     """Leave networks about as they begin, which need not be good, and let torch decide."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fastbandit.runtime.twin.COMPILED_ABOVE", 10**9)
-        patch.setattr("fastbandit.presets._default_training", lambda *_: HARDLY_ANY)
+        patch.setattr("fastbandit.presets._default_training", lambda *_, **__: HARDLY_ANY)
         patch.setattr("fastbandit.presets._paper_training", lambda doubt: HARDLY_ANY)
         yield
 

@@ -112,6 +112,9 @@ def test_all_deciders_follow_and_carry_it_over(shared: Machines, own_server: Lit
             await soon(lambda f=follower: f.delta is not None)
             np.testing.assert_array_equal(constants(asker)[made.rows], made.means)
         deltas.close()
+        learner._store.close()
+        assert learner._log is not None
+        learner._log.close()
         return constants(one)
 
     wanted = shared.run(story, "a", "b", **more)

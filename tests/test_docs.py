@@ -59,6 +59,7 @@ PRODUCT = (
 LABORATORY = (
     "bench batch",
     "bench before-after",
+    "bench deltas",
     "bench engines",
     "bench gpu",
     "bench index",

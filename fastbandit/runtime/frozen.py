@@ -140,8 +140,8 @@ class FrozenBandit:
             gate = live.gate if eligible is None else gate_for_one(live, eligible)
             if floor and is_uniform(seed, check_floor(floor)):
                 gate = gate_to_any(live, live.rows_through(gate), seed, count=1)
-            _decide(
-                model, live, gate, desk.contexts, desk.seeds, desk.rows, desk.scores, desk.costs
+            self._decide(
+                live, gate, desk.contexts, desk.seeds, desk.rows, desk.scores, desk.costs, model
             )
             evaluations, lookups, clipped = desk.costs[0].tolist()
             if evaluations < 0:
@@ -257,23 +257,16 @@ class FrozenBandit:
 
         After an installation that takes about half a minute.
         """
-        live, desk = self._live, self._desk
+        live, desk, model = self._live, self._desk, self._model
         desk.contexts[:], desk.seeds[:] = 0.0, 0
         for gate in (live.gate, live.gate_to(live.open_rows[:1])):
-            _decide(
-                self._model,
-                live,
-                gate,
-                desk.contexts,
-                desk.seeds,
-                desk.rows,
-                desk.scores,
-                desk.costs,
+            self._decide(
+                live, gate, desk.contexts, desk.seeds, desk.rows, desk.scores, desk.costs, model
             )
         seed_of(self._root, 0)
-        if len(self._model.own_constants):  # the first delta must not wait for a compiler
+        if len(model.own_constants):  # the first delta must not wait for a compiler
             nothing = np.zeros(0, dtype=np.float32)
-            self._model.with_constants(np.zeros(0, dtype=np.int64), nothing, nothing)
+            model.with_constants(np.zeros(0, dtype=np.int64), nothing, nothing)
 
     def apply_delta(self, rows: NDArray[np.integer], means: Floats, deviations: Floats) -> None:
         """Let arms have other constants of their own from now on, by row.
@@ -477,7 +470,7 @@ class FrozenBandit:
         def work(gate: Gate, first: int, last: int) -> None:
             part = slice(first, last)
             answer = (rows[part], scores[part], costs[part])
-            _decide(model, live, gate, contexts[part], seeds[part], *answer)
+            self._decide(live, gate, contexts[part], seeds[part], *answer, model)
 
         if len(gates) > 1:
             for number, gate in enumerate(gates):
@@ -491,6 +484,31 @@ class FrozenBandit:
         if not self._words.context.is_compiled:
             costs[:, 2] = self._words.context.is_clipped(inputs)
         return rows, scores, costs
+
+    def _decide(
+        self,
+        live: Live,
+        gate: Gate,
+        contexts: Floats,
+        seeds: NDArray[np.uint64],
+        rows: Places,
+        scores: Floats,
+        costs: NDArray[np.int64],
+        model: FrozenModel,
+    ) -> None:
+        decide(  # type: ignore[call-arg]
+            *model.arrays,  # type: ignore[arg-type]
+            *live.arms.arrays,
+            live.more,
+            live.first_more,
+            live.places,
+            *gate,
+            contexts,
+            seeds,
+            rows,
+            scores,
+            costs,
+        )
 
     def _take(self, count: int) -> int:
         """Give the number of the next decision, and count so many as made."""
@@ -533,31 +551,6 @@ class FrozenBandit:
         """
         stored = read_folder(Path(folder), verify=verify)
         return cls(stored.model, stored.live, stored.words, decisions=stored.decisions)
-
-
-def _decide(
-    model: FrozenModel,
-    live: Live,
-    gate: Gate,
-    contexts: Floats,
-    seeds: NDArray[np.uint64],
-    rows: Places,
-    scores: Floats,
-    costs: NDArray[np.int64],
-) -> None:
-    decide(  # type: ignore[call-arg]
-        *model.arrays,  # type: ignore[arg-type]
-        *live.arms.arrays,
-        live.more,
-        live.first_more,
-        live.places,
-        *gate,
-        contexts,
-        seeds,
-        rows,
-        scores,
-        costs,
-    )
 
 
 def _check_seed(seed: Any) -> int:

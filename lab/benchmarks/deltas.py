@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event, Thread
 from typing import Any
 
 import click
@@ -19,11 +19,13 @@ import numpy as np
 from fastbandit.cores import cores
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import ServiceUnavailable
-from fastbandit.events import RewardCame
+from fastbandit.events import Event, RewardCame
 from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.storage.shared import open_log
+from lab.benchmarks.log import serving
 from lab.benchmarks.wording import read_doc, seconds_option, tell, telling_options
 from lab.experiments.timing import machine_of
-from lab.faults.stage import HOST, Caller, Stage, running, set_stage, wait_for
+from lab.faults.stage import HOST, Caller, Stage, running, set_stage, wait_for, write_stage
 
 _FEATURES = 8
 _TOGETHER = 10  # rewards in a request
@@ -31,6 +33,7 @@ _FIRST = 600  # rewards before the first version
 _LOOK_SECONDS = 0.05
 _PATIENCE = 300.0
 _LAST_SECONDS = 15.0
+_READ = 10_000
 _KEPT = 1000  # versions: their cuts are asked for at the end
 HEADINGS = (
     "arms",
@@ -91,7 +94,7 @@ class Watch:
 
     port: int
     looks: list[Look] = field(default_factory=list)
-    is_over: Event = field(default_factory=Event)
+    is_over: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
         """Look until it is over."""
@@ -114,7 +117,7 @@ def _gauge(text: str, name: str) -> float | None:
 def watching(port: int) -> Iterator[Watch]:
     """Look at a service meanwhile."""
     watch = Watch(port)
-    thread = Thread(target=watch.run, daemon=True)
+    thread = threading.Thread(target=watch.run, daemon=True)
     thread.start()
     try:
         yield watch
@@ -130,14 +133,22 @@ def measure_deltas(
     rate: float,
     seconds: float,
     preset: str = "default",
+    url: str = "",
     progress: Progress = silent,
 ) -> Row:
-    """Send rewards to a service at a rate, and time when its decisions know them."""
+    """Send rewards to a service at a rate, and time when its decisions know them.
+
+    Its log is shared, where the URL of a database is named.
+    """
     world = Synthetic(dim=_FEATURES, arms=arms)
     own = {} if preset == "little" else {"select.preset": preset}
-    stage = set_stage(home, world, {"learn.keep": _KEPT, **own})
-    with running(stage):
-        sender = Sender(stage)
+    settings = {"learn.keep": _KEPT, **own}
+    if url:
+        shared = {"log.url": url, "snapshots.url": f"file://{home}/shared"}
+        stage = write_stage(home, world, {**settings, **shared})
+    else:
+        stage = set_stage(home, world, settings)
+    with running(stage), closing(Sender(stage)) as sender:
         sender.send(_FIRST)
         wait_for(lambda: sender.version() >= 1, seconds=_PATIENCE, what="a first version")
         sender.acknowledged.clear()
@@ -151,7 +162,7 @@ def measure_deltas(
                 else:
                     time.sleep(0.001)
             took = time.monotonic() - began
-            last = stage.events()[-1].seq
+            last = rewards_of(stage)[-1].seq
             wait_for(
                 lambda: _known(stage, watch.looks[-1]) >= last,
                 seconds=_LAST_SECONDS,
@@ -187,6 +198,10 @@ class Sender:
         """Return the version that decides."""
         return int(self._ask("/v1/status")["version"])
 
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._caller.close()
+
     def _ask(self, path: str, told: Any = None) -> Any:
         reply = self._caller.ask(path, told)
         if reply is None or reply.status != 200:
@@ -194,6 +209,15 @@ class Sender:
                 f"The benchmark needs answers of {path}: got {reply}. See {self._stage.journal}."
             )
         return reply.told
+
+
+def rewards_of(stage: Stage) -> list[RewardCame]:
+    """Return the rewards in the log, in its order."""
+    found: list[Event] = []
+    with closing(open_log(stage.config.log.url, stage.data, is_reader=True)) as log:
+        while events := log.read(after=found[-1].seq if found else 0, limit=_READ):
+            found += events
+    return [one for one in found if isinstance(one, RewardCame)]
 
 
 def _known(stage: Stage, look: Look) -> int:
@@ -204,8 +228,7 @@ def _known(stage: Stage, look: Look) -> int:
 def _row(
     stage: Stage, looks: list[Look], acknowledged: dict[str, float], *, arms: int, seconds: float
 ) -> Row:
-    rewards = [one for one in stage.events() if isinstance(one, RewardCame)]
-    rewards = [one for one in rewards if one.decision in acknowledged]
+    rewards = [one for one in rewards_of(stage) if one.decision in acknowledged]
     seqs = np.array([one.seq for one in rewards])  # in order
     told = np.array([acknowledged[one.decision] for one in rewards])
     at = np.array([look.at for look in looks])
@@ -237,10 +260,17 @@ def _row(
     "--rate", default=500.0, show_default=True, type=click.FloatRange(1.0), help="Rewards a second."
 )
 @click.option("--preset", default="default", show_default=True, help="As select.preset; or little.")
+@click.option("--shared", "is_shared", is_flag=True, help="Keep the log in a PostgreSQL server.")
 @seconds_option(30.0, "Send rewards for so long.")
 @telling_options
 def deltas_command(
-    arms: int, rate: float, preset: str, seconds: float, doc: Path | None, as_json: bool
+    arms: int,
+    rate: float,
+    preset: str,
+    is_shared: bool,
+    seconds: float,
+    doc: Path | None,
+    as_json: bool,
 ) -> None:
     """Time how soon decisions know a reward that was acknowledged.
 
@@ -249,9 +279,17 @@ def deltas_command(
     """
     if doc is not None:
         read_doc(doc)
-    with TemporaryDirectory() as folder, progress_bar("Deltas") as progress:
+    with ExitStack() as meanwhile:
+        url = meanwhile.enter_context(serving("")) if is_shared else ""
+        folder = meanwhile.enter_context(TemporaryDirectory())
         row = measure_deltas(
-            Path(folder), arms=arms, rate=rate, seconds=seconds, preset=preset, progress=progress
+            Path(folder),
+            arms=arms,
+            rate=rate,
+            seconds=seconds,
+            preset=preset,
+            url=url,
+            progress=meanwhile.enter_context(progress_bar("Deltas")),
         )
     tell("deltas", HEADINGS, [row], note=note_on(), doc=doc, as_json=as_json)
 

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -29,6 +30,7 @@ from fastbandit.storage.snapshot_store import Snapshot, read_snapshot
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _CHANGES_FILE = "changes.jsonl"
+_DELTA_SECONDS = 3.0  # so long a snapshot waits for its first delta
 
 
 class Follower:
@@ -51,6 +53,7 @@ class Follower:
         self.lost = ""
         self.seen = 0
         self._pointer = (0, 0)
+        self._found = (self._pointer, 0.0)  # the last that was new, and when
         self._snapshot: Snapshot | None = None
         self.delta: Delta | None = None
         self._delta_mark = (0, 0)
@@ -64,7 +67,7 @@ class Follower:
         except FileNotFoundError:
             return
         pointer = (found.st_mtime_ns, found.st_ino)
-        if pointer == self._pointer:
+        if pointer == self._pointer or self._is_early(pointer):
             return
         try:
             await self._swap()
@@ -78,6 +81,14 @@ class Follower:
                 self._decider.serving = replace(self._decider.serving, reasons=(self.trouble,))
             _LOGGER.error("snapshot refused", extra={"reason": text})
         self._pointer = pointer
+
+    def _is_early(self, pointer: tuple[int, int]) -> bool:
+        """Tell whether to wait for a snapshot's first delta: it may know less than what serves."""
+        if self.delta is None or self.store.has_delta():
+            return False
+        if pointer != self._found[0]:
+            self._found = (pointer, time.monotonic())
+        return time.monotonic() - self._found[1] < _DELTA_SECONDS
 
     async def _swap(self) -> None:
         """Load the current snapshot beside the one that serves, then replace it."""
@@ -114,12 +125,15 @@ class Follower:
 
     async def apply_if_new(self) -> None:
         """Apply the newest delta of the snapshot that serves, if it is another."""
-        snapshot = self._snapshot
-        if snapshot is None or self.store.deltas.mark(snapshot.version) == self._delta_mark:
+        if not self._has_new_delta():
             return
         async with self.changing:  # no snapshot is swapped meanwhile
-            if self._decider.serving is not None:
+            if self._decider.serving is not None and self._has_new_delta():
                 await self._take_delta(self._decider.serving.bandit)
+
+    def _has_new_delta(self) -> bool:
+        snapshot = self._snapshot
+        return snapshot is not None and self.store.deltas.mark(snapshot.version) != self._delta_mark
 
     async def _take_delta(self, bandit: FrozenBandit) -> None:
         """Apply the newest delta, or go on without one that cannot be trusted."""
@@ -148,9 +162,10 @@ class Follower:
         _LOGGER.warning("delta ignored", extra={"reason": " ".join(str(error).split())})
 
     async def follow_deltas(self) -> None:
-        """Take over the newest delta that was published."""
+        """Take over the newest delta that was published, and apply it."""
         try:
             await asyncio.to_thread(self.store.follow_delta)
+            await self.apply_if_new()
         except SnapshotError as error:
             self._ignore_delta(error)
         except FastbanditError:

@@ -149,6 +149,11 @@ class SnapshotStore:
         """Return the newest delta that was published for a version."""
         return self.deltas.read(snapshot.version, snapshot.hash)
 
+    def has_delta(self) -> bool:
+        """Tell whether a delta of the version to serve is here."""
+        version = self._pointed()
+        return version is not None and self.deltas.mark(version) != (0, 0)
+
     # -- sharing, which a store of one machine has nothing to do for
 
     def take_turn(self) -> bool:

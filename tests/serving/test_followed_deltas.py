@@ -186,6 +186,25 @@ def test_one_that_knows_less_does_not_replace_the_newer(config: Config) -> None:
     run(config, story)
 
 
+def test_a_new_version_comes_with_its_first_delta(config: Config) -> None:
+    async def story(asker: Asker) -> None:
+        follower, deltas, learner = asker.service.follower, Deltas(config), Learner(config)
+        await tell(asker, 29)
+        await asyncio.to_thread(deltas.step)
+        await soon(lambda: follower.delta is not None)
+        await tell(asker, 5)
+        await asyncio.to_thread(learner.step)
+        await asyncio.sleep(0.6)
+        assert asker.service.version == 1  # a delta of the next one is awaited
+
+        await asyncio.to_thread(deltas.step)
+        await soon(lambda: asker.service.version == 2)
+        assert follower.delta is not None
+        assert follower.delta.version == 2
+
+    run(config, story)
+
+
 def test_a_new_version_leaves_the_old_delta_behind(config: Config) -> None:
     async def story(asker: Asker) -> None:
         follower, deltas = asker.service.follower, Deltas(config)

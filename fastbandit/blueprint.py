@@ -170,12 +170,13 @@ class Blueprint:
 
     def _hierarchical(self, rng: torch.Generator) -> HierarchicalReward:
         """Make a network over features, a regression beside it, and room for arms' constants."""
-        parts = (self.context, self.arm)
+        # An arm's constant says what its id could say.
+        arm = self.arm.features if isinstance(self.arm, FeaturesAndIds) else self.arm
+        parts = (self.context, arm)
         is_bound = isinstance(self.exploration, UpperConfidence)
-        has_both = isinstance(self.arm, FeaturesAndIds)
-        make = GradientReward if is_bound else LastLayerReward if has_both else DropoutReward
+        make = GradientReward if is_bound else DropoutReward
         network = make(*parts, settings=self.network, reward=self.reward, rng=rng)
-        if is_bound or isinstance(self.arm, Ids):
+        if is_bound or isinstance(arm, Ids):
             return HierarchicalReward(network, None)
         linear = LinearReward(*parts, settings=self.network, reward=self.reward, rng=rng)
         return HierarchicalReward(network, linear)

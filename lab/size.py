@@ -81,7 +81,7 @@ def measure() -> list[Measure]:
     paths = sources()
     context = click.Context(cli, info_name="fastbandit")
     return [
-        Measure("lines of Python in the wheel", lines_of(paths), 40_000),
+        Measure("lines of Python in the wheel", lines_of(paths), 42_500),
         Measure("modules at the top of the package", len(list(PACKAGE.glob("*.py"))), 26),
         Measure("commands of fastbandit", len(list(commands(cli, context))), 24),
         Measure("imports of the laboratory in the product", imports_of_the_laboratory(paths), 0),

@@ -104,7 +104,7 @@ def test_what_is_learned_later_counts() -> None:
 
 
 def test_arms_that_come_and_go_count_at_once() -> None:
-    bandit = taught(search="exhaustive")
+    bandit = taught(search="exhaustive", doubt="neural")
     chosen = set(bandit.select(CONTEXTS, seeds=SEEDS).arms)
 
     bandit.remove_arms(chosen)

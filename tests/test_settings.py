@@ -69,7 +69,7 @@ def test_every_kind_of_section_reaches_its_part(tmp_path: Path) -> None:
         "[training.generator]\niterations = 7\n",
     )
 
-    plan = planned(path, explore="ucb")
+    plan = planned(path, explore="ucb", doubt="neural")
 
     assert plan.exploration == UpperConfidence(2.0)
     assert plan.doubt == GradientDoubt(ridge=0.5)

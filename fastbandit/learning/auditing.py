@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
 from fastbandit.events import ArmId, DecisionMade
+from fastbandit.interfaces import Candidates
 from fastbandit.runtime.propensity import is_uniform
 from fastbandit.storage.snapshot_store import Snapshot
 
@@ -94,10 +95,10 @@ def _qualities(
     seeds = np.array([one.seed for one in made], dtype=np.uint64)
     score = bandit.policy.score(inputs, seeds=seeds)
     chosen = torch.from_numpy(arms.table.rows([one.arms[0] for one in made]))[:, None]
-    got = score(arms.at(chosen))[:, 0]
+    got = score.of(Candidates(chosen, arms.at(chosen)))[:, 0]
     total, best = torch.zeros_like(got), got
     for part in rows.split(_ARMS):
-        scores = score(arms.at(part[None]))
+        scores = score.of(Candidates(part[None], arms.at(part[None])))
         total, best = total + scores.sum(1), torch.maximum(best, scores.amax(1))
     average = total / len(rows)
     room = best - average

@@ -15,6 +15,8 @@ from torch import Tensor
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
 from fastbandit.config import LearnConfig
+from fastbandit.exploration import Greedy
+from fastbandit.interfaces import Candidates
 from fastbandit.learning.joining import Pair
 from fastbandit.policy import Policy
 from fastbandit.search.generator import GeneratorSearch
@@ -135,9 +137,11 @@ def losses_of(bandit: Bandit, policy: Policy, pairs: Sequence[Pair]) -> NDArray[
     contexts = np.array([pair.context for pair in pairs], dtype=np.float32)
     rewards = np.array([pair.reward for pair in pairs], dtype=np.float64)
     inputs = bandit.blueprint.context.read(contexts, what="contexts")
-    features = arms.features.take(arms.table.rows([pair.arm for pair in pairs]))
-    score = model.mean(model.embed_contexts(inputs))
-    scores = score(model.embed_arms(features)[:, None])[:, 0]
+    rows = arms.table.rows([pair.arm for pair in pairs])
+    embedded = model.embed_arms(arms.features.take(rows))[:, None]
+    seeds = np.zeros(len(pairs), dtype=np.uint64)
+    score = Greedy().score(model, model.embed_contexts(inputs), seeds=seeds)
+    scores = score.of(Candidates(torch.from_numpy(rows)[:, None], embedded))[:, 0]
     predicted = model.in_rewards(scores).double().cpu().numpy()
     if bandit.blueprint.reward == "real":
         squares: NDArray[np.float64] = np.square(predicted - rewards)

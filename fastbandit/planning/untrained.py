@@ -55,7 +55,7 @@ def untrained(arms: int, dim: int, *, hidden: int | None) -> Untrained:
         explore="ts",
         search=search,
         preset=settings,
-        doubt="auto",
+        doubt="neural",
         seed=0,
     )
     model = plan.model(device="cpu")

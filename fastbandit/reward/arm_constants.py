@@ -108,8 +108,8 @@ class ArmConstants:
         """Return the width under which the rewards are likeliest, constants integrated out."""
         chosen = self.counts > 0
         sums = (self.counts[chosen], self.rewards[chosen], self.offsets[chosen])
-        found = [replace(self, width=float(width))._evidence(*sums) for width in _WIDTHS]
-        found -= 0.5 * np.square(np.log(_WIDTHS / PRIOR) / _FOLD)
+        each = [replace(self, width=float(width))._evidence(*sums) for width in _WIDTHS]
+        found = np.array(each) - 0.5 * np.square(np.log(_WIDTHS / PRIOR) / _FOLD)
         return float(_WIDTHS[int(np.argmax(found))])
 
     def _evidence(self, counts: Floats, rewards: Floats, offsets: Floats) -> float:

@@ -20,11 +20,11 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 
+from fastbandit.arms.own_lists import BANK, own_lists, own_parts
 from fastbandit.interfaces import RewardModel, Score, Seeds
 from fastbandit.reward.arm_constants import PRIOR, ArmConstants
 from fastbandit.reward.linear_model import LinearReward
 from fastbandit.reward.model import NeuralReward
-from fastbandit.runtime.own_lists import BANK, own_lists, own_parts
 from fastbandit.types import Inputs, Interactions
 
 Floats = NDArray[np.float64]
@@ -330,7 +330,7 @@ class Told:
 
 @dataclass(frozen=True, eq=False)
 class OwnConstants:
-    """Arms' own constants under a decision's draw or bound (see `fastbandit.runtime.own_lists`)."""
+    """Arms' own constants under a decision's draw or bound (see `fastbandit.arms.own_lists`)."""
 
     told: Told
     seeds: Seeds

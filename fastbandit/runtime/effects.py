@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from fastbandit.arms.cells import FAST, Floats
-from fastbandit.runtime.draws import normal_at
+from fastbandit.arms.draws import normal_at
 
 DRAWN, BOUNDED = 4, 5
 """What makes a score: a draw from each arm's own posterior, or a bound. Beside those of `fold`."""

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from fastbandit.arms.cells import FAST, Floats
-from fastbandit.runtime.draws import normals_from, uniforms_of
+from fastbandit.arms.draws import normals_from, uniforms_of
 from fastbandit.runtime.network import Sizes
 
 MEAN, DROPOUT, LAST_LAYER, BOUND = 0, 1, 2, 3

@@ -18,7 +18,7 @@ from fastbandit.arms.cells import build_cells
 from fastbandit.blueprint import Blueprint
 from fastbandit.errors import SettingError
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
-from fastbandit.features import Features
+from fastbandit.features import Features, FeaturesAndIds
 from fastbandit.interfaces import Exploration, RewardModel, Search
 from fastbandit.policy import Policy
 from fastbandit.reward.context_features import LinearInputs
@@ -85,7 +85,7 @@ def freeze(
     assert catalogue.frame is not None
     words = Words(
         context=freeze_encoding(plan.context, model.context_encoder, what="contexts"),
-        arm=freeze_encoding(plan.arm, model.arm_encoder, what="arms"),
+        arm=freeze_encoding(_seen(plan.arm, model), model.arm_encoder, what="arms"),
         inverse=_frozen(catalogue.frame.inverse),
         centre=_frozen(catalogue.frame.place.centre),
         reward=plan.reward,
@@ -95,6 +95,12 @@ def freeze(
         version=version,
     )
     return FrozenBandit(frozen_model, _live(catalogue, arms), words, decisions=decisions)
+
+
+def _seen(arm: Features, model: NeuralReward) -> Features:
+    """Return the kind of features that a model reads of arms, with or without their ids."""
+    has_ids = isinstance(model.arm_encoder, FeaturesAndIdsEncoder)
+    return arm.features if isinstance(arm, FeaturesAndIds) and not has_ids else arm
 
 
 def _live(catalogue: Catalogue, arms: FrozenArms) -> Live:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.cells import Floats, Places
+from fastbandit.arms.draws import seed_of
 from fastbandit.arms.ids import list_ids
 from fastbandit.cores import in_parts
 from fastbandit.errors import (
@@ -26,7 +27,6 @@ from fastbandit.features import FeaturesAndIds, Ids, is_size, shown
 from fastbandit.noise import decision_seeds
 from fastbandit.runtime.columns import Columns
 from fastbandit.runtime.deltas import check_delta
-from fastbandit.runtime.draws import seed_of
 from fastbandit.runtime.folder import Stored, read_folder, write_folder
 from fastbandit.runtime.gates import gate_for_one, gate_to_any, gates_for
 from fastbandit.runtime.kernel import SCALE, decide

@@ -26,8 +26,9 @@ from fastbandit.arms.cells import (
     measured_size,
     nearest_cells,
 )
+from fastbandit.arms.draws import uniforms_of
+from fastbandit.arms.own_lists import BANK, bank_seed, own_constant
 from fastbandit.runtime.bound import AT_ONCE, bound_of, gradient_at, variances_of
-from fastbandit.runtime.draws import uniforms_of
 from fastbandit.runtime.effects import DRAWN, own_part, shared_part
 from fastbandit.runtime.fold import (
     BOUND,
@@ -50,7 +51,6 @@ from fastbandit.runtime.network import (
     slope_at,
     squash,
 )
-from fastbandit.runtime.own_lists import BANK, bank_seed, own_constant
 from fastbandit.search.limits import BESIDE, SETTLED
 
 EXHAUSTIVE, GENERATOR, ASCENT = 0, 1, 2

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.cells import Cells, Floats, Places
+from fastbandit.arms.own_lists import own_lists, renewed_lists
 from fastbandit.names import known_name
 from fastbandit.runtime.fold import BOUND
-from fastbandit.runtime.own_lists import own_lists, renewed_lists
 
 Array = np.ndarray[Any, Any]
 _OF_SOME = ("own_", "bounds")
@@ -36,7 +36,7 @@ class FrozenModel:
     holds the lowest and highest coordinates of the arms, their middle and half their
     difference. `own_*` are arm effects: shared weights, the prior's deviations, and by row the
     means and deviations of arms' own weights; or means and deviations of their constants, with a
-    stamp that tells draws apart, and the lists of `fastbandit.runtime.own_lists`.
+    stamp that tells draws apart, and the lists of `fastbandit.arms.own_lists`.
     `bounds` are what the columns of contexts are cut to, lowest and highest; none if it is empty.
     """
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.arms.draws import number_of
 from fastbandit.arms.eligibility import draw_allowed
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import SettingError, UnknownArmError
 from fastbandit.noise import Stream, decision_seeds, philox
-from fastbandit.runtime.draws import number_of
 from fastbandit.runtime.effects import DRAWN
 from fastbandit.runtime.fold import DROPOUT, LAST_LAYER
 from fastbandit.runtime.kernel import ASCENT, DOUBT, SCALE, SEARCH

@@ -214,7 +214,7 @@ def _check_legal(choice: Choice, arms: ArmSpace, *, count: int, allowed: Tensor 
 def _check_scores(choice: Choice, score: Score) -> None:
     """The scores reported are those of the points chosen, best first."""
     with torch.no_grad():
-        real = score(choice.points)
+        real = score.of(Candidates(choice.rows, choice.points))
     is_arm = choice.rows >= 0
     _need_close(choice.scores[is_arm], real[is_arm], "the scores of the chosen arms")
     _need(bool((choice.scores[~is_arm] == float("-inf")).all()), "an empty place has a score")

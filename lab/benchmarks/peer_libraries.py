@@ -212,6 +212,7 @@ def taught(task: Task, *, search: str = "generator") -> Bandit:
         context=task.dim,
         reward="real",
         search=search,
+        doubt="neural",
         seed=task.seed,
         progress=False,
     )

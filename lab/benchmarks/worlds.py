@@ -107,6 +107,7 @@ def contest_of(setup: Setup, *, contexts: int, tick: Tick = silently) -> Contest
         reward="real",
         explore=setup.explore,
         search="generator",
+        doubt="neural",
         preset=setup.settings,
         device=setup.device,
         progress=False,

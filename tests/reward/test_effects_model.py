@@ -309,7 +309,7 @@ def test_the_first_reward_of_all_is_an_update() -> None:
 
 
 def test_a_network_learns_in_updates_alone() -> None:
-    bandit = Bandit(arms=np.eye(3), context=2)
+    bandit = Bandit(arms=np.eye(3), context=2, doubt="neural")
 
     with pytest.raises(SettingError, match=r"Call update\(\)"):
         bandit.observe(contexts=[[0.0, 1.0]], arms=[0], rewards=[1.0])

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from fastbandit import Bandit, FrozenBandit, ThompsonSampling
+from fastbandit.arms.own_lists import BANK, LISTED, own_lists
 from fastbandit.reward.arm_constants import PRIOR, ArmConstants
 from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.reward.linear_model import fitted
-from fastbandit.runtime.own_lists import BANK, LISTED, own_lists
 from fastbandit.search.exhaustive import Exhaustive
 
 QUICK = {"training.reward": {"iterations": 60}, "training.generator": {"iterations": 60}}

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fastbandit import Bandit, FrozenBandit
+from fastbandit.arms.own_lists import LISTED, own_lists, renewed_lists
 from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
 from fastbandit.presets import settings_for
 from fastbandit.reward.hierarchical_model import HierarchicalReward
-from fastbandit.runtime.own_lists import LISTED, own_lists, renewed_lists
 
 ARMS = 700
 CONTEXTS = vectors_of(400, 4, seed=2)

@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from fastbandit.arms.cells import Floats, Places
-from fastbandit.runtime.draws import normal_at
+from fastbandit.arms.draws import normal_at
 
 BANK = 512
 """So many draws of arms' own constants a posterior has."""

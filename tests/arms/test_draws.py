@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fakes import seeds_of
 
+from fastbandit.arms.draws import normals_from, number_of, seed_of, uniforms_of
 from fastbandit.noise import Stream, decision_seeds, normals, philox, uniforms
-from fastbandit.runtime.draws import normals_from, number_of, seed_of, uniforms_of
 
 SEEDS = np.array([0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1, *seeds_of(3)], dtype=np.uint64)
 

@@ -76,7 +76,7 @@ class SnapshotRegistry:
         self._schema, self.place = schema, place.rstrip("/")
         self.name = hide_password(self.place)
         self._connection: Connection | None = None
-        self._has_turn = False
+        self._has_turn = self._is_closed = False
 
     # -- the trainer's turn
 
@@ -219,6 +219,7 @@ class SnapshotRegistry:
 
     def close(self) -> None:
         """Let go of the database; a turn ends with that."""
+        self._is_closed = True
         connection, self._connection, self._has_turn = self._connection, None, False
         if connection is not None:
             connection.close()
@@ -230,6 +231,8 @@ class SnapshotRegistry:
             connection = self._server.connect()
             try:
                 prepare(connection, self._schema, name=self._server.name)
+                if self._is_closed:  # by the thread that stops, while this one was at work
+                    raise SnapshotError("The registry of snapshots is closed. Open another.")
             except BaseException:
                 connection.close()
                 raise

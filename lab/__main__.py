@@ -36,6 +36,11 @@ _COMMANDS: Lazy = {
     ),
 }
 _BENCHMARKS: Lazy = {
+    "arm-effects": (
+        "lab.benchmarks.arm_effects",
+        "arm_effects_command",
+        "Time one decision with arms' own constants and without, and audit what is found.",
+    ),
     "batch": (
         "lab.benchmarks.batch",
         "batch_command",

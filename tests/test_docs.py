@@ -57,6 +57,7 @@ PRODUCT = (
     "snapshots",
 )
 LABORATORY = (
+    "bench arm-effects",
     "bench batch",
     "bench before-after",
     "bench deltas",

@@ -51,7 +51,7 @@ from fastbandit.runtime.network import (
     slope_at,
     squash,
 )
-from fastbandit.search.limits import BESIDE, SETTLED
+from fastbandit.search.limits import AT_A_TIME, BESIDE, SETTLED
 
 EXHAUSTIVE, GENERATOR, ASCENT = 0, 1, 2
 """The searches."""
@@ -706,23 +706,28 @@ def join_own(
             there,
             score,
         )
-    least = scores[count - 1] if kept >= count else _NOTHING
-    is_masked, fresh = len(arms.allowed) > 0, 0
-    parts = found.scores
-    for number in range(len(constants.rows)):
-        part, row = constants.parts[number], constants.rows[number]
-        if kept and not top + part > least:
+    is_masked, scored, total = len(arms.allowed) > 0, 0, len(constants.rows)
+    parts = np.empty(AT_A_TIME, np.float32)
+    for start in range(0, total, AT_A_TIME):
+        least = scores[count - 1] if kept >= count else _NOTHING
+        if kept and not top + constants.parts[start] > least:
             break
-        if row < 0 or row >= len(constants.places) or (is_masked and not arms.allowed[row]):
-            continue
-        there = constants.places[row]
-        if there >= 0 and is_new(found.seen, there):
-            found.places[fresh] = there
-            fresh += 1
-    score_found(net, arms, found, fresh)
-    for number in range(fresh):
-        parts[number] += part_of(constants, arms, found.places[number])
-    return sort_in(found, fresh, kept), fresh
+        fresh = 0
+        for number in range(start, min(total, start + AT_A_TIME)):
+            row = constants.rows[number]
+            if row < 0 or row >= len(constants.places) or (is_masked and not arms.allowed[row]):
+                continue
+            there = constants.places[row]
+            if there >= 0 and is_new(found.seen, there):
+                found.places[fresh] = there
+                parts[fresh] = constants.parts[number]
+                fresh += 1
+        score_found(net, arms, found, fresh)
+        for number in range(fresh):
+            found.scores[number] += parts[number]
+        kept = sort_in(found, fresh, kept)
+        scored += fresh
+    return kept, scored
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from fastbandit.interfaces import ArmSpace, Candidates, Choice, ListedPart, Score
-from fastbandit.search.limits import BESIDE, FEW, SETTLED
+from fastbandit.search.limits import AT_A_TIME, BESIDE, FEW, SETTLED
 
 NOTHING = float("-inf")
 
@@ -38,6 +38,11 @@ class Ranked:
     rows: Int[Tensor, "B K"]
     points: Float[Tensor, "B K D"]
     scores: Float[Tensor, "B K"]
+
+    @property
+    def width(self) -> int:
+        """How many candidates a context has, empty places included."""
+        return self.rows.shape[1]
 
     def best(self, count: int) -> Ranked:
         """Keep the `count` best of each context, best first (fewer if there are fewer)."""
@@ -143,7 +148,7 @@ def beside_own(
 ) -> Ranked:
     """Add arms' own parts to the best arms found, and rank the best by that part beside them.
 
-    A listed arm is left out where it could not win even if its point were as good as any found.
+    The list ends where no arm could win even if its point were as good as any found.
     """
     near = ranked.best(max(BESIDE, count))
     totals = torch.where(near.scores > NOTHING, near.scores + own(near.rows), NOTHING)
@@ -151,13 +156,19 @@ def beside_own(
     rows, parts = (part.to(near.rows.device) for part in own.best())
     if not rows.shape[1]:
         return near
-    best = ranked.scores.amax(1, keepdim=True)
-    least = totals.topk(min(count, totals.shape[1]), dim=1).values[:, -1:]
-    can_win = (rows >= 0) & (best + parts > least)
-    rows = torch.where(can_win, rows, -1)
     points = arms.all().points[0][rows.clamp_min(0)]
     listed = rank(score.guessed(), Candidates(rows, points), tally, allowed=allowed)
-    return near.joined(replace(listed, scores=listed.scores + parts))
+    listed = replace(listed, scores=listed.scores + parts)
+    best, is_over = ranked.scores.amax(1), torch.zeros(len(rows), dtype=torch.bool)
+    for start in range(0, rows.shape[1], AT_A_TIME):
+        part = slice(start, start + AT_A_TIME)
+        least = near.best(count).scores[:, count - 1 :].amax(1) if count <= near.width else NOTHING
+        is_over = is_over.to(best.device) | ~(best + parts[:, start] > least)
+        some = Ranked(rows[:, part], points[:, part], listed.scores[:, part])
+        near = near.joined(replace(some, scores=some.scores.masked_fill(is_over[:, None], NOTHING)))
+        if bool(is_over.all()):
+            break
+    return near
 
 
 def fill(

@@ -35,6 +35,7 @@ BASE_NAMES = (
 )
 """What a base install has."""
 OF_THE_LABORATORY = (
+    "bench arm-effects",
     "bench batch",
     "bench before-after",
     "bench gpu",

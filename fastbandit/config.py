@@ -52,6 +52,7 @@ _NOT_EMPTY = Need("at least one character", bool)
 _PORT = Need("from 0 to 65535", lambda value: 0 <= value <= 65_535)
 _FEATURES = Need("from 0 to 100000", lambda value: 0 <= value <= 100_000)
 _SECONDS = Need("more than 0 and at most 1e9", lambda value: 0 < value <= 1e9)
+_PAUSE = Need("from 0 to 1e9", lambda value: 0 <= value <= 1e9)
 _AT_LEAST_0 = Need("0 or more", lambda value: value >= 0)
 _AT_LEAST_1 = Need("1 or more", lambda value: value >= 1)
 _SHARE = Need("from 0 to 1", lambda value: 0 <= value <= 1)
@@ -251,6 +252,9 @@ class LearnConfig:
         0.1, "share of the rewards learned before that must be new, if that is more", _AT_LEAST_0
     )
     seconds: float = _setting(60.0, "learn after so long, if any reward is new", _SECONDS)
+    delta_seconds: float = _setting(
+        1.0, "let arms' own constants follow rewards so often; 0 for never", _PAUSE
+    )
     held_out: float = _setting(0.1, "share of the new rewards kept to check a new version", _PART)
     quality_floor: float = _setting(0.9, "least argmax quality q of a new version", _SHARE)
     recall_floor: float = _setting(0.9, "least recall of its index", _SHARE)

@@ -51,6 +51,11 @@ _BENCHMARKS: Lazy = {
         "before_after_command",
         "Time one decision of this tree beside that of another commit.",
     ),
+    "deltas": (
+        "lab.benchmarks.deltas",
+        "deltas_command",
+        "Time how soon decisions know a reward that was acknowledged.",
+    ),
     "engines": (
         "lab.benchmarks.engines",
         "engines_command",

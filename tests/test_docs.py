@@ -60,6 +60,7 @@ LABORATORY = (
     "bench arm-effects",
     "bench batch",
     "bench before-after",
+    "bench deltas",
     "bench engines",
     "bench gpu",
     "bench index",

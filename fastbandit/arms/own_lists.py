@@ -68,21 +68,80 @@ def _fill(
     listed: Places,
     values: Floats,
 ) -> None:
-    draws, size = listed.shape
-    for draw in range(draws):
-        seed = bank_seed(np.uint64(draw), stamp)
-        kept = 0
+    """Put rows into lists that may hold others."""
+    for draw in range(len(listed)):
+        seed, kept = bank_seed(np.uint64(draw), stamp), 0
+        while kept < listed.shape[1] and listed[draw, kept] >= 0:
+            kept += 1
         for row in rows:
             value = own_constant(means, deviations, row, seed, scale, is_drawn)
-            if kept == size and value <= values[draw, size - 1]:
-                continue
-            slot = min(kept, size - 1)
-            while slot > 0 and values[draw, slot - 1] < value:
-                values[draw, slot] = values[draw, slot - 1]
-                listed[draw, slot] = listed[draw, slot - 1]
-                slot -= 1
-            values[draw, slot], listed[draw, slot] = value, row
-            kept = min(kept + 1, size)
+            kept = _insert(listed[draw], values[draw], kept, row, value)
+
+
+@njit(cache=True, nogil=True)
+def _insert(listed: Places, values: Floats, kept: int, row: int, value: np.float32) -> int:
+    """Put a row where it belongs, the lower row first among equals; return how many are kept."""
+    last = len(listed) - 1
+    if kept > last and not (value > values[last] or (value == values[last] and row < listed[last])):
+        return kept
+    slot = min(kept, last)
+    while slot > 0 and (
+        values[slot - 1] < value or (values[slot - 1] == value and listed[slot - 1] > row)
+    ):
+        values[slot], listed[slot] = values[slot - 1], listed[slot - 1]
+        slot -= 1
+    values[slot], listed[slot] = value, row
+    return min(kept + 1, last + 1)
+
+
+def renewed_lists(
+    lists: tuple[Places, Floats],
+    means: Floats,
+    deviations: Floats,
+    changed: NDArray[np.int64],
+    *,
+    scale: float,
+    is_drawn: bool,
+    stamp: int,
+) -> tuple[Places, Floats]:
+    """Return lists after the constants of some rows changed, without a look at all the others.
+
+    Above the last part of a list as it was, they are what `own_lists` makes anew; below it, rows
+    that no list held may be missing.
+    """
+    before, parts = lists
+    is_touched = (means != 0) | (deviations > 0)
+    size = min(LISTED, int(np.count_nonzero(is_touched)))
+    listed = np.full((len(before), size), -1, dtype=np.int32)
+    values = np.full((len(before), size), -np.inf, dtype=np.float32)
+    is_changed = np.zeros(len(means), dtype=np.bool_)
+    is_changed[changed] = True
+    if size:
+        rows = np.flatnonzero(is_changed & is_touched).astype(np.int32)
+        _keep(before, parts, is_changed, listed, values)
+        _fill(rows, means, deviations, np.float32(scale), is_drawn, stamp, listed, values)
+    return listed, values
+
+
+@njit(cache=True, nogil=True)
+def _keep(
+    before: Places,
+    parts: Floats,
+    is_changed: NDArray[np.bool_],
+    listed: Places,
+    values: Floats,
+) -> None:
+    """Copy what lists held, but for the rows that changed."""
+    size = listed.shape[1]
+    for draw in range(len(before)):
+        kept = 0
+        for slot in range(before.shape[1]):
+            row = before[draw, slot]
+            if row < 0 or kept == size:
+                break
+            if not is_changed[row]:
+                listed[draw, kept], values[draw, kept] = row, parts[draw, slot]
+                kept += 1
 
 
 @njit(cache=True, nogil=True)

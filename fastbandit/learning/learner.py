@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from fastbandit.bandit import Bandit
 from fastbandit.config import Config
 from fastbandit.events import ArmsChanged, DecisionMade, Event
 from fastbandit.learning.auditing import Audits, is_plain, own_choice
@@ -103,6 +104,7 @@ class Learner:
         self._audits: Audits | None = None
         self._state: dict[str, Any] = {}
         self._seconds: float | None = None
+        self._made: tuple[str, Bandit] | None = None  # the last version, by its hash
 
     def take_turn(self) -> bool:
         """Become the one learner of this log; tell whether that is so."""
@@ -144,6 +146,11 @@ class Learner:
         if self._audits.take(served, touched=touched):
             with suppress(OSError):
                 _write(self._folder / "audits.json", self._audits.notes())
+
+    def bandit_of(self, snapshot: Snapshot) -> Bandit | None:
+        """Return the bandit of a version, where this learner made it last."""
+        made = self._made
+        return made[1] if made is not None and made[0] == snapshot.hash else None
 
     def tell(self, state: str, *, error: str = "", **numbers: Any) -> None:
         """Write down what the learner is doing, where that changed."""
@@ -274,6 +281,7 @@ class Learner:
             return Step("refused", place.parent.version, report["reason"])
         cut = place.joiner.cut(len(pairs) - held_out)
         snapshot = publish(self._store, lesson, candidate, cut=cut, reached=self._reached)
+        self._made = (snapshot.hash, candidate.bandit)
         self._audits = Audits(snapshot.version, candidate.bandit, most=learn.audited)
         self._place = _Place(snapshot, place.joiner, Mark(cut.seq, cut.at))
         self._store.prune(learn.keep)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ import torch
 from fastbandit.config import Config
 from fastbandit.errors import FastbanditError, LogAwayError
 from fastbandit.learning.catching_up import Join
+from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
 from fastbandit.learning.update import Teach, teach_here
 from fastbandit.storage.snapshot_store import Reached, nothing_more
@@ -24,6 +26,8 @@ from fastbandit.storage.snapshot_store import Reached, nothing_more
 _LOGGER = logging.getLogger("fastbandit.learning")
 _POLL_SECONDS = 0.2
 _TURN_SECONDS = 2.0
+_LOOK_SECONDS = 0.1  # for a version, whose first delta must not be late
+_LAST_SECONDS = 5.0  # for a delta that is under way
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 
 
@@ -53,7 +57,8 @@ def run_learner(
                 while not learner.take_turn():
                     time.sleep(_TURN_SECONDS)
                 learner.start()
-                _work(learner, failures, once=once)
+                with _publishing_deltas(config, learner, is_wanted=not once):
+                    _work(learner, failures, once=once)
                 return
             except Exception as error:
                 reason = " ".join(str(error).split())
@@ -70,13 +75,13 @@ def run_learner(
 class _Failures:
     """Logs why a learner fails; the same reason again only after it worked."""
 
-    def __init__(self) -> None:
-        self._last = ""
+    def __init__(self, told: str = "the learner failed") -> None:
+        self._told, self._last = told, ""
 
     def log(self, reason: str) -> None:
         """Log a reason, unless it was the last."""
         if reason != self._last:
-            _LOGGER.error("the learner failed", extra={"reason": reason})
+            _LOGGER.error(self._told, extra={"reason": reason})
         self._last = reason
 
     def forget(self) -> None:
@@ -95,6 +100,38 @@ def _work(learner: Learner, failures: _Failures, *, once: bool) -> None:
             return
         learner.audit()
         time.sleep(_POLL_SECONDS)
+
+
+@contextmanager
+def _publishing_deltas(config: Config, learner: Learner, *, is_wanted: bool) -> Iterator[None]:
+    """Publish deltas in a thread of its own: they go on while a version is trained."""
+    if not (is_wanted and config.learn.delta_seconds):
+        yield
+        return
+    is_over = threading.Event()
+    thread = threading.Thread(target=_publish_deltas, args=(config, learner, is_over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join(_LAST_SECONDS)
+
+
+def _publish_deltas(config: Config, learner: Learner, is_over: threading.Event) -> None:
+    torch.set_num_threads(1)
+    seconds, failures = config.learn.delta_seconds, _Failures("deltas failed")
+    deltas, due = Deltas(config, known=learner.bandit_of), time.monotonic()
+    while not is_over.wait(min(_LOOK_SECONDS, seconds)):
+        if time.monotonic() < due and not deltas.is_behind:
+            continue
+        due = time.monotonic() + seconds
+        try:
+            deltas.step()
+            failures.forget()
+        except Exception as error:  # whatever it is, versions come all the same
+            failures.log(f"{type(error).__name__}: {' '.join(str(error).split())}")
+    deltas.close()
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from fastbandit.errors import (
 from fastbandit.features import FeaturesAndIds, Ids, is_size, shown
 from fastbandit.noise import decision_seeds
 from fastbandit.runtime.columns import Columns
+from fastbandit.runtime.deltas import check_delta
 from fastbandit.runtime.folder import Stored, read_folder, write_folder
 from fastbandit.runtime.gates import gate_for_one, gate_to_any, gates_for
 from fastbandit.runtime.kernel import SCALE, decide
@@ -88,6 +89,7 @@ class FrozenBandit:
     def __init__(self, model: FrozenModel, live: Live, words: Words, *, decisions: int = 0) -> None:
         self._model, self._words, self._live = model.with_lists(), words, live
         self._quiet = replace(model, numbers=_with(model.numbers, SCALE, 0.0)).with_lists()
+        self._as_frozen = (self._model, self._quiet)
         self._lock = threading.Lock()
         self._indexing: threading.Thread | None = None
         self._decisions, self._counting = decisions, threading.Lock()
@@ -132,13 +134,14 @@ class FrozenBandit:
         if words.version == 0:
             return self._any_one(context, seed, eligible)
         desk.seeds[0] = seed
+        model = self._model if explore else self._quiet
         while True:
             live = self._live
             gate = live.gate if eligible is None else gate_for_one(live, eligible)
             if floor and is_uniform(seed, check_floor(floor)):
                 gate = gate_to_any(live, live.rows_through(gate), seed, count=1)
             self._decide(
-                live, gate, desk.contexts, desk.seeds, desk.rows, desk.scores, desk.costs, explore
+                live, gate, desk.contexts, desk.seeds, desk.rows, desk.scores, desk.costs, model
             )
             evaluations, lookups, clipped = desk.costs[0].tolist()
             if evaluations < 0:
@@ -254,13 +257,27 @@ class FrozenBandit:
 
         After an installation that takes about half a minute.
         """
-        live, desk = self._live, self._desk
+        live, desk, model = self._live, self._desk, self._model
         desk.contexts[:], desk.seeds[:] = 0.0, 0
         for gate in (live.gate, live.gate_to(live.open_rows[:1])):
             self._decide(
-                live, gate, desk.contexts, desk.seeds, desk.rows, desk.scores, desk.costs, True
+                live, gate, desk.contexts, desk.seeds, desk.rows, desk.scores, desk.costs, model
             )
         seed_of(self._root, 0)
+        if len(model.own_constants):  # the first delta must not wait for a compiler
+            nothing = np.zeros(0, dtype=np.float32)
+            model.with_constants(np.zeros(0, dtype=np.int64), nothing, nothing)
+
+    def apply_delta(self, rows: NDArray[np.integer], means: Floats, deviations: Floats) -> None:
+        """Let arms have other constants of their own from now on, by row.
+
+        They are all that changed since the bandit was frozen: what an earlier delta changed, and
+        this one does not name, is as it was frozen. A decision under way goes on with what it
+        began with.
+        """
+        model, quiet = self._as_frozen
+        changed = check_delta(len(model.own_constants), rows, means, deviations)
+        self._model, self._quiet = model.with_constants(*changed), quiet.with_constants(*changed)
 
     # -- the arms
 
@@ -448,10 +465,12 @@ class FrozenBandit:
         gates = gates_for(live, eligible, contexts=len(seeds))
         through = cache(lambda number: live.rows_through(gates[number]))
 
+        model = self._model if explore else self._quiet  # one for all, whatever delta comes
+
         def work(gate: Gate, first: int, last: int) -> None:
             part = slice(first, last)
             answer = (rows[part], scores[part], costs[part])
-            self._decide(live, gate, contexts[part], seeds[part], *answer, explore)
+            self._decide(live, gate, contexts[part], seeds[part], *answer, model)
 
         if len(gates) > 1:
             for number, gate in enumerate(gates):
@@ -475,9 +494,8 @@ class FrozenBandit:
         rows: Places,
         scores: Floats,
         costs: NDArray[np.int64],
-        explore: bool,
+        model: FrozenModel,
     ) -> None:
-        model = self._model if explore else self._quiet
         decide(  # type: ignore[call-arg]
             *model.arrays,  # type: ignore[arg-type]
             *live.arms.arrays,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.cells import Cells, Floats, Places
-from fastbandit.arms.own_lists import own_lists
+from fastbandit.arms.own_lists import own_lists, renewed_lists
 from fastbandit.names import known_name
 from fastbandit.runtime.fold import BOUND
 
@@ -18,6 +18,12 @@ Array = np.ndarray[Any, Any]
 _OF_SOME = ("own_", "bounds")
 KEPT_AS = ("float32", "int16", "int8")
 """What the coordinates of frozen arms may be kept as."""
+
+
+class _Terms(TypedDict):
+    scale: float
+    is_drawn: bool
+    stamp: int
 
 
 @dataclass(frozen=True)
@@ -74,12 +80,32 @@ class FrozenModel:
         """Return the same with lists of the best arms by their constants, where it has any."""
         if not len(self.own_constants):
             return self
-        scale, stamp = float(self.numbers[0]), int(self.own_stamp[0])
-        is_drawn = int(self.counts[1]) != BOUND
-        rows, parts = own_lists(
-            self.own_constants, self.own_widths, scale=scale, is_drawn=is_drawn, stamp=stamp
-        )
+        rows, parts = own_lists(self.own_constants, self.own_widths, **self._terms)
         return replace(self, own_rows=still(rows), own_parts=still(parts))
+
+    def with_constants(
+        self, rows: NDArray[np.int64], means: Floats, deviations: Floats
+    ) -> FrozenModel:
+        """Return the same with other constants of some rows, and lists that know of them."""
+        constants, widths = self.own_constants.copy(), self.own_widths.copy()
+        constants[rows], widths[rows] = means, deviations
+        constants, widths = still(constants), still(widths)
+        lists = (self.own_rows, self.own_parts)
+        listed, parts = renewed_lists(lists, constants, widths, rows, **self._terms)
+        return replace(
+            self,
+            own_constants=constants,
+            own_widths=widths,
+            own_rows=still(listed),
+            own_parts=still(parts),
+        )
+
+    @property
+    def _terms(self) -> _Terms:
+        """How own constants are drawn."""
+        is_drawn = int(self.counts[1]) != BOUND
+        scale, stamp = float(self.numbers[0]), int(self.own_stamp[0])
+        return {"scale": scale, "is_drawn": is_drawn, "stamp": stamp}
 
     @property
     def kept(self) -> dict[str, Array]:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -22,12 +23,14 @@ from fastbandit.serving.decider import Decider, Serving
 from fastbandit.serving.kept_changes import KeptChanges, Known
 from fastbandit.serving.measures import Measures
 from fastbandit.serving.schemas import Reason
+from fastbandit.storage.deltas import Delta
 from fastbandit.storage.passwords import hide_password
 from fastbandit.storage.shared import AnyLog, open_log, open_store
 from fastbandit.storage.snapshot_store import Snapshot, read_snapshot
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _CHANGES_FILE = "changes.jsonl"
+_DELTA_SECONDS = 3.0  # so long a snapshot waits for its first delta
 
 
 class Follower:
@@ -35,7 +38,7 @@ class Follower:
 
     Whoever changes arms holds `changing`. `trouble` ails the snapshot that should serve, and
     `lost` says why those that others published cannot be taken over. `seen` is the number of the
-    last event, as far as known here.
+    last event, as far as known here. `delta` is the last that was applied to what serves.
     """
 
     def __init__(
@@ -50,6 +53,10 @@ class Follower:
         self.lost = ""
         self.seen = 0
         self._pointer = (0, 0)
+        self._found = (self._pointer, 0.0)  # the last that was new, and when
+        self._snapshot: Snapshot | None = None
+        self.delta: Delta | None = None
+        self._delta_mark = (0, 0)
 
     # -- snapshots
 
@@ -60,7 +67,7 @@ class Follower:
         except FileNotFoundError:
             return
         pointer = (found.st_mtime_ns, found.st_ino)
-        if pointer == self._pointer:
+        if pointer == self._pointer or self._is_early(pointer):
             return
         try:
             await self._swap()
@@ -75,6 +82,14 @@ class Follower:
             _LOGGER.error("snapshot refused", extra={"reason": text})
         self._pointer = pointer
 
+    def _is_early(self, pointer: tuple[int, int]) -> bool:
+        """Tell whether to wait for a snapshot's first delta: it may know less than what serves."""
+        if self.delta is None or self.store.has_delta():
+            return False
+        if pointer != self._found[0]:
+            self._found = (pointer, time.monotonic())
+        return time.monotonic() - self._found[1] < _DELTA_SECONDS
+
     async def _swap(self) -> None:
         """Load the current snapshot beside the one that serves, then replace it."""
         snapshot = await asyncio.to_thread(self.store.current)
@@ -82,6 +97,8 @@ class Follower:
             return
         async with self.changing:  # no arm changes between reading them and the swap
             serving = await asyncio.to_thread(self._load, snapshot)
+            self._snapshot, self.delta = snapshot, None
+            await self._take_delta(serving.bandit)
             self.trouble = serving.reasons[0] if serving.reasons else None
             self._decider.serving = serving
         self._measures.swaps += 1
@@ -103,6 +120,56 @@ class Follower:
         if snapshot.fell_back:
             reasons = (Reason("snapshot", snapshot.fell_back, "Restore it, or roll back."),)
         return Serving(bandit, known.catalogue, reasons)
+
+    # -- deltas
+
+    async def apply_if_new(self) -> None:
+        """Apply the newest delta of the snapshot that serves, if it is another."""
+        if not self._has_new_delta():
+            return
+        async with self.changing:  # no snapshot is swapped meanwhile
+            if self._decider.serving is not None and self._has_new_delta():
+                await self._take_delta(self._decider.serving.bandit)
+
+    def _has_new_delta(self) -> bool:
+        snapshot = self._snapshot
+        return snapshot is not None and self.store.deltas.mark(snapshot.version) != self._delta_mark
+
+    async def _take_delta(self, bandit: FrozenBandit) -> None:
+        """Apply the newest delta, or go on without one that cannot be trusted."""
+        assert self._snapshot is not None
+        self._delta_mark = self.store.deltas.mark(self._snapshot.version)
+        if self._delta_mark == (0, 0):
+            return
+        try:
+            delta = await asyncio.to_thread(self._applied, bandit, self._snapshot)
+        except FastbanditError as error:
+            self._ignore_delta(error)
+        else:
+            if delta is not None:
+                self.delta = delta
+                self._measures.deltas += 1
+
+    def _applied(self, bandit: FrozenBandit, snapshot: Snapshot) -> Delta | None:
+        delta = self.store.deltas.read(snapshot.version, snapshot.hash)
+        if delta is None or (self.delta is not None and delta.seq < self.delta.seq):
+            return None
+        bandit.apply_delta(delta.rows, delta.means, delta.deviations)
+        return delta
+
+    def _ignore_delta(self, error: FastbanditError) -> None:
+        self._measures.ignored_deltas += 1
+        _LOGGER.warning("delta ignored", extra={"reason": " ".join(str(error).split())})
+
+    async def follow_deltas(self) -> None:
+        """Take over the newest delta that was published, and apply it."""
+        try:
+            await asyncio.to_thread(self.store.follow_delta)
+            await self.apply_if_new()
+        except SnapshotError as error:
+            self._ignore_delta(error)
+        except FastbanditError:
+            return  # `follow_store` says why
 
     # -- changes of the arms
 

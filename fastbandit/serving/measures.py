@@ -70,7 +70,7 @@ class Measures:
         self.compared: Counter[tuple[str, bool]] = Counter()  # by who decided, and if both agreed
         self.decisions = self.degraded = self.refused = 0
         self.swaps = self.failed_swaps = self.learner_starts = 0
-        self.spool_conflicts = 0
+        self.spool_conflicts = self.deltas = self.ignored_deltas = 0
         self.select_times, self.reward_times = Times(), Times()
         self.windows: deque[Window] = deque(maxlen=_WINDOWS)
         self._recent, self._since = Times(), time.time()
@@ -145,6 +145,12 @@ def _families(measures: Measures, gauges: dict[str, float]) -> Iterator[Metric]:
         ("spool_conflicts", "Spooled ones made otherwise elsewhere.", measures.spool_conflicts),
     ):
         yield CounterMetricFamily(f"fastbandit_{name}", said, value=value)
+    for name, said, value in (
+        ("deltas", "Deltas that were applied.", measures.deltas),
+        ("ignored_deltas", "Deltas that were damaged or foreign.", measures.ignored_deltas),
+    ):
+        if value:  # told once there are any
+            yield CounterMetricFamily(f"fastbandit_{name}", said, value=value)
     for name, times in (("select", measures.select_times), ("reward", measures.reward_times)):
         yield _histogram(name, times)
     for name, number in sorted(gauges.items()):

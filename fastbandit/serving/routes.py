@@ -181,6 +181,9 @@ class Routes:
             "waiting_for_log": float(self.service.writer.waiting),
             "ailments": float(len(status.ailments)),
         }
+        delta = self.service.follower.delta
+        if delta is not None:
+            gauges |= {"delta": float(delta.number), "delta_events": float(delta.seq)}
         if status.baseline:
             gauges["baseline_decides"] = float(status.decides == "baseline")
         spooled = self.service.spooled

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,8 @@ from fastbandit.storage.spooled_log import SpooledLog
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _POLL_SECONDS = 0.25
-_FOLLOW_SECONDS = 1.0
+_FOLLOW_SECONDS = 0.5
+_EVERY = 2  # what is not a delta is followed every second time
 _LOG_SECONDS = 2.0  # an append to a shared log that has no answer by then goes to the spool
 _MEND = "Mend it; the learner tries again."
 _MANY = 8  # so many contexts are decided in a thread of their own, others where they come
@@ -108,6 +110,7 @@ class Service:
         self.reader = open_log(self.config.log.url, self.folder, is_reader=True)
         if self._is_shared and self._away is None:
             await self.follower.follow_store()
+            await self.follower.follow_deltas()
         shadow = self.decider.shadow
         if shadow is not None:
             await shadow.start()
@@ -301,15 +304,19 @@ class Service:
                 self.decider.shadow.follow()
             try:
                 await self.follower.swap_if_new()
+                await self.follower.apply_if_new()
             except Exception:
                 _LOGGER.exception("a snapshot could not be put into service")
 
     async def _follow_others(self) -> None:
         """Take over snapshots that were published, and changes of the arms, of others."""
-        while True:
+        for turn in count():
             await asyncio.sleep(_FOLLOW_SECONDS)
             if self._away is not None:
                 continue  # the spool finds out when the database is back
+            await self.follower.follow_deltas()
+            if turn % _EVERY == 0:
+                continue
             with suppress(LogError):  # a later turn finds it back, or a select finds it away
                 async with self.follower.changing:
                     await asyncio.to_thread(self.follower.catch_up, self.reader)

@@ -94,6 +94,16 @@ STEPS: tuple[tuple[str, str], ...] = (
         INSERT INTO decides (who) VALUES ('baseline');
         """,
     ),
+    (
+        "the newest delta of the version that is served",
+        """
+        CREATE TABLE deltas (
+            is_one boolean PRIMARY KEY DEFAULT true CHECK (is_one), version bigint NOT NULL,
+            seq bigint NOT NULL, content bytea NOT NULL,
+            made_at timestamptz NOT NULL DEFAULT now()
+        );
+        """,
+    ),
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from fastbandit.errors import SnapshotError
+from fastbandit.storage.deltas import Delta
 from fastbandit.storage.passwords import hide_password
 from fastbandit.storage.postgres_connection import Connection, Server, rows
 from fastbandit.storage.postgres_driver import psycopg
@@ -41,6 +42,12 @@ _DEAD_AFTER = {
 """How the server tells that the machine of a trainer is gone, within 20 seconds."""
 _VERSIONS = """
 SELECT version, hash, place, files, extract(epoch FROM made_at)::float FROM snapshots
+"""
+_PUT_DELTA = """
+INSERT INTO deltas (version, seq, content) SELECT version, %s, %s FROM pointer WHERE version = %s
+ON CONFLICT (is_one) DO UPDATE
+SET version = excluded.version, seq = excluded.seq, content = excluded.content, made_at = now()
+WHERE deltas.version <> excluded.version OR deltas.seq <= excluded.seq
 """
 _FORGET_REPORTS = """
 DELETE FROM refused
@@ -69,7 +76,7 @@ class SnapshotRegistry:
         self._schema, self.place = schema, place.rstrip("/")
         self.name = hide_password(self.place)
         self._connection: Connection | None = None
-        self._has_turn = False
+        self._has_turn = self._is_closed = False
 
     # -- the trainer's turn
 
@@ -120,6 +127,12 @@ class SnapshotRegistry:
                 "ON CONFLICT (version) DO UPDATE SET report = excluded.report",
                 (version, json.dumps(report)),
             )
+
+    def put_delta(self, delta: Delta) -> None:
+        """Make a delta the newest, unless its version is not served or a newer one is there."""
+        with self._reporting():
+            told = (delta.seq, delta.to_bytes(), delta.version)
+            self._opened().execute(_PUT_DELTA, told)
 
     def prune(self, versions: list[int]) -> None:
         """Forget versions, and remove their files; of reports the newest stay."""
@@ -178,6 +191,18 @@ class SnapshotRegistry:
         with self._reporting():
             return dict(rows(self._opened(), "SELECT version, report FROM refused"))
 
+    def delta_seq(self, version: int) -> int | None:
+        """Return the last event that the newest delta of a version knows, if it has one."""
+        with self._reporting():
+            found = rows(self._opened(), "SELECT seq FROM deltas WHERE version = %s", version)
+        return int(found[0][0]) if found else None
+
+    def delta(self, version: int) -> Delta | None:
+        """Return the newest delta of a version, if it has one."""
+        with self._reporting():
+            found = rows(self._opened(), "SELECT content FROM deltas WHERE version = %s", version)
+        return Delta.of(bytes(found[0][0])) if found else None
+
     def fetch(self, row: _Row, folder: Path) -> None:
         """Fetch the files of a version into a folder, and check each."""
         for name in row.files:
@@ -194,6 +219,7 @@ class SnapshotRegistry:
 
     def close(self) -> None:
         """Let go of the database; a turn ends with that."""
+        self._is_closed = True
         connection, self._connection, self._has_turn = self._connection, None, False
         if connection is not None:
             connection.close()
@@ -205,6 +231,8 @@ class SnapshotRegistry:
             connection = self._server.connect()
             try:
                 prepare(connection, self._schema, name=self._server.name)
+                if self._is_closed:  # by the thread that stops, while this one was at work
+                    raise SnapshotError("The registry of snapshots is closed. Open another.")
             except BaseException:
                 connection.close()
                 raise
@@ -255,6 +283,7 @@ class RegisteredStore(SnapshotStore):
         super().__init__(folder)
         self.registry, self._followed = registry, 0.0
         self._taken = ""  # the hash of what the registry pointed to last
+        self._delta: tuple[int, int] | None = None  # the newest that was fetched
 
     def pull(self) -> int | None:
         """Bring the folder in line with the registry; give the version to serve."""
@@ -313,6 +342,26 @@ class RegisteredStore(SnapshotStore):
             self.registry.check_turn()
             self.pull()
             self._followed = time.monotonic()
+
+    def follow_delta(self) -> None:
+        """Take over the newest delta of the version that is pointed to, if it is another."""
+        version = self._pointed()
+        seq = None if version is None else self.registry.delta_seq(version)
+        if version is None or seq is None or self._delta == (version, seq):
+            return
+        self._delta = (version, seq)  # one that is damaged is fetched once
+        delta = self.registry.delta(version)
+        if delta is not None:
+            self.deltas.write(delta)
+
+    def newest_delta(self, snapshot: Snapshot) -> Delta | None:
+        """Return the newest delta that was published for a version."""
+        delta = self.registry.delta(snapshot.version)
+        return delta and delta.check_for(snapshot.version, snapshot.hash)
+
+    def publish_delta(self, delta: Delta) -> None:
+        """Make a delta the one to be applied to its version, on all machines."""
+        self.registry.put_delta(delta)
 
     def close(self) -> None:
         """Let go of the database; a turn ends with that."""

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.errors import SnapshotError
+from fastbandit.storage.deltas import Delta, DeltaFiles
 from fastbandit.storage.sealed import (
     MANIFEST,
     SNAPSHOT,
@@ -94,6 +95,7 @@ class SnapshotStore:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.pointer = self.folder / POINTER
+        self.deltas = DeltaFiles(self.folder / "deltas")
 
     # -- reading
 
@@ -143,6 +145,15 @@ class SnapshotStore:
         """Give the number of the next version: one that none ever had."""
         return max([-1, *self.versions(), *self._refused_versions()]) + 1
 
+    def newest_delta(self, snapshot: Snapshot) -> Delta | None:
+        """Return the newest delta that was published for a version."""
+        return self.deltas.read(snapshot.version, snapshot.hash)
+
+    def has_delta(self) -> bool:
+        """Tell whether a delta of the version to serve is here."""
+        version = self._pointed()
+        return version is not None and self.deltas.mark(version) != (0, 0)
+
     # -- sharing, which a store of one machine has nothing to do for
 
     def take_turn(self) -> bool:
@@ -151,6 +162,9 @@ class SnapshotStore:
 
     def follow(self) -> None:
         """Take over what others published."""
+
+    def follow_delta(self) -> None:
+        """Take over the newest delta that others published."""
 
     def close(self) -> None:
         """Let go of what is held open."""
@@ -194,6 +208,10 @@ class SnapshotStore:
             self._point(version)
             reached("published")
         return self.get(version)
+
+    def publish_delta(self, delta: Delta) -> None:
+        """Make a delta the one to be applied to its version."""
+        self.deltas.write(delta)
 
     def recover(self) -> None:
         """Finish what a writer that died left half-done, and sweep away its drafts."""

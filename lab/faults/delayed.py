@@ -90,6 +90,7 @@ def compare(
         "learn.growth": 0.0,
         "learn.seconds": 1e9,
         "learn.held_out": 0.0,
+        "learn.delta_seconds": 0.0,  # the loop beside it learns at versions alone
     }
     own = {} if preset == "little" else {"select.preset": preset}
     stage = set_stage(home, world, {**settings, **own})

@@ -1,0 +1,42 @@
+"""Checks that new constants of some arms fit the bandit that they are for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.arms.cells import Floats
+from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
+from fastbandit.features import shown
+
+
+def check_delta(
+    arms: int, rows: Any, means: Any, deviations: Any
+) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """Return rows, means and deviations for so many constants, or say what is wrong with them."""
+    if not arms:
+        raise SettingError(
+            "A delta needs arms with constants of their own: this bandit has none. Build it from "
+            "arms with features and doubt='arm-effects', and update it first."
+        )
+    places, middle, width = np.asarray(rows), np.asarray(means), np.asarray(deviations)
+    are_alike = places.shape == middle.shape == width.shape == (places.size,)
+    if not are_alike or places.dtype.kind not in "iu":
+        raise ShapeError(
+            f"A delta needs a row, a mean and a deviation for each arm: got {shown(rows)}, "
+            f"{shown(means)} and {shown(deviations)}. Give three lists of one length."
+        )
+    if places.size and not 0 <= places.min() <= places.max() < arms:
+        raise InputError(
+            f"A delta needs rows of the arms that were frozen, from 0 to {arms - 1}: got "
+            f"{places.min()} to {places.max()}. Apply it to the bandit it was made for."
+        )
+    middle, width = middle.astype(np.float32), width.astype(np.float32)
+    if not (np.isfinite(middle).all() and np.isfinite(width).all() and (width >= 0).all()):
+        raise NotFiniteError(
+            "A delta needs finite means, and deviations of 0 or more: got others. Leave those "
+            "arms out."
+        )
+    return places.astype(np.int64), middle, width

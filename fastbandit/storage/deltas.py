@@ -1,0 +1,157 @@
+"""Deltas: what arms' own constants became since a snapshot, small enough for every second.
+
+A delta holds all arms that changed since its snapshot, so only the newest is needed, and one that
+was missed does no harm. It is a line of JSON that names its snapshot and vouches for the rest, then
+the rows, means and deviations. It can be made again from the log at any time: so it is renamed, and
+not synced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.errors import SnapshotError
+
+FORMAT = 1
+KIND = "delta"
+_DTYPES: tuple[np.dtype[Any], ...] = (np.dtype("<i4"), np.dtype("<f4"), np.dtype("<f4"))
+
+
+@dataclass(frozen=True, eq=False)
+class Delta:
+    """The constants of arms that changed since a snapshot: means and deviations, by row.
+
+    `snapshot` is the hash of that version; `number` counts its deltas from 1 on. Everything up to
+    event `seq` was looked at, and `learned` interactions are in it that the snapshot has not
+    learned.
+    """
+
+    version: int
+    snapshot: str
+    number: int
+    seq: int
+    learned: int
+    rows: NDArray[np.int32]
+    means: NDArray[np.float32]
+    deviations: NDArray[np.float32]
+
+    def to_bytes(self) -> bytes:
+        """Return it as it is stored."""
+        body = b"".join(
+            np.ascontiguousarray(part, dtype).tobytes()
+            for part, dtype in zip((self.rows, self.means, self.deviations), _DTYPES, strict=True)
+        )
+        told = {
+            "format": FORMAT,
+            "kind": KIND,
+            "version": self.version,
+            "snapshot": self.snapshot,
+            "number": self.number,
+            "seq": self.seq,
+            "learned": self.learned,
+            "arms": len(self.rows),
+        }
+        line = json.dumps({**told, "sha256": _hash(told, body)}, sort_keys=True)
+        return line.encode() + b"\n" + body
+
+    @staticmethod
+    def of(content: bytes) -> Delta:
+        """Return a delta from what is stored, or say why it cannot be trusted."""
+        line, _, body = content.partition(b"\n")
+        try:
+            told = dict(json.loads(line))
+            wanted, format = told.pop("sha256"), (told["kind"], told["format"])
+            if wanted != _hash(told, body):
+                raise ValueError("its SHA-256 differs")
+            if format != (KIND, FORMAT):
+                raise ValueError(f"it is a {format[0]} of format {format[1]}, not {FORMAT}")
+            arms = int(told["arms"])
+            rows, means, deviations = (
+                np.frombuffer(body, dtype, arms, 4 * arms * place)
+                for place, dtype in enumerate(_DTYPES)
+            )
+            version, number, seq, learned = (
+                int(told[name]) for name in ("version", "number", "seq", "learned")
+            )
+            snapshot = str(told["snapshot"])
+            return Delta(version, snapshot, number, seq, learned, rows, means, deviations)
+        except (ValueError, LookupError, TypeError) as error:
+            raise SnapshotError(
+                f"A delta needs to be as it was written: this one is not ({error}). It is left "
+                f"out; the learner's next one takes its place."
+            ) from error
+
+    def check_for(self, version: int, snapshot: str) -> Delta:
+        """Return it, if it belongs to a snapshot."""
+        if (self.version, self.snapshot) != (version, snapshot):
+            raise SnapshotError(
+                f"A delta needs the snapshot that it was made for: got one for version "
+                f"{self.version}, {self.snapshot[:12]}…, beside version {version}, "
+                f"{snapshot[:12]}…. It is left out; the learner's next one takes its place."
+            )
+        return self
+
+
+class DeltaFiles:
+    """The newest delta of a version, a file in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, version: int) -> Path:
+        """Return the file of a version's delta."""
+        return self._folder / f"{version:06d}.delta"
+
+    def mark(self, version: int) -> tuple[int, int]:
+        """Return what tells one file from the next, at the cost of a stat; zeros for none."""
+        try:
+            found = os.stat(self.path(version))
+        except OSError:
+            return (0, 0)
+        return found.st_mtime_ns, found.st_ino
+
+    def read(self, version: int, snapshot: str) -> Delta | None:
+        """Return the delta of a snapshot, None where there is none."""
+        try:
+            content = self.path(version).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SnapshotError(
+                f"A delta needs to be readable: {self.path(version)} is not ({error}). It is left "
+                f"out; the learner's next one takes its place."
+            ) from error
+        return Delta.of(content).check_for(version, snapshot)
+
+    def write(self, delta: Delta) -> None:
+        """Put a delta in place of the last one, and forget those of other versions."""
+        path = self.path(delta.version)
+        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            beside.write_bytes(delta.to_bytes())
+            os.replace(beside, path)
+            for other in self._folder.glob("*.delta*"):
+                if other != path:
+                    other.unlink(missing_ok=True)
+        except OSError as error:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+            raise SnapshotError(
+                f"Deltas need a folder that can be written to: {self._folder} cannot ({error}). "
+                f"Make room there; what serves goes on without."
+            ) from error
+
+
+def _hash(told: dict[str, Any], body: bytes) -> str:
+    """Return the hash of all that a delta says."""
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode() + b"\n" + body).hexdigest()

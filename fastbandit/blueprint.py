@@ -180,7 +180,7 @@ class Blueprint:
         linear = LinearReward(
             self.context, seen, settings=self.network, reward=self.reward, rng=rng
         )
-        return HierarchicalReward(network, linear)
+        return HierarchicalReward(network, linear, knows_ids=has_both)
 
 
 _PARTS = {

@@ -40,7 +40,7 @@ Preset = str | Path | Settings
 
 _EXPLORATIONS = ("ts", "ucb", "greedy")
 _SEARCHES = ("auto", "generator", "ascent", "exhaustive", "spanner")
-_SCALES = {"weights": 0.2, "constants": 0.4, "waves": 0.7, "network": 0.7}
+_SCALES = {"weights": 0.2, "constants": 0.7, "waves": 0.7, "network": 0.7}
 _BOUNDS = {"weights": 0.1, "constants": 0.3, "waves": 1.0, "network": 0.3}
 _MOST_EFFECTS = 20_000  # ids that have weights of their own by default: all are scanned
 _DOUBTS = (

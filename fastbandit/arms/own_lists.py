@@ -48,7 +48,7 @@ def own_lists(
     A bound, and a draw of no width, have one list. Rows are -1 where a list ends.
     """
     rows = np.flatnonzero((means != 0) | (deviations > 0)).astype(np.int32)
-    draws = BANK if is_drawn and scale else 1
+    draws = BANK if is_drawn and scale and bool((deviations > 0).any()) else 1
     size = min(LISTED, len(rows))
     listed = np.full((draws, size), -1, dtype=np.int32)
     values = np.full((draws, size), -np.inf, dtype=np.float32)

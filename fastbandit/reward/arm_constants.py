@@ -37,7 +37,7 @@ class ArmConstants:
 
     `tried` are rows never chosen that have the prior's width. `noise` is the variance of a reward
     whose expectation is known, None for rewards of 0 and 1. `stamp` tells the draws of one
-    posterior from those of another.
+    posterior from those of another. Deviations are told `temper` times as wide as they are.
     """
 
     counts: Floats
@@ -47,6 +47,7 @@ class ArmConstants:
     width: float = PRIOR
     noise: float | None = None
     stamp: int = 0
+    temper: float = 1.0
 
     @staticmethod
     def fit(
@@ -58,6 +59,7 @@ class ArmConstants:
         arms: int,
         tried: Rows,
         noise: float | None,
+        temper: float = 1.0,
     ) -> ArmConstants:
         """Return the constants of arms whose interactions had these rewards and shared scores."""
 
@@ -72,6 +74,7 @@ class ArmConstants:
             PRIOR,
             noise,
             len(rows),
+            temper,
         )
         return replace(made, width=made.likeliest_width())
 
@@ -89,7 +92,7 @@ class ArmConstants:
         means[told], deviations[told] = self._told(counts[told], rewards[told], offsets[told])
         is_tried = np.isin(np.arange(len(self)) if rows is None else rows, self.tried)
         deviations[is_tried & (counts == 0)] = self.width
-        return means, deviations
+        return means, self.temper * deviations
 
     def _told(self, counts: Floats, rewards: Floats, offsets: Floats) -> tuple[Floats, Floats]:
         loose = 1.0 / self.width**2
@@ -148,12 +151,12 @@ class ArmConstants:
             "rewards": self.rewards,
             "offsets": self.offsets,
             "tried": self.tried,
-            "numbers": np.array([self.width, noise, self.stamp]),
+            "numbers": np.array([self.width, noise, self.stamp, self.temper]),
         }
 
     @staticmethod
     def of(arrays: Mapping[str, NDArray[Any]]) -> ArmConstants:
         """Return constants from their arrays."""
-        width, noise, stamp = arrays["numbers"].tolist()
+        width, noise, stamp, temper = arrays["numbers"].tolist()
         sums = (arrays["counts"], arrays["rewards"], arrays["offsets"], arrays["tried"])
-        return ArmConstants(*sums, width, None if noise < 0 else noise, int(stamp))
+        return ArmConstants(*sums, width, None if noise < 0 else noise, int(stamp), temper)

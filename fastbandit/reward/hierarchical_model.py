@@ -3,7 +3,8 @@
 What features say comes from a network or, as long as that predicts better, from a regression on
 principal directions (`LinearReward`). Each has predicted the rewards of every update before it
 learned them: the sums of their log likelihoods, the newest counting most, tell which is better
-(Dawid, "Present position and potential developments: the prequential approach", 1984).
+(Dawid, "Present position and potential developments: the prequential approach", 1984). The
+regression is asked only as long as there are more arms than interactions.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from torch import Generator, Tensor
 from fastbandit.arms.own_lists import BANK, own_lists, own_parts
 from fastbandit.interfaces import RewardModel, Score, Seeds
 from fastbandit.reward.arm_constants import PRIOR, ArmConstants
-from fastbandit.reward.linear_model import LinearReward
+from fastbandit.reward.linear_model import TEMPER, LinearReward
 from fastbandit.reward.model import NeuralReward
 from fastbandit.types import Inputs, Interactions
 
@@ -37,12 +38,19 @@ _NETWORK, _LINEAR = 0, 1
 
 
 class HierarchicalReward(RewardModel):
-    """A network or a linear regression over features, and constants of arms on what it leaves."""
+    """A network or a linear regression over features, and constants of arms on what it leaves.
+
+    Constants beside a network are not drawn: on thousands of arms chosen once or twice, their draws
+    would swamp what it says. A network that `knows_ids` has none.
+    """
 
     evidence: Tensor
 
-    def __init__(self, network: NeuralReward, linear: LinearReward | None) -> None:
+    def __init__(
+        self, network: NeuralReward, linear: LinearReward | None, *, knows_ids: bool = False
+    ) -> None:
         super().__init__()
+        self.knows_ids = knows_ids
         self.network, self.linear = network, linear
         self.constants: dict[int, ArmConstants] = {}
         self.register_buffer("evidence", torch.zeros(2, dtype=torch.float64))
@@ -207,6 +215,8 @@ class HierarchicalReward(RewardModel):
     @torch.no_grad()
     def settle(self, history: Interactions) -> None:
         self.network.settle(history)
+        if self._arms is not None and len(self._arms) <= history.total:
+            self.get_buffer("is_linear").fill_(False)
         before = self.constants.get(_LINEAR)
         if self.linear is not None:
             width = PRIOR if before is None else before.width
@@ -215,6 +225,7 @@ class HierarchicalReward(RewardModel):
             self.constants = {
                 number: self._constants(model, history)
                 for number, model in enumerate(self._models())
+                if number == _LINEAR or not self.knows_ids
             }
         self._arms = None
 
@@ -235,6 +246,7 @@ class HierarchicalReward(RewardModel):
             arms=len(self._arms),
             tried=_worth_trying(model, self._arms, history),
             noise=noise,
+            temper=TEMPER if model is self.linear else 0.0,
         )
 
     def _scores(self, model: NeuralReward, history: Interactions) -> Floats:

@@ -17,6 +17,7 @@ from fastbandit import Bandit, GeneratorSearch, GradientAscent, ThompsonSampling
 from fastbandit.interfaces import Score, Search
 from fastbandit.noise import decision_seeds
 from fastbandit.policy import Policy
+from fastbandit.reward.arm_constants import ArmConstants
 from fastbandit.types import Inputs
 
 FOLDER = Path(__file__).parent / "pictures"
@@ -35,6 +36,7 @@ STYLE = (
     ".fb .box{stroke:var(--soft);fill:var(--soft);fill-opacity:.1}.fb .round{stroke-linecap:round}"
 )
 Points = NDArray[np.floating[Any]]
+ROUNDS = 2 ** np.arange(8)
 
 
 # -- drawing
@@ -330,6 +332,50 @@ def draw_exploring() -> None:
     picture.save("exploring", title="Thompson sampling and upper confidence on the same rewards")
 
 
+# -- arm effects
+
+
+def shrinking(width: float) -> tuple[Points, Points]:
+    """Give constants of arms that differ so much, and their fitted width, as rewards come."""
+    rng = np.random.default_rng(4)
+    arms, most = 30, int(ROUNDS[-1])
+    truth = rng.normal(0.0, width, size=arms)
+    rewards = truth + rng.normal(size=(most, arms))  # features say 0 of all of them
+    means, widths = [], []
+    for count in ROUNDS.tolist():
+        rows = np.tile(np.arange(arms), count)
+        told = (rewards[:count].ravel(), np.zeros(len(rows)), np.ones(len(rows)))
+        nobody = np.zeros(0, dtype=np.int64)
+        fitted = ArmConstants.fit(rows, *told, arms=arms, tried=nobody, noise=1.0)
+        means.append(fitted.posterior()[0])
+        widths.append(fitted.width)
+    return np.stack(means), np.array(widths)
+
+
+def draw_effects() -> None:
+    """Draw arms' constants where arms differ, and where their features tell all."""
+    picture = Picture(700, 330)
+    panels = ((0.7, "Arms differ from what features say", 12), (0.0, "Features tell all", 362))
+    x = np.log2(ROUNDS)
+    for width, said, left in panels:
+        means, widths = shrinking(width)
+        frame = Frame(np.array([0.0, -1.8]), np.array([x[-1], 1.8]), left, 34, 326, 240)
+        for constants in means.T:
+            picture.path(line_of(frame(np.stack([x, constants], axis=1))), "one", width=1)
+        for sign in (1, -1):
+            edge = frame(np.stack([x, sign * widths], axis=1))
+            picture.path(line_of(edge), "two", dashed=True)
+        picture.path(frame.edge(), "line", width=1)
+        picture.text(left, 24, said, kind="head")
+        picture.text(left, 290, "1 reward an arm", kind="soft")
+        picture.text(left + 326, 290, f"{ROUNDS[-1]}", kind="soft", at="end")
+    draw_legend(
+        picture,
+        [("one", 5, "constant of an arm"), ("two", 4, "fitted width (dashed)")],
+    )
+    picture.save("effects", title="Constants of arms, as rewards come")
+
+
 # -- diagrams
 
 
@@ -388,6 +434,7 @@ def main() -> None:
     draw_ascent(scene)
     draw_generator(scene)
     draw_exploring()
+    draw_effects()
     draw_parts()
     draw_service()
 

@@ -85,7 +85,8 @@ def blueprint(
         )
     if has_waves:
         _check_waves(arm)
-    has_weights = has_effects and is_scanned and is_listed
+    is_named = isinstance(arm, Ids) and search != "auto"  # a scan that was asked for
+    has_weights = has_effects and is_scanned and (is_listed or is_named)
     if isinstance(explore, str):
         widths = _widths(has_weights, has_effects, has_waves)
         explore = settings.over(_exploration(explore, is_paper, widths))

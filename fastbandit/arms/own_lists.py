@@ -48,7 +48,7 @@ def own_lists(
     A bound, and a draw of no width, have one list. Rows are -1 where a list ends.
     """
     rows = np.flatnonzero((means != 0) | (deviations > 0)).astype(np.int32)
-    draws = BANK if is_drawn and scale and bool((deviations > 0).any()) else 1
+    draws = _draws(deviations, scale, is_drawn)
     size = min(LISTED, len(rows))
     listed = np.full((draws, size), -1, dtype=np.int32)
     values = np.full((draws, size), -np.inf, dtype=np.float32)
@@ -94,6 +94,10 @@ def _insert(listed: Places, values: Floats, kept: int, row: int, value: np.float
     return min(kept + 1, last + 1)
 
 
+def _draws(deviations: Floats, scale: float, is_drawn: bool) -> int:
+    return BANK if is_drawn and scale and bool((deviations > 0).any()) else 1
+
+
 def renewed_lists(
     lists: tuple[Places, Floats],
     means: Floats,
@@ -110,6 +114,8 @@ def renewed_lists(
     that no list held may be missing.
     """
     before, parts = lists
+    if len(before) != _draws(deviations, scale, is_drawn):  # the first width, or none any more
+        return own_lists(means, deviations, scale=scale, is_drawn=is_drawn, stamp=stamp)
     is_touched = (means != 0) | (deviations > 0)
     size = min(LISTED, int(np.count_nonzero(is_touched)))
     listed = np.full((len(before), size), -1, dtype=np.int32)

@@ -238,15 +238,17 @@ class HierarchicalReward(RewardModel):
         noise = None
         if model.reward != "binary":
             noise = max(float(np.average(np.square(rewards - scores), weights=weights)), 1e-2)
+        is_drawn = model is self.linear
+        nobody = np.zeros(0, dtype=np.int64)
         return ArmConstants.fit(
             history.rows,
             rewards,
             scores,
             weights,
             arms=len(self._arms),
-            tried=_worth_trying(model, self._arms, history),
+            tried=_worth_trying(model, self._arms, history) if is_drawn else nobody,
             noise=noise,
-            temper=TEMPER if model is self.linear else 0.0,
+            temper=TEMPER if is_drawn else 0.0,
         )
 
     def _scores(self, model: NeuralReward, history: Interactions) -> Floats:

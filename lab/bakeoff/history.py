@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastbandit.features import Features
 from fastbandit.types import Inputs
-from lab.bakeoff.scaling import Scaling, Vectors
+from lab.experiments.context_scaling import Scaling, Vectors
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fastbandit.errors import SettingError
 from lab.bakeoff.history import Floats, History, Rows
-from lab.bakeoff.scaling import standardised, standards
+from lab.experiments.context_scaling import standardised, standards
 from lab.experiments.environment import Environment
 
 _STEPS = 100

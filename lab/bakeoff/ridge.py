@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fastbandit.features import Features
 from lab.bakeoff.history import Floats, History, Rows
-from lab.bakeoff.scaling import Vectors, with_one
+from lab.experiments.context_scaling import Vectors, with_one
 
 _TIES = 1e-9  # arms that nobody tried are level: each is as likely as the next
 

@@ -130,18 +130,19 @@ def _linear(name: str, environment: Environment, *, seed: int) -> Player:
         "GLM-UCB": research.GLMUCB,
         "KernelUCB": research.KernelUCB,
     }
-    view = LinearView.of(environment.context)
+    is_binary = environment.reward == "binary"
+    view = LinearView.of(environment.context, is_centred=is_binary)
     arms, is_disjoint = linear_arms(environment)
     settings: dict[str, Any] = {"arms": arms, "context": view.columns, "seed": seed}
     settings["reward"] = environment.reward
     if name != "KernelUCB":
-        settings["intercept"] = environment.reward == "binary"
+        settings["intercept"] = is_binary
     if is_disjoint and not name.startswith(("LinearTS", "LinUCB")):
         raise SettingError(
             f"{name} needs features of its arms: got {environment.name}, whose arms are ids "
             f"alone. Use LinearTS or LinUCB, which can learn a model for each arm."
         )
-    if name.startswith("LinearTS") and environment.reward == "binary":
+    if name.startswith("LinearTS") and is_binary:
         settings["scale"] = _RARE  # its draws assume a deviation of 1
     if is_disjoint:
         settings |= {"disjoint": True, "ids": range(environment.size or 0)}

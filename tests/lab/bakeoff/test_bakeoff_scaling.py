@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 from fastbandit.features import Dense, FeaturesAndIds, Ids, Sparse
 from fastbandit.types import Inputs
 from lab.bakeoff.history import History
-from lab.bakeoff.scaling import Scaling, with_one
+from lab.experiments.context_scaling import Scaling, with_one
 
 
 def test_numbers_are_standardised_by_what_was_seen(numbers: np.random.Generator) -> None:

@@ -63,17 +63,66 @@ def test_a_view_is_the_same_every_time(case: str) -> None:
     assert np.array_equal(shown(case), shown(case))
 
 
-@pytest.mark.parametrize("case", ["narrow", "narrow and sparse"])
-def test_few_numbers_are_shown_as_they_are(case: str) -> None:
-    assert np.array_equal(shown(case), NARROW)
+def test_words_have_length_one() -> None:
+    lengths = np.linalg.norm(NARROW, axis=1, keepdims=True)
+
+    np.testing.assert_allclose(shown("narrow and sparse"), NARROW / lengths, rtol=1e-5)
 
 
-def test_sparse_contexts_are_shown_as_their_dense_twins() -> None:
-    assert np.allclose(shown("wide"), shown("wide and sparse"), atol=1e-5)
+def test_numbers_of_any_size_have_length_about_one() -> None:
+    sizes, middles = np.array([1e-3, 1, 1e4, 50, 0.2]), np.array([0, -3, 1e5, 7, 1])
+    view = LinearView.of(Dense(5))
+
+    vectors = view.show(NARROW * sizes + middles)
+
+    assert np.linalg.norm(vectors, axis=1).mean() == pytest.approx(1.0, abs=1e-4)
+    np.testing.assert_allclose(vectors, shown("narrow"), atol=1e-3)
+
+
+def test_flags_are_centred_beside_a_constant_alone() -> None:
+    flags = np.array([[1.0], [0.0], [0.0], [0.0]])
+
+    centred = LinearView.of(Dense(1)).show(flags)[:, 0]
+    plain = LinearView.of(Dense(1), is_centred=False).show(flags)[:, 0]
+
+    assert centred.mean() == pytest.approx(0.0, abs=1e-6)
+    np.testing.assert_allclose(plain, 4 * flags[:, 0], rtol=1e-5)
+
+
+def test_contexts_of_unit_length_are_shown_as_they_are() -> None:
+    sphere = vectors_of(4000, 4)
+    sphere /= np.linalg.norm(sphere, axis=1, keepdims=True)
+
+    vectors = LinearView.of(Dense(4), is_centred=False).show(sphere)
+
+    np.testing.assert_allclose(vectors, sphere, atol=0.05)
+
+
+def test_scales_are_those_of_contexts_that_were_learned_from() -> None:
+    view = LinearView.of(Dense(5))
+    view.see(NARROW)
+
+    far = view.show(np.full((1, 5), 1e30))
+    few = view.show(NARROW[:2])
+
+    assert np.abs(far).max() < 5.0
+    np.testing.assert_allclose(few, shown("narrow")[:2], rtol=1e-6)
+
+
+def test_scales_are_renewed_when_a_quarter_more_contexts_came() -> None:
+    view = LinearView.of(Dense(1))
+    view.see(np.arange(8.0).reshape(8, 1))
+    first = view.scales
+
+    view.see(np.array([[70.0]]))
+    assert view.scales is first
+    view.see(np.array([[70.0]]))
+    assert view.scales is not first
 
 
 def test_projections_keep_the_distances_of_contexts_apart() -> None:
-    ratios = pdist(shown("wide")) / pdist(WIDE)
+    words = WIDE / np.linalg.norm(WIDE, axis=1, keepdims=True)
+    ratios = pdist(shown("wide and sparse")) / pdist(words)
 
     assert ratios.min() > 0.7
     assert ratios.max() < 1.3
@@ -89,7 +138,7 @@ def test_an_id_has_a_vector_of_its_own_wherever_it_comes() -> None:
 def test_features_come_first_and_ids_after_them() -> None:
     both = shown("narrow and ids")
 
-    assert np.array_equal(both[:, :5], NARROW)
+    assert np.array_equal(both[:, :5], shown("narrow"))
     assert np.array_equal(both[:4, 5:], both[5:, 5:])
 
 

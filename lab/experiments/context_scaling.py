@@ -1,4 +1,4 @@
-"""What all peers are shown of a context: a vector, scaled by the contexts seen so far.
+"""Contexts as vectors, scaled by the contexts seen so far: for linear policies and for peers.
 
 Numbers are standardised and clipped; columns of zeros and ones are only centred. Words are weighed
 by how rare they are, and have length 1; or they stay as they are. Ids are flags.
@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.features import Features
+from fastbandit.reward.context_features import CLIP, robust_scale
 from fastbandit.types import Inputs
 
 Vectors = Any
 """Rows of numbers: an array (n, d) of float64, or a SciPy matrix where most are zero."""
-
-_CLIPPED = 5.0
-_CONSTANT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -65,22 +63,21 @@ class Scaling:
     def _words(self, words: Any) -> Any:
         if self.rarity is None:
             return words
-        return _of_length_one(words.multiply(self.rarity).tocsr())
+        return of_length_one(words.multiply(self.rarity).tocsr())
 
 
 def standards(numbers: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the shift and the scale of each column; flags and constants keep their scale."""
-    shift = numbers.mean(axis=0, dtype=np.float64)
-    scale = numbers.std(axis=0, dtype=np.float64)
+    shift, scale = robust_scale(numbers.astype(np.float64))
     is_flag = ((numbers == 0) | (numbers == 1)).all(axis=0)
-    return shift, np.where(is_flag | (scale <= _CONSTANT * np.abs(shift)), 1.0, scale)
+    return shift, np.where(is_flag, 1.0, scale)
 
 
 def standardised(
     numbers: NDArray[Any], shift: NDArray[np.float64], scale: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return numbers in steps of their scale from their shift, none of them far away."""
-    return np.clip((numbers - shift) / scale, -_CLIPPED, _CLIPPED)
+    return np.clip((numbers - shift) / scale, -CLIP, CLIP)
 
 
 def with_one(vectors: Vectors) -> Vectors:
@@ -105,8 +102,15 @@ def _rarity(words: Any) -> NDArray[np.float64]:
     return np.maximum(-np.log(share + 0.5 / rows), 0.0)
 
 
-def _of_length_one(words: Any) -> Any:
+def of_length_one(words: Any) -> Any:
+    """Return sparse rows of length 1; rows without a number stay without."""
     from scipy.sparse import diags
 
-    lengths = np.sqrt(np.asarray(words.multiply(words).sum(axis=1)).reshape(-1))
-    return (diags(1.0 / np.where(lengths > 0, lengths, 1.0)) @ words).tocsr()
+    long = lengths(words)
+    return (diags(1.0 / np.where(long > 0, long, 1.0)) @ words).tocsr()
+
+
+def lengths(vectors: Vectors) -> NDArray[np.float64]:
+    """Return the length of each row."""
+    squares = vectors.multiply(vectors) if hasattr(vectors, "multiply") else vectors * vectors
+    return np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).reshape(-1))

@@ -2,7 +2,8 @@
 
 A folder holds `score.onnx` (context, draw and arms to scores), `propose.onnx` (context and draw
 to points near the best arms; only where a generator searches), `arms.faiss` (the arms that can
-be chosen, in the same coordinates), `ids.json` (the id of each place in the index) and
+be chosen, in the same coordinates; not where arms have weights of their own, because then
+`score.onnx` scores all of them), `ids.json` (the id of each place in the index) and
 `manifest.json`, which vouches for the other files and for itself. `docs/adapters.md` has the
 few lines that choose arms with them.
 """
@@ -20,12 +21,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastbandit.adapters.onnx_networks import check_model, noise_size, propose_graph, score_graph
+from fastbandit.adapters.onnx_networks import (
+    best_by_constants,
+    check_model,
+    noise_size,
+    propose_graph,
+    score_graph,
+)
 from fastbandit.arms.cells import Floats
 from fastbandit.errors import FastbanditError, SettingError, SnapshotError
 from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
-from fastbandit.runtime.encodings import note_of
+from fastbandit.runtime.encodings import LinearEncoding, note_of
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.kernel import SCALE
 from fastbandit.runtime.live import Live
@@ -59,7 +66,8 @@ def export_onnx(
 ) -> OnnxExport:
     """Write what a bandit decides now into a new folder, whole or not at all.
 
-    Needs Thompson sampling or a greedy choice, and the package onnx.
+    Needs Thompson sampling or a greedy choice, or arms with weights of their own, and the package
+    onnx.
     """
     folder = Path(folder)
     frozen = bandit if isinstance(bandit, FrozenBandit) else bandit.freeze()
@@ -105,13 +113,16 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
     model, live, words = frozen.parts
     files: dict[str, Any] = {}
     progress(0, _STEPS, "Networks")
-    graphs = {SCORE: score_graph(model, words), PROPOSE: propose_graph(model, words)}
+    rows, has_weights = live.open_rows, isinstance(words.context, LinearEncoding)
+    graphs = {SCORE: score_graph(model, words, rows), PROPOSE: propose_graph(model, words)}
     for name, graph in graphs.items():
         if graph is not None:
             files[name] = _write(folder / name, graph.to_bytes(producer="fastbandit"))
     progress(1, _STEPS, "Index")
     points, ids = open_arms(live)
-    files[ARMS] = _write(folder / ARMS, _import_faiss().serialize_index(index_of(points)).tobytes())
+    if not has_weights:
+        index = _import_faiss().serialize_index(index_of(points))
+        files[ARMS] = _write(folder / ARMS, index.tobytes())
     progress(2, _STEPS, "Ids")
     files[IDS] = _write(folder / IDS, json.dumps([id_to_json(id) for id in ids]).encode())
     progress(3, _STEPS, "Manifest")
@@ -124,6 +135,7 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
         "uniforms": noise_size(model),
         "scale": float(model.numbers[SCALE]),
         "reward": words.reward,
+        "best": best_by_constants(model, rows),
     }
     write_manifest(folder / MANIFEST, notes, kind=KIND, format=FORMAT)
     sizes = {name: int(entry["bytes"]) for name, entry in files.items()}

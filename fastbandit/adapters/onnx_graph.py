@@ -13,7 +13,7 @@ from fastbandit.packages import needed
 
 OPSET, IR_VERSION = 17, 8
 Shape = tuple[str | int, ...]
-Number = float | NDArray[np.float32]
+Number = float | NDArray[np.floating[Any]]
 
 
 @dataclass

@@ -2,7 +2,8 @@
 
 Both take a context and the numbers of one posterior draw, and fold them into a small network
 of the arm alone, as `fastbandit.reward.network` does. Arms are points in the coordinates that
-the search moves in; the faiss index of an export holds just these.
+the search moves in; the faiss index of an export holds just these. Arms that have a constant of
+their own beside the network are named by their places in it, too.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fastbandit.adapters.onnx_effects import effects_graph
 from fastbandit.adapters.onnx_graph import Graph, Signal
 from fastbandit.arms.cells import Floats
+from fastbandit.arms.own_lists import LISTED
 from fastbandit.errors import SettingError
 from fastbandit.features import Dense, FeaturesAndIds, Ids, Sparse
-from fastbandit.runtime.effects import DRAWN
-from fastbandit.runtime.encodings import Encoding
+from fastbandit.runtime.encodings import Encoding, LinearEncoding
 from fastbandit.runtime.fold import BOUND, DROPOUT, LAST_LAYER
 from fastbandit.runtime.kernel import (
     DOUBT,
@@ -25,6 +28,7 @@ from fastbandit.runtime.kernel import (
     LEAK,
     LOOKUPS,
     PRODUCT,
+    SCALE,
     SEARCH,
     STARTS,
     STEP,
@@ -52,6 +56,7 @@ class Folded:
     constant: Signal  # (B, 1)
     leak: float
     told: list[Signal]
+    scale: Signal | None  # of draws
 
     def scores(self, points: Signal) -> Signal:
         """Score points (B, K, D): (B, K)."""
@@ -82,6 +87,40 @@ class Draw:
     constant: Signal  # (B or 1, 1)
     masks: list[Signal] | None
     told: list[Signal]
+    scale: Signal | None = None
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Arms' own constants beside a network, and how unsure they are, by place in an export."""
+
+    means: Floats
+    widths: Floats
+
+    @staticmethod
+    def of(model: FrozenModel, rows: NDArray[np.int64]) -> Constants:
+        """Return those of some rows; arms that came later have none."""
+        is_known = rows < len(model.own_constants)
+        near = rows[is_known]
+        means, widths = np.zeros(len(rows), np.float32), np.zeros(len(rows), np.float32)
+        means[is_known], widths[is_known] = model.own_constants[near], model.own_widths[near]
+        return Constants(means, widths)
+
+    def best(self, scale: float) -> list[int]:
+        """Return the places with the highest constants, so much doubt added, best first."""
+        bounds = self.means + scale * self.widths
+        places = np.flatnonzero((self.means != 0) | (self.widths > 0))
+        order = np.argsort(-bounds[places], kind="stable")[:LISTED]
+        return [int(place) for place in places[order]]
+
+    def beside(self, graph: Graph, scale: Signal | None) -> Signal:
+        """Write the constants of `places` (B, K), drawn where there is a scale: (B, K)."""
+        places = graph.input("places", ("batch", "arms"), is_whole=True)
+        found = graph.node("Gather", [graph.constant(self.means), places], {"axis": 0})
+        if scale is None or not self.widths.any():
+            return found
+        widths = graph.node("Gather", [graph.constant(self.widths), places], {"axis": 0})
+        return found + widths * graph.input("normals", ("batch", "arms")) * scale
 
 
 def noise_size(model: FrozenModel) -> int:
@@ -94,11 +133,6 @@ def noise_size(model: FrozenModel) -> int:
 
 def check_model(model: FrozenModel) -> None:
     """Raise where the exploration cannot be written in ONNX."""
-    if model.counts[DOUBT] >= DRAWN:
-        raise SettingError(
-            "An ONNX export needs a network over arms: got arms with weights of their own, which "
-            "no export writes yet. Build the bandit with doubt='neural'."
-        )
     if model.counts[DOUBT] == BOUND:
         raise SettingError(
             "An ONNX export needs Thompson sampling or a greedy choice: got an upper confidence "
@@ -106,17 +140,18 @@ def check_model(model: FrozenModel) -> None:
         )
 
 
-def _encoding(words: Words) -> Encoding:
-    assert isinstance(words.context, Encoding), "check_model refuses others"
-    return words.context
+def score_graph(model: FrozenModel, words: Words, rows: NDArray[np.int64]) -> Graph:
+    """Write the graph from context, draw and points (B, K, D) to their scores and rewards.
 
-
-def score_graph(model: FrozenModel, words: Words) -> Graph:
-    """Write the graph from context, draw and points (B, K, D) to their scores and rewards."""
+    Arms that have weights of their own need no points: it scores all of these rows.
+    """
+    if isinstance(words.context, LinearEncoding):
+        return effects_graph(model, words.context, rows)
     graph = Graph("score")
-    folded = _fold(graph, model, _encoding(words))
-    points = graph.input("points", ("batch", "arms", len(model.place) - 1))
-    scores = folded.scores(points)
+    folded = _fold(graph, model, words.context)
+    scores = folded.scores(graph.input("points", ("batch", "arms", len(model.place) - 1)))
+    if len(model.own_constants):
+        scores = scores + Constants.of(model, rows).beside(graph, folded.scale)
     rewards = scores * words.reward_scale + words.reward_shift
     if words.reward == "binary":
         rewards = scores.through("Sigmoid")
@@ -125,12 +160,17 @@ def score_graph(model: FrozenModel, words: Words) -> Graph:
     return graph
 
 
+def best_by_constants(model: FrozenModel, rows: NDArray[np.int64]) -> list[int]:
+    """Return the places, of these rows, whose constants are so high that each is worth scoring."""
+    return Constants.of(model, rows).best(float(model.numbers[SCALE]))
+
+
 def propose_graph(model: FrozenModel, words: Words) -> Graph | None:
     """Write the graph from context and draw to points near the best arms: (B, lookups, D)."""
-    if model.counts[SEARCH] != GENERATOR:
+    if model.counts[SEARCH] != GENERATOR or isinstance(words.context, LinearEncoding):
         return None
     graph = Graph("propose")
-    folded, dim = _fold(graph, model, _encoding(words)), len(model.place) - 1
+    folded, dim = _fold(graph, model, words.context), len(model.place) - 1
     low, high, middle, half = model.box[:, :dim]
     at_middle = folded.slopes(graph.constant(middle[None, None])).narrower(1)
     signal = folded.told[0].beside(*folded.told[1:], _unit(at_middle))
@@ -194,24 +234,27 @@ def _fold(graph: Graph, model: FrozenModel, context: Encoding) -> Folded:
         constant=constant,
         leak=float(model.numbers[LEAK]),
         told=[embedded, *draw.told],
+        scale=draw.scale,
     )
 
 
 def _draw(graph: Graph, model: FrozenModel) -> Draw:
     """Draw what is in doubt: masks of all layers, the last, linear part, or nothing."""
-    if model.counts[DOUBT] == LAST_LAYER:
-        weights, noise = _drawn(graph, model)
+    scale = graph.input("scale", (1,)) if noise_size(model) else None
+    if model.counts[DOUBT] == LAST_LAYER and scale is not None:
+        weights, noise = _drawn(graph, model, scale)
         units, count = int(model.hidden[-1]), model.centre.shape[1]
         wide = weights.columns(units, count - 1) if model.counts[WIDE] else None
         last, constant = weights.columns(0, units), weights.columns(count - 1, count)
-        return Draw(last, wide, constant, None, [noise])
+        return Draw(last, wide, constant, None, [noise], scale)
     last = graph.constant(model.last_weights[None, :-1])
     constant = graph.constant(model.last_weights[None, -1:])
     wide = graph.constant(model.wide_weights[None]) if model.counts[WIDE] else None
-    if model.counts[DOUBT] != DROPOUT:
+    if model.counts[DOUBT] != DROPOUT or scale is None:
         return Draw(last, wide, constant, None, [])
-    masks = _masks(graph, model)
-    return Draw(last * masks[-1], wide, constant, masks, [masks[0].beside(*masks[1:]) - 1.0])
+    masks = _masks(graph, model, scale)
+    told = [masks[0].beside(*masks[1:]) - 1.0]
+    return Draw(last * masks[-1], wide, constant, masks, told, scale)
 
 
 def _act_wide(model: FrozenModel, embedded: Signal, weights: Signal) -> tuple[Signal, Signal]:
@@ -265,9 +308,9 @@ def _noise(graph: Graph, model: FrozenModel) -> Signal:
     return uniforms.within(_SMALLEST, 1.0 - _SMALLEST)
 
 
-def _masks(graph: Graph, model: FrozenModel) -> list[Signal]:
+def _masks(graph: Graph, model: FrozenModel, scale: Signal) -> list[Signal]:
     """Turn numbers between 0 and 1 into one mask for each layer (Concrete Dropout)."""
-    uniforms, scale = _noise(graph, model), graph.input("scale", (1,))
+    uniforms = _noise(graph, model)
     sizes = model.mask_sizes.tolist()
     logits = np.repeat(model.dropout[:, 0], sizes)
     factors = np.repeat(model.dropout[:, 1], sizes)
@@ -278,9 +321,9 @@ def _masks(graph: Graph, model: FrozenModel) -> list[Signal]:
     return [masks.columns(end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
 
-def _drawn(graph: Graph, model: FrozenModel) -> tuple[Signal, Signal]:
+def _drawn(graph: Graph, model: FrozenModel, scale: Signal) -> tuple[Signal, Signal]:
     """Draw the weights of the last, linear part; give them, and the draw in units of spread."""
-    uniforms, scale = _noise(graph, model), graph.input("scale", (1,))
+    uniforms = _noise(graph, model)
     count = model.centre.shape[1]
     pairs = noise_size(model) // 2
     radius = (uniforms.columns(0, pairs).through("Log") * -2.0).through("Sqrt")

@@ -75,7 +75,7 @@ class ContextFeatures:
             parts.append((numbers @ self.basis if self.basis.size else numbers) / self.length)
         if self.has_ids:
             assert inputs.ids is not None
-            parts.append(_signs(inputs.ids))
+            parts.append(id_signs(inputs.ids))
         return np.concatenate(parts, axis=1)
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
@@ -261,7 +261,7 @@ def _weighted(matrix: csr_matrix, weights: Floats) -> Any:
     return csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _signs(ids: NDArray[np.int64]) -> Floats:
+def id_signs(ids: NDArray[np.int64]) -> Floats:
     """Return fixed random signs of each id, of length 1 together."""
     from fastbandit.noise import philox
 

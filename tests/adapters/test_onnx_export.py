@@ -19,12 +19,23 @@ from click.testing import CliRunner
 from fakes import seeds_of, vectors_of
 from numpy.typing import NDArray
 
-from fastbandit import Bandit, Dense, Exhaustive, FeaturesAndIds, GeneratorSearch, Ids, Sparse
+from fastbandit import (
+    Bandit,
+    Dense,
+    Exhaustive,
+    FeaturesAndIds,
+    GeneratorSearch,
+    Ids,
+    Image,
+    Sparse,
+)
 from fastbandit.adapters import onnx_export
-from fastbandit.adapters.onnx_export import check_onnx, export_onnx, export_snapshot
+from fastbandit.adapters.onnx_export import check_onnx, export_onnx, export_snapshot, open_arms
+from fastbandit.arms.own_lists import BANK
 from fastbandit.cli.export import command
 from fastbandit.errors import SettingError, SnapshotError
-from fastbandit.noise import Stream, uniforms
+from fastbandit.noise import Stream, normals_at, uniforms
+from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.search.gradient_ascent import best_points, climb
 from fastbandit.search.ranking import Tally
 from fastbandit.settings import Settings
@@ -45,7 +56,8 @@ VARIANTS: dict[str, tuple[dict[str, Any], Any]] = {
     "last layer": ({"doubt": "last-layer"}, CONTEXTS),
     "binary": ({"reward": "binary"}, CONTEXTS),
     "greedy": ({"explore": "greedy"}, CONTEXTS),
-    "two layers": ({"preset": {"hidden": [12, 7]}}, CONTEXTS),
+    "two layers": ({"preset": {"hidden": [12, 7]}, "arms": ARMS[:20]}, CONTEXTS),
+    "no arm effects": ({"doubt": "neural"}, CONTEXTS),
     "three layers": (
         {"preset": {"hidden": [6, 9, 5], "product": False}, "doubt": "dropout"},
         CONTEXTS,
@@ -65,6 +77,19 @@ VARIANTS: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
+OWN: dict[str, tuple[dict[str, Any], Any]] = {
+    "numbers": ({}, CONTEXTS),
+    "far numbers": ({}, 50.0 * CONTEXTS + 20_000.0),
+    "bound": ({"explore": "ucb"}, CONTEXTS),
+    "greedy": ({"explore": "greedy"}, CONTEXTS),
+    "words": ({"context": Sparse(30)}, WORDS),
+    "ids": ({"context": Ids(9)}, NUMBERS),
+    "both": ({"context": FeaturesAndIds(Dense(4), Ids(9))}, (CONTEXTS, NUMBERS)),
+    "words and ids": ({"context": FeaturesAndIds(Sparse(30), Ids(9))}, (WORDS, NUMBERS)),
+    "pixels": ({"context": Image(8, 9)}, vectors_of(COUNT, 72, seed=4).reshape(COUNT, 8, 9)),
+}
+"""Bandits whose arms have weights of their own."""
+
 COMMON = {"arms": ARMS, "context": 4, "reward": "real", "seed": 3, "search": "generator"}
 
 
@@ -77,14 +102,24 @@ def taught(contexts: Any = CONTEXTS, **changes: Any) -> Bandit:
     return bandit
 
 
-def feed_of(bandit: Bandit, contexts: Any, session: Any) -> dict[str, Any]:
-    """Give the inputs that a network asks for, with the draws of the seeds."""
+def feed_of(
+    bandit: Bandit, contexts: Any, session: Any, *, is_quiet: bool = False
+) -> dict[str, Any]:
+    """Give the inputs that a network asks for, with the draws of the seeds; all arms are scored."""
     parts = contexts if isinstance(contexts, tuple) else (contexts,)
     features = [part for part in parts if np.ndim(part) != 1]
     ids = [part for part in parts if np.ndim(part) == 1]
     numbers = uniforms(SEEDS, bandit.policy.model.noise_size, Stream.POSTERIOR)
-    scale = np.array([getattr(bandit.policy.exploration, "scale", 0.0)], np.float32)
-    given: dict[str, Any] = {"uniforms": numbers, "scale": scale}
+    explore = bandit.policy.exploration
+    width = 0.0 if is_quiet else getattr(explore, "scale", getattr(explore, "width", 0.0))
+    places = np.arange(bandit.policy.arms.all().rows.shape[1])
+    given: dict[str, Any] = {
+        "uniforms": numbers,
+        "scale": np.array([width], np.float32),
+        "places": np.tile(places, (COUNT, 1)),
+        "points": np.tile(bandit.policy.arms.all().points.numpy(), (COUNT, 1, 1)),
+        "normals": normals_of(bandit, places),
+    }
     if features:
         rows = getattr(features[0], "toarray", lambda: features[0])()
         given["context"] = rows.astype(np.float32)
@@ -92,6 +127,15 @@ def feed_of(bandit: Bandit, contexts: Any, session: Any) -> dict[str, Any]:
         given["context_id"] = ids[0]
     asked = {part.name for part in session.get_inputs()}
     return {name: array for name, array in given.items() if name in asked}
+
+
+def normals_of(bandit: Bandit, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Give the noise of arms' own parts: a number for each context and arm."""
+    seeds, model = SEEDS, bandit.policy.model
+    if isinstance(model, HierarchicalReward) and model.own_constants is not None:
+        stamp = np.uint64(model.own_constants.stamp)
+        seeds = stamp * np.uint64(BANK) + SEEDS % np.uint64(BANK)
+    return normals_at(seeds, rows, Stream.ARMS)
 
 
 def session_of(path: Path) -> Any:
@@ -114,22 +158,95 @@ def variant(
 # -- the networks
 
 
-@torch.no_grad()
-def test_scores_are_those_of_the_reward_network(variant: tuple[Bandit, Any, Path]) -> None:
+def test_scores_are_those_of_the_reward_model(variant: tuple[Bandit, Any, Path]) -> None:
     bandit, contexts, folder = variant
     session = session_of(folder / "score.onnx")
-    index = faiss.read_index(str(folder / "arms.faiss"))
-    points = index.reconstruct_n(0, index.ntotal)
-    feed = feed_of(bandit, contexts, session)
 
-    scores, rewards = session.run(None, {**feed, "points": np.tile(points, (COUNT, 1, 1))})
+    scores, rewards = session.run(None, feed_of(bandit, contexts, session))
 
-    inputs = bandit.blueprint.context.read(contexts, what="contexts")
-    score = bandit.policy.score(inputs, seeds=SEEDS)
-    expected = score(torch.from_numpy(points)[None])
-    np.testing.assert_allclose(scores, expected.numpy(), rtol=1e-4, atol=1e-5)
-    worded = bandit.policy.model.in_rewards(expected).numpy()
+    expected, worded = scored(bandit, contexts)
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(rewards, worded, rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def scored(
+    bandit: Bandit, contexts: Any, *, is_quiet: bool = False
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Score all arms in fastbandit, under the draws of the seeds; give scores and rewards."""
+    policy = bandit.policy
+    policy = replace(policy, exploration=policy.exploration.quiet()) if is_quiet else policy
+    inputs = bandit.blueprint.context.read(contexts, what="contexts")
+    scores = policy.score(inputs, seeds=SEEDS).of(policy.arms.all())
+    return scores.numpy(), policy.model.in_rewards(scores).numpy()
+
+
+@pytest.mark.parametrize("case", OWN)
+def test_arms_with_weights_of_their_own_are_all_scored(case: str, tmp_path: Path) -> None:
+    changes, contexts = OWN[case]
+    bandit = taught(contexts, arms=None, ids=range(40), search="auto", **changes)
+
+    made = export_onnx(bandit, tmp_path / "made")
+
+    assert set(made.files) == {"score.onnx", "ids.json"}
+    session = session_of(tmp_path / "made" / "score.onnx")
+    for is_quiet in (False, True):
+        feed = feed_of(bandit, contexts, session, is_quiet=is_quiet)
+        scores, rewards = session.run(None, feed)
+        expected, worded = scored(bandit, contexts, is_quiet=is_quiet)
+        np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(rewards, worded, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("count", "is_drawn"), [(400, True), (20, False)])
+def test_constants_of_arms_stand_beside_what_features_say(
+    count: int, is_drawn: bool, tmp_path: Path
+) -> None:
+    bandit = taught(arms=ARMS[:count])
+    export_onnx(bandit, tmp_path / "made")
+
+    session = session_of(tmp_path / "made" / "score.onnx")
+    asked = {part.name for part in session.get_inputs()}
+    _, rewards = session.run(None, feed_of(bandit, CONTEXTS, session, is_quiet=True))
+
+    assert "places" in asked
+    assert ("normals" in asked) is is_drawn  # those of the regression are, the network's are not
+    _, worded = scored(bandit, CONTEXTS, is_quiet=True)
+    np.testing.assert_allclose(rewards, worded, rtol=0, atol=1e-5)
+    model = bandit.policy.model
+    assert isinstance(model, HierarchicalReward)
+    means = model.told.arrays[0]
+    best = check_onnx(tmp_path / "made")["best"]
+    assert set(np.flatnonzero(means)) <= set(best)
+
+
+@pytest.mark.parametrize("has_features", [True, False])
+def test_arms_that_came_later_have_no_part_of_their_own(has_features: bool, tmp_path: Path) -> None:
+    arms = {"arms": ARMS[:30]} if has_features else {"arms": None, "search": "auto"}
+    frozen = taught(**arms, ids=range(30)).freeze()
+    frozen.remove_arms([3])
+    frozen.add_arms(ARMS[40:41] if has_features else None, ids=[77])
+
+    export_onnx(frozen, tmp_path / "made")
+
+    session = session_of(tmp_path / "made" / "score.onnx")
+    points, _ = open_arms(frozen.parts[1])
+    given = {
+        "context": CONTEXTS[:1],
+        "points": points[None],
+        "places": np.arange(30)[None],
+        "uniforms": np.full((1, check_onnx(tmp_path / "made")["uniforms"]), 0.5, np.float32),
+        "normals": np.zeros((1, 30), np.float32),
+        "scale": np.zeros(1, np.float32),
+    }
+    asked = {part.name for part in session.get_inputs()}
+    (rewards,) = session.run(["rewards"], {name: given[name] for name in asked})
+    told = frozen.select(CONTEXTS[:1], k=30, explore=False)
+    by_id = dict(zip(told.arms[0], told.scores[0], strict=True))
+    ids = json.loads((tmp_path / "made" / "ids.json").read_text())
+    assert ids[-1] == 77
+    expected = [by_id[id] for id in ids]
+    np.testing.assert_allclose(rewards[0], expected, rtol=0, atol=1e-5)
 
 
 def test_points_are_those_of_the_generator(variant: tuple[Bandit, Any, Path]) -> None:
@@ -164,12 +281,13 @@ import sys
 for name in ("fastbandit", "torch"): sys.modules[name] = None
 import json, numpy as np
 from choose import Chooser
-folder, contexts, draws = sys.argv[1:]
-chooser, draws = Chooser(folder, near={near}), np.load(draws)
-chosen = [chooser.choose(*both) for both in zip(np.load(contexts), draws)]
-calm = [chooser.choose(*both, explore=False) for both in zip(np.load(contexts), draws)]
+folder, contexts, draws, normals = sys.argv[1:]
+chooser = Chooser(folder, near={near})
+told = list(zip(np.load(contexts), np.load(draws), np.load(normals)))
+chosen = [chooser.choose(*each) for each in told]
+calm = [chooser.choose(*each, explore=False) for each in told]
 everything = Chooser(folder, near=len(chooser.ids))
-exhaustive = [everything.choose(*both) for both in zip(np.load(contexts), draws)]
+exhaustive = [everything.choose(*each) for each in told]
 print(json.dumps([chosen, calm, exhaustive]))
 """
 
@@ -185,8 +303,11 @@ def chosen_elsewhere(bandit: Bandit, folder: Path) -> list[list[Any]]:
     np.save(folder.parent / "contexts.npy", CONTEXTS)
     draws = uniforms(SEEDS, bandit.policy.model.noise_size, Stream.POSTERIOR)
     np.save(folder.parent / "draws.npy", draws)
+    rows = np.arange(bandit.policy.arms.all().rows.shape[1])
+    np.save(folder.parent / "normals.npy", normals_of(bandit, rows))
+    files = ["contexts.npy", "draws.npy", "normals.npy"]
     done = subprocess.run(
-        [sys.executable, "-c", CHOOSING.format(near=NEAR), "made", "contexts.npy", "draws.npy"],
+        [sys.executable, "-c", CHOOSING.format(near=NEAR), "made", *files],
         cwd=folder.parent,
         capture_output=True,
         text=True,
@@ -196,21 +317,13 @@ def chosen_elsewhere(bandit: Bandit, folder: Path) -> list[list[Any]]:
     return told
 
 
-@torch.no_grad()
-def all_scores(bandit: Bandit, points: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Score all arms in fastbandit, under the draws of the seeds: (contexts, arms)."""
-    inputs = bandit.blueprint.context.read(CONTEXTS, what="contexts")
-    score = bandit.policy.score(inputs, seeds=SEEDS)
-    return score(torch.from_numpy(points)[None]).numpy()
-
-
 def points_of(folder: Path) -> NDArray[np.float32]:
     index = faiss.read_index(str(folder / "arms.faiss"))
     points: NDArray[np.float32] = index.reconstruct_n(0, index.ntotal)
     return points
 
 
-@pytest.mark.parametrize("doubt", ["dropout", "last-layer"])
+@pytest.mark.parametrize("doubt", ["dropout", "last-layer", "arm-effects"])
 def test_onnx_runtime_and_faiss_alone_choose_the_same_arms(doubt: str, tmp_path: Path) -> None:
     bandit = taught(doubt=doubt, arms=vectors_of(3000, 5, seed=1))
     export_onnx(bandit, tmp_path / "made")
@@ -218,11 +331,12 @@ def test_onnx_runtime_and_faiss_alone_choose_the_same_arms(doubt: str, tmp_path:
     chosen, calm, exhaustive = chosen_elsewhere(bandit, tmp_path / "made")
 
     points = points_of(tmp_path / "made")
-    scores = all_scores(bandit, points)
+    scores, _ = scored(bandit, CONTEXTS)
+    best = check_onnx(tmp_path / "made")["best"]
     ways = proposed(bandit, CONTEXTS)
     for number, (row, way) in enumerate(zip(scores, ways, strict=True)):
         distances = np.square(way[:, None] - points[None]).sum(-1)
-        near = np.unique(np.argsort(distances, axis=1)[:, :NEAR])
+        near = np.union1d(np.argsort(distances, axis=1)[:, :NEAR], np.int64(best))
         assert row[chosen[number]] == pytest.approx(row[near].max(), abs=1e-5)
         assert row[exhaustive[number]] == pytest.approx(row.max(), abs=1e-5)
     exact = replace(bandit.policy, search=Exhaustive())
@@ -232,6 +346,16 @@ def test_onnx_runtime_and_faiss_alone_choose_the_same_arms(doubt: str, tmp_path:
     quality = (found - average) / (scores.max(1) - average)
     assert quality.mean() > 0.8  # of a generator that was trained for a moment only
     assert calm != chosen
+
+
+def test_onnx_runtime_alone_chooses_among_arms_with_weights_of_their_own(tmp_path: Path) -> None:
+    bandit = taught(arms=None, ids=range(40), search="auto")
+    export_onnx(bandit, tmp_path / "made")
+
+    chosen, calm, _ = chosen_elsewhere(bandit, tmp_path / "made")
+
+    assert chosen == scored(bandit, CONTEXTS)[0].argmax(1).tolist()
+    assert calm == scored(bandit, CONTEXTS, is_quiet=True)[0].argmax(1).tolist()
 
 
 def test_many_arms_lie_in_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,13 +419,6 @@ def test_what_has_not_learned_or_settles_bounds_is_refused(tmp_path: Path) -> No
     with pytest.raises(SettingError, match="explore='ts'"):
         export_onnx(taught(explore="ucb"), tmp_path / "made")
     assert not list(tmp_path.iterdir())
-
-
-def test_arms_with_weights_of_their_own_are_refused(tmp_path: Path) -> None:
-    bandit = taught(arms=None, ids=range(400), search="auto")
-
-    with pytest.raises(SettingError, match="doubt='neural'"):
-        export_onnx(bandit, tmp_path / "made")
 
 
 def test_saved_and_frozen_bandits_are_exported_from_their_folders(tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ Preset = str | Path | Settings
 
 _EXPLORATIONS = ("ts", "ucb", "greedy")
 _SEARCHES = ("auto", "generator", "ascent", "exhaustive", "spanner")
-_SCALES = {"weights": 0.2, "constants": 0.7, "waves": 0.7, "network": 0.7}
-_BOUNDS = {"weights": 0.1, "constants": 0.3, "waves": 1.0, "network": 0.3}
+_SCALES = {"weights": 0.2, "weights of words": 0.3, "constants": 0.7, "waves": 0.7, "network": 0.7}
+_BOUNDS = {"weights": 0.1, "weights of words": 0.1, "constants": 0.3, "waves": 1.0, "network": 0.3}
 _MOST_EFFECTS = 20_000  # ids that have weights of their own by default: all are scanned
 _DOUBTS = (
     "auto",
@@ -88,7 +88,7 @@ def blueprint(
     is_named = isinstance(arm, Ids) and search != "auto"  # a scan that was asked for
     has_weights = has_effects and is_scanned and (is_listed or is_named)
     if isinstance(explore, str):
-        widths = _widths(has_weights, has_effects, has_waves)
+        widths = _widths(has_weights, has_effects, has_waves, has_words=_has_words(context))
         explore = settings.over(_exploration(explore, is_paper, widths))
     if isinstance(doubt, str):
         doubt = settings.over(_doubt(doubt, explore, context, arm, is_paper))
@@ -133,9 +133,9 @@ def settings_for(preset: Any) -> Settings:
     return Settings(base=preset)
 
 
-def _widths(has_weights: bool, has_effects: bool, has_waves: bool) -> str:
+def _widths(has_weights: bool, has_effects: bool, has_waves: bool, *, has_words: bool) -> str:
     if has_weights:
-        return "weights"
+        return "weights of words" if has_words else "weights"
     return "constants" if has_effects else "waves" if has_waves else "network"
 
 

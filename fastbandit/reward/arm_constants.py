@@ -26,7 +26,7 @@ Rows = NDArray[np.int64]
 PRIOR = 0.58
 """The first width of constants, in log odds or in deviations of rewards."""
 _WIDTHS = np.geomspace(0.02, 4.0, 24)  # to choose from
-_FOLD = 1.0  # the deviation of the logarithm of a width about that of the first
+_FOLD = 0.4  # the deviation of the logarithm of a width about that of the first
 _NEWTON_STEPS = 30
 _LONGEST = 2.0  # a step of Newton's method
 

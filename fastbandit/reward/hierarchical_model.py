@@ -4,7 +4,7 @@ What features say comes from a network or, as long as that predicts better, from
 principal directions (`LinearReward`). Each has predicted the rewards of every update before it
 learned them: the sums of their log likelihoods, the newest counting most, tell which is better
 (Dawid, "Present position and potential developments: the prequential approach", 1984). The
-regression is asked only as long as there are more arms than interactions.
+regression is asked only among many arms: of a few, each is soon known by its own rewards.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ Floats = NDArray[np.float64]
 _FEWEST_NEW = 8
 _CHUNK = 8192
 _FORGET = 0.5  # of the evidence, at an update
-_STRONG = 5.0  # so much evidence, in nats, changes which model is taken
+_STRONG = 20.0  # so much evidence, in nats, changes which model is taken
+_MANY = 1_000  # from so many arms on the regression is asked
 _NETWORK, _LINEAR = 0, 1
 
 
@@ -169,18 +170,22 @@ class HierarchicalReward(RewardModel):
     def start(self, history: Interactions, *, fresh: int) -> None:
         if self.linear is not None:
             self.linear.requires_grad_(False)
-            if self.constants and 0 < fresh < len(history):
-                self.judge(self.likelihoods(history.take(slice(len(history) - fresh, None))))
+        if len(self._models()) == 1:
+            self.get_buffer("is_linear").fill_(False)
+        elif not self.is_undecided and 0 < fresh < len(history):
+            self.judge(self.likelihoods(history.take(slice(len(history) - fresh, None))))
         for model in self._models():
             model.start(history, fresh=fresh)
 
     def _models(self) -> list[NeuralReward]:
-        return [self.network] if self.linear is None else [self.network, self.linear]
+        """Return the network, and the regression where there are many arms."""
+        is_few = self._arms is not None and len(self._arms) < _MANY
+        return [self.network] if self.linear is None or is_few else [self.network, self.linear]
 
     @property
     def is_undecided(self) -> bool:
         """Whether there are two models, and nothing is known of which predicts better."""
-        return self.linear is not None and not self.constants
+        return self.linear in self._models() and not bool(self.linear.centre.any())
 
     def judge(self, likelihoods: list[float]) -> None:
         """Take the model that predicts better, by what both said of rewards not yet learned."""
@@ -215,10 +220,9 @@ class HierarchicalReward(RewardModel):
     @torch.no_grad()
     def settle(self, history: Interactions) -> None:
         self.network.settle(history)
-        if self._arms is not None and len(self._arms) <= history.total:
-            self.get_buffer("is_linear").fill_(False)
         before = self.constants.get(_LINEAR)
-        if self.linear is not None:
+        if self.linear in self._models():
+            assert self.linear is not None
             width = PRIOR if before is None else before.width
             self.linear.solve(history, own_width=0.0 if history.rows is None else width)
         if history.rows is not None and self._arms is not None:

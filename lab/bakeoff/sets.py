@@ -1,7 +1,8 @@
 """What is played: sets by name, each with its rounds and batch, some with a log to begin from.
 
-A log holds all ratings of some users, drawn by the seed: contexts, arms and rewards of 0 and 1. The
-players then meet the other users.
+A log holds all pairs of some users, drawn by the seed, with all arms: contexts, arms and rewards
+of 0 and 1, which are 0 where there is no rating, as in the rounds. The players then meet the other
+users.
 """
 
 from __future__ import annotations
@@ -78,15 +79,15 @@ def with_log(cold: Tabled, *, users: int) -> World:
 
 
 def _log_of(cold: Tabled, instances: NDArray[np.int64]) -> Log:
-    """Return every pair of these instances that has a rating, with a draw of its reward."""
-    from scipy.sparse import coo_matrix
+    """Return every pair of these instances and all arms, with a draw of its reward."""
+    from scipy.sparse import csr_matrix
 
-    pairs = coo_matrix(cold.expected_rewards[instances])
+    expected = csr_matrix(cold.expected_rewards[instances]).toarray()
+    rows, arms = np.divmod(np.arange(expected.size), expected.shape[1])
     root = int(decision_seeds(cold.seed, _DRAWS, 1)[0])
-    lots = uniforms(decision_seeds(root, 0, len(pairs.data)), 1, Stream.TRAINING)[:, 0]
-    contexts = as_raw(cold.instances.take(instances[pairs.row]))
-    rewards = (lots < pairs.data).astype(np.float64)
-    return Log(contexts, pairs.col.astype(np.int64), rewards)
+    lots = uniforms(decision_seeds(root, 0, expected.size), 1, Stream.TRAINING)[:, 0]
+    rewards = (lots < expected.reshape(-1)).astype(np.float64)
+    return Log(as_raw(cold.instances.take(instances[rows])), arms, rewards)
 
 
 # -- all of them

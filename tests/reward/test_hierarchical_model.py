@@ -17,7 +17,7 @@ from fastbandit.reward.linear_model import fitted
 from fastbandit.search.exhaustive import Exhaustive
 
 QUICK = {"training.reward": {"iterations": 60}, "training.generator": {"iterations": 60}}
-ARMS, DIM = 900, 5
+ARMS, DIM = 1100, 5
 
 
 def contexts_of(count: int, *, seed: int) -> Any:
@@ -101,7 +101,7 @@ def test_widths_shrink_where_features_tell_all_and_stay_where_nothing_is_known()
         made = ArmConstants.fit(rows, rewards, zeros, ones, arms=400, tried=nobody, noise=noise)
         return made.width
 
-    assert width(rng.normal(size=2000), 1.0) < 0.2
+    assert width(rng.normal(size=2000), 1.0) < 0.25
     assert width(rng.normal(size=2000) + rng.normal(size=400)[rows], 1.0) > 0.7
     few = ArmConstants.fit(
         rows[:2], zeros[:2], zeros[:2], ones[:2], arms=400, tried=nobody, noise=None
@@ -148,6 +148,16 @@ def test_the_regression_is_taken_where_it_predicts_better() -> None:
     bandit.update(contexts=contexts, arms=rows, rewards=features[rows] @ np.ones(DIM) + noise)
 
     assert model_of(bandit).current is model_of(bandit).linear
+
+
+def test_the_regression_is_not_asked_among_a_few_arms() -> None:
+    features = features_of(900)
+    bandit, rng = new(arms=features, reward="real"), np.random.default_rng(3)
+    contexts, rows = contexts_of(80, seed=1), rng.integers(0, 900, 80)
+
+    bandit.update(contexts=contexts, arms=rows, rewards=features[rows] @ np.ones(DIM))
+
+    assert model_of(bandit).current is model_of(bandit).network
 
 
 # -- deciding

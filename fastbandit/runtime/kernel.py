@@ -344,9 +344,8 @@ def decide(
         kept = keep_best(net, arms, found, fresh, 0)
         kept, walked = walk(net, arms, found, kept, counts[HOPS], counts[BEAM])
         if has_constants:
-            count = rows.shape[1]
-            few = max(count, settled)
-            kept, joined = join_own(net, arms, found, kept, count, few, constants)
+            few = max(rows.shape[1], settled)
+            kept, joined = join_own(net, arms, found, kept, rows.shape[1], few, constants)
             evaluated += joined
         if doubt == BOUND:
             kept = settle(earnest, arms, found, kept, counts, numbers, constants)

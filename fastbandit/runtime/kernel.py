@@ -63,7 +63,7 @@ MOST = 8192
 """So many arms are scored at most where only some are allowed, before hops."""
 _STARTS = 1  # the stream of `fastbandit.noise`
 _BLOCK = 64
-_NOTHING = np.float32(-np.inf)
+_NOTHING, _ANYTHING = np.float32(-np.inf), np.float32(np.inf)
 _TINY = np.float32(1e-12)
 
 
@@ -344,7 +344,8 @@ def decide(
         kept = keep_best(net, arms, found, fresh, 0)
         kept, walked = walk(net, arms, found, kept, counts[HOPS], counts[BEAM])
         if has_constants:
-            kept, joined = join_own(net, arms, found, kept, rows.shape[1], constants)
+            few = max(rows.shape[1], settled)
+            kept, joined = join_own(net, arms, found, kept, rows.shape[1], few, constants)
             evaluated += joined
         if doubt == BOUND:
             kept = settle(earnest, arms, found, kept, counts, numbers, constants)
@@ -684,50 +685,47 @@ def part_of(constants: Constants, arms: Arms, there: int) -> np.float32:
 
 @njit(cache=True, nogil=True)
 def join_own(
-    net: Net, arms: Arms, found: Found, kept: int, count: int, constants: Constants
+    net: Net, arms: Arms, found: Found, kept: int, count: int, few: int, constants: Constants
 ) -> tuple[int, int]:
     """Add own parts to the best arms found, and rank those of the list that could win with them.
 
-    Answers how many are kept, and how many were scored for it.
+    The `few` best of both are kept. Answers how many those are, and how many were scored for it.
     """
-    places, scores = found.best_places, found.best_scores
-    kept = min(kept, max(BESIDE, count))
-    top = scores[0] if kept else _NOTHING
-    found.seen[:] = -1
-    for slot in range(kept):
-        there = places[slot]
-        score = scores[slot] + part_of(constants, arms, there)
-        is_new(found.seen, there)
-        insert_best(
-            places[: slot + 1],
-            scores[: slot + 1],
-            found.best_walked[: slot + 1],
-            slot,
-            there,
-            score,
-        )
+    places, wanted = found.places, max(BESIDE, count)
+    parts = np.empty(max(wanted, AT_A_TIME), np.float32)
+    near = min(kept, wanted)
+    bound = found.best_scores[near - 1] if near == wanted else _ANYTHING
+    for slot in range(near):
+        places[slot], found.scores[slot] = found.best_places[slot], found.best_scores[slot]
+        parts[slot] = part_of(constants, arms, places[slot])
+    kept = sort_own(found, parts, near, few, 0)
     is_masked, scored, total = len(arms.allowed) > 0, 0, len(constants.rows)
-    parts = np.empty(AT_A_TIME, np.float32)
     for start in range(0, total, AT_A_TIME):
-        least = scores[count - 1] if kept >= count else _NOTHING
-        if kept and not top + constants.parts[start] > least:
+        least = found.best_scores[count - 1] if kept >= count else _NOTHING
+        if not bound + constants.parts[start] > least:
             break
         fresh = 0
         for number in range(start, min(total, start + AT_A_TIME)):
             row = constants.rows[number]
             if row < 0 or row >= len(constants.places) or (is_masked and not arms.allowed[row]):
                 continue
-            there = constants.places[row]
-            if there >= 0 and is_new(found.seen, there):
-                found.places[fresh] = there
-                parts[fresh] = constants.parts[number]
-                fresh += 1
+            places[fresh], parts[fresh] = constants.places[row], constants.parts[number]
+            fresh += places[fresh] >= 0
         score_found(net, arms, found, fresh)
-        for number in range(fresh):
-            found.scores[number] += parts[number]
-        kept = sort_in(found, fresh, kept)
+        kept = sort_own(found, parts, fresh, few, kept)
         scored += fresh
     return kept, scored
+
+
+@njit(cache=True, nogil=True)
+def sort_own(found: Found, parts: Floats, fresh: int, few: int, kept: int) -> int:
+    """Sort what was scored last into the few best, with its own parts; each arm counts once."""
+    best, totals, walked = found.best_places[:few], found.best_scores[:few], found.best_walked[:few]
+    for number in range(fresh):
+        there, total = found.places[number], found.scores[number] + parts[number]
+        if (kept < few or total > totals[few - 1]) and there not in best[:kept]:
+            kept = insert_best(best, totals, walked, kept, there, total)
+    return kept
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

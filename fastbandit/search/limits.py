@@ -6,7 +6,7 @@ SETTLED = 8
 """So many arms that look best by a guess are scored in earnest."""
 AT_LEAST = 16
 """A cell of a large catalogue holds at least so many arms."""
-BESIDE = 32
+BESIDE = 16
 """So many of the best arms by what points say are scored with their own part, too."""
-AT_A_TIME = 16
+AT_A_TIME = 32
 """So many arms of a list are scored before it is asked which of the others can still win."""

@@ -148,9 +148,13 @@ def beside_own(
 ) -> Ranked:
     """Add arms' own parts to the best arms found, and rank the best by that part beside them.
 
-    The list ends where no arm could win even if its point were as good as any found.
+    The list ends where no arm could win even if its point were as good as the last of those: an
+    arm with a better point would be among them.
     """
     near = ranked.best(max(BESIDE, count))
+    last = near.scores[:, -1]
+    is_full = (last > NOTHING) & (near.width >= max(BESIDE, count))
+    bound = torch.where(is_full, last, float("inf"))
     totals = torch.where(near.scores > NOTHING, near.scores + own(near.rows), NOTHING)
     near = Ranked(near.rows, near.points, totals)
     rows, parts = (part.to(near.rows.device) for part in own.best())
@@ -159,15 +163,14 @@ def beside_own(
     points = arms.all().points[0][rows.clamp_min(0)]
     listed = rank(score.guessed(), Candidates(rows, points), tally, allowed=allowed)
     listed = replace(listed, scores=listed.scores + parts)
-    best, is_over = ranked.scores.amax(1), torch.zeros(len(rows), dtype=torch.bool)
     for start in range(0, rows.shape[1], AT_A_TIME):
         part = slice(start, start + AT_A_TIME)
         least = near.best(count).scores[:, count - 1 :].amax(1) if count <= near.width else NOTHING
-        is_over = is_over.to(best.device) | ~(best + parts[:, start] > least)
-        some = Ranked(rows[:, part], points[:, part], listed.scores[:, part])
-        near = near.joined(replace(some, scores=some.scores.masked_fill(is_over[:, None], NOTHING)))
+        is_over = ~(bound + parts[:, start] > least)
         if bool(is_over.all()):
             break
+        some = Ranked(rows[:, part], points[:, part], listed.scores[:, part])
+        near = near.joined(replace(some, scores=some.scores.masked_fill(is_over[:, None], NOTHING)))
     return near
 
 

@@ -7,8 +7,8 @@ three sums (interactions, rewards, shared scores), a reward changes its arm alon
 rewards changes nothing beyond rounding. Rewards of 0 and 1 have Laplace's approximation, others a
 Gaussian posterior. The width of the prior is the likeliest one, constants integrated out, under a
 log-normal prior of its own: it stays where it was as long as rewards say little, and shrinks the
-constants away where features tell all. Arms that were never chosen have no constant, but for a few
-that are worth trying.
+constants away where features tell all, sooner where they are not drawn. Arms that were never chosen
+have no constant, but for a few that are worth trying.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ Rows = NDArray[np.int64]
 PRIOR = 0.58
 """The first width of constants, in log odds or in deviations of rewards."""
 _WIDTHS = np.geomspace(0.02, 4.0, 24)  # to choose from
-_FOLD = 0.4  # the deviation of the logarithm of a width about that of the first
+_FOLD = 0.4  # the deviation of the logarithm of a width about that of the first; of draws
+_FREE_FOLD = 3.0  # of constants that are not drawn: rewards alone tell their width
 _NEWTON_STEPS = 30
 _LONGEST = 2.0  # a step of Newton's method
 
@@ -112,7 +113,8 @@ class ArmConstants:
         chosen = self.counts > 0
         sums = (self.counts[chosen], self.rewards[chosen], self.offsets[chosen])
         each = [replace(self, width=float(width))._evidence(*sums) for width in _WIDTHS]
-        found = np.array(each) - 0.5 * np.square(np.log(_WIDTHS / PRIOR) / _FOLD)
+        fold = _FOLD if self.temper else _FREE_FOLD
+        found = np.array(each) - 0.5 * np.square(np.log(_WIDTHS / PRIOR) / fold)
         return float(_WIDTHS[int(np.argmax(found))])
 
     def _evidence(self, counts: Floats, rewards: Floats, offsets: Floats) -> float:

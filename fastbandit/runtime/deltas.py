@@ -1,4 +1,4 @@
-"""Checks that new constants of some arms fit the bandit that they are for."""
+"""Checks that new constants or weights of some arms fit the bandit that they are for."""
 
 from __future__ import annotations
 
@@ -13,20 +13,25 @@ from fastbandit.features import shown
 
 
 def check_delta(
-    arms: int, rows: Any, means: Any, deviations: Any
+    own: Floats, rows: Any, means: Any, deviations: Any
 ) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """Return rows, means and deviations for so many constants, or say what is wrong with them."""
+    """Return rows, means and deviations of what arms have of their own, or say what is wrong.
+
+    `own` is what they have: a constant an arm (N,), or weights (N, K).
+    """
+    arms = len(own)
     if not arms:
         raise SettingError(
-            "A delta needs arms with constants of their own: this bandit has none. Build it from "
-            "arms with features and doubt='arm-effects', and update it first."
+            "A delta needs arms with constants or weights of their own: this bandit has none. "
+            "Build it with doubt='arm-effects', and update it first."
         )
     places, middle, width = np.asarray(rows), np.asarray(means), np.asarray(deviations)
-    are_alike = places.shape == middle.shape == width.shape == (places.size,)
+    wanted = (places.size, *own.shape[1:])
+    are_alike = places.shape == wanted[:1] and middle.shape == width.shape == wanted
     if not are_alike or places.dtype.kind not in "iu":
         raise ShapeError(
-            f"A delta needs a row, a mean and a deviation for each arm: got {shown(rows)}, "
-            f"{shown(means)} and {shown(deviations)}. Give three lists of one length."
+            f"A delta needs a row for each arm, and means and deviations of shape {wanted}: got "
+            f"{shown(rows)}, {shown(means)} and {shown(deviations)}. Give all three for each arm."
         )
     if places.size and not 0 <= places.min() <= places.max() < arms:
         raise InputError(

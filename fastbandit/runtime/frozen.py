@@ -264,20 +264,20 @@ class FrozenBandit:
                 live, gate, desk.contexts, desk.seeds, desk.rows, desk.scores, desk.costs, model
             )
         seed_of(self._root, 0)
-        if len(model.own_constants):  # the first delta must not wait for a compiler
-            nothing = np.zeros(0, dtype=np.float32)
-            model.with_constants(np.zeros(0, dtype=np.int64), nothing, nothing)
+        if len(model.own):  # the first delta must not wait for a compiler
+            nothing = np.zeros((0, *model.own.shape[1:]), dtype=np.float32)
+            model.with_own(np.zeros(0, dtype=np.int64), nothing, nothing)
 
     def apply_delta(self, rows: NDArray[np.integer], means: Floats, deviations: Floats) -> None:
-        """Let arms have other constants of their own from now on, by row.
+        """Let arms have other constants (n,) or weights (n, K) of their own from now on, by row.
 
         They are all that changed since the bandit was frozen: what an earlier delta changed, and
         this one does not name, is as it was frozen. A decision under way goes on with what it
         began with.
         """
         model, quiet = self._as_frozen
-        changed = check_delta(len(model.own_constants), rows, means, deviations)
-        self._model, self._quiet = model.with_constants(*changed), quiet.with_constants(*changed)
+        changed = check_delta(model.own, rows, means, deviations)
+        self._model, self._quiet = model.with_own(*changed), quiet.with_own(*changed)
 
     # -- the arms
 

@@ -83,13 +83,21 @@ class FrozenModel:
         rows, parts = own_lists(self.own_constants, self.own_widths, **self._terms)
         return replace(self, own_rows=still(rows), own_parts=still(parts))
 
-    def with_constants(
-        self, rows: NDArray[np.int64], means: Floats, deviations: Floats
-    ) -> FrozenModel:
-        """Return the same with other constants of some rows, and lists that know of them."""
-        constants, widths = self.own_constants.copy(), self.own_widths.copy()
-        constants[rows], widths[rows] = means, deviations
-        constants, widths = still(constants), still(widths)
+    @property
+    def own(self) -> Floats:
+        """What arms have of their own: constants (N,), or weights (N, K), or nothing."""
+        return self.own_constants if len(self.own_constants) else self.own_means
+
+    def with_own(self, rows: NDArray[np.int64], means: Floats, deviations: Floats) -> FrozenModel:
+        """Return the same with other constants or weights of some rows, and lists that know."""
+        if not len(self.own_constants):
+            return replace(
+                self,
+                own_means=_changed(self.own_means, rows, means),
+                own_deviations=_changed(self.own_deviations, rows, deviations),
+            )
+        constants = _changed(self.own_constants, rows, means)
+        widths = _changed(self.own_widths, rows, deviations)
         lists = (self.own_rows, self.own_parts)
         listed, parts = renewed_lists(lists, constants, widths, rows, **self._terms)
         return replace(
@@ -158,6 +166,13 @@ class FrozenArms:
         vectors, decode = packed(cells.vectors, keep_as)
         parts = (order, vectors, decode, graph, cells.centres, cells.groups, cells.far)
         return FrozenArms(*map(still, parts))
+
+
+def _changed(numbers: Floats, rows: NDArray[np.int64], others: Floats) -> Floats:
+    """Return a copy with other numbers in some rows."""
+    copied = numbers.copy()
+    copied[rows] = others
+    return still(copied)
 
 
 def _nothing(axes: int) -> Floats:

@@ -1,4 +1,4 @@
-"""Deltas: what arms' own constants became since a snapshot, small enough for every second.
+"""Deltas: what arms' own constants or weights became since a snapshot, small enough for a second.
 
 A delta holds all arms that changed since its snapshot, so only the newest is needed, and one that
 was missed does no harm. It is a line of JSON that names its snapshot and vouches for the rest, then
@@ -28,11 +28,11 @@ _DTYPES: tuple[np.dtype[Any], ...] = (np.dtype("<i4"), np.dtype("<f4"), np.dtype
 
 @dataclass(frozen=True, eq=False)
 class Delta:
-    """The constants of arms that changed since a snapshot: means and deviations, by row.
+    """What arms have of their own, where it changed since a snapshot: means and deviations, by row.
 
-    `snapshot` is the hash of that version; `number` counts its deltas from 1 on. Everything up to
-    event `seq` was looked at, and `learned` interactions are in it that the snapshot has not
-    learned.
+    Of constants there is one an arm, of weights a row of columns. `snapshot` is the hash of that
+    version; `number` counts its deltas from 1 on. Everything up to event `seq` was looked at, and
+    `learned` interactions are in it that the snapshot has not learned.
     """
 
     version: int
@@ -59,6 +59,7 @@ class Delta:
             "seq": self.seq,
             "learned": self.learned,
             "arms": len(self.rows),
+            "columns": self.means.shape[1] if self.means.ndim == 2 else 0,
         }
         line = json.dumps({**told, "sha256": _hash(told, body)}, sort_keys=True)
         return line.encode() + b"\n" + body
@@ -74,10 +75,13 @@ class Delta:
                 raise ValueError("its SHA-256 differs")
             if format != (KIND, FORMAT):
                 raise ValueError(f"it is a {format[0]} of format {format[1]}, not {FORMAT}")
-            arms = int(told["arms"])
-            rows, means, deviations = (
-                np.frombuffer(body, dtype, arms, 4 * arms * place)
-                for place, dtype in enumerate(_DTYPES)
+            arms, columns = int(told["arms"]), int(told.get("columns", 0))
+            shape = (arms, columns) if columns else (arms,)
+            size = arms * max(1, columns)
+            rows = np.frombuffer(body, _DTYPES[0], arms)
+            means, deviations = (
+                np.frombuffer(body, dtype, size, 4 * (arms + size * place)).reshape(shape)
+                for place, dtype in enumerate(_DTYPES[1:])
             )
             version, number, seq, learned = (
                 int(told[name]) for name in ("version", "number", "seq", "learned")

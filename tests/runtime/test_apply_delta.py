@@ -16,6 +16,7 @@ from fastbandit import Bandit, FrozenBandit
 from fastbandit.arms.own_lists import LISTED, own_lists, renewed_lists
 from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
 from fastbandit.presets import settings_for
+from fastbandit.reward.effects_model import EffectsReward
 from fastbandit.reward.hierarchical_model import HierarchicalReward
 
 ARMS = 700
@@ -75,6 +76,25 @@ def test_it_chooses_what_the_bandit_that_learned_chooses(learned: Bandit, explor
     np.testing.assert_array_equal(got.rows, told.rows)
     np.testing.assert_allclose(got.scores, told.scores, rtol=1e-5)
     assert (got.rows != before.rows).any()
+
+
+def test_arms_that_are_ids_get_other_weights() -> None:
+    bandit = Bandit(ids=range(30), context=4, reward="real", seed=3)
+    rows = np.random.default_rng(0).integers(30, size=len(CONTEXTS))
+    bandit.update(contexts=CONTEXTS, arms=rows, rewards=CONTEXTS[:, 0] * (rows % 3))
+    other, seeds = copy.copy(bandit), np.arange(len(CONTEXTS), dtype=np.uint64)
+    frozen, changed = bandit.freeze(), np.arange(5)
+    other.observe(contexts=LATER, arms=np.arange(len(LATER)) % 5, rewards=LATER[:, 1] + 3.0)
+    model = other.policy.model
+    assert isinstance(model, EffectsReward)
+    assert model.fitted is not None
+    before = frozen.select(CONTEXTS, seeds=seeds).rows
+
+    frozen.apply_delta(changed, *model.fitted.effects.of(changed))
+
+    got, wanted = (one.select(CONTEXTS, seeds=seeds).rows for one in (frozen, other.freeze()))
+    np.testing.assert_array_equal(got, wanted)
+    assert (got != before).any()
 
 
 def test_only_the_newest_delta_counts(learned: Bandit) -> None:
@@ -144,7 +164,7 @@ def test_a_saved_bandit_keeps_what_a_delta_told(learned: Bandit, tmp_path: objec
 def test_a_bandit_without_constants_refuses() -> None:
     bandit = bandit_of(doubt="neural")
 
-    with pytest.raises(SettingError, match="constants of their own"):
+    with pytest.raises(SettingError, match="constants or weights of their own"):
         bandit.freeze().apply_delta(np.array([0]), np.zeros(1), np.ones(1))
 
 

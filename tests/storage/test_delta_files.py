@@ -13,15 +13,17 @@ from fastbandit.storage.deltas import Delta, DeltaFiles
 HASH = "ab" * 32
 
 
-def delta(*, version: int = 3, number: int = 1, arms: int = 4) -> Delta:
+def delta(*, version: int = 3, number: int = 1, arms: int = 4, columns: int = 0) -> Delta:
     rows = np.arange(arms, dtype=np.int32)
-    means, deviations = rows / np.float32(3), np.ones(arms, dtype=np.float32)
-    return Delta(version, HASH, number, 70, 9, rows, means.astype(np.float32), deviations)
+    numbers = np.arange(arms * max(1, columns), dtype=np.float32)
+    means = numbers.reshape((arms, columns) if columns else arms)
+    return Delta(version, HASH, number, 70, 9, rows, means / np.float32(3), means + 1)
 
 
+@pytest.mark.parametrize("columns", [0, 1, 7])
 @pytest.mark.parametrize("arms", [0, 1, 1000])
-def test_it_is_read_as_it_was_written(tmp_path: Path, arms: int) -> None:
-    files, written = DeltaFiles(tmp_path / "deltas"), delta(arms=arms)
+def test_it_is_read_as_it_was_written(tmp_path: Path, arms: int, columns: int) -> None:
+    files, written = DeltaFiles(tmp_path / "deltas"), delta(arms=arms, columns=columns)
     files.write(written)
 
     read = files.read(3, HASH)

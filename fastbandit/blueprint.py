@@ -5,7 +5,7 @@ The only place where a name in a file becomes a class.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from typing import Any
 
 import torch
@@ -215,6 +215,7 @@ _PARTS = {
     )
 }
 _NOT_WRITTEN = {"generator", "encode", "device"}  # weights and run-time matters
+_CAME_LATER = {"exhaustive_up_to"}  # files of before have none
 
 
 def write(part: Any) -> Any:
@@ -229,7 +230,7 @@ def write(part: Any) -> Any:
             f"Only fastbandit's own parts can be saved: got a {name}. Save its settings "
             f"yourself, and load with one of {', '.join(sorted(_PARTS))} in its place."
         )
-    kept = [f.name for f in fields(part) if not _is_left_out(part, f.name)]
+    kept = [f.name for f in fields(part) if not _is_left_out(part, f)]
     return {"part": name, **{key: write(getattr(part, key)) for key in kept}}
 
 
@@ -250,6 +251,8 @@ def read(written: Any) -> Any:
         ) from error
 
 
-def _is_left_out(part: Any, name: str) -> bool:
-    """Tell whether a field is no setting (a box's device, a search's generator network)."""
-    return name in _NOT_WRITTEN and isinstance(part, Box | GeneratorSearch)
+def _is_left_out(part: Any, field: Field[Any]) -> bool:
+    """Tell whether a field is no setting, or one that came later and is as if it were not there."""
+    if field.name in _CAME_LATER:
+        return bool(getattr(part, field.name) == field.default)
+    return field.name in _NOT_WRITTEN and isinstance(part, Box | GeneratorSearch)

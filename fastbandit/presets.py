@@ -5,6 +5,7 @@ A file of settings stands over one of them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ _EXPLORATIONS = ("ts", "ucb", "greedy")
 _SEARCHES = ("auto", "generator", "ascent", "exhaustive", "spanner")
 _SCALES = {"weights": 0.2, "weights of words": 0.3, "constants": 0.7, "waves": 0.7, "network": 0.7}
 _BOUNDS = {"weights": 0.1, "weights of words": 0.1, "constants": 0.3, "waves": 1.0, "network": 0.3}
+_FEW = 1_000  # arms with features: up to here a compiled scan is about as quick as a walk
 _MOST_EFFECTS = 20_000  # ids that have weights of their own by default: all are scanned
 _DOUBTS = (
     "auto",
@@ -92,10 +94,15 @@ def blueprint(
         explore = settings.over(_exploration(explore, is_paper, widths))
     if isinstance(doubt, str):
         doubt = settings.over(_doubt(doubt, explore, context, arm, is_paper))
+    is_free = search == "auto"
     if search == "auto":  # arms' own weights are scanned, waves are climbed, a network is searched
         search = "exhaustive" if has_weights else "ascent" if has_waves else "generator"
     if isinstance(search, str):
-        search = settings.over(_search(search, arm, is_paper, has_waves=has_waves))
+        found = _search(search, arm, is_paper, has_waves=has_waves)
+        is_bound = isinstance(explore, UpperConfidence)  # which cannot be scanned when frozen
+        if isinstance(found, GeneratorSearch) and is_free and not (is_paper or is_bound):
+            found = replace(found, exhaustive_up_to=_FEW)
+        search = settings.over(found)
     columns = settings.of("network").get("embedding")
     has_bound = isinstance(doubt, GradientDoubt) or (
         isinstance(doubt, ArmEffectsPosterior) and isinstance(explore, UpperConfidence)

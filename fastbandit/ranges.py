@@ -18,6 +18,7 @@ CHOICES = {
     "told": ("draw", "gaussian"),
 }
 _MAY_BE_ZERO = (
+    "exhaustive_up_to",
     "far",
     "full_below",
     "hops",

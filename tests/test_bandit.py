@@ -226,7 +226,7 @@ def test_without_exploring_the_seeds_do_not_matter(taught: Bandit) -> None:
 
 
 def test_without_exploring_an_exhaustive_bandit_takes_the_highest_mean() -> None:
-    bandit = teach(new(search="exhaustive"))
+    bandit = teach(new(search="exhaustive", doubt="neural"))
     policy = bandit.policy
 
     decision = bandit.select(CONTEXTS, explore=False)

@@ -13,14 +13,14 @@ from fastbandit.arms.cell_ranges import RangeWork, Rows, index_in_ranges
 from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import Engine
 from fastbandit.errors import FastbanditError
-from fastbandit.search.exhaustive import Exhaustive
+from fastbandit.search.generator import is_scan
 
 
 def index_arms(bandit: Bandit, engine: Engine) -> None:
     """Build what finds the arms of a bandit, where its search needs that, on workers."""
     arms = bandit.policy.arms
     lookup = arms.lookup if isinstance(arms, Catalogue) else None
-    if lookup is not None and not isinstance(bandit.policy.search, Exhaustive):
+    if lookup is not None and not is_scan(bandit.policy.search):
         index_in_ranges(lookup, EngineSpread(engine))
 
 

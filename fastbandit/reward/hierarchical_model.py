@@ -164,6 +164,8 @@ class HierarchicalReward(RewardModel):
 
     def meet(self, arms: Inputs) -> None:
         self._arms = arms
+        if not self._is_fitted:
+            self.get_buffer("is_linear").fill_(self.linear in self._models())
         for model in self._models():
             model.meet(arms)
 
@@ -185,7 +187,12 @@ class HierarchicalReward(RewardModel):
     @property
     def is_undecided(self) -> bool:
         """Whether there are two models, and nothing is known of which predicts better."""
-        return self.linear in self._models() and not bool(self.linear.centre.any())
+        return self.linear in self._models() and not self._is_fitted
+
+    @property
+    def _is_fitted(self) -> bool:
+        """Whether there is a regression that was fitted to rewards."""
+        return self.linear is not None and bool(self.linear.centre.any())
 
     def judge(self, likelihoods: list[float]) -> None:
         """Take the model that predicts better, by what both said of rewards not yet learned."""

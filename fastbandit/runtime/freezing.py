@@ -47,7 +47,7 @@ from fastbandit.runtime.live import Live
 from fastbandit.runtime.parts import FrozenArms, FrozenModel, still
 from fastbandit.runtime.words import Words
 from fastbandit.search.exhaustive import Exhaustive
-from fastbandit.search.generator import ArmGenerator, GeneratorSearch
+from fastbandit.search.generator import ArmGenerator, GeneratorSearch, is_scan
 from fastbandit.search.gradient_ascent import GradientAscent
 
 _SURE = 17.0  # a sigmoid beyond this is 0 or 1 in float32
@@ -220,7 +220,7 @@ def freeze_arms(policy: Policy, *, keep_as: str = "float32") -> FrozenArms:
     """
     lookup = catalogue_of(policy).lookup
     assert lookup is not None, "a catalogue is frozen after a model embedded it"
-    if not isinstance(policy.search, Exhaustive):
+    if not is_scan(policy.search):
         return FrozenArms.of(lookup.cells, lookup.rows, lookup.near, keep_as=keep_as)
     vectors = lookup.vectors[torch.from_numpy(lookup.rows)].cpu().numpy()
     order = np.arange(len(vectors), dtype=np.int32)
@@ -354,6 +354,8 @@ def _read_parts(policy: Policy) -> _Parts:
 def _read_search(search: Search) -> _Steps:
     match search:
         case Exhaustive():
+            return _Steps()
+        case GeneratorSearch(generator=None) if search.exhaustive_up_to:
             return _Steps()
         case GeneratorSearch(generator=ArmGenerator() as generator, told="draw", bounded=True):
             return replace(_steps_of(search, search.heads), kind=GENERATOR, generator=generator)

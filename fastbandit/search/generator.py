@@ -17,10 +17,11 @@ from jaxtyping import Bool, Float
 from torch import Generator, Tensor, nn
 
 from fastbandit.errors import SettingError
-from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
+from fastbandit.interfaces import ArmSpace, Choice, Score, Search, Seeds
 from fastbandit.layers import linear
 from fastbandit.noise import Stream, normals
 from fastbandit.ranges import check_fields
+from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.gpu_walk import walk, walks_on_gpu
 from fastbandit.search.gradient_ascent import best_points, climb, slope_of
 from fastbandit.search.limits import AT_LEAST, SETTLED
@@ -77,6 +78,7 @@ class GeneratorSearch:
     not scored yet.
     `told` is what the generator sees beside the context: "draw" (this decision's noise and
     the slope at the centre) or "gaussian" (an unrelated z of 8 numbers, as printed).
+    Up to `exhaustive_up_to` arms all are scored, which is quicker, and no generator is trained.
     """
 
     generator: ArmGenerator | None = None
@@ -92,6 +94,7 @@ class GeneratorSearch:
     beam: int = 3
     told: str = "draw"
     bounded: bool = True
+    exhaustive_up_to: int = 0
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -106,6 +109,8 @@ class GeneratorSearch:
         seeds: Seeds,
         allowed: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
+        if self.generator is None and self.exhaustive_up_to:
+            return Exhaustive().best(score, arms, count=count, seeds=seeds, allowed=allowed)
         if self.generator is None:
             raise SettingError(
                 "A generator search needs a trained generator: got none. Update the bandit "
@@ -176,3 +181,9 @@ class GeneratorSearch:
 
 
 _GAUSSIANS = 8
+
+
+def is_scan(search: Search) -> bool:
+    """Tell whether a search scores all arms, and needs no index."""
+    is_few = isinstance(search, GeneratorSearch) and search.generator is None
+    return is_few or isinstance(search, Exhaustive)

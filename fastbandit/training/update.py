@@ -61,19 +61,22 @@ def update(
         model.judge(_rehearsed(model, history, training.reward, team=team))
     model.start(history, fresh=min(fresh, len(history)))
     first, second = training.reward.iterations, training.generator.iterations
-    steps = first + second * isinstance(policy.search, GeneratorSearch)
+    search, is_few = policy.search, _is_few(policy)
+    is_taught = isinstance(search, GeneratorSearch) and not is_few
+    steps = first + second * is_taught
     learning = partial(_report, progress, 0, steps, "learning rewards")
     fit_reward(model, history, training.reward, rng=rng, done=learning, curve=curve, team=team)
     model.settle(history)
     model.requires_grad_(False)
     arms = embed(policy.arms, model, team=team)
-    search = policy.search
-    if team.size > 1 and not isinstance(search, Exhaustive):
+    if team.size > 1 and not (is_few or isinstance(search, Exhaustive)):
         _index(arms, team)
     shared = model.current if isinstance(model, HierarchicalReward) else model
     if isinstance(shared, GradientReward) and not isinstance(search, Exhaustive):
         fit_guess(shared, arms, history.contexts, rng=rng)
-    if isinstance(search, GeneratorSearch):
+    if isinstance(search, GeneratorSearch) and is_few:
+        search = replace(search, generator=None)
+    elif isinstance(search, GeneratorSearch):
         search = fit_generator(
             search,
             model,
@@ -88,6 +91,14 @@ def update(
         assert search.generator is not None
         search.generator.requires_grad_(False)
     return replace(policy, model=model, arms=arms, search=search)
+
+
+def _is_few(policy: Policy) -> bool:
+    """Tell whether there are so few arms that a search by a generator scores them all."""
+    search, arms = policy.search, policy.arms
+    if not isinstance(search, GeneratorSearch) or isinstance(arms, Box):
+        return False
+    return len(arms) <= search.exhaustive_up_to
 
 
 def _rehearsed(

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from fastbandit.errors import SettingError
 from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Sparse
@@ -55,7 +54,11 @@ class Scales:
     def vectors(self, inputs: Inputs) -> Any:
         """Return features as vectors of length about 1, words (sparse) exactly so."""
         wide = self.numbers.vectors(inputs)
-        return of_length_one(wide) if issparse(wide) else (wide + self.centre) / self.length
+        return (
+            of_length_one(wide)
+            if not isinstance(wide, np.ndarray)
+            else (wide + self.centre) / self.length
+        )
 
 
 @dataclass(eq=False)
@@ -115,7 +118,9 @@ class LinearView:
         wide = (self.scales or self._scales_of(plain)).vectors(plain)
         if self.features is not None:
             wide = wide @ self.features
-        return np.asarray(wide.toarray() if issparse(wide) else wide, dtype=np.float32)
+        return np.asarray(
+            wide if isinstance(wide, np.ndarray) else wide.toarray(), dtype=np.float32
+        )
 
     def _scales_of(self, seen: Inputs) -> Scales:
         return Scales.of(self.kind, seen, is_centred=self.is_centred)

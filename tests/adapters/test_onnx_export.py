@@ -198,11 +198,11 @@ def test_arms_with_weights_of_their_own_are_all_scored(case: str, tmp_path: Path
         np.testing.assert_allclose(rewards, worded, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize(("count", "is_drawn"), [(400, True), (20, False)])
+@pytest.mark.parametrize(("count", "is_drawn"), [(1100, True), (20, False)])
 def test_constants_of_arms_stand_beside_what_features_say(
     count: int, is_drawn: bool, tmp_path: Path
 ) -> None:
-    bandit = taught(arms=ARMS[:count])
+    bandit = taught(arms=vectors_of(count, 5, seed=1))
     export_onnx(bandit, tmp_path / "made")
 
     session = session_of(tmp_path / "made" / "score.onnx")

@@ -35,7 +35,7 @@ SELECTS = int(os.environ.get("FASTBANDIT_STRESS_SELECTS", "100_000"))
 
 @pytest.fixture(scope="module")
 def shared(little_training: None) -> FrozenBandit:
-    return frozen_bandit(arms=ARMS)
+    return frozen_bandit(arms=ARMS, doubt="neural")
 
 
 @pytest.fixture

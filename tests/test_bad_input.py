@@ -152,7 +152,7 @@ BAD: dict[str, tuple[Do, type[FastbanditError], str]] = {
 
 @pytest.fixture(scope="module")
 def shared(little_training: None) -> Bandit:
-    bandit = Bandit(arms=ARMS, context=4, reward="real", seed=1)
+    bandit = Bandit(arms=ARMS, context=4, reward="real", seed=1, search="generator")
     bandit.update(contexts=CONTEXTS, arms=ROWS, rewards=CONTEXTS[:, 0])
     return bandit
 

@@ -36,6 +36,7 @@ ZERO_IS_FINE = {
     "hops",
     "iterations",
     "neighbours",
+    "exhaustive_up_to",
     "scan",
     "steps",
     "units",

@@ -60,6 +60,7 @@ _ALL = "all"
     help="End a run that takes the processor longer.",
 )
 @click.option("--retry-failed", is_flag=True, help="Make those runs again that failed before.")
+@click.option("--made-only", is_flag=True, help="Make no run; compare those that are there.")
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1), help="Processes.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
@@ -83,6 +84,7 @@ def bakeoff_command(
     out: Path,
     most_seconds: float,
     retry_failed: bool,
+    made_only: bool,
     workers: int,
     as_json: bool,
     doc: Path | None,
@@ -97,9 +99,12 @@ def bakeoff_command(
     chosen = _names("system", systems, SYSTEM_NAMES)
     players = [system for system in SYSTEMS if system.name in chosen]
     _make_folder(out)
+    jobs = jobs_of(entries, players, seeds)
+    if made_only:
+        jobs = [job for job in jobs if job.key.path(out).exists()]
     with progress_bar("Bake-off") as progress, engine_for("local", workers=workers) as engine:
         results, missing = bake(
-            jobs_of(entries, players, seeds),
+            jobs,
             out,
             engine=engine,
             data=data,

@@ -122,6 +122,19 @@ def test_the_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.usefixtures("little")
+def test_what_was_made_is_compared_without_another_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command("--systems", "Constant", "--seeds", 1, "--out", tmp_path)
+    capsys.readouterr()
+
+    command("--seeds", 5, "--out", tmp_path, "--made-only", "--json")
+
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert [(one["system"], one["seeds"]) for one in told["rows"]] == [("Constant", 1)]
+
+
+@pytest.mark.usefixtures("little")
 def test_an_unknown_name_is_refused_and_the_nearest_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -181,15 +181,17 @@ class Bandit:
         arms: Any,
         rewards: Any,
         propensities: Any = None,
-        trust: float = 1.0,
+        trust: float | None = None,
     ) -> Bandit:
         """Learn a log that another policy made, or none: a warm start, before any update or later.
 
         It is an update in which an interaction counts `trust` times, above 0 and at most 1: so
-        many of this bandit's own one of the log is worth. With `propensities`, the probability
-        with which each arm was taken, an interaction counts by their inverse, but no more than
-        ten times the median one, and `trust` times on average. A reward model does not need
-        them; they may help where it cannot follow the rewards and the log favours some arms.
+        many of this bandit's own one of the log is worth. None is 1, but a log of more than
+        100,000 interactions counts as so many in all: what comes later would drown in it. With
+        `propensities`, the probability with which each arm was taken, an interaction counts by
+        their inverse, but no more than ten times the median one, and `trust` times on average. A
+        reward model does not need them; they may help where it cannot follow the rewards and the
+        log favours some arms.
         """
         fresh = self._read_interactions(contexts, arms, rewards)
         weights = log_weights(trust, propensities, count=len(fresh))

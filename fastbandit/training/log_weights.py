@@ -12,15 +12,20 @@ from fastbandit.features import shown, to_floats
 
 MOST = 10.0
 """An interaction counts at most so many times as much as the median one."""
+LONGEST = 100_000
+"""A longer log counts as so many interactions in all, where nobody says how far to trust it.
+
+An update shows a network some hundred thousand: in a longer log, what comes later would drown.
+"""
 
 
 def log_weights(trust: Any, propensities: Any, *, count: int) -> NDArray[np.float64] | None:
     """Return the weights of `count` interactions, of mean `trust`; None where each counts once.
 
-    With propensities an interaction counts by their inverse, but no more than ten times the
-    median one.
+    Without a trust (None) that is 1, and less for a log longer than `LONGEST`. With propensities
+    an interaction counts by their inverse, but no more than ten times the median one.
     """
-    share = _read_trust(trust)
+    share = min(1.0, LONGEST / max(1, count)) if trust is None else _read_trust(trust)
     if propensities is None:
         return None if share == 1.0 else np.full(count, share)
     inverse = 1.0 / _read_propensities(propensities, count=count)

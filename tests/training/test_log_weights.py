@@ -21,6 +21,13 @@ def test_without_propensities_each_counts_as_trusted() -> None:
     assert half.tolist() == [0.5, 0.5, 0.5]
 
 
+def test_a_long_log_counts_as_a_hundred_thousand_where_nobody_says() -> None:
+    assert log_weights(None, None, count=100_000) is None
+    long = log_weights(None, None, count=400_000)
+    assert long is not None
+    assert long.sum() == pytest.approx(100_000)
+
+
 def test_what_was_unlikely_counts_more() -> None:
     weights = log_weights(0.6, [0.5, 0.25, 0.5], count=3)
 
@@ -37,7 +44,7 @@ def test_no_interaction_counts_more_than_ten_times_the_median_one() -> None:
     assert weights[0] == pytest.approx(10 * np.median(weights))
 
 
-@pytest.mark.parametrize("trust", [0, -1, 1.01, np.nan, True, "much", None])
+@pytest.mark.parametrize("trust", [0, -1, 1.01, np.nan, True, "much"])
 def test_a_trust_that_is_no_share_is_refused(trust: Any) -> None:
     with pytest.raises(SettingError, match="trust in a log"):
         log_weights(trust, None, count=3)

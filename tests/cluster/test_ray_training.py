@@ -31,7 +31,10 @@ SHORT = {
 def bandit() -> Bandit:
     features = np.random.default_rng(5).normal(size=(90, 2)).astype(np.float32)
     features[:, 0] = np.arange(90) / 20
-    return Bandit(arms=features, context=3, reward="real", seed=1, preset=Settings(sections=SHORT))
+    preset = Settings(sections=SHORT)
+    return Bandit(
+        arms=features, context=3, reward="real", seed=1, search="generator", preset=preset
+    )
 
 
 def told(rounds: int) -> Taught:

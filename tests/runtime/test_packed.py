@@ -23,7 +23,8 @@ HASTY = {"iterations": LITTLE.reward.iterations}
 def bandit() -> Bandit:
     arms = vectors_of(900, 6)
     sections = {"training.reward": HASTY, "training.generator": HASTY}
-    bandit = Bandit(arms=arms, context=3, reward="real", preset=Settings(sections=sections))
+    settings = Settings(sections=sections)
+    bandit = Bandit(arms=arms, context=3, reward="real", search="generator", preset=settings)
     rows = np.arange(200)
     contexts = vectors_of(200, 3, seed=1)
     bandit.update(contexts=contexts, arms=rows, rewards=contexts[:, 0] * arms[rows, 0])

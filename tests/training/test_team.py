@@ -31,7 +31,7 @@ def world(rounds: int) -> dict[str, Any]:
 def bandit() -> Bandit:
     features = np.random.default_rng(5).normal(size=(40, 2)).astype(np.float32)
     features[:, 0] = np.arange(40) / 9
-    return Bandit(arms=features, context=3, reward="real", seed=1)
+    return Bandit(arms=features, context=3, reward="real", seed=1, search="generator")
 
 
 def in_team(rank: int, size: int, folder: str, task: Any) -> None:

@@ -185,5 +185,6 @@ _GAUSSIANS = 8
 
 def is_scan(search: Search) -> bool:
     """Tell whether a search scores all arms, and needs no index."""
-    is_few = isinstance(search, GeneratorSearch) and search.generator is None
-    return is_few or isinstance(search, Exhaustive)
+    if isinstance(search, GeneratorSearch):
+        return search.generator is None and search.exhaustive_up_to > 0
+    return isinstance(search, Exhaustive)

@@ -15,7 +15,7 @@ def main() -> None:
     frozen = policy.frozen(policy.search)
     frozen.warm()
     context = np.zeros((1, _DIM), dtype=np.float32)
-    frozen.choose(context[0], seed=0)
+    frozen.select_one(context[0], seed=0)
     frozen.select(context, seeds=np.zeros(1, dtype=np.uint64), k=2)
     frozen.select(context, seeds=np.zeros(1, dtype=np.uint64), eligible=[0, 1, 2])
     frozen.propensities(context[0], draws=2)

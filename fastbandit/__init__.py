@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from fastbandit.exploration import Greedy as Greedy
     from fastbandit.exploration import ThompsonSampling as ThompsonSampling
     from fastbandit.exploration import UpperConfidence as UpperConfidence
-    from fastbandit.features import Dense as Dense
-    from fastbandit.features import FeaturesAndIds as FeaturesAndIds
-    from fastbandit.features import Ids as Ids
-    from fastbandit.features import Image as Image
-    from fastbandit.features import Sparse as Sparse
+    from fastbandit.features.kinds import Dense as Dense
+    from fastbandit.features.kinds import FeaturesAndIds as FeaturesAndIds
+    from fastbandit.features.kinds import Ids as Ids
+    from fastbandit.features.kinds import Image as Image
+    from fastbandit.features.kinds import Sparse as Sparse
     from fastbandit.runtime.frozen import Chosen as Chosen
     from fastbandit.runtime.frozen import FrozenBandit as FrozenBandit
     from fastbandit.search.exhaustive import Exhaustive as Exhaustive
@@ -44,21 +44,21 @@ _HOMES = {
     "Box": "fastbandit.arms.box",
     "Chosen": "fastbandit.runtime.frozen",
     "Decision": "fastbandit.types",
-    "Dense": "fastbandit.features",
+    "Dense": "fastbandit.features.kinds",
     "Exhaustive": "fastbandit.search.exhaustive",
     "FastbanditError": "fastbandit.errors",
-    "FeaturesAndIds": "fastbandit.features",
+    "FeaturesAndIds": "fastbandit.features.kinds",
     "FrozenBandit": "fastbandit.runtime.frozen",
     "GeneratorSearch": "fastbandit.search.generator",
     "GradientAscent": "fastbandit.search.gradient_ascent",
     "Greedy": "fastbandit.exploration",
-    "Ids": "fastbandit.features",
-    "Image": "fastbandit.features",
+    "Ids": "fastbandit.features.kinds",
+    "Image": "fastbandit.features.kinds",
     "LinUCB": "fastbandit.baselines",
     "LinearTS": "fastbandit.baselines",
     "RandomBandit": "fastbandit.baselines",
     "SpannerSearch": "fastbandit.search.spanner",
-    "Sparse": "fastbandit.features",
+    "Sparse": "fastbandit.features.kinds",
     "ThompsonSampling": "fastbandit.exploration",
     "UpperConfidence": "fastbandit.exploration",
     "evaluate": "fastbandit.evaluation",

@@ -11,31 +11,31 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fastbandit.arm_table import ArmTable, Request, read_context
 from fastbandit.arms.box import Box
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.ids import IdTable, list_ids
+from fastbandit.arms.requests import ArmTable, Request, read_context
 from fastbandit.audit import audit
-from fastbandit.blueprint import Blueprint, Doubt
+from fastbandit.declaration import check_seed
 from fastbandit.errors import InputError, SettingError, ShapeError
-from fastbandit.features import Features, FeaturesAndIds, Ids, Point, is_size, kind_of, shown
+from fastbandit.features.kinds import Features, FeaturesAndIds, Ids, Point, is_size, kind_of, shown
+from fastbandit.features.rewards import RewardKind, check_reward_kind, read_rewards
 from fastbandit.interfaces import Choice, Exploration, Search
-from fastbandit.noise import Stream, decision_seeds, philox, uniforms
+from fastbandit.noise.philox import Stream, decision_seeds, philox, uniforms
 from fastbandit.policy import Policy
-from fastbandit.presets import Preset, blueprint
 from fastbandit.progress import progress_bar
-from fastbandit.ranges import check_seed
 from fastbandit.reward.effects_model import EffectsReward
 from fastbandit.reward.hierarchical_model import HierarchicalReward
-from fastbandit.rewards import RewardKind, check_reward_kind, read_rewards
+from fastbandit.runtime.compiled_policy import CompiledPolicy
 from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.twin import Twin
 from fastbandit.search.slates import candidates_for, check_diversity, pick_apart
+from fastbandit.settings.blueprint import Blueprint, Posterior
+from fastbandit.settings.presets import Preset, blueprint
 from fastbandit.storage.snapshots import Saved, load_snapshot, save_snapshot
 from fastbandit.training.fit_reward import Curve
 from fastbandit.training.log_weights import log_weights
-from fastbandit.training.team import ALONE, Team
+from fastbandit.training.process_group import SINGLE, ProcessGroup
 from fastbandit.training.update import update
 from fastbandit.types import Audit, Decision, Inputs, Interactions
 
@@ -50,7 +50,7 @@ class State:
     history: Interactions | None = None
     version: int = 0
     decisions: int = 0
-    twin: Twin | None = None
+    compiled: CompiledPolicy | None = None
     pending: tuple[Interactions, ...] = ()
     """Observed since the history was put together."""
 
@@ -69,7 +69,7 @@ class Bandit:
     `arms` are features (NumPy, pandas, polars, SciPy, images), a `Box` for a continuum, or
     None where `ids` alone are known and each arm learns an embedding of its own; with
     `embed_ids` arms have both. `context` is the number of features of a context, or a kind
-    of features. `explore`, `search` and `doubt` are names or objects; `preset` names the
+    of features. `exploration`, `search` and `posterior` are names or objects; `preset` names the
     settings of what is named, or a TOML file of them. `progress` shows a bar while an update
     runs (None: where stderr is a terminal).
     """
@@ -81,10 +81,10 @@ class Bandit:
         ids: Iterable[Any] | None = None,
         context: int | Features,
         reward: RewardKind = "binary",
-        explore: str | Exploration = "ts",
+        exploration: str | Exploration = "ts",
         search: str | Search = "auto",
         preset: Preset = "default",
-        doubt: str | Doubt = "auto",
+        posterior: str | Posterior = "auto",
         embed_ids: bool = False,
         seed: int = 0,
         device: str = "cpu",
@@ -92,7 +92,7 @@ class Bandit:
     ) -> None:
         check_reward_kind(reward)
         kind = read_context(context)
-        _check_made(explore=explore, search=search, doubt=doubt)
+        _check_made(exploration=exploration, search=search, posterior=posterior)
         space, arm_kind = _read_space(arms, ids, embed_ids=embed_ids)
         self._device = _check_device(device)
         self._progress = progress
@@ -103,10 +103,10 @@ class Bandit:
             context=kind,
             arm=arm_kind,
             reward=reward,
-            explore=explore,
+            exploration=exploration,
             search=search,
             preset=preset,
-            doubt=doubt,
+            posterior=posterior,
             seed=check_seed(seed),
         )
         self._state = State(_first_policy(self._blueprint, space, device=self._device))
@@ -132,7 +132,7 @@ class Bandit:
         the first update every arm is equally likely (`Decision.uniform`).
         """
         check_diversity(diversity)
-        state, frozen = self._with_twin()
+        state, frozen = self._with_compiled()
         if frozen is not None:
             decision = frozen.select(
                 contexts,
@@ -160,7 +160,7 @@ class Bandit:
         rewards: Any,
         version: int | None = None,
         curve: Curve | None = None,
-        team: Team = ALONE,
+        group: ProcessGroup = SINGLE,
     ) -> None:
         """Learn what came of choosing `arms` for `contexts`, with all that came before.
 
@@ -172,7 +172,7 @@ class Bandit:
         if len(fresh) == 0 and not self._state.pending:
             return
         version = self._state.version + 1 if version is None else _check_version(version)
-        self._learn("Update", fresh, version=version, curve=curve, team=team)
+        self._learn("Update", fresh, version=version, curve=curve, group=group)
 
     def fit(
         self,
@@ -207,7 +207,7 @@ class Bandit:
         *,
         version: int,
         curve: Curve | None = None,
-        team: Team = ALONE,
+        group: ProcessGroup = SINGLE,
     ) -> None:
         """Learn fresh interactions with all that came before."""
         state = self._state
@@ -222,7 +222,7 @@ class Bandit:
                 rng=_training_rng(self._blueprint.seed, version),
                 progress=progress,
                 curve=curve,
-                team=team,
+                group=group,
             )
         self._state = replace(
             self._state, policy=policy, history=history, version=version, pending=()
@@ -231,7 +231,7 @@ class Bandit:
     def observe(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
         """Learn from rewards at once, exactly, without training anything anew.
 
-        For arms that have something of their own (`doubt="arm-effects"`): some microseconds an
+        For arms that have something of their own (`posterior="arm-effects"`): some microseconds an
         event. What arms share, and the features of contexts, are learned in the next `update`,
         which may be called with no interactions.
         """
@@ -239,7 +239,7 @@ class Bandit:
         if not isinstance(model, EffectsReward | HierarchicalReward):
             raise SettingError(
                 f"Only arms with effects of their own learn from single rewards: this bandit has a "
-                f"{type(model).__name__}. Call update(), or build it with doubt='arm-effects'."
+                f"{type(model).__name__}. Call update(), or build it with posterior='arm-effects'."
             )
         if state.version == 0:
             self.update(contexts=contexts, arms=arms, rewards=rewards)
@@ -289,12 +289,12 @@ class Bandit:
             grown = catalogue.add(listed, features, embed=embed)
         self._state = replace(state, policy=replace(state.policy, arms=grown))
 
-    def put_arms(self, arms: Any, *, ids: Iterable[Any]) -> None:
+    def upsert_arms(self, arms: Any, *, ids: Iterable[Any]) -> None:
         """Add arms, in place of any of the same ids."""
         catalogue, listed = self._catalogue("put arms into"), list_ids(ids)
-        alive, known = catalogue.alive.copy(), [id for id in listed if id in catalogue.table]
-        alive[catalogue.table.rows(known)] = False
-        state, before = self._state, replace(catalogue, alive=alive)
+        live, known = catalogue.live.copy(), [id for id in listed if id in catalogue.table]
+        live[catalogue.table.rows(known)] = False
+        state, before = self._state, replace(catalogue, live=live)
         self._state = replace(state, policy=replace(state.policy, arms=before))
         try:
             self.add_arms(arms, ids=listed)
@@ -302,11 +302,11 @@ class Bandit:
             self._state = state
             raise
 
-    def remove_arms(self, ids: Iterable[Any]) -> None:
+    def discard_arms(self, ids: Iterable[Any]) -> None:
         """Never choose these arms again; what was learned from them stays."""
         catalogue = self._catalogue("remove arms from")
         listed = list_ids(ids)
-        gone = [id for id in listed if not catalogue.is_alive(id)]
+        gone = [id for id in listed if not catalogue.is_live(id)]
         if gone:
             catalogue.table.rows(gone)  # an id that was never known is another error
             raise InputError(
@@ -373,29 +373,29 @@ class Bandit:
         )
         return bandit
 
-    def freeze(self, *, keep_as: str = "float32") -> FrozenBandit:
+    def freeze(self, *, dtype: str = "float32") -> FrozenBandit:
         """Give what it decides now as a bandit that needs no torch, and no longer learns.
 
         The same seeds give the same arms, before the first update any of them. Its own seeds
         go on from those of this bandit.
-        `keep_as="int16"` or "int8" keeps the arms' coordinates in fewer bytes, rounded.
+        `dtype="int16"` or "int8" keeps the arms' coordinates in fewer bytes, rounded.
         """
         state = self._state
         plan, policy = self._blueprint, state.policy
         if state.version == 0:
             policy = untrained(policy)
-        return freeze(plan, policy, state.version, state.decisions, keep_as=keep_as)
+        return freeze(plan, policy, state.version, state.decisions, dtype=dtype)
 
-    def _with_twin(self) -> tuple[State, FrozenBandit | None]:
+    def _with_compiled(self) -> tuple[State, FrozenBandit | None]:
         """Give the state, and what decides in place of its policy where something can."""
         state = self._state
         if state.version == 0:
             return state, None
-        twin = state.twin
-        if twin is None or twin.policy is not state.policy:
-            twin = Twin.of(self._blueprint, state.policy, version=state.version)
-            self._state = state = replace(state, twin=twin)
-        return state, twin.frozen
+        compiled = state.compiled
+        if compiled is None or compiled.policy is not state.policy:
+            compiled = CompiledPolicy.of(self._blueprint, state.policy, version=state.version)
+            self._state = state = replace(state, compiled=compiled)
+        return state, compiled.frozen
 
     def _next_seeds(self, contexts: Any) -> NDArray[np.uint64]:
         plan, first = self._blueprint, self._state.decisions
@@ -424,18 +424,18 @@ class Bandit:
                 "Eligible arms need a catalogue: got a box, in which every point is an arm. "
                 "Make the box smaller instead."
             )
-        alive = None if isinstance(arms, Box) else arms.alive
+        live = None if isinstance(arms, Box) else arms.live
         first = self._state.decisions
-        return self._table().read_request(
-            contexts, k=k, eligible=eligible, first=first, alive=alive
-        )
+        return self._table().read_request(contexts, k=k, eligible=eligible, first=first, live=live)
 
     def _choose(self, policy: Policy, request: Request, *, diversity: float) -> Choice:
-        allowed = None
-        if request.allowed is not None:
-            allowed = torch.from_numpy(request.allowed).to(self._device)
+        eligible = None
+        if request.eligible is not None:
+            eligible = torch.from_numpy(request.eligible).to(self._device)
         count = candidates_for(request.k, diversity)
-        choice = policy.select(request.contexts, seeds=request.seeds, count=count, allowed=allowed)
+        choice = policy.select(
+            request.contexts, seeds=request.seeds, count=count, eligible=eligible
+        )
         return choice if count == request.k else _slate(choice, request.k, diversity)
 
     def _decide(self, choice: Choice, request: Request, *, version: int) -> Decision:
@@ -542,7 +542,7 @@ def _read_space(
 def _first_policy(plan: Blueprint, space: Catalogue | Box, *, device: str) -> Policy:
     model = plan.model(device=device)
     if isinstance(space, Catalogue):
-        model.meet(space.features)
+        model.observe_arms(space.features)
     return Policy(model, plan.exploration, plan.search, space)
 
 

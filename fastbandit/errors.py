@@ -11,7 +11,7 @@ FastbanditError
 ├── SettingError (ValueError)       a name or number that no part understands
 ├── SnapshotError (OSError)         a saved bandit that cannot be trusted
 ├── LogError (OSError)              an event log that cannot be read, or written to
-│   └── LogAwayError                its server cannot be reached: try again
+│   └── LogUnavailableError                its server cannot be reached: try again
 ├── DataError (OSError)             a data file that is missing, damaged or of another layout
 ├── ServiceError (RuntimeError)     a request that the decision service refused
 │   └── ServiceUnavailable (ConnectionError)  no answer within the deadline
@@ -73,7 +73,7 @@ class LogError(FastbanditError, OSError):
     """An event log that cannot be read, or written to."""
 
 
-class LogAwayError(LogError):
+class LogUnavailableError(LogError):
     """An event log whose server cannot be reached: try again."""
 
 

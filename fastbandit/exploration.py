@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from jaxtyping import Float
 from torch import Tensor
 
-from fastbandit.device_noise import uniforms_on
+from fastbandit.declaration import part
 from fastbandit.interfaces import RewardModel, Score, Seeds
-from fastbandit.noise import Stream
-from fastbandit.ranges import check_fields
+from fastbandit.noise.device import uniforms_on
+from fastbandit.noise.philox import Stream
 
 
-@dataclass(frozen=True)
+@part("exploration", name="greedy")
 class Greedy:
     """Score an arm by its expected reward: no exploration at all."""
 
@@ -24,7 +24,7 @@ class Greedy:
         return self
 
 
-@dataclass(frozen=True)
+@part("exploration", name="ucb")
 class UpperConfidence:
     """Score an arm by `mean + width * std`: optimism in the face of doubt.
 
@@ -34,9 +34,6 @@ class UpperConfidence:
 
     width: float = 1.0
     batched: bool = False
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         own = model.own(contexts, width=self.width)
@@ -49,7 +46,7 @@ class UpperConfidence:
         return replace(self, width=0.0)
 
 
-@dataclass(frozen=True)
+@part("exploration", name="ts")
 class ThompsonSampling:
     """Score an arm by its reward under one posterior draw, shared by all arms of a request.
 
@@ -57,9 +54,6 @@ class ThompsonSampling:
     """
 
     scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         numbers = uniforms_on(contexts.device, seeds, model.noise_size, Stream.POSTERIOR)

@@ -80,7 +80,7 @@ class Layered(Protocol):
 
 
 @runtime_checkable
-class Shelved(Protocol):
+class DeviceIndex(Protocol):
     """Arms in cells in the memory of a device, with the neighbours of each place."""
 
     @property
@@ -104,7 +104,7 @@ class Shelved(Protocol):
     def far(self) -> Int[Tensor, " F"]: ...
 
     @property
-    def cell(self) -> int:
+    def partition(self) -> int:
         """The most that a cell holds."""
         ...
 
@@ -145,7 +145,7 @@ class Score:
     function: Callable[[Tensor], Tensor]
     contexts: Float[Tensor, "B E"]
     noise: Float[Tensor, "B Z"]
-    guess: Callable[[Tensor], Tensor] | None = None
+    surrogate: Callable[[Tensor], Tensor] | None = None
     own: OwnPart | None = None
 
     def __call__(self, points: Float[Tensor, "b K D"]) -> Float[Tensor, "B K"]:
@@ -168,18 +168,18 @@ class Score:
             (slopes,) = torch.autograd.grad(scores.sum(), points)
         return scores.detach(), slopes
 
-    def guessed(self) -> Score:
+    def by_surrogate(self) -> Score:
         """Give the cheap score to find the way by: its guess, or itself where it has none.
 
         Arms' own parts that have lists come in at the end: no way leads to them.
         """
         own = None if isinstance(self.own, ListedPart) else self.own
-        return replace(self, function=self.guess or self.function, guess=None, own=own)
+        return replace(self, function=self.surrogate or self.function, surrogate=None, own=own)
 
     def through(self, place: Callable[[Tensor], Tensor]) -> Score:
         """Give the same score as a function of the points that `place` turns into arms."""
-        guess = None if self.guess is None else _through(self.guess, place)
-        return replace(self, function=_through(self.function, place), guess=guess)
+        surrogate = None if self.surrogate is None else _through(self.surrogate, place)
+        return replace(self, function=_through(self.function, place), surrogate=surrogate)
 
 
 def _through(
@@ -289,7 +289,7 @@ class RewardModel(nn.Module, ABC):
         """Give the loss of a minibatch out of `total` observations, penalties included."""
 
     @abstractmethod
-    def meet(self, arms: Inputs) -> None:
+    def observe_arms(self, arms: Inputs) -> None:
         """Learn the scale of the arms' features, and make room for new ids."""
 
     @abstractmethod
@@ -297,7 +297,7 @@ class RewardModel(nn.Module, ABC):
         """Get ready to learn a history, of which the last `fresh` interactions are new."""
 
     @abstractmethod
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         """Work out the doubt that training leaves."""
 
     @abstractmethod
@@ -337,7 +337,7 @@ class ArmSpace(Protocol):
         ...
 
     def nearest(
-        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
+        self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None
     ) -> Candidates:
         """Give up to `count` allowed arms near each point."""
         ...
@@ -345,10 +345,10 @@ class ArmSpace(Protocol):
     def around(
         self,
         points: Float[Tensor, "B M D"],
-        cells: int,
+        partitions: int,
         *,
         far: int = 0,
-        allowed: Bool[Tensor, "b N"] | None,
+        eligible: Bool[Tensor, "b N"] | None,
     ) -> Candidates:
         """Give what lies in the few cells nearest to each point: some dozens of arms each.
 
@@ -360,11 +360,11 @@ class ArmSpace(Protocol):
         """Give the arms beside each arm, or None where arms have no neighbours."""
         ...
 
-    def shelf(self) -> Shelved | None:
+    def device_index(self) -> DeviceIndex | None:
         """Give the arms as they lie in a GPU, or None where they do not."""
         ...
 
-    def few(self, allowed: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
+    def few(self, eligible: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
         """Give all arms of the contexts that are allowed at most `limit`; None if no such."""
         ...
 
@@ -392,7 +392,7 @@ class Search(Protocol):
         *,
         count: int,
         seeds: Seeds,
-        allowed: Bool[Tensor, "b N"] | None = None,
+        eligible: Bool[Tensor, "b N"] | None = None,
     ) -> Choice: ...
 
 
@@ -401,7 +401,7 @@ class Index(Protocol):
     """Finds the vectors nearest to a point."""
 
     def search(
-        self, points: NDArray[np.float32], count: int, *, allowed: NDArray[np.bool_] | None = None
+        self, points: NDArray[np.float32], count: int, *, eligible: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
         """Give positions, nearest first, (points, count); -1 where there are no more."""
         ...

@@ -37,7 +37,7 @@ class Policy:
         *,
         seeds: Seeds,
         count: int = 1,
-        allowed: Bool[Tensor, "b N"] | None = None,
+        eligible: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
         """Choose `count` arms for each context; the seeds fix all that is random."""
         if not len(seeds):
@@ -46,10 +46,10 @@ class Policy:
         chunk = _CHUNK if self.model.device == "cpu" else _GPU_CHUNK
         for first in range(0, len(seeds), chunk):
             part = slice(first, first + chunk)
-            masks = allowed if allowed is None or len(allowed) == 1 else allowed[part]
+            masks = eligible if eligible is None or len(eligible) == 1 else eligible[part]
             score = self.score(contexts.take(part), seeds=seeds[part])
             choices.append(
-                self.search.best(score, self.arms, count=count, seeds=seeds[part], allowed=masks)
+                self.search.best(score, self.arms, count=count, seeds=seeds[part], eligible=masks)
             )
         return joined(choices)
 

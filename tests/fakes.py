@@ -15,7 +15,7 @@ from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.ids import IdTable
 from fastbandit.bandit import Bandit
 from fastbandit.interfaces import RewardModel, Score
-from fastbandit.noise import decision_seeds
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
@@ -33,9 +33,9 @@ class BowlReward(RewardModel):
     Contexts and arms are their own embeddings; every reward is in doubt by the same amount.
     """
 
-    def __init__(self, dim: int, *, doubt: float = 0.5) -> None:
+    def __init__(self, dim: int, *, posterior: float = 0.5) -> None:
         super().__init__()
-        self.noise_size, self.doubt = dim, doubt
+        self.noise_size, self.posterior = dim, posterior
 
     @property
     def device(self) -> str:
@@ -54,12 +54,12 @@ class BowlReward(RewardModel):
         return self._bowl(contexts, torch.zeros_like(contexts)[:, :0], contexts)
 
     def draw(self, contexts: Tensor, uniforms: Tensor, *, scale: float) -> Score:
-        shift = scale * self.doubt * (2 * uniforms - 1)
+        shift = scale * self.posterior * (2 * uniforms - 1)
         return self._bowl(contexts + shift, shift, contexts)
 
     def upper(self, contexts: Tensor, *, width: float) -> Score:
         bowl = self.mean(contexts)
-        return replace(bowl, function=lambda arms: bowl(arms) + width * self.doubt)
+        return replace(bowl, function=lambda arms: bowl(arms) + width * self.posterior)
 
     def _bowl(self, targets: Tensor, noise: Tensor, contexts: Tensor) -> Score:
         def bowl(arms: Tensor) -> Tensor:
@@ -72,11 +72,11 @@ class BowlReward(RewardModel):
     ) -> Tensor:
         return rewards.sum() * 0
 
-    def meet(self, arms: Inputs) -> None: ...
+    def observe_arms(self, arms: Inputs) -> None: ...
 
     def start(self, history: Interactions, *, fresh: int) -> None: ...
 
-    def settle(self, history: Interactions) -> None: ...
+    def fit_posterior(self, history: Interactions) -> None: ...
 
     def in_rewards(self, scores: Tensor) -> Tensor:
         return scores
@@ -97,7 +97,7 @@ def seeds_of(count: int, *, first: int = 0) -> NDArray[np.uint64]:
     return decision_seeds(99, first, count)
 
 
-def twin(bandit: Bandit) -> Bandit:
+def compiled(bandit: Bandit) -> Bandit:
     """Give a bandit in the same state that goes its own way (its state is never changed)."""
     return copy.copy(bandit)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastbandit.storage.sealed import write_sealed
+from fastbandit.files.manifest import write_sealed
 from fastbandit.storage.snapshot_store import Cut, Snapshot, SnapshotStore
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from fakes import same_decision, same_weights, twin, vectors_of
+from fakes import compiled, same_decision, same_weights, vectors_of
 
 from fastbandit import Bandit, Box, FastbanditError, Image, Sparse
 from fastbandit.errors import (
@@ -138,12 +138,12 @@ BAD: dict[str, tuple[Do, type[FastbanditError], str]] = {
         r"got \['x'\]",
     ),
     "removing a stranger": (
-        lambda bandit: bandit.remove_arms(["who"]),
+        lambda bandit: bandit.discard_arms(["who"]),
         UnknownArmError,
         "got 'who'",
     ),
     "removing all": (
-        lambda bandit: bandit.remove_arms(range(30)),
+        lambda bandit: bandit.discard_arms(range(30)),
         EligibilityError,
         "removing 30 arms",
     ),
@@ -160,7 +160,7 @@ def shared(little_training: None) -> Bandit:
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_named_and_changes_nothing(case: str, shared: Bandit) -> None:
     do, error, message = BAD[case]
-    bandit, untouched = twin(shared), twin(shared)
+    bandit, untouched = compiled(shared), compiled(shared)
 
     with pytest.raises(error, match=message):
         do(bandit)
@@ -202,9 +202,9 @@ def test_binary_rewards_are_0_or_1(value: float) -> None:
         ({"context": 0}, SettingError, "got 0"),
         ({"context": "wide"}, SettingError, "got 'wide'"),
         ({"reward": "count"}, SettingError, "got 'count'"),
-        ({"explore": "st"}, SettingError, "got 'st'"),
+        ({"exploration": "st"}, SettingError, "got 'st'"),
         ({"search": "exhaustiv"}, SettingError, "Did you mean 'exhaustive'"),
-        ({"doubt": "bayes"}, SettingError, "got 'bayes'"),
+        ({"posterior": "bayes"}, SettingError, "got 'bayes'"),
         ({"preset": "papers"}, SettingError, "Did you mean 'paper'"),
         ({"device": "abacus"}, SettingError, "got 'abacus'"),
         pytest.param({"seed": "seven"}, SettingError, "seven"),
@@ -234,7 +234,7 @@ def test_a_box_has_no_eligible_arms_and_no_arms_to_add() -> None:
     with pytest.raises(SettingError, match="box"):
         bandit.add_arms(ARMS)
     with pytest.raises(SettingError, match="box"):
-        bandit.remove_arms([1])
+        bandit.discard_arms([1])
 
 
 def test_points_outside_the_box_cannot_be_learned_from() -> None:
@@ -266,7 +266,7 @@ def test_images_of_another_size_are_refused() -> None:
 def test_an_update_that_stops_half_way_keeps_the_old_policy(
     shared: Bandit, part: str, stop: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bandit, untouched = twin(shared), twin(shared)
+    bandit, untouched = compiled(shared), compiled(shared)
 
     def interrupt(*args: Any, **settings: Any) -> None:
         raise stop("half-way")
@@ -286,7 +286,7 @@ def test_an_update_that_stops_half_way_keeps_the_old_policy(
 def test_an_update_stopped_while_the_network_learns_keeps_the_old_weights(
     shared: Bandit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bandit = twin(shared)
+    bandit = compiled(shared)
     before = {key: value.clone() for key, value in bandit.policy.model.state_dict().items()}
     steps = iter(range(5))
 

@@ -23,12 +23,12 @@ from fastbandit import (
     ThompsonSampling,
     evaluate,
 )
-from fastbandit.blueprint import DropoutDoubt
+from fastbandit.declaration import need
 from fastbandit.errors import SettingError
 from fastbandit.evaluation import LoggedRounds
-from fastbandit.ranges import CHOICES, need
 from fastbandit.reward.model import NetworkSettings
-from fastbandit.settings import PARTS, settable
+from fastbandit.settings.blueprint import DropoutPosterior
+from fastbandit.settings.files import PARTS, settable
 
 ZERO_IS_FINE = {
     "far",
@@ -119,7 +119,7 @@ def test_other_public_names_refuse_theirs(kind: Any, fields: dict[str, Any]) -> 
 
 
 def test_every_part_is_made_by_default() -> None:
-    assert all(made(kind) == made(kind) for kind in [*PARTS.values(), DropoutDoubt])
+    assert all(made(kind) == made(kind) for kind in [*PARTS.values(), DropoutPosterior])
 
 
 def test_whole_numbers_may_be_numpys() -> None:

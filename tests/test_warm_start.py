@@ -21,10 +21,10 @@ LIKED = (TAKEN == 7).astype(float)
 LOG: dict[str, Any] = {"contexts": CONTEXTS, "arms": TAKEN, "rewards": LIKED}
 KINDS: dict[str, dict[str, Any]] = {
     "dropout": {"arms": ARMS, "search": "exhaustive"},
-    "last layer": {"arms": ARMS, "search": "exhaustive", "doubt": "last-layer"},
-    "gradient": {"arms": ARMS, "explore": "ucb", "search": "exhaustive"},
-    "bootstrap": {"arms": ARMS, "search": "exhaustive", "doubt": "bootstrap"},
-    "variational": {"arms": ARMS, "search": "exhaustive", "doubt": "variational"},
+    "last layer": {"arms": ARMS, "search": "exhaustive", "posterior": "last-layer"},
+    "gradient": {"arms": ARMS, "exploration": "ucb", "search": "exhaustive"},
+    "bootstrap": {"arms": ARMS, "search": "exhaustive", "posterior": "bootstrap"},
+    "variational": {"arms": ARMS, "search": "exhaustive", "posterior": "variational"},
     "arm effects": {"ids": range(30)},
 }
 

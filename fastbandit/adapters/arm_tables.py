@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.ids import list_ids
 from fastbandit.errors import InputError, SettingError, ShapeError
-from fastbandit.features import to_floats
+from fastbandit.features.kinds import to_floats
 from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
 

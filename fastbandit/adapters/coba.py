@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from fastbandit.adapters.waiting import Waiting
 from fastbandit.bandit import Bandit
 from fastbandit.errors import InputError
-from fastbandit.features import to_floats
-from fastbandit.noise import decision_seeds
-from fastbandit.rewards import RewardKind
-from fastbandit.runtime.propensity import check_floor, propensity_seeds
+from fastbandit.features.kinds import to_floats
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import decision_seeds
+from fastbandit.runtime.propensity import check_epsilon, propensity_seeds
 
 _APART = 2**32  # the draws of one version are none of another's
 
@@ -37,17 +37,17 @@ class CobaLearner:
         self,
         *,
         reward: RewardKind = "real",
-        explore: str = "ts",
+        exploration: str = "ts",
         search: str = "exhaustive",
         preset: str = "default",
         draws: int = 100,
-        floor: float = 0.01,
+        epsilon: float = 0.01,
         update_every: int = 100,
         seed: int = 0,
     ) -> None:
         propensity_seeds(seed, draws)  # raises where the number of draws is wrong
-        self._settings = (reward, explore, search, preset)
-        self._draws, self._floor, self._seed = draws, check_floor(floor), seed
+        self._settings = (reward, exploration, search, preset)
+        self._draws, self._epsilon, self._seed = draws, check_epsilon(epsilon), seed
         self._every, self._waiting = update_every, Waiting(update_every, reward=reward)
         self._bandit: Bandit | None = None
         self._known: set[Hashable] = set()
@@ -55,9 +55,9 @@ class CobaLearner:
     @property
     def params(self) -> dict[str, Any]:
         """What coba writes into its table of learners."""
-        reward, explore, search, preset = self._settings
-        told = {"reward": reward, "explore": explore, "search": search, "preset": preset}
-        numbers = {"draws": self._draws, "floor": self._floor, "update_every": self._every}
+        reward, exploration, search, preset = self._settings
+        told = {"reward": reward, "explore": exploration, "search": search, "preset": preset}
+        numbers = {"draws": self._draws, "floor": self._epsilon, "update_every": self._every}
         return {"family": "fastbandit", **told, **numbers, "seed": self._seed}
 
     def predict(self, context: Any, actions: Sequence[Any]) -> dict[str, list[float]]:
@@ -85,8 +85,8 @@ class CobaLearner:
         seeds = decision_seeds(self._seed, _APART * bandit.version, self._draws)
         drawn = bandit.select(np.tile(row, (self._draws, 1)), eligible=ids, seeds=seeds)
         counts = Counter(list[Any](drawn.arms))
-        even = self._floor / len(ids)
-        return [(1 - self._floor) * counts[id] / self._draws + even for id in ids]
+        even = self._epsilon / len(ids)
+        return [(1 - self._epsilon) * counts[id] / self._draws + even for id in ids]
 
     def _bandit_for(self, row: NDArray[np.float32], actions: Sequence[Any]) -> Bandit:
         """Give the bandit, made or grown so that it knows all of the actions."""
@@ -102,13 +102,13 @@ class CobaLearner:
         return self._bandit
 
     def _new_bandit(self, row: NDArray[np.float32], features: Any, ids: list[Any]) -> Bandit:
-        reward, explore, search, preset = self._settings
+        reward, exploration, search, preset = self._settings
         return Bandit(
             arms=features,
             ids=ids,
             context=len(row),
             reward=reward,
-            explore=explore,
+            exploration=exploration,
             search=search,
             preset=preset,
             seed=self._seed,

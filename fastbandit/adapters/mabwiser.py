@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from fastbandit.arms.ids import list_ids
 from fastbandit.bandit import Bandit
 from fastbandit.errors import InputError, SettingError, UnknownArmError
-from fastbandit.features import to_floats
-from fastbandit.rewards import RewardKind
+from fastbandit.features.kinds import to_floats
+from fastbandit.features.rewards import RewardKind
 
 _MOST_NUMBERS = 10_000_000
 
@@ -32,14 +32,14 @@ class MabwiserBandit:
         *,
         arm_to_features: Mapping[Any, Any] | None = None,
         reward: RewardKind = "binary",
-        explore: str = "ts",
+        exploration: str = "ts",
         search: str = "generator",
         preset: str = "default",
         seed: int = 0,
     ) -> None:
         self.arms: list[Any] = list_ids(arms)
         self._features = None if arm_to_features is None else dict(arm_to_features)
-        self._settings = (reward, explore, search, preset)
+        self._settings = (reward, exploration, search, preset)
         self._seed = seed
         self._bandit: Bandit | None = None
         self._rows_of(self.arms)  # raises where an arm has no features
@@ -115,7 +115,7 @@ class MabwiserBandit:
                 f"Only an arm that is there can be removed: got {arm!r}. Correct its id."
             )
         if self._bandit is not None:
-            self._bandit.remove_arms([arm])
+            self._bandit.discard_arms([arm])
         self.arms.remove(arm)
 
     # -- the bandit
@@ -133,13 +133,13 @@ class MabwiserBandit:
         return self._bandit
 
     def _new_bandit(self, *, context: int) -> Bandit:
-        reward, explore, search, preset = self._settings
+        reward, exploration, search, preset = self._settings
         return Bandit(
             arms=self._rows_of(self.arms),
             ids=self.arms,
             context=context,
             reward=reward,
-            explore=explore,
+            exploration=exploration,
             search=search,
             preset=preset,
             seed=self._seed,

@@ -19,8 +19,8 @@ from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.ids import IdTable
 from fastbandit.bandit import Bandit
 from fastbandit.errors import InputError, SettingError, ShapeError, UnknownArmError
-from fastbandit.features import to_array, to_floats
-from fastbandit.noise import decision_seeds
+from fastbandit.features.kinds import to_array, to_floats
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.runtime.propensity import propensity_seeds
 
 Floats = NDArray[np.float64]

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.adapters.onnx_graph import Graph, Signal
-from fastbandit.features import FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.features.kinds import FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.reward.context_features import CLIP, ContextFeatures, FeatureNetwork, id_signs
 from fastbandit.runtime.effects import DRAWN
 from fastbandit.runtime.encodings import LinearEncoding
-from fastbandit.runtime.kernel import DOUBT, SCALE
+from fastbandit.runtime.kernel import POSTERIOR, SCALE
 from fastbandit.runtime.parts import FrozenModel
 
 _TINY = 1e-9
@@ -39,7 +39,7 @@ def effects_graph(model: FrozenModel, context: LinearEncoding, rows: Rows) -> Gr
 
 def _moved(graph: Graph, model: FrozenModel, widths: Signal, arms: int) -> Signal:
     """Return how far a draw, or a bound, lies from the mean."""
-    if model.counts[DOUBT] == DRAWN:
+    if model.counts[POSTERIOR] == DRAWN:
         widths = widths * graph.input("normals", ("batch", arms))
     return widths * graph.input("scale", (1,))
 

@@ -28,8 +28,9 @@ from fastbandit.adapters.onnx_networks import (
     propose_graph,
     score_graph,
 )
-from fastbandit.arms.cells import Floats
+from fastbandit.arms.partitions import Floats
 from fastbandit.errors import FastbanditError, SettingError, SnapshotError
+from fastbandit.files.manifest import MANIFEST, rename, seal, write_file, write_manifest
 from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
 from fastbandit.runtime.encodings import LinearEncoding, note_of
@@ -37,7 +38,6 @@ from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.kernel import SCALE
 from fastbandit.runtime.live import Live
 from fastbandit.storage.json_ids import id_to_json
-from fastbandit.storage.sealed import MANIFEST, rename, seal, write_file, write_manifest
 
 if TYPE_CHECKING:
     from fastbandit.bandit import Bandit
@@ -113,7 +113,7 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
     model, live, words = frozen.parts
     files: dict[str, Any] = {}
     progress(0, _STEPS, "Networks")
-    rows, has_weights = live.open_rows, isinstance(words.context, LinearEncoding)
+    rows, has_weights = live.eligible_rows, isinstance(words.context, LinearEncoding)
     graphs = {SCORE: score_graph(model, words, rows), PROPOSE: propose_graph(model, words)}
     for name, graph in graphs.items():
         if graph is not None:
@@ -185,7 +185,7 @@ def export_snapshot(snapshot: Path, out: Path, *, progress: Progress = silent) -
 
 def open_arms(live: Live) -> tuple[Floats, list[Hashable]]:
     """Give the coordinates and ids of the arms that can be chosen, in the order of their rows."""
-    rows = live.open_rows
+    rows = live.eligible_rows
     points = np.concatenate([live.arms.points, live.more])[live.places[rows]]
     return np.ascontiguousarray(points, np.float32), live.ids.ids(rows)
 

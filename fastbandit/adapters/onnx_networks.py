@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 
 from fastbandit.adapters.onnx_effects import effects_graph
 from fastbandit.adapters.onnx_graph import Graph, Signal
-from fastbandit.arms.cells import Floats
 from fastbandit.arms.own_lists import LISTED
+from fastbandit.arms.partitions import Floats
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense, FeaturesAndIds, Ids, Sparse
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Sparse
 from fastbandit.runtime.encodings import Encoding, LinearEncoding
 from fastbandit.runtime.fold import BOUND, DROPOUT, LAST_LAYER
 from fastbandit.runtime.kernel import (
-    DOUBT,
     GENERATOR,
     LEAK,
     LOOKUPS,
+    POSTERIOR,
     PRODUCT,
     SCALE,
     SEARCH,
@@ -36,7 +36,7 @@ from fastbandit.runtime.kernel import (
     WIDE,
 )
 from fastbandit.runtime.parts import FrozenModel
-from fastbandit.runtime.words import Words
+from fastbandit.runtime.units import Units
 
 _SMALLEST = 2.0**-24  # of the numbers between 0 and 1 that draws are made from
 _SHARPNESS = 10.0  # one over the temperature of Concrete Dropout
@@ -125,22 +125,22 @@ class Constants:
 
 def noise_size(model: FrozenModel) -> int:
     """Tell how many numbers between 0 and 1 one draw is made from."""
-    if model.counts[DOUBT] == DROPOUT:
+    if model.counts[POSTERIOR] == DROPOUT:
         return int(model.mask_sizes.sum())
     pairs = -(-model.centre.shape[1] // 2)
-    return 2 * pairs if model.counts[DOUBT] == LAST_LAYER else 0
+    return 2 * pairs if model.counts[POSTERIOR] == LAST_LAYER else 0
 
 
 def check_model(model: FrozenModel) -> None:
     """Raise where the exploration cannot be written in ONNX."""
-    if model.counts[DOUBT] == BOUND:
+    if model.counts[POSTERIOR] == BOUND:
         raise SettingError(
             "An ONNX export needs Thompson sampling or a greedy choice: got an upper confidence "
-            "bound, which is settled by gradients that are no network. Use explore='ts'."
+            "bound, which is settled by gradients that are no network. Use exploration='ts'."
         )
 
 
-def score_graph(model: FrozenModel, words: Words, rows: NDArray[np.int64]) -> Graph:
+def score_graph(model: FrozenModel, words: Units, rows: NDArray[np.int64]) -> Graph:
     """Write the graph from context, draw and points (B, K, D) to their scores and rewards.
 
     Arms that have weights of their own need no points: it scores all of these rows.
@@ -165,7 +165,7 @@ def best_by_constants(model: FrozenModel, rows: NDArray[np.int64]) -> list[int]:
     return Constants.of(model, rows).best(float(model.numbers[SCALE]))
 
 
-def propose_graph(model: FrozenModel, words: Words) -> Graph | None:
+def propose_graph(model: FrozenModel, words: Units) -> Graph | None:
     """Write the graph from context and draw to points near the best arms: (B, lookups, D)."""
     if model.counts[SEARCH] != GENERATOR or isinstance(words.context, LinearEncoding):
         return None
@@ -241,7 +241,7 @@ def _fold(graph: Graph, model: FrozenModel, context: Encoding) -> Folded:
 def _draw(graph: Graph, model: FrozenModel) -> Draw:
     """Draw what is in doubt: masks of all layers, the last, linear part, or nothing."""
     scale = graph.input("scale", (1,)) if noise_size(model) else None
-    if model.counts[DOUBT] == LAST_LAYER and scale is not None:
+    if model.counts[POSTERIOR] == LAST_LAYER and scale is not None:
         weights, noise = _drawn(graph, model, scale)
         units, count = int(model.hidden[-1]), model.centre.shape[1]
         wide = weights.columns(units, count - 1) if model.counts[WIDE] else None
@@ -250,7 +250,7 @@ def _draw(graph: Graph, model: FrozenModel) -> Draw:
     last = graph.constant(model.last_weights[None, :-1])
     constant = graph.constant(model.last_weights[None, -1:])
     wide = graph.constant(model.wide_weights[None]) if model.counts[WIDE] else None
-    if model.counts[DOUBT] != DROPOUT or scale is None:
+    if model.counts[POSTERIOR] != DROPOUT or scale is None:
         return Draw(last, wide, constant, None, [])
     masks = _masks(graph, model, scale)
     told = [masks[0].beside(*masks[1:]) - 1.0]

@@ -35,16 +35,16 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         *,
         reward: str = "binary",
-        explore: str = "ts",
+        exploration: str = "ts",
         search: str = "exhaustive",
-        doubt: str = "auto",
+        posterior: str = "auto",
         preset: str = "default",
         random_state: int = 0,
     ) -> None:
         self.reward = reward
-        self.explore = explore
+        self.exploration = exploration
         self.search = search
-        self.doubt = doubt
+        self.posterior = posterior
         self.preset = preset
         self.random_state = random_state
 
@@ -81,9 +81,9 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ids=list(range(len(classes))),
             context=rows.shape[1],
             reward=self.reward,  # type: ignore[arg-type]
-            explore=self.explore,
+            exploration=self.exploration,
             search=self.search,
-            doubt=self.doubt,
+            posterior=self.posterior,
             preset=self.preset,
             seed=self.random_state,
             progress=False,

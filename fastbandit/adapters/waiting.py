@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from fastbandit.bandit import Bandit
 from fastbandit.errors import SettingError
+from fastbandit.features.rewards import RewardKind, read_rewards
 from fastbandit.learning.schedule import Schedule
-from fastbandit.rewards import RewardKind, read_rewards
 
 _GROWTH = 0.2  # an update learns from all there is: so much more of it is worth one
 

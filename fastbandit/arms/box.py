@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -13,17 +13,17 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 
-from fastbandit.arms.spanner import SPANNING, spanning_places
+from fastbandit.arms.spanner import SPANNING, spanning_positions
+from fastbandit.declaration import part
 from fastbandit.errors import InputError, SettingError
 from fastbandit.interfaces import Candidates
-from fastbandit.ranges import check_fields
 from fastbandit.types import Inputs
 
 _NEAR = 0.05
 _EDGE = math.sqrt(3.0)  # points spread evenly over [-edge, edge] have standard deviation 1
 
 
-@dataclass(frozen=True)
+@part("arms", name="box")
 class Box:
     """All vectors between two corners; `cover` is how finely an exhaustive search looks.
 
@@ -37,7 +37,6 @@ class Box:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        check_fields(self)
         pairs = list(zip(self.lowest, self.highest, strict=False))
         sound = all(math.isfinite(a) and math.isfinite(b) and a < b for a, b in pairs)
         if not pairs or len(self.lowest) != len(self.highest) or not sound:
@@ -102,7 +101,7 @@ class Box:
         return like.new_tensor(self.lowest), like.new_tensor(self.highest)
 
     def nearest(
-        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
+        self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None
     ) -> Candidates:
         """Give the points themselves, for each is an arm, and others close around them."""
         batch, starts, dim = points.shape
@@ -116,13 +115,13 @@ class Box:
     def around(
         self,
         points: Float[Tensor, "B M D"],
-        cells: int,
+        partitions: int,
         *,
         far: int = 0,
-        allowed: Bool[Tensor, "b N"] | None,
+        eligible: Bool[Tensor, "b N"] | None,
     ) -> Candidates:
-        """Give the points themselves and a few others close around, four for each cell."""
-        return self.nearest(points, 4 * cells, allowed=allowed)
+        """Give the points themselves and a few others close around, four for each partition."""
+        return self.nearest(points, 4 * partitions, eligible=eligible)
 
     def _offsets(self, count: int) -> Float[Tensor, "K D"]:
         """Give `count` small steps, spread evenly around the first, which is none at all.
@@ -133,16 +132,16 @@ class Box:
         for _ in range(40):
             root = (1 + root) ** (1 / (self.dim + 1))
         strides = root ** -torch.arange(1.0, self.dim + 1, dtype=torch.float64)
-        places = (torch.arange(count, dtype=torch.float64)[:, None] * strides + 0.5) % 1
-        return (_NEAR * (2 * places - 1)).float().to(self.device)
+        positions = (torch.arange(count, dtype=torch.float64)[:, None] * strides + 0.5) % 1
+        return (_NEAR * (2 * positions - 1)).float().to(self.device)
 
     def neighbours(self, rows: Int[Tensor, "B K"]) -> None:
         return None
 
-    def shelf(self) -> None:
+    def device_index(self) -> None:
         return None
 
-    def few(self, allowed: Bool[Tensor, "b N"] | None, limit: int) -> None:
+    def few(self, eligible: Bool[Tensor, "b N"] | None, limit: int) -> None:
         return None
 
     def sample(self, count: int, *, rng: Generator) -> Candidates:
@@ -151,15 +150,15 @@ class Box:
 
     def spanning(self, count: int) -> Candidates:
         """Give some of the fine cover."""
-        places = self._spanner if count <= SPANNING else self._span(count)
-        return self._as_candidates(self.all().points[0, places[:count]])
+        positions = self._spanner if count <= SPANNING else self._span(count)
+        return self._as_candidates(self.all().points[0, positions[:count]])
 
     @cached_property
     def _spanner(self) -> Int[Tensor, " K"]:
         return self._span(SPANNING)
 
     def _span(self, count: int) -> Int[Tensor, " K"]:
-        return spanning_places(self.all().points[0], count)
+        return spanning_positions(self.all().points[0], count)
 
     def all(self) -> Candidates:
         """Give a fine cover: a grid in one dimension, Sobol's points in more."""

@@ -13,11 +13,11 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 
-from fastbandit.arms.device_cells import DeviceCells
+from fastbandit.arms.device_partitions import DevicePartitions
 from fastbandit.arms.frame import Frame, aligned, frame_of
 from fastbandit.arms.ids import IdTable
 from fastbandit.arms.lookup import Lookup
-from fastbandit.arms.spanner import SPANNING, spanning_places
+from fastbandit.arms.spanner import SPANNING, spanning_positions
 from fastbandit.errors import EligibilityError, InputError, ShapeError
 from fastbandit.interfaces import Affine, Candidates
 from fastbandit.types import Inputs
@@ -33,7 +33,7 @@ class Catalogue:
 
     table: IdTable
     features: Inputs
-    alive: NDArray[np.bool_]
+    live: NDArray[np.bool_]
     frame: Frame | None = None
     vectors: Float[Tensor, "N D"] | None = None
     lookup: Lookup | None = None
@@ -46,11 +46,11 @@ class Catalogue:
         return Catalogue(table, features, np.ones(len(table), dtype=bool))
 
     def __len__(self) -> int:
-        return int(self.alive.sum())
+        return int(self.live.sum())
 
-    def is_alive(self, id: Any) -> bool:
+    def is_live(self, id: Any) -> bool:
         """Tell whether an arm can be chosen."""
-        return id in self.table and bool(self.alive[self.table.rows([id])[0]])
+        return id in self.table and bool(self.live[self.table.rows([id])[0]])
 
     # -- a new catalogue from this one
 
@@ -67,35 +67,35 @@ class Catalogue:
         """
         first = len(self.table)
         ids = range(first, first + len(features)) if ids is None else ids
-        table = self.table.append(ids, alive=self.alive)
+        table = self.table.append(ids, live=self.live)
         if len(table) != first + len(features):
             raise ShapeError(
                 f"Each new arm needs one id and one row of features: got {len(table) - first} "
                 f"ids and {len(features)} rows. Drop those that have only one of the two."
             )
-        alive = np.concatenate([self.alive, np.ones(len(features), dtype=bool)])
-        grown = Catalogue(table, Inputs.stack([self.features, features]), alive)
+        live = np.concatenate([self.live, np.ones(len(features), dtype=bool)])
+        grown = Catalogue(table, Inputs.stack([self.features, features]), live)
         if self.frame is None or embed is None:
             return grown
         points = self.frame.coordinates(embed(features))
-        return grown.restored(self.frame, torch.cat([self._vectors, points]), np.flatnonzero(alive))
+        return grown.restored(self.frame, torch.cat([self._vectors, points]), np.flatnonzero(live))
 
     def remove(self, ids: Iterable[Any]) -> Catalogue:
         """Give a catalogue in which these arms can no longer be chosen."""
         rows = self.table.rows(ids)
-        alive = self.alive.copy()
-        alive[rows] = False
-        if not alive.any():
+        live = self.live.copy()
+        live[rows] = False
+        if not live.any():
             raise EligibilityError(
                 f"A catalogue needs at least one arm: removing {len(rows)} arms would leave none. "
                 f"Add others first."
             )
-        return replace(self, alive=alive)
+        return replace(self, live=live)
 
     def embedded_by(self, embed: Callable[[Inputs], Tensor]) -> Catalogue:
         """Embed all arms anew, and index those that are alive."""
         embeddings = embed(self.features)
-        indexed = np.flatnonzero(self.alive)
+        indexed = np.flatnonzero(self.live)
         frame = frame_of(embeddings[torch.from_numpy(indexed)])
         if self.vectors is not None:
             frame = aligned(frame, embeddings[: len(self.vectors)], self.vectors)
@@ -127,20 +127,20 @@ class Catalogue:
         return self.frame.place
 
     def nearest(
-        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
+        self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None
     ) -> Candidates:
-        rows = self._lookup.nearest(points, count, allowed=allowed)
+        rows = self._lookup.nearest(points, count, eligible=eligible)
         return Candidates(rows, self.at(rows))
 
     def around(
         self,
         points: Float[Tensor, "B M D"],
-        cells: int,
+        partitions: int,
         *,
         far: int = 0,
-        allowed: Bool[Tensor, "b N"] | None,
+        eligible: Bool[Tensor, "b N"] | None,
     ) -> Candidates:
-        rows = self._lookup.around(points, cells, far=far, allowed=allowed)
+        rows = self._lookup.around(points, partitions, far=far, eligible=eligible)
         return Candidates(rows, self.at(rows))
 
     def at(self, rows: Int[Tensor, "B K"]) -> Float[Tensor, "B K D"]:
@@ -152,26 +152,26 @@ class Catalogue:
         near = torch.where(rows[..., None] >= 0, near, -1).flatten(1)
         return Candidates(near, self.at(near))
 
-    def shelf(self) -> DeviceCells | None:
-        return self._lookup.shelf if self._vectors.device.type == "cuda" else None
+    def device_index(self) -> DevicePartitions | None:
+        return self._lookup.device_index if self._vectors.device.type == "cuda" else None
 
-    def few(self, allowed: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
-        if allowed is None:
+    def few(self, eligible: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
+        if eligible is None:
             return None
-        counts = allowed.sum(1)
+        counts = eligible.sum(1)
         counts = torch.where(counts <= limit, counts, 0)
         width = int(counts.max())
         if width == 0:
             return None
-        context, row = (allowed & (counts > 0)[:, None]).nonzero(as_tuple=True)
+        context, row = (eligible & (counts > 0)[:, None]).nonzero(as_tuple=True)
         first = counts.cumsum(0) - counts  # where each context's arms begin
         place = torch.arange(len(row), device=row.device) - first[context]
-        rows = row.new_full((len(allowed), width), -1)
+        rows = row.new_full((len(eligible), width), -1)
         rows[context, place] = row
         return Candidates(rows, self.at(rows))
 
     def sample(self, count: int, *, rng: Generator) -> Candidates:
-        rows = torch.from_numpy(np.flatnonzero(self.alive))
+        rows = torch.from_numpy(np.flatnonzero(self.live))
         picked = rows[torch.randint(len(rows), (count,), generator=rng)][None].to(
             self._vectors.device
         )
@@ -187,8 +187,8 @@ class Catalogue:
         return self._span(SPANNING)
 
     def _span(self, count: int) -> Int[Tensor, " K"]:
-        rows = torch.from_numpy(np.flatnonzero(self.alive)).to(self._vectors.device)
-        return rows[spanning_places(self._vectors[rows], count)]
+        rows = torch.from_numpy(np.flatnonzero(self.live)).to(self._vectors.device)
+        return rows[spanning_positions(self._vectors[rows], count)]
 
     def all(self) -> Candidates:
         rows = torch.arange(len(self._vectors), device=self._vectors.device)[None]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.ids import list_ids
 from fastbandit.errors import EligibilityError, InputError, ShapeError
-from fastbandit.features import shown
-from fastbandit.noise import Stream, philox
+from fastbandit.features.kinds import shown
+from fastbandit.noise.philox import Stream, philox
 
 _MASK_ITEMS = (bool, np.bool_, list, np.ndarray)
 
@@ -27,7 +27,7 @@ class Table(Protocol):
 
 
 def read_eligible(
-    eligible: Any, table: Table, *, contexts: int, alive: NDArray[np.bool_] | None = None
+    eligible: Any, table: Table, *, contexts: int, live: NDArray[np.bool_] | None = None
 ) -> NDArray[np.bool_] | None:
     """Turn what is allowed into a mask: (B, N), or (1, N) for all contexts, or None for all arms.
 
@@ -35,16 +35,16 @@ def read_eligible(
     list of ids for each context. Tuples may be ids: a list of known ids is always read as
     ids. Arms that are not `alive` are allowed to no context.
     """
-    allowed = None if eligible is None else _read_mask(eligible, table, contexts=contexts)
-    if alive is not None and not alive.all():
-        allowed = alive[None] if allowed is None else allowed & alive
-    if allowed is not None:
-        _check_some_allowed(allowed)
-    return allowed
+    eligible = None if eligible is None else _read_mask(eligible, table, contexts=contexts)
+    if live is not None and not live.all():
+        eligible = live[None] if eligible is None else eligible & live
+    if eligible is not None:
+        _check_some_eligible(eligible)
+    return eligible
 
 
-def draw_allowed(
-    seeds: NDArray[np.uint64], allowed: NDArray[np.bool_] | None, *, arms: int, count: int
+def draw_eligible(
+    seeds: NDArray[np.uint64], eligible: NDArray[np.bool_] | None, *, arms: int, count: int
 ) -> NDArray[np.int64]:
     """Draw `count` different allowed rows for each seed, all equally likely: (B, count).
 
@@ -56,7 +56,7 @@ def draw_allowed(
     pairs = words[..., 0::2] | (words[..., 1::2] << np.uint64(32))  # 64 bits: even for any N
     numbers = pairs.reshape(len(seeds), 2 * len(blocks))
     drawn = np.full((len(seeds), count), -1, dtype=np.int64)
-    pools = None if allowed is None else [np.flatnonzero(mask) for mask in allowed]
+    pools = None if eligible is None else [np.flatnonzero(mask) for mask in eligible]
     for place, row in enumerate(numbers.tolist()):
         pool = None if pools is None else pools[place if len(pools) > 1 else 0]
         ranks = _draw_ranks(row[:size], arms if pool is None else len(pool))
@@ -126,17 +126,17 @@ def _is_group(item: Any) -> bool:
 def _mask_of(groups: Iterable[Any], table: Table) -> NDArray[np.bool_]:
     rows = [table.rows(group) for group in groups]
     mask = np.zeros((len(rows), len(table)), dtype=np.bool_)
-    for place, allowed in enumerate(rows):
-        mask[place, allowed] = True
+    for place, eligible in enumerate(rows):
+        mask[place, eligible] = True
     return mask
 
 
-def _check_some_allowed(allowed: NDArray[np.bool_]) -> None:
-    empty = np.flatnonzero(~allowed.any(axis=1))
+def _check_some_eligible(eligible: NDArray[np.bool_]) -> None:
+    empty = np.flatnonzero(~eligible.any(axis=1))
     if len(empty):
-        which = "all contexts" if len(allowed) == 1 else f"context {empty[0]}"
+        which = "all contexts" if len(eligible) == 1 else f"context {empty[0]}"
         raise EligibilityError(
             f"Each context needs at least one arm that it may choose: got none for {which} "
-            f"({len(empty)} of {len(allowed)} eligible sets are empty). Allow more arms, or "
+            f"({len(empty)} of {len(eligible)} eligible sets are empty). Allow more arms, or "
             f"leave such contexts out."
         )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DuplicateArmError, InputError, ShapeError, UnknownArmError
-from fastbandit.features import shown
+from fastbandit.features.kinds import shown
 
 
 class IdTable:
@@ -76,11 +76,11 @@ class IdTable:
         table._rows = None if isinstance(table._ids, range) else {id: r for r, id in enumerate(ids)}
         return table
 
-    def append(self, ids: Iterable[Any], *, alive: NDArray[np.bool_] | None = None) -> IdTable:
+    def append(self, ids: Iterable[Any], *, live: NDArray[np.bool_] | None = None) -> IdTable:
         """Give a table with more rows at its end; the id of a row not `alive` is free again."""
         fresh = list_ids(ids)
         _number(fresh)
-        known = next((id for id in fresh if self._is_taken(id, alive)), None)
+        known = next((id for id in fresh if self._is_taken(id, live)), None)
         if known is not None:
             raise DuplicateArmError(
                 f"A new arm needs an id of its own: got {known!r}, which is row "
@@ -88,9 +88,9 @@ class IdTable:
             )
         return IdTable.restored([*self._ids, *fresh])
 
-    def _is_taken(self, id: Any, alive: NDArray[np.bool_] | None) -> bool:
+    def _is_taken(self, id: Any, live: NDArray[np.bool_] | None) -> bool:
         row = self._row(id)
-        return row is not None and (alive is None or bool(alive[row]))
+        return row is not None and (live is None or bool(live[row]))
 
     def _row(self, id: Any) -> int | None:
         id = id.item() if isinstance(id, np.generic) else id

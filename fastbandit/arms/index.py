@@ -12,7 +12,7 @@ from fastbandit.packages import needed
 
 
 class FaissIndex:
-    """Inverted lists: looks into the few cells nearest to a point.
+    """Inverted lists: looks into the few partitions nearest to a point.
 
     Cells grow with the square root of the number of vectors, probes with the dimension.
     `probes` fixes them.
@@ -22,11 +22,11 @@ class FaissIndex:
         faiss = import_faiss()
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         count, dim = vectors.shape
-        cells = min(count, int(2 * math.sqrt(count)))
+        partitions = min(count, int(2 * math.sqrt(count)))
         self._count = count
-        self._cells = cells
-        self._probes = min(cells, probes or default_probes(dim))
-        index = faiss.IndexIVFFlat(faiss.IndexFlatL2(dim), dim, cells)
+        self._cells = partitions
+        self._probes = min(partitions, probes or default_probes(dim))
+        index = faiss.IndexIVFFlat(faiss.IndexFlatL2(dim), dim, partitions)
         index.cp.niter, index.cp.seed, index.cp.max_points_per_centroid = 8, 1234, 64
         index.cp.min_points_per_centroid = 1  # a small catalogue is no reason to warn
         index.train(vectors)
@@ -38,25 +38,25 @@ class FaissIndex:
         return self._count
 
     def search(
-        self, points: NDArray[np.float32], count: int, *, allowed: NDArray[np.bool_] | None = None
+        self, points: NDArray[np.float32], count: int, *, eligible: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Give the nearest positions; look into more cells until there are enough of them."""
+        """Give the nearest positions; look into more partitions until there are enough of them."""
         points = np.ascontiguousarray(points, dtype=np.float32)
-        open_count = len(self) if allowed is None else int(allowed.sum())
-        wanted = min(count, open_count)
-        probes = min(self._cells, self._probes * len(self) // max(1, open_count))
+        eligible_count = len(self) if eligible is None else int(eligible.sum())
+        wanted = min(count, eligible_count)
+        probes = min(self._cells, self._probes * len(self) // max(1, eligible_count))
         while True:
-            settings = self._settings(allowed, probes)
+            settings = self._settings(eligible, probes)
             found = np.asarray(self._index.search(points, count, params=settings)[1], np.int64)
             if probes == self._cells or (found[:, :wanted] >= 0).all():
                 return found
             probes = min(self._cells, 4 * probes)
 
-    def _settings(self, allowed: NDArray[np.bool_] | None, probes: int) -> Any:
+    def _settings(self, eligible: NDArray[np.bool_] | None, probes: int) -> Any:
         faiss = import_faiss()
-        if allowed is None:
+        if eligible is None:
             return faiss.SearchParametersIVF(nprobe=probes)
-        bits = np.packbits(allowed, bitorder="little")
+        bits = np.packbits(eligible, bitorder="little")
         return faiss.SearchParametersIVF(sel=faiss.IDSelectorBitmap(bits), nprobe=probes)
 
 
@@ -66,5 +66,5 @@ def import_faiss() -> Any:
 
 
 def default_probes(dim: int) -> int:
-    """Give how many cells to look into: enough for about .99 of the true neighbours."""
+    """Give how many partitions to look into: enough for about .99 of the true neighbours."""
     return int(16 * max(1.0, dim / 8))

@@ -18,7 +18,7 @@ _RIDGE = 1e-3
 
 
 @torch.no_grad()
-def spanning_places(points: Float[Tensor, "N D"], count: int) -> Int[Tensor, " K"]:
+def spanning_positions(points: Float[Tensor, "N D"], count: int) -> Int[Tensor, " K"]:
     """Give the places of up to `count` different points, the one that adds most first: O(N D K)."""
     lifted = torch.cat([points, torch.ones_like(points[:, :1])], dim=1).double()
     inverse = torch.eye(lifted.shape[1], dtype=torch.float64, device=points.device) / _RIDGE

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arm_table import ArmTable, Request, read_arms, read_context
-from fastbandit.arms.eligibility import draw_allowed
+from fastbandit.arms.eligibility import draw_eligible
+from fastbandit.arms.requests import ArmTable, Request, read_arms, read_context
 from fastbandit.errors import SettingError
-from fastbandit.features import Features
-from fastbandit.rewards import RewardKind
+from fastbandit.features.kinds import Features
+from fastbandit.features.rewards import RewardKind
 from fastbandit.types import Decision
 
 
@@ -135,15 +135,15 @@ def _check_row(row: int, arms: int) -> int:
 def _take_leaders(means: NDArray[np.float64], request: Request) -> NDArray[np.int64]:
     """Give the k highest allowed rows; arms that tie for the last places share them by lot."""
     arms, k = len(means), request.k
-    allowed = np.ones((1, arms), dtype=np.bool_) if request.allowed is None else request.allowed
-    leaders, level = [], np.zeros_like(allowed)
-    for place, mask in enumerate(allowed):
+    eligible = np.ones((1, arms), dtype=np.bool_) if request.eligible is None else request.eligible
+    leaders, level = [], np.zeros_like(eligible)
+    for place, mask in enumerate(eligible):
         pool = np.flatnonzero(mask)
         order = pool[np.argsort(-means[pool], kind="stable")]
         last = means[order[:k][-1]]
         leaders.append(order[means[order] > last])
         level[place] = mask & (means == last)
-    rows = draw_allowed(request.seeds, level, arms=arms, count=k)
+    rows = draw_eligible(request.seeds, level, arms=arms, count=k)
     for place, row in enumerate(rows):
         above = leaders[place if len(leaders) > 1 else 0]
         rows[place] = np.concatenate([above, row])[:k]

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from fastbandit.arm_table import ArmTable, Request, read_arms, read_context, take_best
+from fastbandit.arms.requests import ArmTable, Request, read_arms, read_context, take_best
 from fastbandit.baselines.ridge import DisjointRidge, Floats, Ridge, Seeds, SharedRidge
+from fastbandit.declaration import check_number
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense, Features, Image, Sparse
-from fastbandit.ranges import check_number
-from fastbandit.rewards import RewardKind
+from fastbandit.features.kinds import Dense, Features, Image, Sparse
+from fastbandit.features.rewards import RewardKind
 from fastbandit.types import Decision, Inputs
 
 
@@ -96,11 +96,11 @@ class LinearBandit(ABC):
         batch, arms = len(request.seeds), len(self._table.ids)
         rows = np.empty((batch, request.k), dtype=np.int64)
         best = np.empty((batch, request.k))
-        vectors, allowed = self._to_vectors(request.contexts), request.allowed
+        vectors, eligible = self._to_vectors(request.contexts), request.eligible
         for part in self._model.blocks(batch):
             x = vectors[part]
             scores = self._score(x, request.seeds[part]) if explore else self._model.means(x)
-            mask = allowed if allowed is None or len(allowed) == 1 else allowed[part]
+            mask = eligible if eligible is None or len(eligible) == 1 else eligible[part]
             rows[part], best[part] = take_best(scores, mask, count=request.k)
         return self._table.decide(request, rows, best, version=self._version, evaluations=arms)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fastbandit.arm_table import ArmTable, read_arms, read_context
-from fastbandit.features import Features
-from fastbandit.rewards import RewardKind
+from fastbandit.arms.requests import ArmTable, read_arms, read_context
+from fastbandit.features.kinds import Features
+from fastbandit.features.rewards import RewardKind
 from fastbandit.types import Decision
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import SettingError
-from fastbandit.noise import Stream, normals
+from fastbandit.noise.philox import Stream, normals
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]

@@ -8,8 +8,15 @@ from typing import Any
 
 import click
 
-from fastbandit.config import Config, Setting, all_settings, find_config, read_config, written
-from fastbandit.storage.passwords import hide_password
+from fastbandit.settings.passwords import hide_password
+from fastbandit.settings.service import (
+    Config,
+    Setting,
+    all_settings,
+    find_config,
+    read_config,
+    written,
+)
 
 
 @click.group("config")

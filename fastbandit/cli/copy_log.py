@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from fastbandit.cli.data_folder import config_option, json_option, print_json
-from fastbandit.config import find_config, read_config
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
+from fastbandit.settings.service import find_config, read_config
 from fastbandit.storage.copying import copy_log
 from fastbandit.storage.shared import open_log
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fastbandit.config import find_config, read_config
 from fastbandit.errors import SettingError
 from fastbandit.packages import needed
 from fastbandit.progress import Progress
+from fastbandit.settings.service import find_config, read_config
 from fastbandit.storage.log_file import LOG_FILE
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from fastbandit.evaluation.report import HEADINGS, Evaluation
 from fastbandit.evaluation.reward_models import MODELS
 from fastbandit.evaluation.run import evaluate
 from fastbandit.progress import Progress, progress_bar
-from fastbandit.storage.passwords import hide_password
+from fastbandit.settings.passwords import hide_password
 
 
 def _levels(
@@ -117,7 +117,7 @@ def command(
     model: str,
     draws: int | None,
     greedy: bool,
-    floor: float,
+    epsilon: float,
     interval: str,
     confidence: float,
     clip: float | None,
@@ -137,7 +137,7 @@ def command(
             f"{config} and --policy {policy}. Name them, for example --log events.parquet --policy "
             f"uniform."
         )
-    _check_told(policy, estimators, clusters, draws=draws, is_greedy=greedy, floor=floor)
+    _check_told(policy, estimators, clusters, draws=draws, is_greedy=greedy, epsilon=epsilon)
     with progress_bar("Evaluating") as progress:
         named = log or _log_of(config, progress)
         read = read_rounds(
@@ -161,7 +161,7 @@ def command(
             model=model,
             draws=draws,
             explore=not greedy,
-            floor=floor,
+            epsilon=epsilon,
             interval=interval,
             confidence=confidence,
             clip=clip,
@@ -183,10 +183,10 @@ def _check_told(
     *,
     draws: int | None,
     is_greedy: bool,
-    floor: float,
+    epsilon: float,
 ) -> None:
     """Refuse options that would change nothing."""
-    of_draws = {"--draws": draws is not None, "--greedy": is_greedy, "--floor": floor > 0.0}
+    of_draws = {"--draws": draws is not None, "--greedy": is_greedy, "--floor": epsilon > 0.0}
     told = next((option for option, is_told in of_draws.items() if is_told), None)
     if told is not None and is_plain(policy):
         raise SettingError(

@@ -17,10 +17,10 @@ from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import ENGINES, Engine, engine_for
 from fastbandit.cluster.indexing import index_arms
 from fastbandit.errors import SettingError, SnapshotError
-from fastbandit.features import Features, FeaturesAndIds, Ids
+from fastbandit.features.kinds import Features, FeaturesAndIds, Ids
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.parts import KEPT_AS
+from fastbandit.runtime.parts import DTYPES
 from fastbandit.storage.snapshot_store import NOTES, POINTER
 from fastbandit.types import Decision
 
@@ -52,8 +52,8 @@ class Report:
     help="The folder to write; else the snapshot's name and -frozen, beside it.",
 )
 @click.option(
-    "--keep-as",
-    type=click.Choice(KEPT_AS),
+    "--dtype",
+    type=click.Choice(DTYPES),
     default="float32",
     show_default=True,
     help="How the arms' coordinates are kept; whole numbers are rounded.",
@@ -65,7 +65,7 @@ class Report:
 def command(
     snapshot: Path,
     out: Path | None,
-    keep_as: str,
+    dtype: str,
     engine: str | None,
     workers: int | None,
     address: str | None,
@@ -78,8 +78,8 @@ def command(
     """
     whole = snapshot.resolve()
     folder = out or whole.with_name(f"{whole.name}-frozen")
-    with progress_bar("Freezing") as progress, _crew(engine, workers, address) as crew:
-        report = freeze_folder(snapshot, folder, keep_as=keep_as, engine=crew, progress=progress)
+    with progress_bar("Freezing") as progress, _pool(engine, workers, address) as pool:
+        report = freeze_folder(snapshot, folder, dtype=dtype, engine=pool, progress=progress)
     if as_json:
         click.echo(json.dumps(asdict(report), indent=1))
         return
@@ -93,7 +93,7 @@ def command(
 
 
 @contextmanager
-def _crew(name: str | None, workers: int | None, address: str | None) -> Iterator[Engine | None]:
+def _pool(name: str | None, workers: int | None, address: str | None) -> Iterator[Engine | None]:
     """Make the engine that was named; without one, this process indexes arms on all its cores."""
     if name is not None:
         with engine_for(name, workers=workers, address=address) as engine:
@@ -110,7 +110,7 @@ def freeze_folder(
     snapshot: Path,
     folder: Path,
     *,
-    keep_as: str = "float32",
+    dtype: str = "float32",
     engine: Engine | None = None,
     progress: Progress = silent,
 ) -> Report:
@@ -126,13 +126,13 @@ def freeze_folder(
     started = perf_counter()
     if engine is not None:
         index_arms(bandit, engine)
-    frozen = bandit.freeze(keep_as=keep_as)
+    frozen = bandit.freeze(dtype=dtype)
     frozen_at = perf_counter()
     progress(2, 4, "Checking")
     contexts = draw_contexts(bandit.blueprint.context, _CHECKED, np.random.default_rng(0))
     asked = bandit.select(contexts)
     found = frozen.select(contexts, seeds=asked.seeds)
-    if keep_as == "float32":
+    if dtype == "float32":
         check_alike(asked, found)
     progress(3, 4, "Saving")
     saving_at = perf_counter()

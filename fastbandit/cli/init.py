@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from fastbandit.config import CONFIG_FILE, SECTIONS, settings_of, written
 from fastbandit.errors import SettingError
+from fastbandit.settings.service import CONFIG_FILE, SECTIONS, settings_of, written
 
 _HEAD = (
     "Settings of a fastbandit service. A line that is commented out shows the default.",

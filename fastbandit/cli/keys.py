@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import click
 
-from fastbandit.config import find_config, read_config
 from fastbandit.serving.keys import (
     KEYS_FILE,
     SCOPES,
@@ -20,6 +19,7 @@ from fastbandit.serving.keys import (
     keys_path,
     revoke_key,
 )
+from fastbandit.settings.service import find_config, read_config
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

@@ -15,8 +15,8 @@ import click
 
 from fastbandit.cli.snapshots import config_option, data_dir_option, read_service
 from fastbandit.cluster.engine import ENGINES, engine_for
-from fastbandit.config import Config
 from fastbandit.errors import SettingError
+from fastbandit.settings.service import Config
 
 _LESS_URGENT = 5
 _WATCH_SECONDS = 0.5

@@ -52,10 +52,10 @@ def command(
     Places are paths or URLs (s3://bucket/folder). What is asked for a second time goes on with
     the parts that are missing; neither workers nor engine change an arm.
     """
-    allowed = _read_eligible(eligible)
+    eligible = _read_eligible(eligible)
     with (
         progress_bar("Scoring") as progress,
-        engine_for(engine, workers=workers, address=address) as crew,
+        engine_for(engine, workers=workers, address=address) as pool,
     ):
         scored = score_contexts(
             frozen,
@@ -67,9 +67,9 @@ def command(
             columns=_names(columns),
             ids=ids,
             keep=_names(keep),
-            eligible=allowed,
+            eligible=eligible,
             rows=rows,
-            engine=crew,
+            engine=pool,
             progress=progress,
         )
     click.echo(json.dumps(asdict(scored), indent=1) if as_json else _worded(scored))

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from fastbandit.config import CONFIG_FILE, read_config
 from fastbandit.errors import MissingExtraError
+from fastbandit.settings.service import CONFIG_FILE, read_config
 
 _DEMO: dict[str, Any] = {
     "context.features": 4,
@@ -37,11 +37,11 @@ def command(
     Needs a config file (`fastbandit init` writes one), or --demo. Stops at Ctrl-C.
     """
     with _needs_serve():
-        from fastbandit.serving.beginning import check_beginning
         from fastbandit.serving.journal import start_journal
         from fastbandit.serving.learner_process import learner_command
         from fastbandit.serving.server import make_server
         from fastbandit.serving.service import Service
+        from fastbandit.serving.startup import check_beginning
     overrides = {"server.port": port, "server.data_dir": data_dir}
     told = {name: value for name, value in overrides.items() if value is not None}
     if demo:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fastbandit.config import Config, find_config, read_config
-from fastbandit.errors import LogAwayError, SettingError, SnapshotError
+from fastbandit.errors import LogUnavailableError, SettingError, SnapshotError
 from fastbandit.evaluation.lift import Evidence
-from fastbandit.events import Who
 from fastbandit.progress import progress_bar
 from fastbandit.serving.console.compared import read_evidence
 from fastbandit.serving.decides import Decides, read_decides, write_decides
+from fastbandit.settings.service import Config, find_config, read_config
+from fastbandit.storage.events import Who
 from fastbandit.storage.local_copy import local_copy
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
@@ -64,7 +64,7 @@ def who_decides(config: Config) -> Decides | None:
     try:
         with closing(_shared(config.log.url)) as shared:
             return shared.read()
-    except LogAwayError:
+    except LogUnavailableError:
         if (here := read_decides(folder)) is None:
             raise
         return here
@@ -121,8 +121,8 @@ def tell_evidence(evidence: list[Evidence]) -> None:
     for one in evidence:
         for sentence in one.words:
             click.echo(sentence)
-        for doubt in one.doubts:
-            _warn(f"  {doubt}")
+        for posterior in one.doubts:
+            _warn(f"  {posterior}")
 
 
 def print_comparison(decides: Decides | None, evidence: list[Evidence]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from fastbandit.config import Config, find_config, read_config
+from fastbandit.settings.service import Config, find_config, read_config
 from fastbandit.storage.shared import open_store
 from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
 

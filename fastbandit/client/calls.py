@@ -27,7 +27,7 @@ from fastbandit.client.shapes import (
 )
 from fastbandit.client.spool import Spool
 from fastbandit.errors import InputError, ServiceUnavailable
-from fastbandit.events import ArmId
+from fastbandit.storage.events import ArmId
 
 Fallback: TypeAlias = ArmId | Sequence[ArmId] | Callable[[Context], ArmId | Sequence[ArmId]]
 """An arm, arms, or a function that gives them for a context."""
@@ -111,7 +111,7 @@ class Calls:
         self.asker.count("fallbacks")
         return Selected(FALLBACK + decision, arms, [0.0] * len(arms), is_fallback=True)
 
-    def put_arms(
+    def upsert_arms(
         self, arms: Sequence[ArmToPut], deadline_seconds: float | None
     ) -> Call[PutArmsAnswer]:
         """Add arms, or change them."""

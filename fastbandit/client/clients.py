@@ -28,7 +28,7 @@ from fastbandit.client.shapes import (
 from fastbandit.client.spool import Spool
 from fastbandit.client.transport import StrictTransport
 from fastbandit.errors import SettingError
-from fastbandit.events import ArmId
+from fastbandit.storage.events import ArmId
 
 _T = TypeVar("_T")
 _RETRIES = Retries()
@@ -149,11 +149,11 @@ class Client:
         """Send the rewards that wait in the spool, until none is left or the time is over."""
         return self._run(self._calls.delivery.flush(deadline_seconds))
 
-    def put_arms(
+    def upsert_arms(
         self, arms: Sequence[ArmToPut], *, deadline_seconds: float | None = None
     ) -> PutArmsAnswer:
         """Add arms, or change those of the same ids."""
-        return self._run(self._calls.put_arms(arms, deadline_seconds))
+        return self._run(self._calls.upsert_arms(arms, deadline_seconds))
 
     def delete_arms(
         self, ids: Sequence[ArmId], *, deadline_seconds: float | None = None
@@ -314,11 +314,11 @@ class AsyncClient:
         """Send the rewards that wait in the spool, until none is left or the time is over."""
         return await self._run(self._calls.delivery.flush(deadline_seconds))
 
-    async def put_arms(
+    async def upsert_arms(
         self, arms: Sequence[ArmToPut], *, deadline_seconds: float | None = None
     ) -> PutArmsAnswer:
         """Add arms, or change those of the same ids."""
-        return await self._run(self._calls.put_arms(arms, deadline_seconds))
+        return await self._run(self._calls.upsert_arms(arms, deadline_seconds))
 
     async def delete_arms(
         self, ids: Sequence[ArmId], *, deadline_seconds: float | None = None

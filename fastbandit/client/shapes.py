@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, json
 
 from fastbandit.errors import InputError, RewardError
-from fastbandit.events import ArmId
+from fastbandit.storage.events import ArmId
 
 Context: TypeAlias = Sequence[float] | Mapping[str, float] | Any
 """Numbers in their order (an array will do), or by their names."""

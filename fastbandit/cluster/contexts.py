@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fastbandit.cluster.places import find_parquet, open_url, plain, stamp_of
 from fastbandit.errors import DataError
-from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Sparse
+from fastbandit.features.kinds import Dense, Features, FeaturesAndIds, Ids, Sparse
 from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
 

@@ -157,22 +157,22 @@ class Worker(Protocol):
 _Kind = TypeVar("_Kind", bound=Worker)
 
 
-class Crew(Protocol, Generic[_Kind]):
+class WorkerPool(Protocol, Generic[_Kind]):
     """How workers of a kind are started, heard and stopped."""
 
     def start(self, work: Any) -> _Kind: ...
 
-    def listen(self, crew: Sequence[_Kind]) -> list[_Kind]:
+    def listen(self, pool: Sequence[_Kind]) -> list[_Kind]:
         """Wait until some of them have news."""
         ...
 
-    def stop(self, crew: Sequence[_Kind]) -> None:
+    def stop(self, pool: Sequence[_Kind]) -> None:
         """End them, whatever they do."""
         ...
 
 
 def spread(
-    crew: Crew[_Kind], work: Any, jobs: Sequence[Any], *, workers: int
+    pool: WorkerPool[_Kind], work: Any, jobs: Sequence[Any], *, workers: int
 ) -> Generator[News, None, None]:
     """Do jobs on workers of a crew; a job whose worker died begins again on another."""
     waiting = list(range(len(jobs)))[::-1]
@@ -182,17 +182,17 @@ def spread(
     try:
         while waiting or any(worker.job is not None for worker in started):
             while len(started) < workers and len(waiting) > _idle(started):
-                started.append(crew.start(work))
+                started.append(pool.start(work))
             for worker in started:
                 if waiting and worker.is_ready and worker.job is None:
                     number = waiting.pop()
                     worker.give(number, jobs[number])
-            for worker in crew.listen(started):
+            for worker in pool.listen(started):
                 try:
                     news, stillborn = worker.hear(), 0
                 except WorkerDiedError as died:
                     started.remove(worker)
-                    crew.stop([worker])
+                    pool.stop([worker])
                     stillborn += not worker.is_ready
                     if stillborn == TRIES * workers:
                         raise _none_starts(died) from died
@@ -200,7 +200,7 @@ def spread(
                 if news is not None:
                     yield news
     finally:
-        crew.stop(started)
+        pool.stop(started)
 
 
 def _none_starts(died: WorkerDiedError) -> FastbanditError:
@@ -210,8 +210,8 @@ def _none_starts(died: WorkerDiedError) -> FastbanditError:
     )
 
 
-def _idle(crew: Sequence[Worker]) -> int:
-    return sum(worker.job is None for worker in crew)
+def _idle(pool: Sequence[Worker]) -> int:
+    return sum(worker.job is None for worker in pool)
 
 
 def _mourned(number: int | None, how: str, deaths: Counter[int], waiting: list[int]) -> News | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.cell_ranges import RangeWork, Rows, index_in_ranges
+from fastbandit.arms.partition_ranges import RangeWork, Rows, index_in_ranges
 from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import Engine
 from fastbandit.errors import FastbanditError

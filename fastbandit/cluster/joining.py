@@ -15,10 +15,10 @@ import msgspec
 import numpy as np
 
 from fastbandit.errors import LogError
-from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.learning.catching_up import NEVER, Numbers, Stretch
 from fastbandit.learning.joining import Joiner, Pair
 from fastbandit.packages import needed
+from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.shared import open_log
 
 _READ = 10_000

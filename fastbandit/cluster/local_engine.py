@@ -47,17 +47,17 @@ class LocalEngine:
         there.close()
         return _Process(process, here)
 
-    def listen(self, crew: Sequence[_Process]) -> list[_Process]:
+    def listen(self, pool: Sequence[_Process]) -> list[_Process]:
         """Wait until some have news."""
-        speaking = wait([worker.connection for worker in crew])
-        return [worker for worker in crew if worker.connection in speaking]
+        speaking = wait([worker.connection for worker in pool])
+        return [worker for worker in pool if worker.connection in speaking]
 
-    def stop(self, crew: Sequence[_Process]) -> None:
+    def stop(self, pool: Sequence[_Process]) -> None:
         """End processes, all at once."""
-        for worker in crew:
+        for worker in pool:
             worker.process.terminate()
             worker.connection.close()
-        for worker in crew:
+        for worker in pool:
             worker.process.join(5)
             if worker.process.is_alive():
                 worker.process.kill()

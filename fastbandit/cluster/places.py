@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.errors import DataError, SettingError, SnapshotError
+from fastbandit.files.manifest import BANDIT, MANIFEST, rename, write_file
 from fastbandit.packages import needed
 from fastbandit.runtime.folder import KIND
-from fastbandit.storage.sealed import BANDIT, MANIFEST, rename, write_file
 from fastbandit.storage.shared_files import locate
 from fastbandit.storage.snapshot_store import SnapshotStore
 

@@ -52,15 +52,15 @@ class RayEngine:
         actor = self._actor.remote(work)
         return _Worker(self._ray, actor, actor.ready.remote())
 
-    def listen(self, crew: Sequence[_Worker]) -> list[_Worker]:
+    def listen(self, pool: Sequence[_Worker]) -> list[_Worker]:
         """Wait until some have news."""
-        known = {worker.answer: worker for worker in crew if worker.answer is not None}
+        known = {worker.answer: worker for worker in pool if worker.answer is not None}
         ready, _ = self._ray.wait(list(known), num_returns=1)
         return [known[answer] for answer in ready]
 
-    def stop(self, crew: Sequence[_Worker]) -> None:
+    def stop(self, pool: Sequence[_Worker]) -> None:
         """End actors; one that died already is no matter."""
-        for worker in crew:
+        for worker in pool:
             self._ray.kill(worker.actor)
 
     def _start(self, address: str | None, workers: int | None) -> None:

@@ -28,14 +28,14 @@ from fastbandit.cluster.contexts import (
 from fastbandit.cluster.engine import Engine, HereEngine
 from fastbandit.cluster.places import Folder, absolute, fetch_frozen, find_frozen, plain
 from fastbandit.errors import DataError, InputError, SettingError, SnapshotError
-from fastbandit.noise import decision_seeds
+from fastbandit.files.manifest import MANIFEST as FROZEN_MANIFEST
+from fastbandit.files.manifest import read_manifest, seal
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
 from fastbandit.runtime.folder import FORMAT as FROZEN_FORMAT
 from fastbandit.runtime.folder import KIND
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.storage.sealed import MANIFEST as FROZEN_MANIFEST
-from fastbandit.storage.sealed import read_manifest, seal
 from fastbandit.types import Decision
 
 FORMAT = 1

@@ -12,14 +12,14 @@ import torch
 from numpy.typing import NDArray
 
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.cell_ranges import writable
-from fastbandit.arms.cells import Cells, Places
+from fastbandit.arms.partition_ranges import writable
+from fastbandit.arms.partitions import Partitions, Positions
 from fastbandit.bandit import Bandit
 from fastbandit.errors import FastbanditError
 from fastbandit.learning.update import Taught, teach_here
 from fastbandit.packages import needed
 from fastbandit.training.fit_reward import Curve
-from fastbandit.training.team import TorchTeam
+from fastbandit.training.process_group import TorchProcessGroup
 
 _RETRIES = 2
 _BACKENDS = "cpu:gloo,cuda:nccl"
@@ -69,16 +69,22 @@ class _Learned:
 
     files: Files
     curve: list[tuple[int, float]]
-    index: tuple[Cells, Places] | None
+    index: tuple[Partitions, Positions] | None
 
     def bandit(self) -> Bandit:
         """Load the bandit; its index need not be built again."""
         bandit = unpacked(self.files, progress=None)
         arms = bandit.policy.arms
         if self.index is not None and isinstance(arms, Catalogue) and arms.lookup is not None:
-            cells, near = self.index
-            parts = (cells.order, cells.vectors, cells.centres, cells.groups, cells.far)
-            arms.lookup.cells = Cells(*map(writable, parts))
+            partitions, near = self.index
+            parts = (
+                partitions.order,
+                partitions.vectors,
+                partitions.centres,
+                partitions.groups,
+                partitions.far,
+            )
+            arms.lookup.partitions = Partitions(*map(writable, parts))
             arms.lookup.near = writable(near)
         return bandit
 
@@ -106,20 +112,20 @@ def _learn(told: dict[str, Any]) -> _Learned | None:
 
     torch.set_num_threads(1)
     files, taught = ray.get([told["files"], told["taught"]])
-    team, curve = TorchTeam(), []
+    group, curve = TorchProcessGroup(), []
     bandit = unpacked(files, device=told["device"], progress=False)
-    teach_here(bandit, taught, lambda steps, loss: curve.append((steps, loss)), team=team)
-    if team.rank:
+    teach_here(bandit, taught, lambda steps, loss: curve.append((steps, loss)), group=group)
+    if group.rank:
         return None
     return _Learned(packed(bandit), curve, _index_of(bandit))
 
 
-def _index_of(bandit: Bandit) -> tuple[Cells, Places] | None:
+def _index_of(bandit: Bandit) -> tuple[Partitions, Positions] | None:
     """Give the index of a bandit's arms, where it was built."""
     arms = bandit.policy.arms
     lookup = arms.lookup if isinstance(arms, Catalogue) else None
     is_built = lookup is not None and {"cells", "near"} <= vars(lookup).keys()
-    return (lookup.cells, lookup.near) if lookup is not None and is_built else None
+    return (lookup.partitions, lookup.near) if lookup is not None and is_built else None
 
 
 # -- a bandit on its way

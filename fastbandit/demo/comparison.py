@@ -114,12 +114,12 @@ def line_up(world: Synthetic) -> dict[str, Agent]:
         "Random": RandomBandit(ids=range(world.size), context=world.context, seed=seed),
         "LinearTS": LinearTS(arms=arms, context=dim, reward="real", intercept=False, seed=seed),
     }
-    for name, (explore, search) in _NEURAL.items():
+    for name, (exploration, search) in _NEURAL.items():
         agents[name] = Bandit(
             arms=arms,
             context=world.context,
             reward="real",
-            explore=explore,
+            exploration=exploration,
             search=search,
             seed=seed,
             progress=False,

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError
-from fastbandit.features import Dense, Features
-from fastbandit.noise import Stream, decision_seeds, normals
-from fastbandit.rewards import RewardKind
+from fastbandit.features.kinds import Dense, Features
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import Stream, decision_seeds, normals
 
 Floats = NDArray[np.float64]
 

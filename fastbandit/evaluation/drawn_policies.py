@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from fastbandit.errors import InputError, SettingError, ShapeError, UnknownArmError
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.sparse_policy import CHUNK, SparsePolicy
-from fastbandit.features import is_size
-from fastbandit.noise import decision_seeds
+from fastbandit.features.kinds import is_size
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.progress import Progress, silent
-from fastbandit.runtime.propensity import check_floor
+from fastbandit.runtime.propensity import check_epsilon
 from fastbandit.types import Decision
 
 _FAR = 2**61  # the draws of an evaluation are none of a bandit's own decisions
@@ -28,7 +28,7 @@ def policy_of(
     *,
     draws: int | None = None,
     explore: bool = True,
-    floor: float = 0.0,
+    epsilon: float = 0.0,
     seed: int = 0,
     progress: Progress = silent,
 ) -> tuple[LoggedRounds, SparsePolicy]:
@@ -52,12 +52,12 @@ def policy_of(
             policy,
             wanted if is_drawn else None,
             explore=explore,
-            floor=floor,
+            epsilon=epsilon,
             seed=seed,
             progress=progress,
         )
     if callable(policy) and not isinstance(policy, type):
-        return rounds, _called(rounds, policy, floor=check_floor(floor))
+        return rounds, _called(rounds, policy, epsilon=check_epsilon(epsilon))
     raise InputError(
         f"A policy needs to be a bandit, a SparsePolicy, a function or 'uniform': got "
         f"{policy!r}. Load a saved one with FrozenBandit.load or Bandit.load."
@@ -93,7 +93,7 @@ def _is_certain(policy: Any, rounds: LoggedRounds) -> bool:
     """Tell whether a bandit always takes the same arm in a context, as far as it says so."""
     if not hasattr(policy, "propensities"):
         return False
-    return bool(policy.propensities(rounds.contexts[0], draws=1, floor=0.0).is_exact)
+    return bool(policy.propensities(rounds.contexts[0], draws=1, epsilon=0.0).is_exact)
 
 
 def _drawn(
@@ -102,7 +102,7 @@ def _drawn(
     draws: int | None,
     *,
     explore: bool,
-    floor: float,
+    epsilon: float,
     seed: int,
     progress: Progress,
 ) -> tuple[LoggedRounds, SparsePolicy]:
@@ -123,9 +123,9 @@ def _drawn(
                 return rounds, SparsePolicy.uniform(rounds)
             part[:] = names.rows_of(decision)
     rounds = names.rounds()
-    share = (1.0 - check_floor(floor)) / count
+    share = (1.0 - check_epsilon(epsilon)) / count
     shares = np.broadcast_to(np.float32(share), rows.shape)
-    return rounds, SparsePolicy(rows, shares, arms=rounds.arms, floor=floor, draws=draws)
+    return rounds, SparsePolicy(rows, shares, arms=rounds.arms, epsilon=epsilon, draws=draws)
 
 
 def _check_numbered(rounds: LoggedRounds, policy: Any) -> None:
@@ -202,7 +202,7 @@ def _numbered(arms: Any) -> NDArray[Any]:
 # -- functions
 
 
-def _called(rounds: LoggedRounds, policy: Any, *, floor: float) -> SparsePolicy:
+def _called(rounds: LoggedRounds, policy: Any, *, epsilon: float) -> SparsePolicy:
     answer = policy(rounds.contexts)
     rows, shares = answer if isinstance(answer, tuple) else (answer, None)
     rows = np.asarray(rows)
@@ -213,7 +213,7 @@ def _called(rounds: LoggedRounds, policy: Any, *, floor: float) -> SparsePolicy:
             f"({len(rounds)}, k): got {rows.shape}. It is called once with all contexts."
         )
     if shares is None:
-        shares = np.full(rows.shape, (1.0 - floor) / rows.shape[1])
-    elif floor:
-        shares = np.asarray(shares) * (1.0 - floor)
-    return SparsePolicy(rows, shares, arms=rounds.arms, floor=floor)
+        shares = np.full(rows.shape, (1.0 - epsilon) / rows.shape[1])
+    elif epsilon:
+        shares = np.asarray(shares) * (1.0 - epsilon)
+    return SparsePolicy(rows, shares, arms=rounds.arms, epsilon=epsilon)

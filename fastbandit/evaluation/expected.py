@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import InputError, SettingError
 from fastbandit.evaluation.reward_models import (
     MODELS,
@@ -17,7 +18,6 @@ from fastbandit.evaluation.reward_models import (
 )
 from fastbandit.evaluation.rounds import Floats, LoggedRounds, Rows
 from fastbandit.evaluation.sparse_policy import CHUNK, SparsePolicy
-from fastbandit.names import known_name
 from fastbandit.progress import Progress, silent
 
 
@@ -70,9 +70,9 @@ def _of_policy(
     if rows.shape[1]:
         worth = fitted.of(contexts, np.maximum(rows, 0))
         found += (policy.probabilities[some] * worth).sum(axis=1)
-    floor = policy.floor[some]
-    if floor.any():
-        found += floor * fitted.mean(contexts, rng=rng)
+    epsilon = policy.epsilon[some]
+    if epsilon.any():
+        found += epsilon * fitted.mean(contexts, rng=rng)
     return found
 
 

@@ -7,11 +7,11 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
 from fastbandit.evaluation.estimators import Terms, stacked
 from fastbandit.evaluation.rounds import Floats
-from fastbandit.features import is_size
-from fastbandit.names import known_name
+from fastbandit.features.kinds import is_size
 from fastbandit.progress import Progress, silent
 
 INTERVALS = ("bootstrap", "normal", "bernstein")

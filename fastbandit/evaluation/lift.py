@@ -84,8 +84,8 @@ def lift_of(sums: Compared, *, decided_by: str = "baseline") -> Lift | None:
     half = _quantile(effective - 1.0) * sqrt(_variance(sums) * effective / (effective - 1.0))
     bandit, baseline = (other, mean) if decided_by == "baseline" else (mean, other)
     lift, weight = bandit - baseline, sums.w / sums.n
-    doubt = sqrt(max(0.0, sums.ww / sums.n - weight**2) / sums.n)
-    is_odd = abs(weight - 1.0) > 3.0 * doubt + 1e-9
+    posterior = sqrt(max(0.0, sums.ww / sums.n - weight**2) / sums.n)
+    is_odd = abs(weight - 1.0) > 3.0 * posterior + 1e-9
     return Lift(bandit, baseline, lift, lift - half, lift + half, effective, weight, is_odd)
 
 

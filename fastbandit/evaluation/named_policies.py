@@ -14,14 +14,14 @@ from fastbandit.errors import DataError, SettingError, SnapshotError
 from fastbandit.evaluation.policy_arms import with_arms_of
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.sparse_policy import SparsePolicy
+from fastbandit.files.manifest import MANIFEST
 from fastbandit.runtime.folder import KIND as FROZEN
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.log_file import LOG_FILE
-from fastbandit.storage.sealed import MANIFEST
 from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
 
 SNAPSHOTS = "snapshots"
-_DOUBT = (
+_POSTERIOR = (
     "the policy is that of a service, and may have learned from these rounds: if so, it looks "
     "better here than it is"
 )
@@ -43,7 +43,7 @@ def load_policy(named: str, rounds: LoggedRounds, *, log: str) -> tuple[LoggedRo
     """
     policy = None if is_plain(named) else _load_bandit(Path(named).expanduser())
     if _may_have_learned(named, log):
-        rounds = rounds.with_notes(_DOUBT)
+        rounds = rounds.with_notes(_POSTERIOR)
     if rounds.vectors is None:
         bandit = policy if isinstance(policy, FrozenBandit) else _decider_of(log)
         found = rounds if bandit is None else with_arms_of(rounds, bandit)

@@ -24,14 +24,14 @@ def with_arms_of(rounds: LoggedRounds, bandit: FrozenBandit) -> LoggedRounds:
     _, live, words = bandit.parts
     if rounds.vectors is not None or rounds.ids is None or not words.arm.is_dense:
         return rounds
-    rows = live.open_rows_of(list(rounds.ids)) if len(live) <= MOST_ARMS else np.array([-1])
+    rows = live.eligible_rows_of(list(rounds.ids)) if len(live) <= MOST_ARMS else np.array([-1])
     if (rows < 0).any():
         return rounds
     return replace(
         rounds,
-        chosen=np.searchsorted(live.open_rows, rows)[rounds.chosen],
-        ids=live.ids.ids(live.open_rows),
+        chosen=np.searchsorted(live.eligible_rows, rows)[rounds.chosen],
+        ids=live.ids.ids(live.eligible_rows),
         arms=len(live),
-        vectors=live.points_of(live.open_rows),
+        vectors=live.points_of(live.eligible_rows),
         notes=(*(note for note in rounds.notes if note != UNTAKEN), _TAKEN_OVER),
     )

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
+from fastbandit.declaration import known_name
 from fastbandit.evaluation.diagnostics import Diagnostics
-from fastbandit.names import known_name
 
 Table = list[tuple[str, ...]]
 HEADINGS = ("estimator", "estimate", "low", "high", "beside the log")

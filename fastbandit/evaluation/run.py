@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import InputError, SettingError
 from fastbandit.evaluation import estimators as formulas
 from fastbandit.evaluation.clusters import can_make_clusters, clusters_of, logging_shares
@@ -22,7 +23,6 @@ from fastbandit.evaluation.report import Estimate, Evaluation
 from fastbandit.evaluation.reward_models import Told
 from fastbandit.evaluation.rounds import Floats, LoggedRounds
 from fastbandit.evaluation.sparse_policy import SparsePolicy
-from fastbandit.names import known_name
 from fastbandit.progress import Progress, silent
 
 
@@ -63,7 +63,7 @@ def evaluate(
     model: str | Told = "ridge",
     draws: int | None = None,
     explore: bool = True,
-    floor: float = 0.0,
+    epsilon: float = 0.0,
     interval: str = "bootstrap",
     confidence: float = 0.95,
     resamples: int = 1_000,
@@ -101,7 +101,7 @@ def evaluate(
         seed,
     )
     rounds, target = policy_of(
-        rounds, policy, draws=draws, explore=explore, floor=floor, seed=seed, progress=progress
+        rounds, policy, draws=draws, explore=explore, epsilon=epsilon, seed=seed, progress=progress
     )
     terms, found, notes = estimate(rounds, target, settings, progress=progress)
     named = [*terms.values(), Terms(rounds.rewards)]

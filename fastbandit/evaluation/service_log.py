@@ -122,7 +122,7 @@ class _Kept:
 def _probability(row: Any) -> float | None:
     if row.propensities:
         return float(row.propensities[0])
-    is_certain = row.decided_by == "bandit" and not (row.explored or row.floor)
+    is_certain = row.decided_by == "bandit" and not (row.explored or row.epsilon)
     return 1.0 if is_certain else None
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
-from fastbandit.events import Arm, ArmId, ArmsChanged
 from fastbandit.runtime.columns import Columns
+from fastbandit.storage.events import Arm, ArmId, ArmsChanged
 
 
 def apply_changes(
@@ -23,9 +23,9 @@ def apply_changes(
     """
     for put, taken in _batches(bandit, changes):
         columns = _put(bandit, columns, put)
-        there = [id for id in taken if _catalogue(bandit).is_alive(id)]
+        there = [id for id in taken if _catalogue(bandit).is_live(id)]
         if there:
-            bandit.remove_arms(there)
+            bandit.discard_arms(there)
     return columns
 
 
@@ -38,7 +38,7 @@ def _batches(
     """
     put: dict[ArmId, Arm] = {}
     taken: dict[ArmId, None] = {}
-    open_count = len(bandit)
+    eligible_count = len(bandit)
     for change in changes:
         ids = [*(arm.id for arm in change.put), *change.taken]
         if any(id in put or id in taken for id in ids):
@@ -46,18 +46,18 @@ def _batches(
             put, taken = {}, {}
         fresh, gone = _counts(_catalogue(bandit), change)
         put |= {arm.id: arm for arm in change.put}
-        open_count += fresh
-        if gone < open_count:
+        eligible_count += fresh
+        if gone < eligible_count:
             taken |= dict.fromkeys(change.taken)
-            open_count -= gone
+            eligible_count -= gone
     yield put, list(taken)
 
 
 def _counts(catalogue: Catalogue, change: ArmsChanged) -> tuple[int, int]:
     """Count the arms that a change opens, and those that it then takes."""
     put = {arm.id for arm in change.put}
-    fresh = sum(not catalogue.is_alive(id) for id in put)
-    gone = sum(id in put or catalogue.is_alive(id) for id in set(change.taken))
+    fresh = sum(not catalogue.is_live(id) for id in put)
+    gone = sum(id in put or catalogue.is_live(id) for id in set(change.taken))
     return fresh, gone
 
 
@@ -70,13 +70,13 @@ def _put(bandit: Bandit, columns: Columns | None, put: dict[ArmId, Arm]) -> Colu
     if columns is not None:
         values = {name: [(arm.columns or {}).get(name) for arm in fresh] for name in columns}
         columns = columns.added(values, rows=len(fresh))
-    bandit.put_arms(features, ids=[arm.id for arm in fresh])
+    bandit.upsert_arms(features, ids=[arm.id for arm in fresh])
     return columns
 
 
 def _is_there(catalogue: Catalogue, columns: Columns | None, arm: Arm) -> bool:
     """Tell whether an arm can be chosen and has these features and columns."""
-    if not catalogue.is_alive(arm.id):
+    if not catalogue.is_live(arm.id):
         return False
     row = int(catalogue.table.rows([arm.id])[0])
     features: Any = catalogue.features.dense

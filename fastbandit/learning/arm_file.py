@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.config import ArmsConfig
 from fastbandit.errors import DataError, MissingExtraError
-from fastbandit.events import Arm
+from fastbandit.settings.service import ArmsConfig
+from fastbandit.storage.events import Arm
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _TRUTHS = {"true": True, "false": False}

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
-from fastbandit.events import ArmId, DecisionMade
 from fastbandit.interfaces import Candidates
 from fastbandit.runtime.propensity import is_uniform
+from fastbandit.storage.events import ArmId, DecisionMade
 from fastbandit.storage.snapshot_store import Snapshot
 
 _AT_ONCE = 16
@@ -64,7 +64,7 @@ def is_plain(made: DecisionMade) -> bool:
     """Tell whether a decision was the policy's own choice among all arms."""
     is_own = made.decided_by == "bandit" and made.version > 0 and not made.degraded
     is_any = made.explored and made.eligible is None
-    return is_own and is_any and not is_uniform(made.seed, made.floor)
+    return is_own and is_any and not is_uniform(made.seed, made.epsilon)
 
 
 @torch.no_grad()
@@ -79,10 +79,10 @@ def served_qualities(
     assert isinstance(arms, Catalogue)
     is_out = set(touched)
     judged = [made for made in decisions if made.arms and made.arms[0] not in is_out]
-    judged = [made for made in judged if arms.is_alive(made.arms[0])]
-    allowed = arms.alive.copy()
-    allowed[arms.table.rows([id for id in is_out if id in arms.table])] = False
-    rows = torch.from_numpy(np.flatnonzero(allowed))
+    judged = [made for made in judged if arms.is_live(made.arms[0])]
+    eligible = arms.live.copy()
+    eligible[arms.table.rows([id for id in is_out if id in arms.table])] = False
+    rows = torch.from_numpy(np.flatnonzero(eligible))
     parts = [judged[n : n + _CHUNK] for n in range(0, len(judged), _CHUNK)]
     return np.concatenate([np.empty(0), *(_qualities(bandit, arms, part, rows) for part in parts)])
 

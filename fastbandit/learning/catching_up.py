@@ -12,9 +12,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.events import Event
 from fastbandit.learning.joining import Joiner, Pair
 from fastbandit.learning.schedule import Mark, Schedule
+from fastbandit.storage.events import Event
 
 FAR = 200_000
 """So many events behind are worth the start of workers."""

@@ -14,12 +14,12 @@ from torch import Tensor
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
-from fastbandit.config import LearnConfig
 from fastbandit.exploration import Greedy
 from fastbandit.interfaces import Candidates
 from fastbandit.learning.joining import Pair
 from fastbandit.policy import Policy
 from fastbandit.search.generator import GeneratorSearch
+from fastbandit.settings.service import LearnConfig
 
 _AUDITED = 200
 _LOOKED_UP = 100
@@ -53,14 +53,14 @@ class Checks:
         """Say why the candidate must not serve, if so."""
         if not self.finite:
             return "Its weights need to be finite numbers, and some are not."
-        if not self.quality >= floors.quality_floor:
+        if not self.quality >= floors.min_quality:
             return (
-                f"Its search needs a quality q of at least {floors.quality_floor:g}: got "
+                f"Its search needs a quality q of at least {floors.min_quality:g}: got "
                 f"{self.quality:.3f}."
             )
-        if not self.recall >= floors.recall_floor:
+        if not self.recall >= floors.min_recall:
             return (
-                f"Its index needs to find a share of at least {floors.recall_floor:g} of the "
+                f"Its index needs to find a share of at least {floors.min_recall:g} of the "
                 f"nearest arms: got {self.recall:.3f}."
             )
         if self.worse is None or self.standard_error is None:
@@ -114,13 +114,13 @@ def recall(policy: Policy) -> float:
     great number of arms are about as near, and one is as good as another.
     """
     arms = _catalogue(policy)
-    rows = np.flatnonzero(arms.alive)
+    rows = np.flatnonzero(arms.live)
     step = max(1, len(rows) // _LOOKED_UP)
     points = arms.at(torch.from_numpy(rows[::step][:_LOOKED_UP])[:, None])  # (B, 1, D)
     count = min(_NEAREST, len(rows))
-    alive = torch.from_numpy(arms.alive).to(points.device)[None]
-    found = arms.nearest(points, count, allowed=None)
-    exact = arms.nearest(points, count, allowed=alive)
+    live = torch.from_numpy(arms.live).to(points.device)[None]
+    found = arms.nearest(points, count, eligible=None)
+    exact = arms.nearest(points, count, eligible=live)
     gaps, least = (_distances(points, near.points, near.rows) for near in (found, exact))
     return float((gaps <= _ABOUT**2 * least[:, -1:] + 1e-6).double().mean())
 

@@ -17,13 +17,13 @@ import numpy as np
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
-from fastbandit.config import Config
 from fastbandit.errors import SnapshotError
-from fastbandit.events import Event
 from fastbandit.learning.joining import Joiner, Pair
 from fastbandit.reward.arm_constants import ArmConstants
 from fastbandit.reward.hierarchical_model import HierarchicalReward
+from fastbandit.settings.service import Config
 from fastbandit.storage.deltas import Delta
+from fastbandit.storage.events import Event
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.shared import AnyLog, open_log, open_store
 from fastbandit.storage.snapshot_store import Snapshot

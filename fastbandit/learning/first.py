@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from fastbandit.bandit import Bandit
-from fastbandit.config import Config
-from fastbandit.events import ArmsChanged
 from fastbandit.learning.arm_file import ArmFile, read_arm_file
-from fastbandit.presets import settings_for
-from fastbandit.settings import Sections
+from fastbandit.settings.files import Sections
+from fastbandit.settings.presets import settings_for
+from fastbandit.settings.service import Config
+from fastbandit.storage.events import ArmsChanged
 from fastbandit.storage.snapshot_store import Cut, Reached, Snapshot, SnapshotStore, nothing_more
 
 _TRIED = 16
@@ -56,7 +56,7 @@ def first_bandit(config: Config, arms: ArmFile, *, settings: Sections | None = N
         ids=arms.ids,
         context=config.context.dim,
         reward=config.reward.kind,  # type: ignore[arg-type]
-        explore=select.explore,
+        exploration=select.exploration,
         search=select.search,
         preset=settings_for(select.preset).merged(settings or {}),
         seed=select.seed,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from fastbandit.events import ArmId, DecisionMade, Event, RewardCame
+from fastbandit.storage.events import ArmId, DecisionMade, Event, RewardCame
 from fastbandit.storage.snapshot_store import Cut
 
 

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fastbandit.bandit import Bandit
-from fastbandit.config import Config
-from fastbandit.events import ArmsChanged, DecisionMade, Event
 from fastbandit.learning.auditing import Audits, is_plain, own_choice
 from fastbandit.learning.catching_up import FAR, LONG, Join
 from fastbandit.learning.first import publish_first
@@ -29,6 +27,8 @@ from fastbandit.learning.update import (
     teach_here,
     train,
 )
+from fastbandit.settings.service import Config
+from fastbandit.storage.events import ArmsChanged, DecisionMade, Event
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.shared import AnyLog, open_log, open_store
 from fastbandit.storage.snapshot_store import Reached, Snapshot, nothing_more

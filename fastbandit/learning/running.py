@@ -15,12 +15,12 @@ from typing import Any
 
 import torch
 
-from fastbandit.config import Config
-from fastbandit.errors import FastbanditError, LogAwayError
+from fastbandit.errors import FastbanditError, LogUnavailableError
 from fastbandit.learning.catching_up import Join
 from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
 from fastbandit.learning.update import Teach, teach_here
+from fastbandit.settings.service import Config
 from fastbandit.storage.snapshot_store import Reached, nothing_more
 
 _LOGGER = logging.getLogger("fastbandit.learning")
@@ -66,7 +66,10 @@ def run_learner(
                 if once or not isinstance(error, FastbanditError):
                     raise
                 failures.log(reason)
-                if isinstance(error, LogAwayError) or time.monotonic() - began > _LONGEST_PAUSE:
+                if (
+                    isinstance(error, LogUnavailableError)
+                    or time.monotonic() - began > _LONGEST_PAUSE
+                ):
                     pause = _FIRST_PAUSE  # it is back any moment, or all went well for a while
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)

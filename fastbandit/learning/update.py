@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.bandit import Bandit
-from fastbandit.config import LearnConfig
-from fastbandit.events import ArmId, ArmsChanged
 from fastbandit.learning.arm_changes import apply_changes
 from fastbandit.learning.checking import Checks, check
 from fastbandit.learning.joining import Pair
 from fastbandit.runtime.columns import Columns
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.settings.service import LearnConfig
+from fastbandit.storage.events import ArmId, ArmsChanged
 from fastbandit.storage.snapshot_store import Cut, Reached, Snapshot, SnapshotStore
 from fastbandit.training.fit_reward import Curve
-from fastbandit.training.team import ALONE, Team
+from fastbandit.training.process_group import SINGLE, ProcessGroup
 
 _MOST_HELD_OUT = 1_000
 
@@ -70,7 +70,9 @@ Teach: TypeAlias = Callable[[Bandit, Taught, Curve], Bandit]
 """Gives a bandit once it has learned, perhaps by others; the one given is not used again."""
 
 
-def teach_here(bandit: Bandit, taught: Taught, curve: Curve, *, team: Team = ALONE) -> Bandit:
+def teach_here(
+    bandit: Bandit, taught: Taught, curve: Curve, *, group: ProcessGroup = SINGLE
+) -> Bandit:
     """Let a bandit learn in this process."""
     bandit.update(
         contexts=taught.contexts,
@@ -78,7 +80,7 @@ def teach_here(bandit: Bandit, taught: Taught, curve: Curve, *, team: Team = ALO
         rewards=taught.rewards,
         version=taught.version,
         curve=curve,
-        team=team,
+        group=group,
     )
     return bandit
 

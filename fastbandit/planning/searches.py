@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fastbandit.cores import cores
 from fastbandit.errors import SettingError
-from fastbandit.noise import decision_seeds
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.planning.timing import build_seconds, decide_for
 from fastbandit.planning.untrained import Untrained, untrained
 from fastbandit.progress import seconds_in_words
@@ -138,7 +138,7 @@ def frozen_by(policy: Untrained, name: str) -> FrozenBandit:
 
 def lighter(search: GeneratorSearch) -> GeneratorSearch:
     """Give a search that looks once, into one cell, and hops half as often."""
-    return replace(search, lookups=1, cells=1, hops=search.hops // 2, beam=2)
+    return replace(search, lookups=1, partitions=1, hops=search.hops // 2, beam=2)
 
 
 def timing_of(frozen: FrozenBandit, name: str, dim: int, *, seconds: float) -> Timing:
@@ -148,7 +148,7 @@ def timing_of(frozen: FrozenBandit, name: str, dim: int, *, seconds: float) -> T
 
     def decide(_: int) -> int:
         number = next(numbers)
-        return frozen.choose(contexts[number % _CONTEXTS], seed=number).row
+        return frozen.select_one(contexts[number % _CONTEXTS], seed=number).row
 
     decide(0)
     taken = decide_for(decide, seconds, first=0)
@@ -221,7 +221,7 @@ def settings_for(search: str) -> str:
         return "Bandit(...): the default search"
     light = lighter(GeneratorSearch())
     return (
-        f"Bandit(..., search=GeneratorSearch(lookups={light.lookups}, cells={light.cells}, "
+        f"Bandit(..., search=GeneratorSearch(lookups={light.lookups}, cells={light.partitions}, "
         f"hops={light.hops}, beam={light.beam}))"
     )
 

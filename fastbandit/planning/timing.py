@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.cells import NEIGHBOURS, build_cells
+from fastbandit.arms.partitions import NEIGHBOURS, build_partitions
 
 Decide = Callable[[int], int]
 """Decides for the context of a number, and returns the row of the arm."""
@@ -31,5 +31,5 @@ def decide_for(
 def build_seconds(vectors: NDArray[np.float32]) -> float:
     """Time how long cells and neighbour graph take, on all cores."""
     started = time.perf_counter()
-    build_cells(vectors).graph(NEIGHBOURS)
+    build_partitions(vectors).graph(NEIGHBOURS)
     return time.perf_counter() - started

@@ -8,17 +8,17 @@ import numpy as np
 import torch
 
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.cells import NEIGHBOURS
 from fastbandit.arms.ids import IdTable
-from fastbandit.blueprint import Blueprint
-from fastbandit.features import Dense
+from fastbandit.arms.partitions import NEIGHBOURS
+from fastbandit.features.kinds import Dense
 from fastbandit.interfaces import RewardModel, Search
 from fastbandit.policy import Policy
-from fastbandit.presets import blueprint
 from fastbandit.runtime.freezing import freeze
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.search.generator import ArmGenerator, GeneratorSearch
-from fastbandit.settings import Settings
+from fastbandit.settings.blueprint import Blueprint
+from fastbandit.settings.files import Settings
+from fastbandit.settings.presets import blueprint
 from fastbandit.types import Inputs
 
 
@@ -52,10 +52,10 @@ def untrained(arms: int, dim: int, *, hidden: int | None) -> Untrained:
         context=Dense(dim),
         arm=Dense(dim),
         reward="real",
-        explore="ts",
+        exploration="ts",
         search=search,
         preset=settings,
-        doubt="neural",
+        posterior="neural",
         seed=0,
     )
     model = plan.model(device="cpu")
@@ -80,7 +80,7 @@ def random_catalogue(arms: int, dim: int, model: RewardModel) -> Catalogue:
     """Give arms spread like a Gaussian cloud, with random neighbours, as a model sees them."""
     rng = np.random.default_rng(0)
     features = Inputs(dense=rng.standard_normal((arms, dim), dtype=np.float32))
-    model.meet(features)
+    model.observe_arms(features)
     with torch.no_grad():
         catalogue = Catalogue.of(IdTable(count=arms), features).embedded_by(model.embed_arms)
     assert catalogue.lookup is not None

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.noise import philox
+from fastbandit.noise.philox import philox
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]

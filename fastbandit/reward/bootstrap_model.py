@@ -15,8 +15,8 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from fastbandit.errors import SettingError
-from fastbandit.features import Features
-from fastbandit.noise import Stream, decision_seeds, normals, uniforms
+from fastbandit.features.kinds import Features
+from fastbandit.noise.philox import Stream, decision_seeds, normals, uniforms
 from fastbandit.reward.linear_end import LinearEnd
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.types import Interactions
@@ -63,7 +63,7 @@ class BootstrapReward(LinearEnd):
         return self.spread.T[uniforms.argmax(1)] * self.heads**0.5
 
     @torch.no_grad()
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         priors = self._priors()  # (M, W)
         heads = self.trained_weights().double().cpu().expand(self.heads, -1)
         for _ in range(_NEWTON_STEPS if self.reward == "binary" else 1):

@@ -6,13 +6,13 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fastbandit.features import Features
+from fastbandit.features.kinds import Features
 from fastbandit.interfaces import Score
-from fastbandit.noise import Stream, decision_seeds, uniforms
+from fastbandit.noise.philox import Stream, decision_seeds, uniforms
 from fastbandit.reward.model import NetworkSettings, NeuralReward, no_noise
 from fastbandit.types import Interactions
 
-_BELIEF_DRAWS = 16
+_POSTERIOR_DRAWS = 16
 
 
 class DropoutReward(NeuralReward):
@@ -38,18 +38,20 @@ class DropoutReward(NeuralReward):
 
     def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
         """Fix mean + width x std, the latter over a few draws that never change."""
-        numbers = uniforms(decision_seeds(0, 0, _BELIEF_DRAWS), self.noise_size, Stream.POSTERIOR)
+        numbers = uniforms(
+            decision_seeds(0, 0, _POSTERIOR_DRAWS), self.noise_size, Stream.POSTERIOR
+        )
         count = len(contexts)
         draws = torch.from_numpy(numbers).to(contexts.device).repeat_interleave(count, dim=0)
-        folded = self.network.fold(contexts.repeat(_BELIEF_DRAWS, 1), self.network.masks(draws))
+        folded = self.network.fold(contexts.repeat(_POSTERIOR_DRAWS, 1), self.network.masks(draws))
         middle = self.network.fold(contexts)
 
         def bound(arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K"]:
-            repeated = arms.repeat(_BELIEF_DRAWS, 1, 1) if len(arms) == count else arms
-            rewards = folded(repeated).unflatten(0, (_BELIEF_DRAWS, count))  # (S, B, K)
+            repeated = arms.repeat(_POSTERIOR_DRAWS, 1, 1) if len(arms) == count else arms
+            rewards = folded(repeated).unflatten(0, (_POSTERIOR_DRAWS, count))  # (S, B, K)
             return middle(arms) + width * (rewards.var(0) + 1e-12).sqrt()
 
         return Score(bound, contexts, no_noise(contexts))
 
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         """Need nothing more: the masks' rates were learned with the weights."""

@@ -20,9 +20,9 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 
-from fastbandit.features import Features
+from fastbandit.features.kinds import Features
 from fastbandit.interfaces import RewardModel, Score, Seeds
-from fastbandit.noise import Stream, normals_at
+from fastbandit.noise.philox import Stream, normals_at
 from fastbandit.reward.arm_effects import ArmEffects, Floats, Priors, Seen
 from fastbandit.reward.context_features import ContextFeatures, LinearInputs
 from fastbandit.reward.feature_network import fit_features
@@ -180,14 +180,14 @@ class EffectsReward(RewardModel):
     ) -> Float[Tensor, ""]:
         raise AssertionError("this model learns in closed form")
 
-    def meet(self, arms: Inputs) -> None:
+    def observe_arms(self, arms: Inputs) -> None:
         assert arms.ids is not None
         self.arms = max(self.arms, int(arms.ids.max(initial=-1)) + 1)
 
     def start(self, history: Interactions, *, fresh: int) -> None:
-        self.meet(history.arms)
+        self.observe_arms(history.arms)
 
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         """Fit the posterior; train the inputs anew first where the history has grown enough."""
         before = self.fitted
         is_due = before is None or not (
@@ -224,7 +224,7 @@ class EffectsReward(RewardModel):
         assert self.fitted is not None
         assert fresh.arms.ids is not None
         if int(fresh.arms.ids.max(initial=-1)) >= len(self.fitted.effects.means):
-            self.meet(fresh.arms)
+            self.observe_arms(fresh.arms)
             wider = self.fitted.effects.private(self.arms)
             self.fitted = replace(self.fitted, effects=wider)
         effects, z = self.fitted.effects, self.fitted.inputs(fresh.contexts)

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fastbandit.features import Features, FeaturesAndIds, Ids, Point
+from fastbandit.features.kinds import Features, FeaturesAndIds, Ids, Point
 from fastbandit.interfaces import RewardModel, Score
 from fastbandit.reward.context_features import ContextFeatures
 from fastbandit.reward.matern import Kernel, Seen, fit_kernel, frequencies
@@ -251,7 +251,7 @@ class FourierReward(RewardModel):
     ) -> Float[Tensor, ""]:
         raise AssertionError("this model learns in closed form")
 
-    def meet(self, arms: Inputs) -> None:
+    def observe_arms(self, arms: Inputs) -> None:
         """Need nothing: the box says what is large."""
 
     def start(self, history: Interactions, *, fresh: int) -> None:
@@ -263,7 +263,7 @@ class FourierReward(RewardModel):
         self.reward_scale.fill_(std if std > _TINY else 1.0)
 
     @torch.no_grad()
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         """Work out the posterior; fit the kernel first where the history has grown enough."""
         before = int(self.fitted_at)
         is_due = not before or not before <= len(history) < self.grow * before

@@ -26,7 +26,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fastbandit.features import Features
+from fastbandit.features.kinds import Features
 from fastbandit.interfaces import Affine, Score
 from fastbandit.reward.model import (
     NetworkSettings,
@@ -39,7 +39,7 @@ from fastbandit.reward.network import Folded, RewardNetwork
 from fastbandit.types import Interactions
 
 _CHUNK = 4096
-_GUESSING = 32
+_SURROGATE = 32
 _FEW_ARMS = 32
 _CHUNK_OF_PAIRS = 2**16
 _FOLDED_ON_GPU = 1024
@@ -86,7 +86,7 @@ class GradientReward(NeuralReward):
         settings = self.settings
         return RewardNetwork(
             settings.embedding,
-            (_GUESSING,),
+            (_SURROGATE,),
             product=settings.product,
             dropout=False,
             leak=settings.leak,
@@ -102,7 +102,7 @@ class GradientReward(NeuralReward):
         if self.gradients == "when chosen":
             self._gather(history, len(history) - fresh)
 
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         if self.gradients == "current":
             self.information.zero_()
             diagonal = self.information.diagonal() if self.is_full else self.information
@@ -117,12 +117,12 @@ class GradientReward(NeuralReward):
             self.inverse.copy_(1 / self.information)
 
     def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
-        folded, guess = self.network.fold(contexts), self._guess(contexts, width)
+        folded, surrogate = self.network.fold(contexts), self._surrogate(contexts, width)
         if not self.is_full:
             diagonal = DiagonalBound(folded, self.network, contexts, self._weights(width))
-            return Score(diagonal, contexts, no_noise(contexts), guess)
+            return Score(diagonal, contexts, no_noise(contexts), surrogate)
         bound = UpperBound(folded, self, contexts, width)
-        return Score(bound, contexts, no_noise(contexts), guess)
+        return Score(bound, contexts, no_noise(contexts), surrogate)
 
     def doubts(
         self, contexts: Float[Tensor, "B E"], arms: Float[Tensor, "B E"]
@@ -135,7 +135,7 @@ class GradientReward(NeuralReward):
             variances = gradients.square() @ self.inverse
         return (variances / self.width).clamp_min(1e-12).sqrt()
 
-    def _guess(self, contexts: Float[Tensor, "B E"], width: float) -> Folded | None:
+    def _surrogate(self, contexts: Float[Tensor, "B E"], width: float) -> Folded | None:
         """Fold mean + width x guessed deviation: two networks side by side are one."""
         if self.bonus is None or not self.bonus_scale > 0:
             return None
@@ -190,7 +190,7 @@ class GradientReward(NeuralReward):
             parts.append(inputs)
         return torch.cat(parts, dim=-1)[:, 0]
 
-    def fold_doubt(self, contexts: Float[Tensor, "B E"]) -> Float[Tensor, "B F F"]:
+    def fold_bonus(self, contexts: Float[Tensor, "B E"]) -> Float[Tensor, "B F F"]:
         """Fold the inverse of Z for each context, from both sides."""
         at_once = _FOLDED_AT_ONCE if contexts.device.type == "cpu" else _FOLDED_ON_GPU
         return torch.cat([self._fold_some(part) for part in contexts.split(at_once)])
@@ -241,15 +241,15 @@ class UpperBound:
         network = self.model.network
         trace = trace_of(self.folded, network, arms)
         features = trace.arm_features(arms, network)  # (B, K, F)
-        variance = (torch.bmm(features, self._doubt) * features).sum(-1)
+        variance = (torch.bmm(features, self._posterior) * features).sum(-1)
         return trace.rewards + variance.clamp_min(1e-12).sqrt()
 
     @cached_property
-    def _doubt(self) -> Float[Tensor, "B F F"]:
-        doubt = self.model.fold_doubt(self.contexts) * (self.width**2 / self.model.width)
+    def _posterior(self) -> Float[Tensor, "B F F"]:
+        posterior = self.model.fold_bonus(self.contexts) * (self.width**2 / self.model.width)
         if self.affine is None:
-            return doubt
-        half = _features_through(self.model.network, doubt, self.affine)
+            return posterior
+        half = _features_through(self.model.network, posterior, self.affine)
         return _features_through(self.model.network, half.transpose(1, 2), self.affine)
 
     def _pair_by_pair(self, arms: Float[Tensor, "B K E"]) -> Float[Tensor, "B K"]:

@@ -162,12 +162,12 @@ class HierarchicalReward(RewardModel):
     ) -> Float[Tensor, ""]:
         return self.network.loss(contexts, arms, rewards, total=total, rng=rng)
 
-    def meet(self, arms: Inputs) -> None:
+    def observe_arms(self, arms: Inputs) -> None:
         self._arms = arms
         if not self._is_fitted:
             self.get_buffer("is_linear").fill_(self.linear in self._models())
         for model in self._models():
-            model.meet(arms)
+            model.observe_arms(arms)
 
     def start(self, history: Interactions, *, fresh: int) -> None:
         if self.linear is not None:
@@ -225,8 +225,8 @@ class HierarchicalReward(RewardModel):
         return float(each.sum() if fresh.weights is None else (fresh.weights * each).sum())
 
     @torch.no_grad()
-    def settle(self, history: Interactions) -> None:
-        self.network.settle(history)
+    def fit_posterior(self, history: Interactions) -> None:
+        self.network.fit_posterior(history)
         before = self.constants.get(_LINEAR)
         if self.linear in self._models():
             assert self.linear is not None

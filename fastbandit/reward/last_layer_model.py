@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fastbandit.features import Features
+from fastbandit.features.kinds import Features
 from fastbandit.reward.linear_end import LinearEnd
 from fastbandit.reward.model import NetworkSettings, box_muller, normals_need
 from fastbandit.types import Interactions
@@ -47,7 +47,7 @@ class LastLayerReward(LinearEnd):
         return box_muller(uniforms, len(self.centre)) @ self.spread.T
 
     @torch.no_grad()
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         size = sum(self.parts)
         precision = torch.eye(size, dtype=torch.float64) * self.prior_precision
         moment = torch.zeros(size, dtype=torch.float64)

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fastbandit.features import Features
+from fastbandit.features.kinds import Features
 from fastbandit.interfaces import Score
 from fastbandit.reward.model import NetworkSettings, NeuralReward, no_noise
 from fastbandit.reward.network import Folded

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Generator
 
-from fastbandit.features import Features
+from fastbandit.features.kinds import Features
 from fastbandit.reward.context_features import principal_directions
 from fastbandit.reward.encoders import (
     DenseEncoder,
@@ -53,15 +53,15 @@ class LinearReward(LastLayerReward):
         reward: str,
         rng: Generator,
     ) -> None:
-        plain = replace(settings, hidden=(_HIDDEN,), product=False, wide=True, waves=0)
+        plain = replace(settings, hidden=(_HIDDEN,), product=False, wide=True, fourier_features=0)
         super().__init__(context, arm, settings=plain, reward=reward, rng=rng)
         with torch.no_grad():
             for parameter in self.parameters():
                 parameter.zero_()
         self.register_buffer("is_turned", torch.zeros(2, dtype=torch.bool))
 
-    def meet(self, arms: Inputs) -> None:
-        super().meet(arms)
+    def observe_arms(self, arms: Inputs) -> None:
+        super().observe_arms(arms)
         self._turn(0, self.arm_encoder, arms)
 
     def start(self, history: Interactions, *, fresh: int) -> None:
@@ -97,7 +97,7 @@ class LinearReward(LastLayerReward):
         is_turned[which] = True
 
     @torch.no_grad()
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         self.solve(history, own_width=0.0)
 
     @torch.no_grad()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -12,15 +11,15 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
-from fastbandit.features import Features
+from fastbandit.declaration import part, setting
+from fastbandit.features.kinds import Features
 from fastbandit.interfaces import RewardModel, Score
-from fastbandit.ranges import check_fields
 from fastbandit.reward.encoders import DenseEncoder, PointEncoder, encoder_for
 from fastbandit.reward.network import RewardNetwork
 from fastbandit.types import Inputs, Interactions
 
 
-@dataclass(frozen=True)
+@part("network")
 class NetworkSettings:
     """The shape of a reward network and the strength of its penalties.
 
@@ -36,14 +35,11 @@ class NetworkSettings:
     weight_penalty: float
     dropout_penalty: float
     embedding_penalty: float = 0.0
-    waves: int = 0
+    fourier_features: int = setting(default=0, least=0, formerly="waves")
     product: bool = True
     wide: bool = True
     leak: float = 0.1
-    penalties: str = "per observation"
-
-    def __post_init__(self) -> None:
-        check_fields(self)
+    penalties: str = setting(default="per observation", choices=("per observation", "constant"))
 
 
 class NeuralReward(RewardModel):
@@ -64,9 +60,11 @@ class NeuralReward(RewardModel):
     ) -> None:
         super().__init__()
         self.settings, self.reward = settings, reward
-        size, waves = settings.embedding, settings.waves
-        self.context_encoder = encoder_for(context, size, waves=waves, rng=rng)
-        self.arm_encoder = encoder_for(arm, size, waves=waves, rng=rng)
+        size, fourier_features = settings.embedding, settings.fourier_features
+        self.context_encoder = encoder_for(
+            context, size, fourier_features=fourier_features, rng=rng
+        )
+        self.arm_encoder = encoder_for(arm, size, fourier_features=fourier_features, rng=rng)
         self.network = RewardNetwork(
             settings.embedding,
             settings.hidden,
@@ -97,7 +95,7 @@ class NeuralReward(RewardModel):
     def device(self) -> str:
         return str(self.log_noise.device)
 
-    def meet(self, arms: Inputs) -> None:
+    def observe_arms(self, arms: Inputs) -> None:
         self.arm_encoder.fit(arms)
 
     def start(self, history: Interactions, *, fresh: int) -> None:
@@ -174,7 +172,7 @@ def no_noise(contexts: Float[Tensor, "B E"]) -> Float[Tensor, "B 0"]:
 
 
 def box_muller(uniforms: Float[Tensor, "B Z"], count: int) -> Float[Tensor, "B Y"]:
-    """Turn uniform numbers into `count` standard normal ones (see `fastbandit.noise`)."""
+    """Turn uniform numbers into `count` standard normal ones (see `fastbandit.noise.philox`)."""
     pairs = -(-count // 2)
     radius = torch.sqrt(-2 * torch.log(uniforms[:, :pairs]))
     angle = 2 * math.pi * uniforms[:, pairs : 2 * pairs]

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from fastbandit.interfaces import Affine
-from fastbandit.layers import linear
+from fastbandit.noise.layers import linear
 from fastbandit.reward.concrete_dropout import ConcreteDropout
 
 

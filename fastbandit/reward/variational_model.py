@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from fastbandit.features import Features
+from fastbandit.features.kinds import Features
 from fastbandit.reward.linear_end import LinearEnd
 from fastbandit.reward.model import NetworkSettings, box_muller, normals_need
 from fastbandit.types import Inputs, Interactions
@@ -81,6 +81,6 @@ class VariationalReward(LinearEnd):
         return 0.5 * (precision * squares - 1 - logs).sum()
 
     @torch.no_grad()
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         self.centre.copy_(self.trained_weights())
         self.spread.copy_(torch.diag(torch.exp(self.log_deviation)))

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-from fastbandit.arms.cells import FAST, Floats
+from fastbandit.arms.partitions import FAST, Floats
 
 AT_ONCE = 4
 """So many gradients meet a row of the root while it is in registers."""

@@ -19,9 +19,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import InputError, SettingError, ShapeError
-from fastbandit.features import to_array
-from fastbandit.names import known_name
+from fastbandit.features.kinds import to_array
 from fastbandit.runtime.parts import Array, still
 
 KEPT = 16

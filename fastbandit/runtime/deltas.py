@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.cells import Floats
+from fastbandit.arms.partitions import Floats
 from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
-from fastbandit.features import shown
+from fastbandit.features.kinds import shown
 
 
 def check_delta(
@@ -23,7 +23,7 @@ def check_delta(
     if not arms:
         raise SettingError(
             "A delta needs arms with constants or weights of their own: this bandit has none. "
-            "Build it with doubt='arm-effects', and update it first."
+            "Build it with posterior='arm-effects', and update it first."
         )
     places, middle, width = np.asarray(rows), np.asarray(means), np.asarray(deviations)
     wanted = (places.size, *own.shape[1:])

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.cells import Floats
+from fastbandit.arms.partitions import Floats
 from fastbandit.errors import SnapshotError
-from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Sparse
+from fastbandit.features.kinds import Dense, Features, FeaturesAndIds, Ids, Sparse
 from fastbandit.reward.context_features import LinearInputs
 from fastbandit.runtime.parts import Array, still
 from fastbandit.types import Inputs

@@ -7,13 +7,13 @@ import math
 import numpy as np
 from numba import njit
 
-from fastbandit.arms.cells import FAST, Floats
-from fastbandit.arms.draws import normals_from, uniforms_of
+from fastbandit.arms.partitions import FAST, Floats
+from fastbandit.noise.draws import normals_from, uniforms_of
 from fastbandit.runtime.network import Sizes
 
 MEAN, DROPOUT, LAST_LAYER, BOUND = 0, 1, 2, 3
 """What makes a score: the mean, dropout masks, drawn weights of the last layer, or a bound."""
-_POSTERIOR = 0  # the stream of `fastbandit.noise`
+_POSTERIOR = 0  # the stream of `fastbandit.noise.philox`
 _SHARPNESS = np.float32(10.0)  # one over the temperature of Concrete Dropout
 
 

@@ -1,6 +1,6 @@
 """A frozen bandit on disk: arrays that are mapped into memory, and a manifest.
 
-How the folder is written and checked is told in `fastbandit.storage.sealed`. Arrays are named
+How the folder is written and checked is told in `fastbandit.files.manifest`. Arrays are named
 after the fields they come from; a folder that has others, or not all, is of another version.
 """
 
@@ -15,14 +15,14 @@ import numpy as np
 from fastbandit import __version__
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import SnapshotError
+from fastbandit.files.manifest import read_sealed, write_sealed
+from fastbandit.files.mapped import Arrays
 from fastbandit.runtime.columns import Columns
 from fastbandit.runtime.encodings import Encoding, LinearEncoding, encoding_from
 from fastbandit.runtime.live import Live
 from fastbandit.runtime.parts import FrozenArms, FrozenModel, still
 from fastbandit.runtime.stored_ids import StoredIds
-from fastbandit.runtime.words import Words
-from fastbandit.storage.mapped import Arrays
-from fastbandit.storage.sealed import read_sealed, write_sealed
+from fastbandit.runtime.units import Units
 
 FORMAT = 1
 KIND = "frozen bandit"
@@ -35,7 +35,7 @@ class Stored:
 
     model: FrozenModel
     live: Live
-    words: Words
+    words: Units
     decisions: int
 
 
@@ -80,8 +80,8 @@ def read_folder(folder: Path, *, verify: bool = True) -> Stored:
 
 def _live_arrays(live: Live) -> Arrays:
     arrays = _arrays_of("arms", live.arms) | {"more": live.more}
-    if live.alive is not None:
-        arrays["alive"] = live.alive
+    if live.live is not None:
+        arrays["alive"] = live.live
     if live.columns is not None:
         arrays |= {f"columns.{name}": array for name, array in live.columns.arrays().items()}
     if not live.ids.is_numbered:
@@ -98,7 +98,7 @@ def _read_live(notes: dict[str, Any], arrays: Arrays) -> Live:
         ids=IdTable(count=rows) if is_numbered else _read_part(StoredIds, "ids", arrays),
         more=arrays["more"],
         first_more=int(notes["first_more"]),
-        alive=arrays.get("alive"),
+        live=arrays.get("alive"),
         columns=None if columns is None else Columns.restored(columns, values, rows=rows),
     )
 
@@ -107,7 +107,7 @@ def _check_fit(model: FrozenModel, live: Live, notes: dict[str, Any]) -> None:
     """Check what compiled code relies on."""
     arms, rows = live.arms, int(notes["rows"])
     count, dim = arms.vectors.shape
-    by_row: list[Any] = [live.ids, *([] if live.alive is None else [live.alive])]
+    by_row: list[Any] = [live.ids, *([] if live.live is None else [live.live])]
     by_row += [] if live.columns is None else live.columns.arrays().values()
     is_fit = (
         {live.rows, *map(len, by_row)} == {rows}
@@ -122,7 +122,7 @@ def _check_fit(model: FrozenModel, live: Live, notes: dict[str, Any]) -> None:
 # -- words
 
 
-def _word_arrays(words: Words) -> Arrays:
+def _word_arrays(words: Units) -> Arrays:
     arrays: Arrays = {}
     for field in fields(words):
         value = getattr(words, field.name)
@@ -134,7 +134,7 @@ def _word_arrays(words: Words) -> Arrays:
     return arrays
 
 
-def _word_notes(words: Words) -> dict[str, Any]:
+def _word_notes(words: Units) -> dict[str, Any]:
     values = {field.name: getattr(words, field.name) for field in fields(words)}
     return {
         name: value.note() if isinstance(value, Encoding | LinearEncoding) else value
@@ -143,16 +143,16 @@ def _word_notes(words: Words) -> dict[str, Any]:
     }
 
 
-def _read_words(notes: dict[str, Any], arrays: Arrays) -> Words:
+def _read_words(notes: dict[str, Any], arrays: Arrays) -> Units:
     values: dict[str, Any] = dict(notes)
-    for field in fields(Words):
+    for field in fields(Units):
         name = f"words.{field.name}"
         if name in arrays:
             values[field.name] = arrays[name]
         elif isinstance(notes[field.name], dict):
             parts = _within(name, arrays)
             values[field.name] = encoding_from(notes[field.name], parts)
-    return Words(**values)
+    return Units(**values)
 
 
 # -- parts

@@ -14,11 +14,10 @@ from torch import Tensor, nn
 
 from fastbandit.arms.box import Box
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.cells import build_cells
-from fastbandit.blueprint import Blueprint
+from fastbandit.arms.partitions import build_partitions
 from fastbandit.errors import SettingError
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
-from fastbandit.features import Features, FeaturesAndIds
+from fastbandit.features.kinds import Features, FeaturesAndIds
 from fastbandit.interfaces import Exploration, RewardModel, Search
 from fastbandit.policy import Policy
 from fastbandit.reward.context_features import LinearInputs
@@ -45,10 +44,11 @@ from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.kernel import ASCENT, EXHAUSTIVE, GENERATOR
 from fastbandit.runtime.live import Live
 from fastbandit.runtime.parts import FrozenArms, FrozenModel, still
-from fastbandit.runtime.words import Words
+from fastbandit.runtime.units import Units
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import ArmGenerator, GeneratorSearch, is_scan
 from fastbandit.search.gradient_ascent import GradientAscent
+from fastbandit.settings.blueprint import Blueprint
 
 _SURE = 17.0  # a sigmoid beyond this is 0 or 1 in float32
 _ROWS = 4  # compiled layers read so many inputs at a time
@@ -63,7 +63,7 @@ class _Steps:
     kind: int = EXHAUSTIVE
     starts: int = 0
     lookups: int = 0
-    cells: int = 0
+    partitions: int = 0
     far: int = 0
     hops: int = 0
     beam: int = 0
@@ -74,16 +74,16 @@ class _Steps:
 
 
 def freeze(
-    plan: Blueprint, policy: Policy, version: int, decisions: int, *, keep_as: str = "float32"
+    plan: Blueprint, policy: Policy, version: int, decisions: int, *, dtype: str = "float32"
 ) -> FrozenBandit:
     """Freeze a policy, built after a plan, that decided so often."""
     if isinstance(policy.model, EffectsReward):
         return _freeze_effects(plan, policy, version, decisions)
     model, catalogue = shared_model(policy), catalogue_of(policy)
-    frozen_model, arms = freeze_model(policy), freeze_arms(policy, keep_as=keep_as)
+    frozen_model, arms = freeze_model(policy), freeze_arms(policy, dtype=dtype)
     assert isinstance(model, NeuralReward)
     assert catalogue.frame is not None
-    words = Words(
+    words = Units(
         context=freeze_encoding(plan.context, model.context_encoder, what="contexts"),
         arm=freeze_encoding(_seen(plan.arm, model), model.arm_encoder, what="arms"),
         inverse=_frozen(catalogue.frame.inverse),
@@ -105,14 +105,14 @@ def _seen(arm: Features, model: NeuralReward) -> Features:
 
 def _live(catalogue: Catalogue, arms: FrozenArms) -> Live:
     """Return the frozen arms with their ids, and which of them can be chosen."""
-    alive = catalogue.alive
-    is_gone = not bool(alive[arms.order].all())
+    live = catalogue.live
+    is_gone = not bool(live[arms.order].all())
     return Live(
         arms,
         catalogue.table,
         still(np.empty((0, catalogue.dim), np.float32)),
-        len(alive),
-        still(alive) if is_gone else None,
+        len(live),
+        still(live) if is_gone else None,
     )
 
 
@@ -155,7 +155,7 @@ def _freeze_effects(plan: Blueprint, policy: Policy, version: int, decisions: in
     seen = LinearInputs.blank() if fitted is None else fitted.inputs
     columns = _frozen(torch.zeros(1, place.axes.shape[1]))
     nothing = _frozen(torch.zeros(0, 1))
-    words = Words(
+    words = Units(
         context=LinearEncoding(plan.context, seen),
         arm=Encoding(plan.arm, matrix=nothing, words=_frozen(torch.zeros(1, 0)), ids=columns),
         inverse=_frozen(catalogue.frame.inverse),
@@ -213,40 +213,40 @@ def can_freeze(policy: Policy) -> bool:
     return True
 
 
-def freeze_arms(policy: Policy, *, keep_as: str = "float32") -> FrozenArms:
-    """Freeze the arms in the order of their cells, with their neighbour graph.
+def freeze_arms(policy: Policy, *, dtype: str = "float32") -> FrozenArms:
+    """Freeze the arms in the order of their partitions, with their neighbour graph.
 
     Arms that are all scored stay in order: what finds some of them need not be built.
     """
     lookup = catalogue_of(policy).lookup
     assert lookup is not None, "a catalogue is frozen after a model embedded it"
     if not is_scan(policy.search):
-        return FrozenArms.of(lookup.cells, lookup.rows, lookup.near, keep_as=keep_as)
+        return FrozenArms.of(lookup.partitions, lookup.rows, lookup.near, dtype=dtype)
     vectors = lookup.vectors[torch.from_numpy(lookup.rows)].cpu().numpy()
     order = np.arange(len(vectors), dtype=np.int32)
-    cells = replace(build_cells(vectors[:1]), order=order, vectors=vectors)
+    partitions = replace(build_partitions(vectors[:1]), order=order, vectors=vectors)
     nobody = np.empty((len(vectors), 0), dtype=np.int32)
-    return FrozenArms.of(cells, lookup.rows, nobody, keep_as=keep_as)
+    return FrozenArms.of(partitions, lookup.rows, nobody, dtype=dtype)
 
 
 def freeze_model(policy: Policy) -> FrozenModel:
     """Freeze encoder, network, doubt and search into arrays."""
     own = _constants(policy.model)
     policy = replace(policy, model=copy.deepcopy(shared_model(policy)).cpu())
-    arms, model, search, doubt, scale = _read_parts(policy)
+    arms, model, search, posterior, scale = _read_parts(policy)
     network = model.network
     first, *deeper, last = network.layers
-    guess = _guessing(model) if doubt == BOUND else None
-    first_weights, first_biases, last_weights = _side_by_side(first, last, guess)
+    surrogate = _surrogate_of(model) if posterior == BOUND else None
+    first_weights, first_biases, last_weights = _side_by_side(first, last, surrogate)
     constant = last.bias if network.wide is None else last.bias + network.wide.bias
     wide_weights = _wide(network)
     if isinstance(model, LinearEnd):
         last_weights, wide, constant = model.centre.split(model.parts)
         wide_weights = wide if network.wide is not None else wide_weights
-    walk = (search.cells, search.far, search.hops, search.beam, search.steps)
+    walk = (search.partitions, search.far, search.hops, search.beam, search.steps)
     sizes = (search.starts, search.lookups, *walk)
-    has_wide = network.wide is not None or guess is not None
-    flags = (search.kind, doubt, network.product, has_wide)
+    has_wide = network.wide is not None or surrogate is not None
+    flags = (search.kind, posterior, network.product, has_wide)
     step = search.step_size * math.sqrt(arms.dim)
     is_dense = isinstance(model.context_encoder, DenseEncoder)
     layers = _layers(search.generator)
@@ -261,12 +261,12 @@ def freeze_model(policy: Policy) -> FrozenModel:
         last_weights=_frozen(torch.cat([last_weights, constant])),
         wide_weights=_frozen(wide_weights),
         place=_frozen(torch.cat([arms.place.axes, arms.place.centre[None]])),
-        dropout=_frozen(_dropout(model) if doubt == DROPOUT else torch.zeros(0, 4)),
-        mask_sizes=still(np.array(network.input_sizes if doubt == DROPOUT else [], np.int64)),
-        centre=_frozen(_centre(model) if doubt == LAST_LAYER else torch.zeros(2, 0)),
-        spread=_frozen(_spread(model) if doubt == LAST_LAYER else torch.zeros(0, 0)),
-        bonus=_frozen(_bonus(model, guess) if guess is not None else torch.zeros(0)),
-        root=_frozen(_root(model) if guess is not None else torch.zeros(0, 0)),
+        dropout=_frozen(_dropout(model) if posterior == DROPOUT else torch.zeros(0, 4)),
+        mask_sizes=still(np.array(network.input_sizes if posterior == DROPOUT else [], np.int64)),
+        centre=_frozen(_centre(model) if posterior == LAST_LAYER else torch.zeros(2, 0)),
+        spread=_frozen(_spread(model) if posterior == LAST_LAYER else torch.zeros(0, 0)),
+        bonus=_frozen(_bonus(model, surrogate) if surrogate is not None else torch.zeros(0)),
+        root=_frozen(_root(model) if surrogate is not None else torch.zeros(0, 0)),
         layer_1=layers[0],
         layer_2=layers[1],
         layer_3=layers[2],
@@ -333,7 +333,7 @@ class _Parts(NamedTuple):
     arms: Catalogue
     model: NeuralReward
     search: _Steps
-    doubt: int
+    posterior: int
     scale: float
 
 
@@ -343,12 +343,12 @@ def _read_parts(policy: Policy) -> _Parts:
     if not isinstance(model, NeuralReward):
         raise _cannot("reward model", model, "one of fastbandit's")
     search = _read_search(policy.search)
-    doubt, scale = _read_exploration(policy.exploration, model)
-    if doubt == BOUND and search.kind == EXHAUSTIVE:
+    posterior, scale = _read_exploration(policy.exploration, model)
+    if posterior == BOUND and search.kind == EXHAUSTIVE:
         raise _cannot("exhaustive search for a bound", policy.search, "search='generator'")
-    if doubt == BOUND:
-        _guessing(model)
-    return _Parts(arms, model, search, doubt, scale)
+    if posterior == BOUND:
+        _surrogate_of(model)
+    return _Parts(arms, model, search, posterior, scale)
 
 
 def _read_search(search: Search) -> _Steps:
@@ -373,11 +373,11 @@ def _read_search(search: Search) -> _Steps:
 def _steps_of(search: GeneratorSearch | GradientAscent, starts: int) -> _Steps:
     """Give what both searches are told, so many points to start from."""
     if search.neighbours:
-        raise _cannot("search by nearest neighbours", search, "cells= and neighbours=0")
+        raise _cannot("search by nearest neighbours", search, "partitions= and neighbours=0")
     return _Steps(
         starts=starts,
         lookups=min(search.lookups or starts, starts),
-        cells=search.cells,
+        partitions=search.partitions,
         far=search.far,
         hops=search.hops,
         beam=search.beam,
@@ -441,7 +441,7 @@ def _bounds(encoder: Encoder) -> Any:
     return _frozen(torch.stack([encoder.standardise.low, encoder.standardise.high]))
 
 
-def _guessing(model: NeuralReward) -> RewardNetwork:
+def _surrogate_of(model: NeuralReward) -> RewardNetwork:
     """Give the network by which a search for a bound finds its way."""
     assert isinstance(model, GradientReward)
     if model.bonus is None or not model.bonus_scale > 0:
@@ -450,12 +450,12 @@ def _guessing(model: NeuralReward) -> RewardNetwork:
 
 
 def _side_by_side(
-    first: nn.Linear, last: nn.Linear, guess: RewardNetwork | None
+    first: nn.Linear, last: nn.Linear, surrogate: RewardNetwork | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Give first weights and biases and last weights, the guessing units (as yet mute) behind."""
-    if guess is None:
+    if surrogate is None:
         return first.weight, first.bias, last.weight[0]
-    more = guess.layers[0]
+    more = surrogate.layers[0]
     mute = torch.zeros(len(more.bias))
     return (
         torch.cat([first.weight, more.weight]),
@@ -469,14 +469,14 @@ def _wide(network: RewardNetwork) -> Tensor:
     return torch.zeros(network.input_sizes[0]) if network.wide is None else network.wide.weight[0]
 
 
-def _bonus(model: NeuralReward, guess: RewardNetwork) -> Tensor:
+def _bonus(model: NeuralReward, surrogate: RewardNetwork) -> Tensor:
     """Give what a bound of width 1 adds to the last weights, their constant, the wide weights."""
     assert isinstance(model, GradientReward)
-    assert guess.wide is not None
-    last, scale = guess.layers[-1], model.bonus_scale
+    assert surrogate.wide is not None
+    last, scale = surrogate.layers[-1], model.bonus_scale
     before = torch.zeros(model.network.input_sizes[-1])
-    constant = scale * (last.bias + guess.wide.bias) + model.bonus_shift
-    return torch.cat([before, scale * last.weight[0], constant, scale * guess.wide.weight[0]])
+    constant = scale * (last.bias + surrogate.wide.bias) + model.bonus_shift
+    return torch.cat([before, scale * last.weight[0], constant, scale * surrogate.wide.weight[0]])
 
 
 def _root(model: NeuralReward) -> Tensor:

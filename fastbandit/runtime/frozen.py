@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.cells import Floats, Places
-from fastbandit.arms.draws import seed_of
 from fastbandit.arms.ids import list_ids
+from fastbandit.arms.partitions import Floats, Positions
 from fastbandit.cores import in_parts
 from fastbandit.errors import (
     FastbanditError,
@@ -23,8 +22,9 @@ from fastbandit.errors import (
     SettingError,
     ShapeError,
 )
-from fastbandit.features import FeaturesAndIds, Ids, is_size, shown
-from fastbandit.noise import decision_seeds
+from fastbandit.features.kinds import FeaturesAndIds, Ids, is_size, shown
+from fastbandit.noise.draws import seed_of
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.runtime.columns import Columns
 from fastbandit.runtime.deltas import check_delta
 from fastbandit.runtime.folder import Stored, read_folder, write_folder
@@ -35,20 +35,20 @@ from fastbandit.runtime.parts import FrozenModel, still
 from fastbandit.runtime.propensity import (
     Propensities,
     are_uniform,
-    check_floor,
-    draw_open,
+    check_epsilon,
+    draw_eligible_row,
     is_certain,
     is_uniform,
     propensities_of,
     propensity_seeds,
 )
-from fastbandit.runtime.words import Words
+from fastbandit.runtime.units import Units
 from fastbandit.search.slates import candidates_for, check_diversity, pick_apart
 from fastbandit.types import Decision, Inputs
 
 _WAITING = 1024
 _ONE_IN = 100
-"""When so many arms, and such a share of all, are not in cells, they are put there."""
+"""When so many arms, and such a share of all, are not in partitions, they are put there."""
 
 
 class Chosen(NamedTuple):
@@ -86,7 +86,7 @@ class FrozenBandit:
     and removed at any time; the next decision knows.
     """
 
-    def __init__(self, model: FrozenModel, live: Live, words: Words, *, decisions: int = 0) -> None:
+    def __init__(self, model: FrozenModel, live: Live, words: Units, *, decisions: int = 0) -> None:
         self._model, self._words, self._live = model.with_lists(), words, live
         self._quiet = replace(model, numbers=_with(model.numbers, SCALE, 0.0)).with_lists()
         self._as_frozen = (self._model, self._quiet)
@@ -100,14 +100,14 @@ class FrozenBandit:
 
     # -- deciding
 
-    def choose(
+    def select_one(
         self,
         context: Any,
         *,
         seed: int | None = None,
         explore: bool = True,
         eligible: Any = None,
-        floor: float = 0.0,
+        epsilon: float = 0.0,
     ) -> Chosen:
         """Choose one arm for one context: the quickest way to ask.
 
@@ -117,17 +117,17 @@ class FrozenBandit:
         """
         self._lay_out(self._desk, context)
         if seed is not None:
-            return self._choose_by(_check_seed(seed), context, explore, eligible, floor)
+            return self._choose_by(_check_seed(seed), context, explore, eligible, epsilon)
         number = self._take(1)
         try:
             seed = int(seed_of(self._root, number))
-            return self._choose_by(seed, context, explore, eligible, floor)
+            return self._choose_by(seed, context, explore, eligible, epsilon)
         except FastbanditError:
             self._give_back(number, 1)
             raise
 
     def _choose_by(
-        self, seed: int, context: Any, explore: bool, eligible: Any, floor: float
+        self, seed: int, context: Any, explore: bool, eligible: Any, epsilon: float
     ) -> Chosen:
         """Choose for the context that lies on the desk."""
         desk, words = self._desk, self._words
@@ -138,7 +138,7 @@ class FrozenBandit:
         while True:
             live = self._live
             gate = live.gate if eligible is None else gate_for_one(live, eligible)
-            if floor and is_uniform(seed, check_floor(floor)):
+            if epsilon and is_uniform(seed, check_epsilon(epsilon)):
                 gate = gate_to_any(live, live.rows_through(gate), seed, count=1)
             self._decide(
                 live, gate, desk.contexts, desk.seeds, desk.rows, desk.scores, desk.costs, model
@@ -150,7 +150,7 @@ class FrozenBandit:
                     f"missing."
                 )
             row = int(desk.rows[0, 0])
-            if live is self._live or self._live.are_alive(row):
+            if live is self._live or self._live.are_live(row):
                 break
         score = words.in_reward(float(desk.scores[0, 0]))
         cost = (evaluations, lookups, bool(clipped) or desk.is_clipped)
@@ -164,7 +164,7 @@ class FrozenBandit:
         diversity: float = 0.0,
         eligible: Any = None,
         explore: bool = True,
-        floor: float = 0.0,
+        epsilon: float = 0.0,
         seeds: NDArray[np.uint64] | None = None,
         threads: int | None = None,
     ) -> Decision:
@@ -174,10 +174,10 @@ class FrozenBandit:
         With probability `floor` the arms of a context are any `k` eligible ones, and always
         before the first update. A slate with `diversity` has no floor.
         """
-        if check_diversity(diversity) and floor:
+        if check_diversity(diversity) and epsilon:
             raise SettingError(
                 f"A slate with diversity={diversity} needs floor=0, as how likely its arms are is "
-                f"not known: got floor={floor}. Leave out one of the two."
+                f"not known: got floor={epsilon}. Leave out one of the two."
             )
         if not is_size(k):
             raise SettingError(
@@ -197,13 +197,13 @@ class FrozenBandit:
                     candidates,
                     eligible,
                     explore=explore,
-                    floor=check_floor(floor),
+                    epsilon=check_epsilon(epsilon),
                     threads=threads,
                 )
             except FastbanditError:
                 self._give_back(first, len(numbers))
                 raise
-            if live is self._live or self._live.are_alive(rows):
+            if live is self._live or self._live.are_live(rows):
                 break
         ids = live.ids
         if candidates > k:
@@ -225,7 +225,7 @@ class FrozenBandit:
         context: Any,
         *,
         draws: int = 1000,
-        floor: float = 0.01,
+        epsilon: float = 0.01,
         eligible: Any = None,
         seed: int = 0,
     ) -> Propensities:
@@ -236,19 +236,19 @@ class FrozenBandit:
         live, is_exact = self._live, is_certain(self._model)
         seeds = propensity_seeds(seed, draws)[: 1 if is_exact else draws]
         if self._words.version == 0:
-            seeds, floor = seeds[:0], 1.0
+            seeds, epsilon = seeds[:0], 1.0
         is_dense = self._words.context.is_dense
         one = self._read_one(np.asarray(context)[None] if is_dense else context)
         inputs = one.take(np.zeros(len(seeds), dtype=np.int64))
         gate = gates_for(live, eligible, contexts=1)[0]
         rows, _, _ = self._choose(
-            live, inputs, seeds, 1, gate, explore=True, floor=0.0, threads=None
+            live, inputs, seeds, 1, gate, explore=True, epsilon=0.0, threads=None
         )
         return propensities_of(
             rows[:, 0],
             live.ids,
-            open_count=gate.open_count,
-            floor=check_floor(floor),
+            eligible_count=gate.eligible_count,
+            epsilon=check_epsilon(epsilon),
             is_exact=is_exact,
         )
 
@@ -259,7 +259,7 @@ class FrozenBandit:
         """
         live, desk, model = self._live, self._desk, self._model
         desk.contexts[:], desk.seeds[:] = 0.0, 0
-        for gate in (live.gate, live.gate_to(live.open_rows[:1])):
+        for gate in (live.gate, live.gate_to(live.eligible_rows[:1])):
             self._decide(
                 live, gate, desk.contexts, desk.seeds, desk.rows, desk.scores, desk.costs, model
             )
@@ -292,12 +292,12 @@ class FrozenBandit:
 
     @property
     def waiting(self) -> int:
-        """The number of arms that were added and are not in cells yet: all scored each time."""
+        """The number of arms that were added and are not in partitions yet: all scored each time."""
         return len(self._live.more)
 
     @property
     def bytes_per_arm(self) -> float:
-        """The bytes an arm takes in memory, cells and neighbour graph included, ids not."""
+        """The bytes an arm takes in memory, partitions and neighbour graph included, ids not."""
         arrays = (*self._live.arms.arrays, self._live.places)
         return sum(array.nbytes for array in arrays) / len(self._live.arms.order)
 
@@ -307,7 +307,7 @@ class FrozenBandit:
         return self._live.columns
 
     @property
-    def parts(self) -> tuple[FrozenModel, Live, Words]:
+    def parts(self) -> tuple[FrozenModel, Live, Units]:
         """What it decides with now; none of the three ever changes."""
         return self._model, self._live, self._words
 
@@ -324,7 +324,7 @@ class FrozenBandit:
     def add_arms(
         self, arms: Any = None, *, ids: Iterable[Any] | None = None, columns: Any = None
     ) -> None:
-        """Let more arms be chosen from now on; they go into cells in the background."""
+        """Let more arms be chosen from now on; they go into partitions in the background."""
         listed = None if ids is None else list_ids(ids)
         inputs = self._read_arms(arms, listed)
         points = self._words.points(inputs)
@@ -332,7 +332,7 @@ class FrozenBandit:
             self._live = self._live.added(points, listed, columns)
         self._index_soon()
 
-    def put_arms(
+    def upsert_arms(
         self, arms: Any, *, ids: Iterable[Any], columns: Any = None, is_trial: bool = False
     ) -> Put:
         """Add arms; one whose id can be chosen already is changed, or left if it is the same.
@@ -347,29 +347,26 @@ class FrozenBandit:
         self._index_soon()
         return counts
 
-    def take_arms(self, ids: Iterable[Any], *, is_trial: bool = False) -> list[Any]:
-        """Never choose these arms again; give the ids of those that could not be chosen anyway."""
+    def discard_arms(self, ids: Iterable[Any], *, is_trial: bool = False) -> list[Any]:
+        """Never choose these arms again: no decision that ends after this returns one.
+
+        Returns the ids of those that could not be chosen anyway. A trial changes nothing.
+        """
         listed = list(dict.fromkeys(list_ids(ids)))
         with self._lock:
-            rows = self._live.open_rows_of(listed).tolist()
+            rows = self._live.eligible_rows_of(listed).tolist()
             there = [id for id, row in zip(listed, rows, strict=True) if row >= 0]
             live = self._live.removed(there) if there else self._live
             self._live = self._live if is_trial else live
         return [id for id, row in zip(listed, rows, strict=True) if row < 0]
 
     def _index_soon(self) -> None:
-        """Put arms into cells in the background when many are not there."""
+        """Put arms into partitions in the background when many are not there."""
         if self.waiting > max(_WAITING, len(self._live.arms.order) // _ONE_IN):
             self.index(wait=False)
 
-    def remove_arms(self, ids: Iterable[Any]) -> None:
-        """Never choose these arms again: no decision that ends after this returns one."""
-        listed = list_ids(ids)
-        with self._lock:
-            self._live = self._live.removed(listed)
-
     def index(self, *, wait: bool = True) -> None:
-        """Put all arms into cells anew, in the background unless told to `wait`."""
+        """Put all arms into partitions anew, in the background unless told to `wait`."""
         with self._lock:
             if self._indexing is None or not self._indexing.is_alive():
                 self._indexing = threading.Thread(target=self._index, daemon=True)
@@ -377,12 +374,12 @@ class FrozenBandit:
             thread = self._indexing
         if wait:
             thread.join()
-            if self.waiting:  # added while the cells were made
+            if self.waiting:  # added while the partitions were made
                 self.index()
 
     def _index(self) -> None:
         before = self._live
-        arms = before.in_cells()
+        arms = before.in_partitions()
         with self._lock:
             self._live = self._live.moved_into(arms, before)
 
@@ -449,9 +446,9 @@ class FrozenBandit:
         eligible: Any,
         *,
         explore: bool,
-        floor: float,
+        epsilon: float,
         threads: int | None,
-    ) -> tuple[Places, Floats, NDArray[np.int64]]:
+    ) -> tuple[Positions, Floats, NDArray[np.int64]]:
         """Choose rows (B, k) with their scores, costs, and whether their contexts were cut."""
         if self._words.version == 0:
             return _any_rows(live, seeds, k, eligible)
@@ -477,7 +474,7 @@ class FrozenBandit:
                 work(gate, number, number + 1)
         elif len(seeds):
             in_parts(len(seeds), partial(work, gates[0]), threads=threads)
-        for place in are_uniform(seeds, floor).tolist():
+        for place in are_uniform(seeds, epsilon).tolist():
             some = through(place if len(gates) > 1 else 0)
             work(gate_to_any(live, some, int(seeds[place]), count=k), place, place + 1)
         _check_finite(costs)
@@ -491,7 +488,7 @@ class FrozenBandit:
         gate: Gate,
         contexts: Floats,
         seeds: NDArray[np.uint64],
-        rows: Places,
+        rows: Positions,
         scores: Floats,
         costs: NDArray[np.int64],
         model: FrozenModel,
@@ -563,8 +560,8 @@ def _check_seed(seed: Any) -> int:
 
 
 def _slate(
-    live: Live, rows: Places, scores: Floats, *, k: int, diversity: float
-) -> tuple[Places, Floats]:
+    live: Live, rows: Positions, scores: Floats, *, k: int, diversity: float
+) -> tuple[Positions, Floats]:
     """Pick k arms that differ out of more."""
     picked = pick_apart(scores, live.points_of(rows), k=k, diversity=diversity)
     return np.take_along_axis(rows, picked, axis=1), np.take_along_axis(scores, picked, axis=1)
@@ -581,14 +578,14 @@ def _check_finite(costs: NDArray[np.int64]) -> None:
 
 def _any_rows(
     live: Live, seeds: NDArray[np.uint64], k: int, eligible: Any
-) -> tuple[Places, Floats, NDArray[np.int64]]:
+) -> tuple[Positions, Floats, NDArray[np.int64]]:
     """Draw rows (B, k), each as likely as another, as a bandit does that learned nothing."""
     gates = gates_for(live, eligible, contexts=len(seeds))
     through = cache(lambda number: live.rows_through(gates[number]))
     rows = np.full((len(seeds), k), -1, dtype=np.int32)
     for place, seed in enumerate(seeds.tolist()):
         some = through(place if len(gates) > 1 else 0)
-        drawn = draw_open(seed, some, total=live.rows, count=k)
+        drawn = draw_eligible_row(seed, some, total=live.rows, count=k)
         rows[place, : len(drawn)] = drawn
     scores = np.where(rows >= 0, 0.0, -np.inf).astype(np.float32)
     return rows, scores, np.zeros((len(seeds), 3), dtype=np.int64)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fastbandit.arms.eligibility import read_eligible
 from fastbandit.errors import ShapeError
 from fastbandit.runtime.live import Gate, Live
-from fastbandit.runtime.propensity import draw_open
+from fastbandit.runtime.propensity import draw_eligible_row
 from fastbandit.search.limits import FEW
 
 
@@ -49,4 +49,4 @@ def gates_for(live: Live, eligible: Any, *, contexts: int) -> list[Gate]:
 
 def gate_to_any(live: Live, rows: NDArray[np.int64] | None, seed: int, *, count: int) -> Gate:
     """Let only a few arms through, drawn evenly from some rows (None: from all)."""
-    return live.gate_to(draw_open(seed, rows, total=live.rows, count=count))
+    return live.gate_to(draw_eligible_row(seed, rows, total=live.rows, count=count))

@@ -14,20 +14,20 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from fastbandit.arms.cells import (
-    CELL,
+from fastbandit.arms.own_lists import BANK, bank_seed, own_constant
+from fastbandit.arms.partitions import (
     FAST,
     GROUPS,
     LANES,
+    PARTITION,
     Floats,
-    Places,
-    cell_count,
+    Positions,
     is_new,
     measured_size,
-    nearest_cells,
+    nearest_partitions,
+    partition_count,
 )
-from fastbandit.arms.draws import uniforms_of
-from fastbandit.arms.own_lists import BANK, bank_seed, own_constant
+from fastbandit.noise.draws import uniforms_of
 from fastbandit.runtime.bound import AT_ONCE, bound_of, gradient_at, variances_of
 from fastbandit.runtime.effects import DRAWN, own_part, shared_part
 from fastbandit.runtime.fold import (
@@ -51,36 +51,38 @@ from fastbandit.runtime.network import (
     slope_at,
     squash,
 )
-from fastbandit.search.limits import AT_A_TIME, BESIDE, SETTLED
+from fastbandit.search.limits import AT_A_TIME, BESIDE, RERANKED
 
 EXHAUSTIVE, GENERATOR, ASCENT = 0, 1, 2
 """The searches."""
-SEARCH, DOUBT, PRODUCT, WIDE, STARTS, LOOKUPS, CELLS, FAR, HOPS, BEAM, STEPS, UNITS = range(12)
+SEARCH, POSTERIOR, PRODUCT, WIDE, STARTS, LOOKUPS, PARTITIONS, FAR, HOPS, BEAM, STEPS, UNITS = (
+    range(12)
+)
 """Places of the whole numbers among the settings."""
 SCALE, STEP, LEAK, ENOUGH = range(4)
 """Places of the other numbers."""
 MOST = 8192
 """So many arms are scored at most where only some are allowed, before hops."""
-_STARTS = 1  # the stream of `fastbandit.noise`
+_STARTS = 1  # the stream of `fastbandit.noise.philox`
 _BLOCK = 64
 _NOTHING, _ANYTHING = np.float32(-np.inf), np.float32(np.inf)
 _TINY = np.float32(1e-12)
 
 
 class Arms(NamedTuple):
-    """The arms in the order of their cells, those added since, and which may be chosen."""
+    """The arms in the order of their partitions, those added since, and which may be chosen."""
 
-    order: Places
+    order: Positions
     vectors: Floats
     decode: Floats
-    graph: Places
+    graph: Positions
     centres: NDArray[np.float32]
     groups: NDArray[np.float32]
-    far: Places
+    far: Positions
     more: Floats
     first_more: int
-    allowed: NDArray[np.bool_]
-    open_count: int
+    eligible: NDArray[np.bool_]
+    eligible_count: int
 
 
 class Earnest(NamedTuple):
@@ -115,9 +117,9 @@ class Constants(NamedTuple):
 
     means: Floats
     deviations: Floats
-    rows: Places
+    rows: Positions
     parts: Floats
-    places: Places
+    places: Positions
     seed: np.uint64
     scale: np.float32
     is_drawn: bool
@@ -129,12 +131,12 @@ class Found(NamedTuple):
     The best are sorted; `best_walked` marks those whose neighbours were scored.
     """
 
-    places: Places
+    places: Positions
     scores: Floats
-    best_places: Places
+    best_positions: Positions
     best_scores: Floats
     best_walked: NDArray[np.bool_]
-    seen: Places
+    seen: Positions
     block: Floats
 
 
@@ -167,25 +169,25 @@ def decide(
     own_constants: Floats,
     own_widths: Floats,
     own_stamp: Sizes,
-    own_rows: Places,
+    own_rows: Positions,
     own_parts: Floats,
     bounds: Floats,
-    order: Places,
+    order: Positions,
     vectors: Floats,
     decode: Floats,
-    graph: Places,
+    graph: Positions,
     centres: NDArray[np.float32],
     groups: NDArray[np.float32],
-    far: Places,
+    far: Positions,
     more: Floats,
     first_more: int,
-    places: Places,
-    allowed: NDArray[np.bool_],
-    open_count: int,
-    listed: Places,
+    places: Positions,
+    eligible: NDArray[np.bool_],
+    eligible_count: int,
+    listed: Positions,
     contexts: Floats,
     seeds: NDArray[np.uint64],
-    rows: Places,
+    rows: Positions,
     scores: Floats,
     costs: NDArray[np.int64],
 ) -> None:
@@ -207,10 +209,10 @@ def decide(
         outermost,
         more,
         first_more,
-        allowed,
-        open_count,
+        eligible,
+        eligible_count,
     )
-    doubt, scale, leak = counts[DOUBT], numbers[SCALE], numbers[LEAK]
+    posterior, scale, leak = counts[POSTERIOR], numbers[SCALE], numbers[LEAK]
     embedded = np.empty(size, np.float32)
     clipped = np.empty(contexts.shape[1], np.float32)
     noise = np.zeros(max(mask_sizes.sum(), centre.shape[1]), np.float32)
@@ -223,7 +225,7 @@ def decide(
     last = last_weights[:-1].copy()
     wide = np.zeros(columns, np.float32)
     wide_sum = wide_weights.copy()
-    settled = max(SETTLED, rows.shape[1]) if doubt == BOUND else 0
+    reranked = max(RERANKED, rows.shape[1]) if posterior == BOUND else 0
     predicting = last_weights[: counts[UNITS] + 1].copy()
     predicting[-1] = last_weights[-1]
     earnest = Earnest(
@@ -235,20 +237,20 @@ def decide(
         wide_weights,
         root,
         np.empty(len(first_weights), np.float32),
-        np.zeros((settled + AT_ONCE, root.shape[1]), np.float32),
-        np.empty(settled, np.float32),
+        np.zeros((reranked + AT_ONCE, root.shape[1]), np.float32),
+        np.empty(reranked, np.float32),
     )
     units = np.empty((2, hidden.sum()), np.float32)
     points = np.zeros((counts[STARTS] + 1, columns), np.float32)
     longest = max(signal_size(layer_1, layer_2, layer_3), counts[STARTS] * dim)
     signals = np.zeros((2, longest), np.float32)
-    cells = max(counts[CELLS], -(-rows.shape[1] // LANES))
+    partitions = max(counts[PARTITIONS], -(-rows.shape[1] // LANES))
     has_constants = len(own_constants) > 0
-    kept = max(rows.shape[1], counts[HOPS] * counts[BEAM], SETTLED)
-    room = max(1, counts[LOOKUPS]) * cells * CELL
+    kept = max(rows.shape[1], counts[HOPS] * counts[BEAM], RERANKED)
+    room = max(1, counts[LOOKUPS]) * partitions * PARTITION
     if has_constants:
         kept, room = max(kept, BESIDE), max(room, own_rows.shape[1])
-    room = max(room, MOST if len(allowed) else 0, _BLOCK, counts[BEAM] * graph.shape[1])
+    room = max(room, MOST if len(eligible) else 0, _BLOCK, counts[BEAM] * graph.shape[1])
     room = max(room, counts[STARTS]) + len(more) + counts[FAR]
     table = 64
     while table < 2 * (room + counts[HOPS] * counts[BEAM] * graph.shape[1]):
@@ -265,13 +267,13 @@ def decide(
     for request in range(len(seeds)):
         seed = seeds[request]
         costs[request, 2] = 0
-        if doubt >= DRAWN:
+        if posterior >= DRAWN:
             # Each arm has weights of its own, which no point tells: all open arms are scored.
             seen = contexts[request]
             if not all_finite(seen):
                 costs[request, 0] = -1
                 continue
-            own = Own(seen, own_prior, own_means, own_deviations, seed, doubt, scale)
+            own = Own(seen, own_prior, own_means, own_deviations, seed, posterior, scale)
             common = shared_part(seen, own_shared)
             costs[request, 0], kept = scan_own(own, common, arms, listed, found)
             costs[request, 1] = 0
@@ -286,7 +288,7 @@ def decide(
             places,
             bank_seed(seed, own_stamp[0] if has_constants else 0),
             scale,
-            doubt != BOUND,
+            posterior != BOUND,
         )
         costs[request, 2] = clip(bounds, contexts[request], clipped)
         embed(encoder, clipped, embedded)
@@ -294,19 +296,19 @@ def decide(
             costs[request, 0] = -1
             continue
         constant = last_weights[len(last)]
-        if doubt == DROPOUT:
+        if posterior == DROPOUT:
             draw_masks(seed, dropout, mask_sizes, scale, masks)
             for number in range(len(masks)):
                 noise[number] = masks[number] - np.float32(1.0)
             for unit in range(len(last)):
                 last[unit] = last_weights[unit] * masks[len(masks) - len(last) + unit]
             mask_deeper(deeper_weights, hidden, masks[len(first_weights) :], deeper)
-        elif doubt == LAST_LAYER:
+        elif posterior == LAST_LAYER:
             draw_last_layer(seed, centre, spread, scale, drawn, noise)
             constant = drawn[2, centre.shape[1] - 1]
             for unit in range(len(last)):
                 last[unit] = drawn[2, unit]
-        elif doubt == BOUND:
+        elif posterior == BOUND:
             for unit in range(len(last)):
                 last[unit] = last_weights[unit] + scale * bonus[unit]
             constant += scale * bonus[len(last)]
@@ -317,14 +319,14 @@ def decide(
             first_weights, first_biases, masks, embedded, place, product, acting, first, bias
         )
         if counts[WIDE]:
-            weights = drawn[2, len(last) :] if doubt == LAST_LAYER else wide_sum
+            weights = drawn[2, len(last) :] if posterior == LAST_LAYER else wide_sum
             constant += fold_wide(weights, embedded, place, product, wide)
         net = Net(first, bias, deeper, hidden, last, wide, constant, leak, units[0], units[1])
         if len(listed) or counts[SEARCH] == EXHAUSTIVE:
             costs[request, 0], kept = scan(net, arms, listed, found, constants)
             costs[request, 1] = 0
-            if doubt == BOUND:
-                kept = settle(earnest, arms, found, kept, counts, numbers, constants)
+            if posterior == BOUND:
+                kept = rerank(earnest, arms, found, kept, counts, numbers, constants)
                 costs[request, 0] += kept
             write_down(arms, found, kept, rows[request], scores[request])
             continue
@@ -340,15 +342,15 @@ def decide(
             evaluated += counts[STARTS]
         if counts[SEARCH] == GENERATOR:
             evaluated += 2 * climb_all(net, points[: best + 1], counts, numbers, box, dim)
-        fresh = land(arms, points[:best], cells, found)
+        fresh = land(arms, points[:best], partitions, found)
         kept = keep_best(net, arms, found, fresh, 0)
         kept, walked = walk(net, arms, found, kept, counts[HOPS], counts[BEAM])
         if has_constants:
-            few = max(rows.shape[1], settled)
+            few = max(rows.shape[1], reranked)
             kept, joined = join_own(net, arms, found, kept, rows.shape[1], few, constants)
             evaluated += joined
-        if doubt == BOUND:
-            kept = settle(earnest, arms, found, kept, counts, numbers, constants)
+        if posterior == BOUND:
+            kept = rerank(earnest, arms, found, kept, counts, numbers, constants)
             evaluated += kept
         write_down(arms, found, kept, rows[request], scores[request])
         costs[request, 0], costs[request, 1] = evaluated + fresh + walked, best
@@ -483,18 +485,18 @@ def climb_all(
 
 
 @njit(cache=True, nogil=True)
-def land(arms: Arms, points: Floats, cells: int, found: Found) -> int:
-    """Find the open arms in the cells nearest to some points; the fewer open, the more cells.
+def land(arms: Arms, points: Floats, partitions: int, found: Found) -> int:
+    """Find the open arms in the partitions nearest to some points; the fewer open, the more partitions.
 
-    The outermost arms, and those added since the cells were made, are found in any case.
+    The outermost arms, and those added since the partitions were made, are found in any case.
     Answers how many there are, all noted as seen.
     """
     count = len(arms.order)
-    total = cell_count(count)
-    is_masked = len(arms.allowed) > 0
-    share = count // max(1, arms.open_count) if is_masked else 1
-    least = min(arms.open_count, cells * LANES)
-    wanted = min(total, cells * max(1, share))
+    total = partition_count(count)
+    is_masked = len(arms.eligible) > 0
+    share = count // max(1, arms.eligible_count) if is_masked else 1
+    least = min(arms.eligible_count, partitions * LANES)
+    wanted = min(total, partitions * max(1, share))
     while True:
         fresh = land_in(arms, points, wanted, total, found)
         if not is_masked or fresh >= least or wanted == total or fresh >= MOST:
@@ -504,11 +506,11 @@ def land(arms: Arms, points: Floats, cells: int, found: Found) -> int:
     for number in range(fresh):
         is_new(found.seen, found.places[number])
     for there in arms.far:
-        if is_new(found.seen, there) and (not is_masked or arms.allowed[arms.order[there]]):
+        if is_new(found.seen, there) and (not is_masked or arms.eligible[arms.order[there]]):
             found.places[fresh] = there
             fresh += 1
     for number in range(len(arms.more)):
-        if not is_masked or arms.allowed[arms.first_more + number]:
+        if not is_masked or arms.eligible[arms.first_more + number]:
             found.places[fresh] = count + number
             fresh += 1
     return fresh
@@ -516,22 +518,22 @@ def land(arms: Arms, points: Floats, cells: int, found: Found) -> int:
 
 @njit(cache=True, nogil=True)
 def land_in(arms: Arms, points: Floats, wanted: int, total: int, found: Found) -> int:
-    """Find the open arms in the `wanted` nearest cells of each point."""
-    order, allowed, places, seen = arms.order, arms.allowed, found.places, found.seen
-    count, is_masked = len(order), len(arms.allowed) > 0
+    """Find the open arms in the `wanted` nearest partitions of each point."""
+    order, eligible, places, seen = arms.order, arms.eligible, found.places, found.seen
+    count, is_masked = len(order), len(arms.eligible) > 0
     most = MOST if is_masked else len(places)
-    cells, groups = np.empty(wanted, np.int32), np.empty(GROUPS, np.int32)
+    partitions, groups = np.empty(wanted, np.int32), np.empty(GROUPS, np.int32)
     numbers = np.empty(measured_size(arms.centres, wanted, GROUPS), np.float32)
     seen[:] = -1
     fresh = 0
     for number in range(len(points)):
-        nearest_cells(points[number], arms.centres, arms.groups, cells, groups, numbers)
-        for cell in cells:
-            first, last = (cell * count) // total, ((cell + 1) * count) // total
+        nearest_partitions(points[number], arms.centres, arms.groups, partitions, groups, numbers)
+        for partition in partitions:
+            first, last = (partition * count) // total, ((partition + 1) * count) // total
             if not is_new(seen, first):  # type: ignore[arg-type]
                 continue
             for there in range(first, last):
-                if fresh < most and (not is_masked or allowed[order[there]]):
+                if fresh < most and (not is_masked or eligible[order[there]]):
                     places[fresh] = there
                     fresh += 1
     return fresh
@@ -567,12 +569,12 @@ def score_found(net: Net, arms: Arms, found: Found, fresh: int) -> None:
 @njit(cache=True, nogil=True)
 def sort_in(found: Found, fresh: int, kept: int) -> int:
     """Sort the best of what was scored last into the best of all."""
-    places, scores, most = found.places, found.scores, len(found.best_places)
+    places, scores, most = found.places, found.scores, len(found.best_positions)
     worst = found.best_scores[most - 1] if kept == most else _NOTHING
     for number in range(fresh):
         if scores[number] > worst:
             kept = insert_best(
-                found.best_places,
+                found.best_positions,
                 found.best_scores,
                 found.best_walked,
                 kept,
@@ -586,7 +588,7 @@ def sort_in(found: Found, fresh: int, kept: int) -> int:
 
 @njit(cache=True, nogil=True)
 def insert_best(
-    places: Places,
+    places: Positions,
     scores: Floats,
     walked: NDArray[np.bool_],
     kept: int,
@@ -609,8 +611,8 @@ def insert_best(
 @njit(cache=True, nogil=True)
 def walk(net: Net, arms: Arms, found: Found, kept: int, hops: int, beam: int) -> tuple[int, int]:
     """Score the neighbours of the best arms, hop by hop; answer how many are kept and scored."""
-    order, allowed, graph, seen = arms.order, arms.allowed, arms.graph, found.seen
-    count, is_masked, scored = len(order), len(arms.allowed) > 0, 0
+    order, eligible, graph, seen = arms.order, arms.eligible, arms.graph, found.seen
+    count, is_masked, scored = len(order), len(arms.eligible) > 0, 0
     for _ in range(hops):
         fresh, left = 0, beam
         for slot in range(kept):
@@ -620,12 +622,12 @@ def walk(net: Net, arms: Arms, found: Found, kept: int, hops: int, beam: int) ->
                 continue
             found.best_walked[slot] = True
             left -= 1
-            there = found.best_places[slot]
+            there = found.best_positions[slot]
             if there >= count:
                 continue
             for number in range(graph.shape[1]):
                 beside = graph[there, number]
-                if beside < 0 or (is_masked and not allowed[order[beside]]):
+                if beside < 0 or (is_masked and not eligible[order[beside]]):
                     continue
                 if is_new(seen, beside):
                     found.places[fresh] = beside
@@ -637,11 +639,11 @@ def walk(net: Net, arms: Arms, found: Found, kept: int, hops: int, beam: int) ->
 
 @njit(cache=True, nogil=True)
 def scan(
-    net: Net, arms: Arms, listed: Places, found: Found, constants: Constants
+    net: Net, arms: Arms, listed: Positions, found: Found, constants: Constants
 ) -> tuple[int, int]:
     """Score all open arms, or those of a list; answer how many those are, and how many are kept."""
-    order, allowed, places = arms.order, arms.allowed, found.places
-    count, is_masked, is_listed = len(order), len(arms.allowed) > 0, len(listed) > 0
+    order, eligible, places = arms.order, arms.eligible, found.places
+    count, is_masked, is_listed = len(order), len(arms.eligible) > 0, len(listed) > 0
     total = len(listed) if is_listed else count + len(arms.more)
     evaluated, kept = 0, 0
     for start in range(0, total, _BLOCK):
@@ -650,7 +652,7 @@ def scan(
             there = listed[number] if is_listed else number
             if is_masked:
                 row = order[there] if there < count else arms.first_more + there - count
-                if not allowed[row]:
+                if not eligible[row]:
                     continue
             places[fresh] = there
             fresh += 1
@@ -696,10 +698,10 @@ def join_own(
     near = min(kept, wanted)
     bound = found.best_scores[near - 1] if near == wanted else _ANYTHING
     for slot in range(near):
-        places[slot], found.scores[slot] = found.best_places[slot], found.best_scores[slot]
+        places[slot], found.scores[slot] = found.best_positions[slot], found.best_scores[slot]
         parts[slot] = part_of(constants, arms, places[slot])
     kept = sort_own(found, parts, near, few, 0)
-    is_masked, scored, total = len(arms.allowed) > 0, 0, len(constants.rows)
+    is_masked, scored, total = len(arms.eligible) > 0, 0, len(constants.rows)
     for start in range(0, total, AT_A_TIME):
         least = found.best_scores[count - 1] if kept >= count else _NOTHING
         if not bound + constants.parts[start] > least:
@@ -707,7 +709,7 @@ def join_own(
         fresh = 0
         for number in range(start, min(total, start + AT_A_TIME)):
             row = constants.rows[number]
-            if row < 0 or row >= len(constants.places) or (is_masked and not arms.allowed[row]):
+            if row < 0 or row >= len(constants.places) or (is_masked and not arms.eligible[row]):
                 continue
             places[fresh], parts[fresh] = constants.places[row], constants.parts[number]
             fresh += places[fresh] >= 0
@@ -720,7 +722,11 @@ def join_own(
 @njit(cache=True, nogil=True)
 def sort_own(found: Found, parts: Floats, fresh: int, few: int, kept: int) -> int:
     """Sort what was scored last into the few best, with its own parts; each arm counts once."""
-    best, totals, walked = found.best_places[:few], found.best_scores[:few], found.best_walked[:few]
+    best, totals, walked = (
+        found.best_positions[:few],
+        found.best_scores[:few],
+        found.best_walked[:few],
+    )
     for number in range(fresh):
         there, total = found.places[number], found.scores[number] + parts[number]
         if (kept < few or total > totals[few - 1]) and there not in best[:kept]:
@@ -730,18 +736,18 @@ def sort_own(found: Found, parts: Floats, fresh: int, few: int, kept: int) -> in
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def scan_own(
-    own: Own, common: np.float32, arms: Arms, listed: Places, found: Found
+    own: Own, common: np.float32, arms: Arms, listed: Positions, found: Found
 ) -> tuple[int, int]:
     """Score all open arms, or those of a list, by their own weights; answer as `scan` does."""
-    order, allowed = arms.order, arms.allowed
-    count, is_masked, is_listed = len(order), len(arms.allowed) > 0, len(listed) > 0
+    order, eligible = arms.order, arms.eligible
+    count, is_masked, is_listed = len(order), len(arms.eligible) > 0, len(listed) > 0
     total = len(listed) if is_listed else count + len(arms.more)
-    evaluated, kept, most = 0, 0, len(found.best_places)
+    evaluated, kept, most = 0, 0, len(found.best_positions)
     worst = _NOTHING
     for number in range(total):
         there = listed[number] if is_listed else number
         row = order[there] if there < count else arms.first_more + there - count
-        if is_masked and not allowed[row]:
+        if is_masked and not eligible[row]:
             continue
         evaluated += 1
         score = common + own_part(
@@ -749,7 +755,7 @@ def scan_own(
         )
         if score > worst or kept < most:
             kept = insert_best(
-                found.best_places, found.best_scores, found.best_walked, kept, there, score
+                found.best_positions, found.best_scores, found.best_walked, kept, there, score
             )
             if kept == most:
                 worst = found.best_scores[most - 1]
@@ -757,7 +763,7 @@ def scan_own(
 
 
 @njit(cache=True, nogil=True)
-def settle(
+def rerank(
     earnest: Earnest,
     arms: Arms,
     found: Found,
@@ -768,7 +774,7 @@ def settle(
 ) -> int:
     """Score the few arms that look best in earnest and sort them anew; answer how many."""
     few = min(kept, len(earnest.means))
-    places, scores = found.best_places, found.best_scores
+    places, scores = found.best_positions, found.best_scores
     count, dim = arms.vectors.shape
     for slot in range(few):
         there = places[slot]
@@ -812,13 +818,13 @@ def settle(
 
 
 @njit(cache=True, nogil=True)
-def write_down(arms: Arms, found: Found, kept: int, rows: Places, scores: Floats) -> None:
+def write_down(arms: Arms, found: Found, kept: int, rows: Positions, scores: Floats) -> None:
     """Write down the rows and scores of the best, best first, then -1."""
     count = len(arms.order)
     for slot in range(len(rows)):
         rows[slot] = -1
         scores[slot] = _NOTHING
         if slot < kept:
-            there = found.best_places[slot]
+            there = found.best_positions[slot]
             rows[slot] = arms.order[there] if there < count else arms.first_more + there - count
             scores[slot] = found.best_scores[slot]

@@ -1,4 +1,4 @@
-"""The arms of a frozen bandit now: those in cells, those added since, and which are gone.
+"""The arms of a frozen bandit now: those in partitions, those added since, and which are gone.
 
 A `Live` is never changed, only replaced: whoever holds one sees one state of the catalogue.
 """
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.cells import NEIGHBOURS, Floats, Places, build_cells
 from fastbandit.arms.ids import IdTable
+from fastbandit.arms.partitions import NEIGHBOURS, Floats, Positions, build_partitions
 from fastbandit.errors import EligibilityError, InputError, SettingError
 from fastbandit.runtime.columns import Columns, Recent, canonical
 from fastbandit.runtime.parts import FrozenArms, still
@@ -31,9 +31,9 @@ class Gate(NamedTuple):
     A mask of no length lets everything through; no places listed: any.
     """
 
-    allowed: NDArray[np.bool_]
-    open_count: int
-    listed: Places
+    eligible: NDArray[np.bool_]
+    eligible_count: int
+    listed: Positions
 
 
 class Put(NamedTuple):
@@ -46,9 +46,9 @@ class Put(NamedTuple):
 
 @dataclass(frozen=True)
 class Live:
-    """Arms in cells, `more` that are not in cells yet (rows from `first_more` on), and ids.
+    """Arms in partitions, `more` that are not in partitions yet (rows from `first_more` on), and ids.
 
-    `alive` is by row, and None while no arm was removed since the cells were made. `columns`
+    `alive` is by row, and None while no arm was removed since the partitions were made. `columns`
     are what predicates speak of.
     """
 
@@ -56,12 +56,12 @@ class Live:
     ids: IdTable | StoredIds
     more: Floats
     first_more: int
-    alive: NDArray[np.bool_] | None = None
+    live: NDArray[np.bool_] | None = None
     columns: Columns | None = None
 
     def __len__(self) -> int:
         """The number of arms that can be chosen."""
-        return self.open_count
+        return self.eligible_count
 
     @property
     def rows(self) -> int:
@@ -69,30 +69,30 @@ class Live:
         return self.first_more + len(self.more)
 
     @cached_property
-    def open_count(self) -> int:
-        if self.alive is None:
+    def eligible_count(self) -> int:
+        if self.live is None:
             return len(self.arms.order) + len(self.more)
-        return int(np.count_nonzero(self.is_open))
+        return int(np.count_nonzero(self.is_eligible))
 
     @cached_property
     def gate(self) -> Gate:
         """Let all arms through that can be chosen; where those are few of more, list them."""
-        if self.open_count < self.rows and self.open_count <= FEW:
-            return self.gate_to(self.open_rows)
+        if self.eligible_count < self.rows and self.eligible_count <= FEW:
+            return self.gate_to(self.eligible_rows)
         return Gate(
-            _EVERYTHING if self.alive is None else still(self.alive), self.open_count, _NOWHERE
+            _EVERYTHING if self.live is None else still(self.live), self.eligible_count, _NOWHERE
         )
 
     @cached_property
-    def is_open(self) -> NDArray[np.bool_]:
+    def is_eligible(self) -> NDArray[np.bool_]:
         """Whether each row can be chosen."""
-        is_open = self.places >= 0
-        return is_open if self.alive is None else is_open & self.alive
+        is_eligible = self.places >= 0
+        return is_eligible if self.live is None else is_eligible & self.live
 
     @cached_property
-    def open_rows(self) -> NDArray[np.int64]:
+    def eligible_rows(self) -> NDArray[np.int64]:
         """The rows that can be chosen, in order."""
-        return np.flatnonzero(self.is_open)
+        return np.flatnonzero(self.is_eligible)
 
     def gate_where(self, predicate: Mapping[str, Any]) -> Gate:
         """Let the rows through on whose columns a predicate holds; recent gates are kept."""
@@ -112,15 +112,15 @@ class Live:
 
     def gate_for(self, eligible: NDArray[np.bool_]) -> Gate:
         """Let only some rows through; where those are few, list them."""
-        is_open = eligible & self.is_open
-        open_count = int(np.count_nonzero(is_open))
-        if open_count > FEW:
-            return Gate(still(is_open), open_count, _NOWHERE)
-        return self.gate_to(np.flatnonzero(is_open))
+        is_eligible = eligible & self.is_eligible
+        eligible_count = int(np.count_nonzero(is_eligible))
+        if eligible_count > FEW:
+            return Gate(still(is_eligible), eligible_count, _NOWHERE)
+        return self.gate_to(np.flatnonzero(is_eligible))
 
     def gate_to(self, rows: NDArray[np.int64]) -> Gate:
         """Let only these few rows through."""
-        rows = np.unique(rows[self.is_open[rows]])
+        rows = np.unique(rows[self.is_eligible[rows]])
         if not len(rows):
             raise EligibilityError(
                 "A context needs at least one arm that it may choose: got none that can be "
@@ -129,18 +129,18 @@ class Live:
         return Gate(_EVERYTHING, len(rows), still(self.places[rows]))
 
     @cached_property
-    def places(self) -> Places:
-        """The place of each row, -1 for rows that were gone when the cells were made."""
+    def places(self) -> Positions:
+        """The place of each row, -1 for rows that were gone when the partitions were made."""
         places = np.full(self.rows, -1, dtype=np.int32)
         count = len(self.arms.order)
         places[self.arms.order] = np.arange(count, dtype=np.int32)
         places[self.first_more :] = count + np.arange(len(self.more), dtype=np.int32)
         return places
 
-    def are_alive(self, rows: Any) -> bool:
+    def are_live(self, rows: Any) -> bool:
         """Tell whether all rows (but -1, an empty place) can be chosen."""
         rows = np.asarray(rows)
-        return bool(self.is_open[rows[rows >= 0]].all())
+        return bool(self.is_eligible[rows[rows >= 0]].all())
 
     def points_of(self, rows: Any) -> Floats:
         """Give the coordinates of rows that have a place (of row 0 where a place is empty)."""
@@ -158,9 +158,9 @@ class Live:
             count, listed = len(self.arms.order), gate.listed.astype(np.int64)
             known = self.arms.order[np.minimum(listed, count - 1)]
             return np.where(listed < count, known, self.first_more + listed - count)
-        if len(gate.allowed):
-            return np.flatnonzero(self.is_open & gate.allowed)
-        return self.open_rows if self.open_count < self.rows else None
+        if len(gate.eligible):
+            return np.flatnonzero(self.is_eligible & gate.eligible)
+        return self.eligible_rows if self.eligible_count < self.rows else None
 
     def with_columns(self, columns: Any) -> Live:
         """Give the same arms with other columns, one value for each row there ever was."""
@@ -170,16 +170,16 @@ class Live:
         """Give the arms with more at their end."""
         first, count = self.rows, len(points)
         given = range(first, first + count) if ids is None else list(ids)
-        table = self.ids.append(given, alive=self.is_open)
+        table = self.ids.append(given, live=self.is_eligible)
         if len(table) != first + count:
             raise InputError(
                 f"Each new arm needs one id and one row of features: got {len(table) - first} "
                 f"ids and {count} rows. Drop those that have only one of the two."
             )
-        alive = None if self.alive is None else np.append(self.alive, np.ones(count, np.bool_))
+        live = None if self.live is None else np.append(self.live, np.ones(count, np.bool_))
         more = still(np.concatenate([self.more, points.astype(np.float32)]))
         return replace(
-            self, ids=table, more=more, alive=alive, columns=self._more_columns(columns, count)
+            self, ids=table, more=more, live=live, columns=self._more_columns(columns, count)
         )
 
     def _more_columns(self, columns: Any, count: int) -> Columns | None:
@@ -196,7 +196,7 @@ class Live:
         self, points: Floats, ids: list[Any], columns: Mapping[str, list[Any]] | None = None
     ) -> tuple[Live, Put]:
         """Give the arms with some added; one whose id can be chosen already takes its place."""
-        rows, told = self.open_rows_of(ids), _by_row(columns, len(ids))
+        rows, told = self.eligible_rows_of(ids), _by_row(columns, len(ids))
         three = zip(rows.tolist(), points, told, strict=True)
         is_same = np.array([self._is_at(row, *of_it) for row, *of_it in three], dtype=np.bool_)
         fresh = np.flatnonzero(~is_same)
@@ -204,18 +204,18 @@ class Live:
         counts = Put(len(fresh) - len(changed), len(changed), len(ids) - len(fresh))
         if not len(fresh):
             return self, counts
-        alive = np.ones(self.rows, dtype=np.bool_) if self.alive is None else self.alive.copy()
-        alive[changed] = False
-        live = replace(self, alive=alive) if len(changed) else self
+        is_live = np.ones(self.rows, dtype=np.bool_) if self.live is None else self.live.copy()
+        is_live[changed] = False
+        live = replace(self, live=is_live) if len(changed) else self
         some = {name: [told[n][name] for n in fresh] for name in columns or ()}
         return live.added(points[fresh], [ids[n] for n in fresh], some or None), counts
 
-    def open_rows_of(self, ids: list[Any]) -> NDArray[np.int64]:
+    def eligible_rows_of(self, ids: list[Any]) -> NDArray[np.int64]:
         """Give the row of each id, -1 where no arm of that id can be chosen."""
         rows = np.full(len(ids), -1, dtype=np.int64)
         known = [place for place, id in enumerate(ids) if id in self.ids]
         rows[known] = self.ids.rows([ids[place] for place in known])
-        rows[known] = np.where(self.is_open[rows[known]], rows[known], -1)
+        rows[known] = np.where(self.is_eligible[rows[known]], rows[known], -1)
         return rows
 
     def _is_at(self, row: int, point: Floats, columns: dict[str, Any]) -> bool:
@@ -229,41 +229,41 @@ class Live:
     def removed(self, ids: Iterable[Any]) -> Live:
         """Give the arms without some."""
         rows = self.ids.rows(ids)
-        gone = rows[~self.is_open[rows]]
+        gone = rows[~self.is_eligible[rows]]
         if len(gone):
             raise InputError(
                 f"Only arms that can be chosen can be removed: got {self.ids.ids(gone)[0]!r}, "
                 f"which was removed before. Leave it out."
             )
-        alive = np.ones(self.rows, dtype=np.bool_) if self.alive is None else self.alive.copy()
-        alive[rows] = False
-        without = replace(self, alive=alive)
-        if without.open_count == 0:
+        live = np.ones(self.rows, dtype=np.bool_) if self.live is None else self.live.copy()
+        live[rows] = False
+        without = replace(self, live=live)
+        if without.eligible_count == 0:
             raise EligibilityError(
                 f"A catalogue needs at least one arm: removing {len(rows)} arms would leave "
                 f"none. Add others first."
             )
         return without
 
-    def in_cells(self) -> FrozenArms:
-        """Put all arms that can be chosen into cells anew; takes seconds for a million."""
+    def in_partitions(self) -> FrozenArms:
+        """Put all arms that can be chosen into partitions anew; takes seconds for a million."""
         rows = np.concatenate([self.arms.order, self.first_more + np.arange(len(self.more))])
         vectors = np.concatenate([self.arms.points, self.more])
-        if self.alive is not None:
-            is_alive = self.alive[rows]
-            rows, vectors = rows[is_alive], vectors[is_alive]
+        if self.live is not None:
+            is_live = self.live[rows]
+            rows, vectors = rows[is_live], vectors[is_live]
         order = np.argsort(rows, kind="stable")
-        cells = build_cells(vectors[order])
-        near = cells.graph(NEIGHBOURS)
-        return FrozenArms.of(cells, rows[order], near, keep_as=self.arms.kept_as)
+        partitions = build_partitions(vectors[order])
+        near = partitions.graph(NEIGHBOURS)
+        return FrozenArms.of(partitions, rows[order], near, dtype=self.arms.dtype)
 
     def moved_into(self, arms: FrozenArms, before: Live) -> Live:
-        """Give these arms with cells that were made of an earlier state."""
+        """Give these arms with partitions that were made of an earlier state."""
         new = len(before.more)
         first = before.first_more + new
         moved = replace(self, arms=arms, more=still(self.more[new:]), first_more=first)
-        if moved.alive is not None and bool(moved.alive[moved.places >= 0].all()):
-            return replace(moved, alive=None)
+        if moved.live is not None and bool(moved.live[moved.places >= 0].all()):
+            return replace(moved, live=None)
         return moved
 
 

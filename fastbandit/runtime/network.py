@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from fastbandit.arms.cells import FAST, WIDTH, Floats
+from fastbandit.arms.partitions import FAST, WIDTH, Floats
 
 Sizes = NDArray[np.int64]
 

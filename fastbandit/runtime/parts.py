@@ -9,14 +9,14 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.cells import Cells, Floats, Places
 from fastbandit.arms.own_lists import own_lists, renewed_lists
-from fastbandit.names import known_name
+from fastbandit.arms.partitions import Floats, Partitions, Positions
+from fastbandit.declaration import known_name
 from fastbandit.runtime.fold import BOUND
 
 Array = np.ndarray[Any, Any]
 _OF_SOME = ("own_", "bounds")
-KEPT_AS = ("float32", "int16", "int8")
+DTYPES = ("float32", "int16", "int8")
 """What the coordinates of frozen arms may be kept as."""
 
 
@@ -67,7 +67,7 @@ class FrozenModel:
     own_constants: Floats = field(default_factory=lambda: _nothing(1))
     own_widths: Floats = field(default_factory=lambda: _nothing(1))
     own_stamp: NDArray[np.int64] = field(default_factory=lambda: still(np.zeros(0, np.int64)))
-    own_rows: Places = field(default_factory=lambda: still(np.zeros((0, 0), np.int32)))
+    own_rows: Positions = field(default_factory=lambda: still(np.zeros((0, 0), np.int32)))
     own_parts: Floats = field(default_factory=lambda: _nothing(2))
     bounds: Floats = field(default_factory=lambda: _nothing(2))
 
@@ -128,19 +128,19 @@ class FrozenModel:
 
 @dataclass(frozen=True)
 class FrozenArms:
-    """Arms in the order of their cells, and the neighbours of each place.
+    """Arms in the order of their partitions, and the neighbours of each place.
 
     Vectors may be whole numbers of 8 or 16 bits: times the first row of `decode`, plus the
     second, they are coordinates.
     """
 
-    order: Places
+    order: Positions
     vectors: Floats | NDArray[np.int16] | NDArray[np.int8]
     decode: Floats
-    graph: Places
+    graph: Positions
     centres: NDArray[np.float32]
     groups: NDArray[np.float32]
-    far: Places
+    far: Positions
 
     @cached_property
     def arrays(self) -> tuple[Array, ...]:
@@ -153,18 +153,26 @@ class FrozenArms:
         return self.vectors * self.decode[0] + self.decode[1]
 
     @property
-    def kept_as(self) -> str:
+    def dtype(self) -> str:
         """The kind of numbers that vectors are kept as."""
         return str(self.vectors.dtype)
 
     @staticmethod
     def of(
-        cells: Cells, rows: NDArray[np.int64], graph: Places, *, keep_as: str = "float32"
+        partitions: Partitions, rows: NDArray[np.int64], graph: Positions, *, dtype: str = "float32"
     ) -> FrozenArms:
-        """Freeze cells of these rows; the graph is by place."""
-        order = rows[cells.order].astype(np.int32)
-        vectors, decode = packed(cells.vectors, keep_as)
-        parts = (order, vectors, decode, graph, cells.centres, cells.groups, cells.far)
+        """Freeze partitions of these rows; the graph is by place."""
+        order = rows[partitions.order].astype(np.int32)
+        vectors, decode = packed(partitions.vectors, dtype)
+        parts = (
+            order,
+            vectors,
+            decode,
+            graph,
+            partitions.centres,
+            partitions.groups,
+            partitions.far,
+        )
         return FrozenArms(*map(still, parts))
 
 
@@ -179,17 +187,17 @@ def _nothing(axes: int) -> Floats:
     return still(np.zeros((0,) * axes, dtype=np.float32))
 
 
-def packed(vectors: Floats, keep_as: str) -> tuple[Array, Floats]:
+def packed(vectors: Floats, dtype: str) -> tuple[Array, Floats]:
     """Give vectors in fewer bits, and the factor and shift of each column that undo it."""
-    known_name("kind of numbers", keep_as, KEPT_AS)
+    known_name("kind of numbers", dtype, DTYPES)
     dim = vectors.shape[1]
-    if keep_as == "float32":
+    if dtype == "float32":
         return vectors, np.stack([np.ones(dim), np.zeros(dim)]).astype(np.float32)
-    most = np.iinfo(keep_as).max
+    most = np.iinfo(dtype).max
     low, high = vectors.min(0).astype(np.float64), vectors.max(0).astype(np.float64)
     factor = np.maximum((high - low) / (2 * most), 1e-12)
     shift = (high + low) / 2
-    whole = np.rint((vectors - shift) / factor).astype(keep_as)
+    whole = np.rint((vectors - shift) / factor).astype(dtype)
     return whole, np.stack([factor, shift]).astype(np.float32)
 
 

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.draws import number_of
-from fastbandit.arms.eligibility import draw_allowed
+from fastbandit.arms.eligibility import draw_eligible
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import SettingError, UnknownArmError
-from fastbandit.noise import Stream, decision_seeds, philox
+from fastbandit.noise.draws import number_of
+from fastbandit.noise.philox import Stream, decision_seeds, philox
 from fastbandit.runtime.effects import DRAWN
 from fastbandit.runtime.fold import DROPOUT, LAST_LAYER
-from fastbandit.runtime.kernel import ASCENT, DOUBT, SCALE, SEARCH
+from fastbandit.runtime.kernel import ASCENT, POSTERIOR, SCALE, SEARCH
 from fastbandit.runtime.parts import FrozenModel
 from fastbandit.runtime.stored_ids import StoredIds
 
@@ -47,7 +47,7 @@ class Propensities:
     probabilities: NDArray[np.float64]
     standard_errors: NDArray[np.float64]
     rest: float
-    open_count: int
+    eligible_count: int
     draws: int
     is_exact: bool
 
@@ -55,54 +55,54 @@ class Propensities:
         """Give the probability of an arm that was open."""
         if arm in self.arms:
             return float(self.probabilities[self.arms.index(arm)])
-        if len(self.arms) == self.open_count:
+        if len(self.arms) == self.eligible_count:
             raise UnknownArmError(
                 f"An arm needs to have been open to have a probability: got {arm!r}, and all "
-                f"{self.open_count} open arms are listed. Correct its id."
+                f"{self.eligible_count} open arms are listed. Correct its id."
             )
         return self.rest
 
 
-def check_floor(floor: float) -> float:
+def check_epsilon(epsilon: float) -> float:
     """Raise unless a floor is a probability."""
-    if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1:
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 <= epsilon <= 1:
         raise SettingError(
-            f"A floor of uniform exploration needs to be a probability: got {floor!r}. Use 0 "
+            f"A floor of uniform exploration needs to be a probability: got {epsilon!r}. Use 0 "
             f"for none, 0.01 for one decision in a hundred."
         )
-    return float(floor)
+    return float(epsilon)
 
 
-def is_uniform(seed: int, floor: float) -> bool:
+def is_uniform(seed: int, epsilon: float) -> bool:
     """Tell whether the decision of a seed falls to the floor."""
-    return int(number_of(np.uint64(seed), _COIN, int(Stream.UNIFORM_CHOICE))) < _bar(floor)
+    return int(number_of(np.uint64(seed), _COIN, int(Stream.UNIFORM_CHOICE))) < _bar(epsilon)
 
 
-def are_uniform(seeds: Seeds, floor: float) -> NDArray[np.int64]:
+def are_uniform(seeds: Seeds, epsilon: float) -> NDArray[np.int64]:
     """Give the places of the decisions that fall to the floor."""
-    if floor == 0:
+    if epsilon == 0:
         return np.empty(0, dtype=np.int64)
     blocks = np.array([_COIN], dtype=np.uint64)
     words = philox(seeds, blocks, int(Stream.UNIFORM_CHOICE))[:, 0].astype(np.uint64)
     numbers = words[:, 0] | (words[:, 1] << _HALF)
-    if floor == 1:
+    if epsilon == 1:
         return np.arange(len(seeds))
-    return np.flatnonzero(numbers < np.uint64(_bar(floor)))
+    return np.flatnonzero(numbers < np.uint64(_bar(epsilon)))
 
 
-def draw_open(
+def draw_eligible_row(
     seed: int, rows: NDArray[np.int64] | None, *, total: int, count: int
 ) -> NDArray[np.int64]:
     """Draw different rows of some (None: of all in range(total)), each as likely as another."""
     size = total if rows is None else len(rows)
-    ranks = draw_allowed(np.array([seed], dtype=np.uint64), None, arms=size, count=count)[0]
+    ranks = draw_eligible(np.array([seed], dtype=np.uint64), None, arms=size, count=count)[0]
     ranks = ranks[ranks >= 0]
     return ranks if rows is None else rows[ranks]
 
 
 def is_certain(model: FrozenModel) -> bool:
     """Tell whether a policy takes the same arm whatever the seed, but for a floor."""
-    is_drawn = model.counts[DOUBT] in (DROPOUT, LAST_LAYER, DRAWN) and model.numbers[SCALE] > 0
+    is_drawn = model.counts[POSTERIOR] in (DROPOUT, LAST_LAYER, DRAWN) and model.numbers[SCALE] > 0
     return not is_drawn and model.counts[SEARCH] != ASCENT  # which starts anywhere
 
 
@@ -120,27 +120,27 @@ def propensities_of(
     drawn: NDArray[np.int32],
     ids: IdTable | StoredIds,
     *,
-    open_count: int,
-    floor: float,
+    eligible_count: int,
+    epsilon: float,
     is_exact: bool,
 ) -> Propensities:
     """Turn the rows that were drawn into probabilities above a floor."""
     rows, counts = np.unique(drawn, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     rows, shares = rows[order], counts[order] / len(drawn)
-    rest = floor / open_count
+    rest = epsilon / eligible_count
     return Propensities(
         rows=rows.astype(np.int64),
         arms=list(ids.ids(rows)),
-        probabilities=(1 - floor) * shares + rest,
-        standard_errors=(1 - floor) * np.sqrt(shares * (1 - shares) / len(drawn)),
+        probabilities=(1 - epsilon) * shares + rest,
+        standard_errors=(1 - epsilon) * np.sqrt(shares * (1 - shares) / len(drawn)),
         rest=rest,
-        open_count=open_count,
+        eligible_count=eligible_count,
         draws=len(drawn),
         is_exact=is_exact,
     )
 
 
-def _bar(floor: float) -> int:
+def _bar(epsilon: float) -> int:
     """Give the whole number of 64 bits below which a decision falls to the floor."""
-    return math.floor(floor * 2.0**64)
+    return math.floor(epsilon * 2.0**64)

@@ -58,9 +58,9 @@ class StoredIds:
         written, _ = _DECODER.raw_decode(str(piece, *_CODEC))  # half the time of json.loads
         return id_from_json(written)
 
-    def append(self, ids: Iterable[Any], *, alive: NDArray[np.bool_] | None = None) -> IdTable:
+    def append(self, ids: Iterable[Any], *, live: NDArray[np.bool_] | None = None) -> IdTable:
         """Give a table with more rows at its end; the id of a row not `alive` is free again."""
-        return self.table.append(ids, alive=alive)
+        return self.table.append(ids, live=live)
 
     @cached_property
     def table(self) -> IdTable:

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from fastbandit.declaration import part
 from fastbandit.interfaces import ArmSpace, Candidates, Choice, Score, Seeds
-from fastbandit.ranges import check_fields
 from fastbandit.search.ranking import NOTHING, Ranked, Tally
 
 _PAIRS = 2**13  # of a context and an arm, scored at a time: so few stay in the cache
 _GPU_PAIRS = 2**22
 
 
-@dataclass(frozen=True)
+@part("search", name="exhaustive")
 class Exhaustive:
     """Scores every arm (of a box: a fine cover), `chunk` at a time (None: what is fast)."""
 
     chunk: int | None = None
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @torch.no_grad()
     def best(
@@ -33,7 +28,7 @@ class Exhaustive:
         *,
         count: int,
         seeds: Seeds,
-        allowed: Bool[Tensor, "b N"] | None = None,
+        eligible: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
         everything = arms.all()
         total = everything.rows.shape[1]
@@ -46,8 +41,8 @@ class Exhaustive:
             part = slice(first, first + step)
             fresh = score.of(Candidates(everything.rows[:, part], everything.points[:, part]))
             tally.evaluations += fresh.shape[1]
-            if allowed is not None:
-                fresh = fresh.masked_fill(~allowed[:, part], NOTHING)
+            if eligible is not None:
+                fresh = fresh.masked_fill(~eligible[:, part], NOTHING)
             scores = torch.cat([scores, fresh], dim=1)
             rows = torch.cat([rows, everything.rows[:, part].expand(tally.contexts, -1)], dim=1)
             scores, order = scores.topk(min(count, scores.shape[1]), dim=1)

@@ -9,24 +9,22 @@ own box. `preset="paper"` is the printed recipe.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Generator, Tensor, nn
 
+from fastbandit.declaration import part, setting
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Choice, Score, Search, Seeds
-from fastbandit.layers import linear
-from fastbandit.noise import Stream, normals
-from fastbandit.ranges import check_fields
+from fastbandit.noise.layers import linear
+from fastbandit.noise.philox import Stream, normals
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.gpu_walk import walk, walks_on_gpu
 from fastbandit.search.gradient_ascent import best_points, climb, slope_of
-from fastbandit.search.limits import AT_LEAST, SETTLED
+from fastbandit.search.limits import AT_LEAST, RERANKED
 from fastbandit.search.neighbours import hop
-from fastbandit.search.ranking import Ranked, Tally, fill, land, settle
+from fastbandit.search.ranking import Ranked, Tally, fill, land, rerank
 
 
 class ArmGenerator(nn.Module):
@@ -68,11 +66,11 @@ class ArmGenerator(nn.Module):
         return middle + half * torch.tanh(points)
 
 
-@dataclass(frozen=True)
+@part("search", name="generator")
 class GeneratorSearch:
     """GANBandit: ask the generator, rank its heads by score, climb a little, look up, hop.
 
-    Of the `lookups` best heads, climbed for `steps`, all arms in the nearest `cells` are
+    Of the `lookups` best heads, climbed for `steps`, all arms in the nearest `partitions` are
     scored, and the `far` arms that lie outermost (with `neighbours`: just so many arms nearest
     to each); then, `hops` times, the neighbours of the `beam` best arms whose neighbours were
     not scored yet.
@@ -85,19 +83,16 @@ class GeneratorSearch:
     heads: int = 16
     hidden: int = 128
     lookups: int = 2
-    cells: int = 2
-    far: int = 32
-    neighbours: int = 0
-    steps: int = 2
+    partitions: int = setting(default=2, formerly="cells")
+    far: int = setting(default=32, least=0)
+    neighbours: int = setting(default=0, least=0)
+    steps: int = setting(default=2, least=0)
     step_size: float = 0.15
-    hops: int = 4
+    hops: int = setting(default=4, least=0)
     beam: int = 3
-    told: str = "draw"
+    told: str = setting(default="draw", choices=("draw", "gaussian"))
     bounded: bool = True
-    exhaustive_up_to: int = 0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
+    exhaustive_up_to: int = setting(default=0, least=0, came_later=True)
 
     @torch.no_grad()
     def best(
@@ -107,22 +102,22 @@ class GeneratorSearch:
         *,
         count: int,
         seeds: Seeds,
-        allowed: Bool[Tensor, "b N"] | None = None,
+        eligible: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
         if self.generator is None and self.exhaustive_up_to:
-            return Exhaustive().best(score, arms, count=count, seeds=seeds, allowed=allowed)
+            return Exhaustive().best(score, arms, count=count, seeds=seeds, eligible=eligible)
         if self.generator is None:
             raise SettingError(
                 "A generator search needs a trained generator: got none. Update the bandit "
                 "first; training makes one."
             )
-        tally, guess = Tally(len(seeds), score.contexts.device), score.guessed()
-        points = self.generator(self.tell(guess, arms, tally, seeds=seeds), arms)
+        tally, surrogate = Tally(len(seeds), score.contexts.device), score.by_surrogate()
+        points = self.generator(self.tell(surrogate, arms, tally, seeds=seeds), arms)
         if self.lookups < self.heads:
-            points = best_points(guess, points, self.lookups, tally)
-        points = climb(guess, points, arms, tally, steps=self.steps, step_size=self.step_size)
-        ranked = self._from(guess, arms, points, tally, count=count, allowed=allowed)
-        ranked = settle(score, arms, ranked, tally, count=count, allowed=allowed)
+            points = best_points(surrogate, points, self.lookups, tally)
+        points = climb(surrogate, points, arms, tally, steps=self.steps, step_size=self.step_size)
+        ranked = self._from(surrogate, arms, points, tally, count=count, eligible=eligible)
+        ranked = rerank(score, arms, ranked, tally, count=count, eligible=eligible)
         return ranked.as_choice(count, tally)
 
     def _from(
@@ -133,17 +128,17 @@ class GeneratorSearch:
         tally: Tally,
         *,
         count: int,
-        allowed: Bool[Tensor, "b N"] | None,
+        eligible: Bool[Tensor, "b N"] | None,
     ) -> Ranked:
         """Land on real arms from points, and walk on from the best."""
-        cells, wanted = max(self.cells, -(-count // AT_LEAST)), max(count, SETTLED)
-        if allowed is None and not self.neighbours and walks_on_gpu(score, arms, wanted):
+        partitions, wanted = max(self.partitions, -(-count // AT_LEAST)), max(count, RERANKED)
+        if eligible is None and not self.neighbours and walks_on_gpu(score, arms, wanted):
             return walk(
                 score,
                 arms,
                 points,
                 tally,
-                cells=cells,
+                partitions=partitions,
                 far=self.far,
                 hops=self.hops,
                 beam=self.beam,
@@ -154,13 +149,13 @@ class GeneratorSearch:
             arms,
             points,
             tally,
-            cells=cells,
+            partitions=partitions,
             far=self.far,
             neighbours=max(self.neighbours, count) if self.neighbours else 0,
-            allowed=allowed,
+            eligible=eligible,
         )
-        ranked = hop(score, arms, ranked, tally, hops=self.hops, beam=self.beam, allowed=allowed)
-        return fill(score, arms, ranked, tally, count=count, allowed=allowed)
+        ranked = hop(score, arms, ranked, tally, hops=self.hops, beam=self.beam, eligible=eligible)
+        return fill(score, arms, ranked, tally, count=count, eligible=eligible)
 
     def tell(
         self, score: Score, arms: ArmSpace, tally: Tally, *, seeds: Seeds

@@ -8,52 +8,48 @@ step means the same everywhere, and never leaves their box.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from fastbandit.device_noise import uniforms_on
+from fastbandit.declaration import part, setting
 from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
-from fastbandit.noise import Stream
-from fastbandit.ranges import check_fields
+from fastbandit.noise.device import uniforms_on
+from fastbandit.noise.philox import Stream
 from fastbandit.search.limits import AT_LEAST
 from fastbandit.search.neighbours import hop
-from fastbandit.search.ranking import Tally, fill, land, settle
+from fastbandit.search.ranking import Tally, fill, land, rerank
 
 _SCANNED = 8  # seed of the points that every decision scans
 
 
-@dataclass(frozen=True)
+@part("search", name="ascent")
 class GradientAscent:
-    """FastBandit: `starts` (R) climbs of `steps` (I), then the arms in the `cells` around each.
+    """FastBandit: `starts` (R) climbs of `steps` (I), then the arms in the `partitions` around each.
 
     With `rule="direction"` steps shrink from `step_size` (see `climb`) to nothing;
     "printed" moves by slope x s / (s + i) with s = `step_size`. A climb that has reached a
     score above `enough` (τ, in the model's own units) stands still. With `scan` climbs start from
     the best of so many points, the same for all decisions. Of the end points the
-    `lookups` best by score are looked up (all of them when None), each by its nearest `cells`
+    `lookups` best by score are looked up (all of them when None), each by its nearest `partitions`
     (and once the `far` outermost arms) or, as printed, by just so many `neighbours` (K);
     `hops` x `beam` then walk the neighbour graph.
     """
 
     starts: int = 10
-    steps: int = 30
+    steps: int = setting(default=30, least=0)
     step_size: float = 0.25
-    enough: float | None = None
-    cells: int = 1
-    far: int = 32
-    neighbours: int = 0
+    enough: float | None = setting(default=None, least=-math.inf)
+    partitions: int = setting(default=1, formerly="cells")
+    far: int = setting(default=32, least=0)
+    neighbours: int = setting(default=0, least=0)
     lookups: int | None = None
-    hops: int = 4
+    hops: int = setting(default=4, least=0)
     beam: int = 4
-    rule: str = "direction"
-    scan: int = 0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
+    rule: str = setting(default="direction", choices=("direction", "printed"))
+    scan: int = setting(default=0, least=0)
 
     def best(
         self,
@@ -62,28 +58,30 @@ class GradientAscent:
         *,
         count: int,
         seeds: Seeds,
-        allowed: Bool[Tensor, "b N"] | None = None,
+        eligible: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
-        tally, guess = Tally(len(seeds), score.contexts.device), score.guessed()
-        points = self._climb(guess, self._starts(guess, arms, tally, seeds=seeds), arms, tally)
+        tally, surrogate = Tally(len(seeds), score.contexts.device), score.by_surrogate()
+        points = self._climb(
+            surrogate, self._starts(surrogate, arms, tally, seeds=seeds), arms, tally
+        )
         with torch.no_grad():
             if self.lookups is not None and self.lookups < self.starts:
-                points = best_points(guess, points, self.lookups, tally)
+                points = best_points(surrogate, points, self.lookups, tally)
             ranked = land(
-                guess,
+                surrogate,
                 arms,
                 points,
                 tally,
-                cells=max(self.cells, -(-count // AT_LEAST)),
+                partitions=max(self.partitions, -(-count // AT_LEAST)),
                 far=self.far,
                 neighbours=max(self.neighbours, count) if self.neighbours else 0,
-                allowed=allowed,
+                eligible=eligible,
             )
             ranked = hop(
-                guess, arms, ranked, tally, hops=self.hops, beam=self.beam, allowed=allowed
+                surrogate, arms, ranked, tally, hops=self.hops, beam=self.beam, eligible=eligible
             )
-            ranked = fill(guess, arms, ranked, tally, count=count, allowed=allowed)
-            ranked = settle(score, arms, ranked, tally, count=count, allowed=allowed)
+            ranked = fill(surrogate, arms, ranked, tally, count=count, eligible=eligible)
+            ranked = rerank(score, arms, ranked, tally, count=count, eligible=eligible)
             return ranked.as_choice(count, tally)
 
     def _starts(

@@ -18,7 +18,7 @@ def hop(
     *,
     hops: int,
     beam: int,
-    allowed: Bool[Tensor, "b N"] | None,
+    eligible: Bool[Tensor, "b N"] | None,
 ) -> Ranked:
     """Score the neighbours of the `beam` best arms, `hops` times over, never twice of one."""
     waiting = ranked.scores  # of arms whose neighbours were not looked at
@@ -29,7 +29,7 @@ def hop(
         if beside is None:
             return ranked
         known = ranked.rows.shape[1]
-        ranked = ranked.joined(rank(score, beside, tally, allowed=allowed))
+        ranked = ranked.joined(rank(score, beside, tally, eligible=eligible))
         waiting = waiting.scatter(1, best.indices, NOTHING)
         waiting = torch.cat([waiting, ranked.scores[:, known:]], dim=1)
     return ranked

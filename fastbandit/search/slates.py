@@ -54,15 +54,15 @@ def pick_apart(
     contexts = np.arange(len(scores))
     picked = np.zeros((len(scores), k), dtype=np.int64)  # the first is the one wanted most
     gaps = np.full(scores.shape, np.inf)
-    is_open = is_arm.copy()
+    is_eligible = is_arm.copy()
     for place in range(1, k):
         last = picked[:, place - 1]
-        is_open[contexts, last] = False
+        is_eligible[contexts, last] = False
         steps = points - points[contexts, last][:, None]
         gaps = np.minimum(gaps, np.linalg.norm(steps, axis=2) / widest[:, None])
         merit = (1.0 - diversity) * wanted + diversity * gaps
-        picked[:, place] = np.where(is_open, merit, -np.inf).argmax(axis=1)
-        spent = ~is_open.any(axis=1)
+        picked[:, place] = np.where(is_eligible, merit, -np.inf).argmax(axis=1)
+        spent = ~is_eligible.any(axis=1)
         picked[spent, place] = np.minimum(is_arm[spent].sum(axis=1), scores.shape[1] - 1)
     return picked
 

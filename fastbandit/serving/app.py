@@ -17,8 +17,8 @@ from fastbandit.errors import LogError
 from fastbandit.serving.access import Access
 from fastbandit.serving.console import CONTENT_SECURITY_POLICY, STATIC
 from fastbandit.serving.keys import KeyRing
+from fastbandit.serving.overload import Room
 from fastbandit.serving.problems import Refusal
-from fastbandit.serving.refusing import Room
 from fastbandit.serving.routes import Route, Routes
 from fastbandit.serving.service import Service
 

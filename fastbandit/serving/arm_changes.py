@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, NotFiniteError, ShapeError
-from fastbandit.events import Arm, ArmsChanged
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.live import Put
+from fastbandit.storage.events import Arm, ArmsChanged
 
 _LARGEST = 1e30
 
@@ -27,14 +27,14 @@ def apply_change(bandit: FrozenBandit, change: ArmsChanged, *, is_trial: bool = 
                 f"others have none. Leave columns out, or name them in arms.columns and begin with "
                 f"a new data folder."
             )
-        counts = bandit.put_arms(
+        counts = bandit.upsert_arms(
             _features_of(change.put),
             ids=[arm.id for arm in change.put],
             columns=columns,
             is_trial=is_trial,
         )
     if change.taken:
-        bandit.take_arms(change.taken, is_trial=is_trial)
+        bandit.discard_arms(change.taken, is_trial=is_trial)
     return counts
 
 

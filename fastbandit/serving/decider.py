@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from fastbandit.config import Config
 from fastbandit.errors import (
     EligibilityError,
     FastbanditError,
@@ -21,7 +20,6 @@ from fastbandit.errors import (
     ShapeError,
     UnknownArmError,
 )
-from fastbandit.events import ArmsChanged, DecisionMade
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.live import Put
 from fastbandit.serving.arm_changes import apply_change
@@ -29,6 +27,8 @@ from fastbandit.serving.problems import Refusal, refusal_of_error, wrong_field
 from fastbandit.serving.reading import SelectReader
 from fastbandit.serving.schemas import Reason, SelectRequest
 from fastbandit.serving.shadowing import Shadow, check_no_baseline
+from fastbandit.settings.service import Config
+from fastbandit.storage.events import ArmsChanged, DecisionMade
 
 _OF_CONTEXT = (ShapeError, NotFiniteError)
 _TRIES = 3
@@ -90,12 +90,12 @@ class Decider:
         contexts: list[list[float]],
         ids: list[str],
     ) -> list[DecisionMade]:
-        floor = self._select.floor if request.explore else 0.0
+        epsilon = self._select.epsilon if request.explore else 0.0
         _check_columns(serving.bandit, request.eligible)
         try:
             if len(contexts) == 1 and request.k == 1:
-                return [self._decide_one(serving, request, contexts[0], ids[0], floor)]
-            return self._decide_many(serving, request, contexts, ids, floor)
+                return [self._decide_one(serving, request, contexts[0], ids[0], epsilon)]
+            return self._decide_many(serving, request, contexts, ids, epsilon)
         except (EligibilityError, UnknownArmError) as error:
             raise refusal_of_error(error, field="eligible", value=request.eligible) from error
         except _OF_CONTEXT as error:
@@ -124,17 +124,17 @@ class Decider:
         request: SelectRequest,
         context: list[float],
         id: str,
-        floor: float,
+        epsilon: float,
     ) -> DecisionMade:
         bandit, seed = serving.bandit, self.seed_of(id)
-        chosen = bandit.choose(
-            context, seed=seed, explore=request.explore, eligible=request.eligible, floor=floor
+        chosen = bandit.select_one(
+            context, seed=seed, explore=request.explore, eligible=request.eligible, epsilon=epsilon
         )
         propensities = None
         if request.propensity:
             propensities = [self._propensity(bandit, request, context, chosen.arm, seed)]
         return self._made(
-            serving, request, context, id, seed, [chosen.arm], [chosen.score], floor, propensities
+            serving, request, context, id, seed, [chosen.arm], [chosen.score], epsilon, propensities
         )
 
     def _decide_many(
@@ -143,7 +143,7 @@ class Decider:
         request: SelectRequest,
         contexts: list[list[float]],
         ids: list[str],
-        floor: float,
+        epsilon: float,
     ) -> list[DecisionMade]:
         seeds = [self.seed_of(id) for id in ids]
         decision = serving.bandit.select(
@@ -151,7 +151,7 @@ class Decider:
             k=request.k,
             eligible=request.eligible,
             explore=request.explore,
-            floor=floor,
+            epsilon=epsilon,
             seeds=np.array(seeds, dtype=np.uint64),
         )
         made = []
@@ -164,7 +164,7 @@ class Decider:
                 bandit = serving.bandit
                 propensities = [self._propensity(bandit, request, context, arms[0], seed)]
             made.append(
-                self._made(serving, request, context, id, seed, arms, scores, floor, propensities)
+                self._made(serving, request, context, id, seed, arms, scores, epsilon, propensities)
             )
         return made
 
@@ -182,7 +182,7 @@ class Decider:
         told = bandit.propensities(
             context,
             draws=self._select.propensity_draws,
-            floor=self._select.floor,
+            epsilon=self._select.epsilon,
             eligible=request.eligible,
             seed=seed,
         )
@@ -197,7 +197,7 @@ class Decider:
         seed: int,
         arms: list[Any],
         scores: list[float],
-        floor: float,
+        epsilon: float,
         propensities: list[float] | None,
     ) -> DecisionMade:
         return DecisionMade(
@@ -209,7 +209,7 @@ class Decider:
             version=serving.bandit.version,
             catalogue=serving.catalogue,
             explored=request.explore,
-            floor=floor,
+            epsilon=epsilon,
             propensities=propensities,
             eligible=request.eligible,
             degraded=bool(serving.reasons),

@@ -13,11 +13,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from fastbandit.config import CONFIG_FILE, Config
 from fastbandit.errors import DataError
-from fastbandit.events import Who
+from fastbandit.files.manifest import write_json
+from fastbandit.settings.service import CONFIG_FILE, Config
 from fastbandit.storage.backups import DECIDES_FILE
-from fastbandit.storage.sealed import write_json
+from fastbandit.storage.events import Who
 
 
 class Decides(Struct, frozen=True):

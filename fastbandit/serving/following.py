@@ -14,17 +14,17 @@ from pathlib import Path
 
 import numpy as np
 
-from fastbandit.config import Config
-from fastbandit.errors import FastbanditError, LogAwayError, SnapshotError
-from fastbandit.events import ArmsChanged
+from fastbandit.errors import FastbanditError, LogUnavailableError, SnapshotError
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.serving.arm_changes import apply_change
 from fastbandit.serving.decider import Decider, Serving
 from fastbandit.serving.kept_changes import KeptChanges, Known
 from fastbandit.serving.measures import Measures
 from fastbandit.serving.schemas import Reason
+from fastbandit.settings.passwords import hide_password
+from fastbandit.settings.service import Config
 from fastbandit.storage.deltas import Delta
-from fastbandit.storage.passwords import hide_password
+from fastbandit.storage.events import ArmsChanged
 from fastbandit.storage.shared import AnyLog, open_log, open_store
 from fastbandit.storage.snapshot_store import Snapshot, read_snapshot
 
@@ -42,10 +42,15 @@ class Follower:
     """
 
     def __init__(
-        self, config: Config, decider: Decider, measures: Measures, *, is_away: Callable[[], bool]
+        self,
+        config: Config,
+        decider: Decider,
+        measures: Measures,
+        *,
+        is_unavailable: Callable[[], bool],
     ) -> None:
         self._config, self._decider, self._measures = config, decider, measures
-        self._folder, self._is_away = Path(config.server.data_dir), is_away
+        self._folder, self._is_away = Path(config.server.data_dir), is_unavailable
         self.store = open_store(config.log.url, config.snapshots.url, self._folder)
         self._kept = KeptChanges(self._folder / _CHANGES_FILE) if config.log.url else None
         self.changing = asyncio.Lock()
@@ -71,7 +76,7 @@ class Follower:
             return
         try:
             await self._swap()
-        except LogAwayError:
+        except LogUnavailableError:
             return  # tried again: nothing is wrong with the snapshot
         except FastbanditError as error:
             self._measures.failed_swaps += 1
@@ -113,9 +118,9 @@ class Follower:
             if change.seq > snapshot.cut.seq:
                 _apply(bandit, change)
         bandit.warm()
-        bandit.choose(np.zeros(self._decider.columns, dtype=np.float32), seed=0)
+        bandit.select_one(np.zeros(self._decider.columns, dtype=np.float32), seed=0)
         if self._decider.shadow is not None:
-            bandit.parts[1].open_rows_of([0])  # ids are found by name from now on
+            bandit.parts[1].eligible_rows_of([0])  # ids are found by name from now on
         reasons: tuple[Reason, ...] = ()
         if snapshot.fell_back:
             reasons = (Reason("snapshot", snapshot.fell_back, "Restore it, or roll back."),)
@@ -192,12 +197,12 @@ class Follower:
             return self._logged(after=snapshot.cut.seq)
         known = None
         if not self._is_away():
-            with suppress(LogAwayError):
+            with suppress(LogUnavailableError):
                 known = self._logged(after=self._oldest_cut())
         if known is None:
             known = self._kept.read()
         if known is None or known.after > snapshot.cut.seq:
-            raise LogAwayError(
+            raise LogUnavailableError(
                 f"Version {snapshot.version} needs the changes of the arms since it was made: "
                 f"the database of the log is away, and they were not kept here. See that it runs."
             )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msgspec import DecodeError, Struct, json
 
-from fastbandit.events import ArmsChanged
-from fastbandit.storage.sealed import rename, write_file
+from fastbandit.files.manifest import rename, write_file
+from fastbandit.storage.events import ArmsChanged
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 

@@ -21,10 +21,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 
-from fastbandit.config import ServerConfig
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
-from fastbandit.names import known_name
-from fastbandit.storage.sealed import seal
+from fastbandit.files.manifest import seal
+from fastbandit.settings.service import ServerConfig
 
 KEYS_FILE = "keys.json"
 FORMAT = 1

@@ -15,8 +15,8 @@ from typing import Any
 
 from msgspec import json
 
-from fastbandit.config import Config, all_settings
 from fastbandit.serving.measures import Measures
+from fastbandit.settings.service import Config, all_settings
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _LONGEST_PAUSE = 30.0

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from fastbandit.config import ContextConfig
 from fastbandit.serving.problems import wrong_field
 from fastbandit.serving.schemas import MOST_ANSWERED, SelectRequest
+from fastbandit.settings.service import ContextConfig
 
 _DEEPEST = 4
 _LARGEST = 1e30

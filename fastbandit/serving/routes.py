@@ -10,15 +10,14 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from fastbandit.errors import FastbanditError, LogError
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Outcome, RewardCame
 from fastbandit.serving.console import STATIC
 from fastbandit.serving.decider import not_ready
 from fastbandit.serving.decides import promote_line
 from fastbandit.serving.keys import Scope
 from fastbandit.serving.measures import render
 from fastbandit.serving.openapi import openapi
+from fastbandit.serving.overload import Room, overloaded
 from fastbandit.serving.problems import Refusal, refusal_of_body, refusal_of_error, wrong_field
-from fastbandit.serving.refusing import Room, overloaded
 from fastbandit.serving.schemas import (
     DeleteArmsAnswer,
     DeleteArmsRequest,
@@ -35,6 +34,7 @@ from fastbandit.serving.schemas import (
 )
 from fastbandit.serving.service import Changed, Service
 from fastbandit.serving.status import status_of
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Outcome, RewardCame
 
 Answer = tuple[int, bytes]
 Route = tuple[Scope | None, Callable[[bytes], Awaitable[Answer]]]
@@ -59,7 +59,7 @@ class Routes:
         found: dict[str, dict[str, Route]] = {
             "/v1/select": {"POST": ("select", self.select)},
             "/v1/reward": {"POST": ("reward", self.reward)},
-            "/v1/arms": {"PUT": ("admin", self.put_arms), "DELETE": ("admin", self.delete_arms)},
+            "/v1/arms": {"PUT": ("admin", self.upsert_arms), "DELETE": ("admin", self.delete_arms)},
             "/v1/status": {"GET": ("admin", self.status)},
             "/live": {"GET": (None, self.live)},
             "/ready": {"GET": (None, self.ready)},
@@ -122,7 +122,7 @@ class Routes:
 
     # -- arms
 
-    async def put_arms(self, body: bytes) -> Answer:
+    async def upsert_arms(self, body: bytes) -> Answer:
         request = _read(self._read_put, body)
         ids = [arm.id for arm in request.arms]
         if len(set(ids)) != len(ids):

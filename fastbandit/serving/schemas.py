@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fastbandit.events import RewardStatus, Who
+from fastbandit.storage.events import RewardStatus, Who
 
 MOST_CONTEXTS = 1_000
 MOST_REWARDS = 10_000

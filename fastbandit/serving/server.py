@@ -9,12 +9,12 @@ from typing import Protocol
 
 import uvicorn
 
-from fastbandit.config import Config
 from fastbandit.errors import SettingError
 from fastbandit.serving.app import App
 from fastbandit.serving.keys import KeyRing, keys_path
-from fastbandit.serving.refusing import RefusingProtocol
+from fastbandit.serving.overload import RefusingProtocol
 from fastbandit.serving.service import Service
+from fastbandit.settings.service import Config
 
 _SWITCH_SECONDS = 5e-4  # the writer's thread gets its turn sooner than by default
 

@@ -14,17 +14,7 @@ from typing import Any
 
 from msgspec import UnsetType, structs
 
-from fastbandit.config import Config
 from fastbandit.errors import LogError, ShapeError
-from fastbandit.events import (
-    ArmsChanged,
-    DecisionMade,
-    Event,
-    EventLog,
-    Outcome,
-    RewardCame,
-    TimePassed,
-)
 from fastbandit.runtime.live import Put
 from fastbandit.serving.access import Access
 from fastbandit.serving.arm_changes import apply_change
@@ -37,6 +27,16 @@ from fastbandit.serving.problems import Refusal
 from fastbandit.serving.schemas import Reason, SelectRequest
 from fastbandit.serving.shadowing import is_match, named_arm
 from fastbandit.serving.writer import Writer
+from fastbandit.settings.service import Config
+from fastbandit.storage.events import (
+    ArmsChanged,
+    DecisionMade,
+    Event,
+    EventLog,
+    Outcome,
+    RewardCame,
+    TimePassed,
+)
 from fastbandit.storage.shared import open_log
 from fastbandit.storage.spooled_log import SpooledLog
 
@@ -71,7 +71,7 @@ class Service:
         self.decider = Decider(config)
         self.learner = LearnerProcess(config, learner, measures=self.measures)
         self.follower = Follower(
-            config, self.decider, self.measures, is_away=lambda: self._away is not None
+            config, self.decider, self.measures, is_unavailable=lambda: self._away is not None
         )
         self.figures = FiguresProcess(self.folder, log_url=config.log.url)
         self._tasks: list[asyncio.Task[None]] = []
@@ -173,7 +173,7 @@ class Service:
                 return await self._put_first(change)
             bandit = serving.bandit
             counts = await asyncio.to_thread(apply_change, bandit, change, is_trial=True)
-            unknown = bandit.take_arms(change.taken, is_trial=True) if change.taken else []
+            unknown = bandit.discard_arms(change.taken, is_trial=True) if change.taken else []
             is_nothing = not counts.added + counts.changed and len(unknown) == len(change.taken)
             if is_nothing and not self._is_shared:  # others may have made changes meanwhile
                 return Changed(counts, unknown, len(bandit), serving.catalogue)

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
-from fastbandit.config import Config
 from fastbandit.errors import DataError
-from fastbandit.events import DecisionMade, Who
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.gates import gate_for_one
 from fastbandit.runtime.live import Gate, Live
-from fastbandit.runtime.propensity import draw_open
+from fastbandit.runtime.propensity import draw_eligible_row
 from fastbandit.serving.decides import read_decides
 from fastbandit.serving.problems import Refusal, wrong_field
 from fastbandit.serving.schemas import Baseline, SelectRequest
+from fastbandit.settings.service import Config
 from fastbandit.storage.backups import DECIDES_FILE
+from fastbandit.storage.events import DecisionMade, Who
 
 if TYPE_CHECKING:
     from fastbandit.serving.shared_decides import DecidesFollower
@@ -133,9 +133,9 @@ class Shadow:
         gate = gate_for_one(live, eligible)
         rows = live.rows_through(gate)
         seeds = [self._seed_of(f"baseline {id}") for id in ids]  # no id has a space
-        drawn = [draw_open(seed, rows, total=live.rows, count=1)[0] for seed in seeds]
+        drawn = [draw_eligible_row(seed, rows, total=live.rows, count=1)[0] for seed in seeds]
         arms: list[Any] = live.ids.ids(drawn)
-        return [Baseline(arm, 1.0 / gate.open_count) for arm in arms]
+        return [Baseline(arm, 1.0 / gate.eligible_count) for arm in arms]
 
 
 def _follower(url: str, folder: Path) -> DecidesFollower:
@@ -162,7 +162,7 @@ def named_arm(made: DecisionMade) -> Any:
 
 def _turned(made: DecisionMade, taken: Baseline, bandit: FrozenBandit) -> DecisionMade:
     """Give the decision of the baseline in place of the bandit's, scored by the bandit."""
-    scored = bandit.choose(
+    scored = bandit.select_one(
         made.context, seed=made.seed, explore=made.explored, eligible=[taken.arm]
     )
     return structs.replace(
@@ -200,7 +200,7 @@ def _read_named(request: SelectRequest, count: int) -> list[Baseline] | None:
 def _check_named(named: Sequence[Baseline], request: SelectRequest, live: Live) -> None:
     """Refuse arms that the bandit could not have taken as well."""
     gate = gate_for_one(live, request.eligible)
-    rows = live.open_rows_of([one.arm for one in named]).tolist()
+    rows = live.eligible_rows_of([one.arm for one in named]).tolist()
     for place, (one, row) in enumerate(zip(named, rows, strict=True)):
         if row < 0:
             said = "The arm of the baseline needs to be in the catalogue."
@@ -217,7 +217,7 @@ def _check_named(named: Sequence[Baseline], request: SelectRequest, live: Live) 
 def _lets_through(gate: Gate, live: Live, row: int) -> bool:
     if len(gate.listed):
         return bool((gate.listed == live.places[row]).any())
-    return not len(gate.allowed) or bool(gate.allowed[row])
+    return not len(gate.eligible) or bool(gate.eligible[row])
 
 
 def _not_named(said: str, request: SelectRequest) -> Refusal:

@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from fastbandit.errors import FastbanditError, LogAwayError
-from fastbandit.events import Who
+from fastbandit.errors import FastbanditError, LogUnavailableError
 from fastbandit.serving.decides import Decides, keep_decides
+from fastbandit.storage.events import Who
 from fastbandit.storage.postgres_connection import Connection, Server, rows
 from fastbandit.storage.postgres_schema import prepare
 
@@ -74,7 +74,7 @@ class DecidesFollower:
         try:
             keep_decides(self._folder, await asyncio.to_thread(self._shared.read))
             self.trouble = None
-        except LogAwayError:
+        except LogUnavailableError:
             pass  # the log itself says so
         except FastbanditError as error:
             self.trouble = " ".join(str(error).split())

@@ -8,9 +8,9 @@ from typing import Any
 from msgspec import Struct
 
 from fastbandit import __version__
-from fastbandit.events import Who
 from fastbandit.serving.schemas import Reason
 from fastbandit.serving.service import Service
+from fastbandit.storage.events import Who
 
 
 class Status(Struct):
@@ -26,7 +26,7 @@ class Status(Struct):
     version: int | None
     catalogue: int
     arms: int
-    arms_not_in_cells: int
+    arms_not_indexed: int
     events: int
     uptime_seconds: float
     learner: dict[str, Any]
@@ -48,7 +48,7 @@ def status_of(service: Service) -> Status:
         version=service.version,
         catalogue=0 if serving is None else serving.catalogue,
         arms=0 if serving is None else len(serving.bandit),
-        arms_not_in_cells=0 if serving is None else serving.bandit.waiting,
+        arms_not_indexed=0 if serving is None else serving.bandit.waiting,
         events=service.last_event,
         uptime_seconds=round(time.time() - service.started, 3),
         learner=service.learner.state(),

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from fastbandit.errors import FastbanditError, LogAwayError, LogError
-from fastbandit.events import DecisionMade, Event, EventLog, Outcome
+from fastbandit.errors import FastbanditError, LogError, LogUnavailableError
+from fastbandit.storage.events import DecisionMade, Event, EventLog, Outcome
 
 Written: TypeAlias = "asyncio.Future[list[Outcome]]"
 _MOST_AT_ONCE = 1024
@@ -105,7 +105,7 @@ class Writer:
         events = [event for one in group for event in one.events]
         try:
             outcomes = log.append(events)
-        except LogAwayError as error:
+        except LogUnavailableError as error:
             decided = [one for one in group if _is_decided(one)]
             if 0 < len(decided) < len(group):  # these may be taken all the same
                 self._append(log, decided)
@@ -130,7 +130,7 @@ class Writer:
             first = last
 
     def _fail(self, group: list[_Waiting], error: LogError) -> None:
-        if not isinstance(error, LogAwayError):
+        if not isinstance(error, LogUnavailableError):
             self.trouble = error
         for one in group:
             self.waiting -= len(one.events)

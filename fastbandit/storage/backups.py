@@ -23,10 +23,7 @@ from typing import Any
 import apsw
 
 from fastbandit.errors import DataError, FastbanditError
-from fastbandit.progress import Progress, silent
-from fastbandit.storage.log_file import LOG_FILE
-from fastbandit.storage.log_reader import check_integrity, one_moment_of
-from fastbandit.storage.sealed import (
+from fastbandit.files.manifest import (
     MANIFEST,
     rename,
     seal,
@@ -35,6 +32,9 @@ from fastbandit.storage.sealed import (
     write_json,
     write_manifest,
 )
+from fastbandit.progress import Progress, silent
+from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.log_reader import check_integrity, one_moment_of
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 FORMAT = 1

@@ -16,8 +16,15 @@ from typing import Any, NamedTuple
 import apsw
 
 from fastbandit.errors import LogError
-from fastbandit.events import ArmsChanged, DecisionMade, Event, EventLog, RewardCame, TimePassed
 from fastbandit.progress import Progress, silent
+from fastbandit.storage.events import (
+    ArmsChanged,
+    DecisionMade,
+    Event,
+    EventLog,
+    RewardCame,
+    TimePassed,
+)
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.log_input import text_of
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -135,7 +142,7 @@ def _decision(made: DecisionMade) -> tuple[Any, ...]:
         made.otherwise,
         made.sums,
         made.explored,
-        made.floor,
+        made.epsilon,
         _maybe(made.propensities),
         _maybe(made.eligible),
         made.degraded,

@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 from msgspec import Raw, Struct, json
 
-from fastbandit.events import ArmId
+from fastbandit.storage.events import ArmId
 from fastbandit.storage.joined_rows import Row
 
 NO_REWARD = "no reward yet"
@@ -87,7 +87,7 @@ def _probability(row: Row) -> float | None:
     """Give how likely the first arm was, where that is known."""
     if row.propensities:
         return row.propensities[0]
-    is_certain = row.decided_by == "bandit" and not (row.explored or row.floor)
+    is_certain = row.decided_by == "bandit" and not (row.explored or row.epsilon)
     return 1.0 if is_certain else None
 
 

@@ -14,6 +14,7 @@ import apsw
 from msgspec import json
 
 from fastbandit.errors import DataError, FastbanditError, MissingExtraError, SettingError
+from fastbandit.files.manifest import rename
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.dsjson import DsjsonLines
 from fastbandit.storage.joined_rows import (
@@ -25,7 +26,6 @@ from fastbandit.storage.joined_rows import (
 )
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.log_reader import one_moment_of
-from fastbandit.storage.sealed import rename
 
 FORMATS = ("parquet", "dsjson", "jsonl")
 _SUFFIXES = {".parquet": "parquet", ".dsjson": "dsjson", ".jsonl": "jsonl", ".csv": "csv"}

@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 from msgspec import Struct, json
 
-from fastbandit.events import ArmId
+from fastbandit.storage.events import ArmId
 from fastbandit.storage.log_schema import check_version
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -58,7 +58,7 @@ class Row(Struct):
     catalogue: int
     seed: int
     explored: bool
-    floor: float
+    epsilon: float
     degraded: bool
     until: datetime
     otherwise: float
@@ -116,7 +116,7 @@ def _rows(log: apsw.Connection, sql: str, *values: int) -> list[Any]:
 
 def _to_row(found: Sequence[Any], counted: dict[ArmId, float], now: int) -> Row:
     seq, at, id, context, arms, scores, propensities, version, catalogue, seed, *rest = found
-    explored, floor, degraded, until, otherwise, sums, eligible, decided_by, other = rest
+    explored, epsilon, degraded, until, otherwise, sums, eligible, decided_by, other = rest
     chosen, is_over = json.decode(arms), now > until
     late = otherwise if is_over else None
     known = {} if sums and not is_over else counted
@@ -135,7 +135,7 @@ def _to_row(found: Sequence[Any], counted: dict[ArmId, float], now: int) -> Row:
         catalogue=catalogue,
         seed=seed,
         explored=bool(explored),
-        floor=floor,
+        epsilon=epsilon,
         degraded=bool(degraded),
         until=_time(until),
         otherwise=otherwise,

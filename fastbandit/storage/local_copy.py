@@ -17,10 +17,10 @@ from shutil import disk_usage, rmtree
 
 import apsw
 
-from fastbandit.errors import FastbanditError, LogAwayError, LogError
-from fastbandit.events import EventLog
+from fastbandit.errors import FastbanditError, LogError, LogUnavailableError
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.copying import Copied, OtherLogError, copy_log
+from fastbandit.storage.events import EventLog
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.shared import open_log
 
@@ -66,7 +66,7 @@ def local_copy(
             else:
                 _check_fresh(place, fresh_seconds)
                 tell(f"Another process copies the shared log: this is {_age(place)}.")
-    except LogAwayError:
+    except LogUnavailableError:
         if not (place / LOG_FILE).exists():
             raise
         tell(f"The database is away: this is {_age(place)}.")

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import json
 
 from fastbandit.errors import InputError, NotFiniteError
-from fastbandit.events import ArmId, ArmsChanged, DecisionMade, Event, RewardCame
+from fastbandit.storage.events import ArmId, ArmsChanged, DecisionMade, Event, RewardCame
 
 _LARGEST = 2**63 - 1
 
@@ -58,7 +58,7 @@ def _is_ordinary(made: DecisionMade) -> bool:
     numbers = (made.seed, made.version, made.catalogue, made.wait)
     whole = [id for id in _ids_of(made) if not isinstance(id, str)]
     is_small = max(*numbers, *whole) <= _LARGEST and min(*numbers, *whole) >= -_LARGEST
-    return is_small and isfinite(total + made.otherwise + made.floor)
+    return is_small and isfinite(total + made.otherwise + made.epsilon)
 
 
 def _ids_of(made: DecisionMade) -> list[ArmId]:
@@ -70,7 +70,7 @@ def _numbers_of(event: Event) -> Iterator[Sequence[float]]:
         yield event.context
         yield event.scores
         yield event.propensities or ()
-        yield (event.otherwise, event.floor)
+        yield (event.otherwise, event.epsilon)
     elif isinstance(event, RewardCame):
         yield (event.value,)
     elif isinstance(event, ArmsChanged):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import json, structs
 
-from fastbandit.events import DecisionMade, Event, Outcome, RewardCame, RewardStatus
+from fastbandit.storage.events import DecisionMade, Event, Outcome, RewardCame, RewardStatus
 from fastbandit.storage.log_input import check_events, text_of
 
 

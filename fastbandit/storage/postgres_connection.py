@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fastbandit.errors import LogAwayError, LogError
+from fastbandit.errors import LogError, LogUnavailableError
 from fastbandit.storage.postgres_driver import psycopg, psycopg_pool
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Pool: TypeAlias = "psycopg_pool.ConnectionPool[Connection]"
 _Found = TypeVar("_Found")
 _OLDEST = 130_000
-_AWAY = frozenset(
+_UNAVAILABLE = frozenset(
     {
         "25006",  # a standby: whoever wrote before was replaced
         "25P03",  # we held the lock of the log for too long
@@ -149,10 +149,10 @@ class Server:
             yield
         except psycopg.Error as error:
             said = " ".join(str(error).split())
-            if is_away(error):
+            if is_unavailable(error):
                 is_known = done in ("read", "written to")
                 fate = "nothing was written" if is_known else "whether a change was made shows then"
-                raise LogAwayError(
+                raise LogUnavailableError(
                     f"The event log needs its server to be {done}: {self.name} cannot be "
                     f"reached ({type(error).__name__}: {said}). See that it runs and takes "
                     f"connections; {fate}."
@@ -179,13 +179,13 @@ class Server:
                 connection.execute("SELECT set_config(%s, %s, false)", (name, value))
 
 
-def is_away(error: BaseException) -> bool:
+def is_unavailable(error: BaseException) -> bool:
     """Tell whether an error says that a server cannot be used now."""
     if isinstance(error, psycopg.InterfaceError):
         return True
     is_silent = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
     state = error.sqlstate if isinstance(error, psycopg.Error) else None
-    return is_silent or state in _AWAY or (state or "").startswith("08")
+    return is_silent or state in _UNAVAILABLE or (state or "").startswith("08")
 
 
 def is_slow(error: BaseException) -> bool:

@@ -17,11 +17,18 @@ from itertools import islice
 from typing import Any
 from uuid import uuid4
 
-from fastbandit.errors import LogAwayError, LogError, SettingError
-from fastbandit.events import ArmsChanged, DecisionMade, Event, Outcome, RewardStatus
+from fastbandit.errors import LogError, LogUnavailableError, SettingError
 from fastbandit.storage import postgres_sql as sql
+from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, Outcome, RewardStatus
 from fastbandit.storage.log_input import check_events
-from fastbandit.storage.postgres_connection import Connection, Pool, Server, is_away, is_slow, rows
+from fastbandit.storage.postgres_connection import (
+    Connection,
+    Pool,
+    Server,
+    is_slow,
+    is_unavailable,
+    rows,
+)
 from fastbandit.storage.postgres_days import DAY, drop_days, make_days
 from fastbandit.storage.postgres_driver import psycopg
 from fastbandit.storage.postgres_rows import (
@@ -100,7 +107,7 @@ class PostgresLog:
             try:
                 return self._attempt(connection, staged)
             except psycopg.Error as error:
-                if connection.is_late or is_slow(error) or not is_away(error):
+                if connection.is_late or is_slow(error) or not is_unavailable(error):
                     raise
                 return self._attempt(self._opened(), staged)  # nothing was written yet
 
@@ -170,7 +177,7 @@ class PostgresLog:
                 connection.execute("COMMIT")
             self._reached("committed")
         except psycopg.Error as error:
-            if not is_away(error):
+            if not is_unavailable(error):
                 raise
             self._drop()
             if connection.is_late:  # to ask it would take as long again
@@ -189,8 +196,8 @@ class PostgresLog:
             raise self._unknown(error) from error
         return found == [(self._appends,)]
 
-    def _unknown(self, error: psycopg.Error) -> LogAwayError:
-        return LogAwayError(
+    def _unknown(self, error: psycopg.Error) -> LogUnavailableError:
+        return LogUnavailableError(
             f"The event log needs its server to say what it wrote: {self._server.name} went "
             f"away ({type(error).__name__}) while it committed. Try again: whether these "
             f"events were written shows when it is back."
@@ -319,7 +326,7 @@ class PostgresLog:
     def _undo(self, connection: Connection, error: BaseException) -> None:
         """Leave no transaction behind after an error; where that is doubtful, no connection."""
         try:
-            if is_away(error) or not isinstance(error, psycopg.Error):
+            if is_unavailable(error) or not isinstance(error, psycopg.Error):
                 self._drop()
             else:
                 connection.execute("ROLLBACK")

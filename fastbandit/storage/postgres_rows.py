@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import json
 
 from fastbandit.errors import InputError
-from fastbandit.events import (
+from fastbandit.storage.events import (
     Arm,
     ArmsChanged,
     DecisionMade,
@@ -160,7 +160,7 @@ def stage(events: Sequence[Event]) -> Staged:
 def _decision_line(place: int, made: DecisionMade) -> str:
     cells = (
         made.id, made.context, made.arms, made.scores, made.seed, made.version, made.catalogue,
-        made.wait, made.otherwise, made.sums, made.explored, made.floor, made.propensities,
+        made.wait, made.otherwise, made.sums, made.explored, made.epsilon, made.propensities,
         made.eligible, made.degraded, made.decided_by, made.other,
     )  # fmt: skip
     written = [write(cell) for write, cell in zip(_WRITES, cells, strict=True)]

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.errors import MissingExtraError, SettingError, SnapshotError
+from fastbandit.files.manifest import sync_folder
 from fastbandit.packages import needed
-from fastbandit.storage.passwords import hide_password
-from fastbandit.storage.sealed import sync_folder
+from fastbandit.settings.passwords import hide_password
 
 
 def locate(

@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from fastbandit.errors import SnapshotError
+from fastbandit.files.manifest import sync_folder, write_json
+from fastbandit.settings.passwords import hide_password
 from fastbandit.storage.deltas import Delta
-from fastbandit.storage.passwords import hide_password
 from fastbandit.storage.postgres_connection import Connection, Server, rows
 from fastbandit.storage.postgres_driver import psycopg
 from fastbandit.storage.postgres_schema import prepare
-from fastbandit.storage.sealed import sync_folder, write_json
 from fastbandit.storage.shared_files import fetch, locate, upload
 from fastbandit.storage.snapshot_store import NOTES, REPORTS, Snapshot, SnapshotStore, read_snapshot
 

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.errors import SnapshotError
-from fastbandit.storage.deltas import Delta, DeltaFiles
-from fastbandit.storage.sealed import (
+from fastbandit.files.manifest import (
     MANIFEST,
     SNAPSHOT,
     read_manifest,
@@ -31,6 +30,7 @@ from fastbandit.storage.sealed import (
     write_json,
     write_manifest,
 )
+from fastbandit.storage.deltas import Delta, DeltaFiles
 
 FORMAT = 1
 PARTS = ("bandit", "frozen")

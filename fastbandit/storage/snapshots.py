@@ -1,6 +1,6 @@
 """A bandit saved whole: safetensors for the numbers, JSON for the rest, no pickle.
 
-How the folder is written and checked is told in `fastbandit.storage.sealed`.
+How the folder is written and checked is told in `fastbandit.files.manifest`.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fastbandit import blueprint as plans
 from fastbandit.arms.box import Box
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.frame import Frame
 from fastbandit.arms.ids import IdTable
-from fastbandit.blueprint import Blueprint
 from fastbandit.errors import SnapshotError
+from fastbandit.files.manifest import BANDIT, read_sealed, write_sealed
+from fastbandit.files.mapped import Arrays
 from fastbandit.interfaces import Affine
 from fastbandit.policy import Policy
 from fastbandit.search.generator import ArmGenerator, GeneratorSearch
+from fastbandit.settings import blueprint as plans
+from fastbandit.settings.blueprint import Blueprint
 from fastbandit.storage.json_ids import id_from_json, id_to_json
-from fastbandit.storage.mapped import Arrays
-from fastbandit.storage.sealed import BANDIT, read_sealed, write_sealed
 from fastbandit.training.update import embed
 from fastbandit.types import Inputs, Interactions
 
@@ -93,7 +93,7 @@ def _write_policy(policy: Policy) -> tuple[Arrays, dict[str, Any]]:
         return arrays, notes
     catalogue = policy.arms
     arrays |= _write_inputs("arms", catalogue.features)
-    arrays["arms.alive"] = catalogue.alive
+    arrays["arms.alive"] = catalogue.live
     notes["ids"] = None if catalogue.table.is_numbered else [id_to_json(i) for i in catalogue.table]
     if catalogue.vectors is not None and catalogue.frame is not None and catalogue.lookup:
         arrays["arms.vectors"] = _array(catalogue.vectors)
@@ -134,10 +134,10 @@ def _read_box_or_catalogue(
     if "box" in manifest:
         box: Box = plans.read(manifest["box"])
         return box
-    features, alive = _read_inputs("arms", arrays), arrays["arms.alive"]
+    features, live = _read_inputs("arms", arrays), arrays["arms.alive"]
     ids = manifest["ids"]
-    listed = list(range(len(alive))) if ids is None else [id_from_json(id) for id in ids]
-    catalogue = Catalogue(IdTable.restored(listed), features, alive)
+    listed = list(range(len(live))) if ids is None else [id_from_json(id) for id in ids]
+    catalogue = Catalogue(IdTable.restored(listed), features, live)
     if "arms.vectors" not in arrays:
         return catalogue
     place = Affine(*(_tensor(arrays[f"arms.{name}"], device) for name in ("centre", "axes")))

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from msgspec import structs
 
-from fastbandit.errors import FastbanditError, LogAwayError, LogError
-from fastbandit.events import DecisionMade, Event, EventLog, Outcome
+from fastbandit.errors import FastbanditError, LogError, LogUnavailableError
+from fastbandit.storage.events import DecisionMade, Event, EventLog, Outcome
 from fastbandit.storage.sqlite_log import SqliteLog
 
 _LOGGER = logging.getLogger("fastbandit.storage")
@@ -56,7 +56,7 @@ class SpooledLog:
             if self._path.exists():  # of an earlier life
                 self._opened()
             self.replay()
-        except LogAwayError as error:
+        except LogUnavailableError as error:
             self._go_away(error)
         except BaseException:
             self.close()
@@ -75,7 +75,7 @@ class SpooledLog:
                 return self._keep(events, self.away)
         try:
             return self._remote.append(events)
-        except LogAwayError as error:
+        except LogUnavailableError as error:
             with self._lock:
                 self._go_away(error)
                 return self._keep(events, error)
@@ -96,7 +96,7 @@ class SpooledLog:
         """Write decisions to the spool, or raise what keeps the remote away."""
         decisions = [event for event in events if isinstance(event, DecisionMade)]
         if len(decisions) < len(events):
-            raise LogAwayError(str(away)) from away
+            raise LogUnavailableError(str(away)) from away
         if not decisions:
             return []
         spool = self._opened()
@@ -189,7 +189,7 @@ class SpooledLog:
         self._path.unlink(missing_ok=True)
         self._reached("removed")
 
-    def _go_away(self, error: LogAwayError) -> None:
+    def _go_away(self, error: LogUnavailableError) -> None:
         _LOGGER.error("the log is away", extra={"reason": " ".join(str(error).split())})
         self.away = error
         self._thread = threading.Thread(target=self._try_again, name="log spool", daemon=True)

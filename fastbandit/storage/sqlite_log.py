@@ -20,7 +20,7 @@ import apsw
 from msgspec import MsgspecError, json, structs
 
 from fastbandit.errors import FastbanditError, InputError, LogError
-from fastbandit.events import (
+from fastbandit.storage.events import (
     REWARD_STATUSES,
     WHO,
     Arm,
@@ -369,7 +369,7 @@ def _of(kind: type[_E], events: Sequence[Event]) -> list[_E]:
 
 def _to_decision(row: Sequence[Any]) -> DecisionMade:
     id, context, arms, scores, seed, version, catalogue, wait, otherwise, *rest = row
-    sums, explored, floor, propensities, eligible, degraded, who, other, seq, at = rest
+    sums, explored, epsilon, propensities, eligible, degraded, who, other, seq, at = rest
     return DecisionMade(
         id=id,
         context=json.decode(context, type=list[float]),
@@ -382,7 +382,7 @@ def _to_decision(row: Sequence[Any]) -> DecisionMade:
         otherwise=otherwise,
         sums=bool(sums),
         explored=bool(explored),
-        floor=floor,
+        epsilon=epsilon,
         propensities=None if propensities is None else json.decode(propensities),
         eligible=None if eligible is None else json.decode(eligible),
         degraded=bool(degraded),

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import structs
 
 from fastbandit.errors import InputError
-from fastbandit.events import (
+from fastbandit.storage.events import (
     Arm,
     ArmsChanged,
     DecisionMade,
@@ -314,7 +314,7 @@ def _one_of_each() -> list[Event]:
             otherwise=2 / 3,
             sums=True,
             explored=False,
-            floor=0.1 + 0.2,
+            epsilon=0.1 + 0.2,
             propensities=[1 / 7],
             eligible={"price": {"<=": 10.5}, _ODD: [None, "null", 2**53 + 1]},
             degraded=True,

@@ -23,13 +23,13 @@ from fastbandit.interfaces import (
     ArmSpace,
     Candidates,
     Choice,
+    DeviceIndex,
     Exploration,
     Index,
     RewardModel,
     Score,
     Search,
     Seeds,
-    Shelved,
 )
 
 _CLOSE = 1e-3
@@ -56,7 +56,7 @@ def check_model(
         _check_folding(name, score, arms, rng=rng)
         _check_slope(name, score, arms.expand(len(contexts), -1, -1))
     _check_rows_alone(model, contexts, uniforms, arms)
-    _check_doubt(model, contexts, uniforms, arms)
+    _check_posterior(model, contexts, uniforms, arms)
 
 
 def _scores_of(model: RewardModel, contexts: Tensor, uniforms: Tensor) -> list[tuple[str, Score]]:
@@ -119,7 +119,7 @@ def _check_rows_alone(model: RewardModel, contexts: Tensor, uniforms: Tensor, ar
         _need_close(alone(arms[None])[0], score(arms[None])[1], f"{name} of one context alone")
 
 
-def _check_doubt(model: RewardModel, contexts: Tensor, uniforms: Tensor, arms: Tensor) -> None:
+def _check_posterior(model: RewardModel, contexts: Tensor, uniforms: Tensor, arms: Tensor) -> None:
     """A draw of scale 0 and a bound of width 0 are the mean; both spread with their strength."""
     points = arms[None]
     mean = model.mean(contexts)(points)
@@ -171,18 +171,18 @@ def check_search(
     arms: ArmSpace,
     *,
     seeds: Seeds,
-    allowed: Bool[Tensor, "b N"] | None = None,
+    eligible: Bool[Tensor, "b N"] | None = None,
 ) -> None:
     """A search gives k different allowed arms or all there are, with true scores and costs."""
     for count in _COUNTS:
         counted, space = _CountingScore(score), _CountingArms(arms)
         choice = search.best(
-            replace(score, function=counted), space, count=count, seeds=seeds, allowed=allowed
+            replace(score, function=counted), space, count=count, seeds=seeds, eligible=eligible
         )
-        _check_legal(choice, arms, count=count, allowed=allowed)
+        _check_legal(choice, arms, count=count, eligible=eligible)
         _check_scores(choice, score)
         _check_costs(choice, counted.evaluations - space.empty, space.lookups)
-        again = search.best(score, arms, count=count, seeds=seeds, allowed=allowed)
+        again = search.best(score, arms, count=count, seeds=seeds, eligible=eligible)
         _need(torch.equal(again.rows, choice.rows), "the same seeds give another choice")
         _need_close(again.points, choice.points, "the points of the same seeds")
 
@@ -194,11 +194,11 @@ def check_cost_does_not_grow(small: Choice, large: Choice) -> None:
         _need(two <= one, f"{name} grow with the arms: {one} become {two}")
 
 
-def _check_legal(choice: Choice, arms: ArmSpace, *, count: int, allowed: Tensor | None) -> None:
+def _check_legal(choice: Choice, arms: ArmSpace, *, count: int, eligible: Tensor | None) -> None:
     """Never a closed arm, never one twice, never fewer than k while more are allowed."""
     batch, total = len(choice.rows), arms.all().rows.shape[1]
     _need(choice.rows.shape == (batch, count), f"{count} arms were asked, got {choice.rows.shape}")
-    masks = torch.ones(1, total, dtype=torch.bool) if allowed is None else allowed.cpu()
+    masks = torch.ones(1, total, dtype=torch.bool) if eligible is None else eligible.cpu()
     for rows, mask in zip(choice.rows.cpu(), masks.expand(batch, -1), strict=True):
         taken = rows[rows >= 0]
         _need(len(set(taken.tolist())) == len(taken), f"an arm comes twice in {rows.tolist()}")
@@ -274,31 +274,31 @@ class _CountingArms:
         return self.arms.place
 
     def nearest(
-        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
+        self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None
     ) -> Candidates:
         self.lookups += points.shape[1]
-        return self._counted(self.arms.nearest(points, count, allowed=allowed))
+        return self._counted(self.arms.nearest(points, count, eligible=eligible))
 
     def around(
         self,
         points: Float[Tensor, "B M D"],
-        cells: int,
+        partitions: int,
         *,
         far: int = 0,
-        allowed: Bool[Tensor, "b N"] | None,
+        eligible: Bool[Tensor, "b N"] | None,
     ) -> Candidates:
         self.lookups += points.shape[1]
-        return self._counted(self.arms.around(points, cells, far=far, allowed=allowed))
+        return self._counted(self.arms.around(points, partitions, far=far, eligible=eligible))
 
     def neighbours(self, rows: Int[Tensor, "B K"]) -> Candidates | None:
         beside = self.arms.neighbours(rows)
         return None if beside is None else self._counted(beside)
 
-    def shelf(self) -> Shelved | None:
-        return self.arms.shelf()
+    def device_index(self) -> DeviceIndex | None:
+        return self.arms.device_index()
 
-    def few(self, allowed: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
-        few = self.arms.few(allowed, limit)
+    def few(self, eligible: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
+        few = self.arms.few(eligible, limit)
         return None if few is None else self._counted(few)
 
     def _counted(self, found: Candidates) -> Candidates:
@@ -325,8 +325,8 @@ def check_arm_space(arms: ArmSpace, *, rng: Generator) -> None:
     _need(arms.low.shape == arms.high.shape == shape, f"a box of {arms.low.shape}, not {shape}")
     numbers = torch.rand(4, 3, arms.dim, generator=rng).to(arms.low)
     points = arms.low + (arms.high - arms.low) * numbers
-    near = arms.nearest(points, 2, allowed=None)
-    around = arms.around(points, 2, far=3, allowed=None)
+    near = arms.nearest(points, 2, eligible=None)
+    around = arms.around(points, 2, far=3, eligible=None)
     named = {"all()": everything, "sample()": sample, "nearest()": near, "around()": around}
     for name, some in named.items():
         inside = (some.points >= arms.low - 1e-4) & (some.points <= arms.high + 1e-4)
@@ -345,14 +345,14 @@ def _check_rows(arms: ArmSpace, everything: Candidates, *, rng: Generator) -> No
     total = everything.rows.shape[1]
     some = torch.randint(total, (1, 5), generator=rng)
     points = everything.points[:, some[0]]
-    found = arms.nearest(points, 1, allowed=None)
+    found = arms.nearest(points, 1, eligible=None)
     _need_close(found.points, points, "the arm nearest to an arm")
     mask = torch.rand(3, total, generator=rng) < 0.3
     mask[:, 0] = True
-    near = arms.nearest(points.expand(3, -1, -1), 4, allowed=mask)
+    near = arms.nearest(points.expand(3, -1, -1), 4, eligible=mask)
     taken = mask.gather(1, near.rows.clamp_min(0)) | (near.rows < 0)
     _need(bool(taken.all()), "nearest() gives an arm that is not allowed")
-    around = arms.around(points.expand(3, -1, -1), 1, far=3, allowed=mask)
+    around = arms.around(points.expand(3, -1, -1), 1, far=3, eligible=mask)
     taken = mask.gather(1, around.rows.clamp_min(0)) | (around.rows < 0)
     _need(bool(taken.all()), "around() gives an arm that is not allowed")
     few = arms.few(mask, total)
@@ -384,10 +384,10 @@ def check_index(
     masks: list[NDArray[np.bool_] | None] = [None, numbers.random(total) < 0.5]
     lone = np.zeros(total, dtype=bool)
     lone[int(numbers.integers(total))] = True
-    for allowed in [*masks, lone, np.zeros(total, dtype=bool)]:
+    for eligible in [*masks, lone, np.zeros(total, dtype=bool)]:
         for count in (1, 10, total + 3):
-            found = index.search(points, count, allowed=allowed)
-            _check_found(found, points, vectors, count=count, allowed=allowed)
+            found = index.search(points, count, eligible=eligible)
+            _check_found(found, points, vectors, count=count, eligible=eligible)
     own = index.search(vectors[:5], 1)[:, 0]
     _need_close(torch.from_numpy(vectors[own]), torch.from_numpy(vectors[:5]), "a vector's nearest")
 
@@ -398,16 +398,16 @@ def _check_found(
     vectors: NDArray[np.float32],
     *,
     count: int,
-    allowed: NDArray[np.bool_] | None,
+    eligible: NDArray[np.bool_] | None,
 ) -> None:
     _need(found.shape == (len(points), count), f"{found.shape} positions for {count} asked")
-    there = len(vectors) if allowed is None else int(allowed.sum())
+    there = len(vectors) if eligible is None else int(eligible.sum())
     for point, row in zip(points, found, strict=True):
         real = row[row >= 0]
         _need(len(set(real.tolist())) == len(real), f"a position comes twice in {row.tolist()}")
         _need(len(real) == min(count, there), f"{len(real)} of {count} asked, {there} allowed")
         _need(bool((row[len(real) :] == -1).all()), "an empty place before a position")
-        _need(allowed is None or bool(allowed[real].all()), "a closed position")
+        _need(eligible is None or bool(eligible[real].all()), "a closed position")
         distances = np.square(vectors[real] - point).sum(1)
         _need(bool((np.diff(distances) >= -1e-3).all()), "a nearer position after a farther one")
 
@@ -426,8 +426,8 @@ def _need_close(found: Tensor, wanted: Tensor, what: str) -> None:
     if not wanted.numel():
         return
     gap = float((found.double() - wanted.double()).abs().max())
-    allowed = _CLOSE * max(1.0, float(wanted.double().abs().max()))
-    _need(gap <= allowed, f"{what}: differs by {gap:.3g}, where {allowed:.3g} is rounding")
+    eligible = _CLOSE * max(1.0, float(wanted.double().abs().max()))
+    _need(gap <= eligible, f"{what}: differs by {gap:.3g}, where {eligible:.3g} is rounding")
 
 
 def _uniforms(batch: int, count: int, *, rng: Generator) -> Any:

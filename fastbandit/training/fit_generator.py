@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -11,20 +11,20 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor
 
+from fastbandit.declaration import part, setting
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Exploration, RewardModel, Score, Seeds
-from fastbandit.ranges import check_fields
 from fastbandit.search.generator import ArmGenerator, GeneratorSearch
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, rank
 from fastbandit.training.fit_reward import cooled, set_rate
-from fastbandit.training.team import ALONE, Team, share_of
+from fastbandit.training.process_group import SINGLE, ProcessGroup, share_of
 from fastbandit.types import Inputs
 
 _LESSON = 64  # so few pairs at a time keep their scores in the processor's cache
 
 
-@dataclass(frozen=True)
+@part("training", name="generator")
 class GeneratorFit:
     """How long a generator learns in one update, and from what.
 
@@ -33,19 +33,18 @@ class GeneratorFit:
     say. `target="ascent"`: heads climb log D themselves, as printed.
     """
 
-    iterations: int = 1000
+    iterations: int = setting(default=1000, least=0)
     batch: int = 192
-    rate: float = 2e-3
+    rate: float = setting(default=2e-3, above=0)
     pairs: int = 4096
     sample: int = 512
-    hops: int = 2
+    hops: int = setting(default=2, least=0)
     beam: int = 2
     jitter: float = 0.5
     pull: float = 0.01
-    target: str = "best of sample"
+    target: str = setting(default="best of sample", choices=("best of sample", "ascent"))
 
     def __post_init__(self) -> None:
-        check_fields(self)
         if self.beam > self.sample:
             raise SettingError(
                 f"The beam needs to be no wider than the sample that it is the best of: got "
@@ -63,26 +62,26 @@ def fit_generator(
     *,
     rng: Generator,
     done: Callable[[int], None] = lambda iterations: None,
-    team: Team = ALONE,
+    group: ProcessGroup = SINGLE,
 ) -> GeneratorSearch:
     """Give the search with a generator that knows this model, going on from the one it has."""
     embedded = embed_all(model, contexts)
     generator = _generator_for(search, model, exploration, arms, embedded, rng=rng)
     parameters = list(generator.parameters())
     optimiser = torch.optim.Adam(parameters, lr=settings.rate, fused=True)
-    noise = team.noise(rng)
+    noise = group.noise(rng)
     if settings.target == "best of sample":
         told, targets = lessons(
-            search, model, exploration, arms, embedded, settings, rng=noise, team=team
+            search, model, exploration, arms, embedded, settings, rng=noise, group=group
         )
     for iteration in range(settings.iterations):
         set_rate(optimiser, settings.rate * cooled(iteration / settings.iterations))
         if settings.target == "best of sample":
             drawn = torch.randint(len(told), (settings.batch,), generator=rng).to(told.device)
-            rows, weight = share_of(drawn, team)
+            rows, weight = share_of(drawn, group)
             loss = winner_takes_all(generator(told[rows], arms), targets[rows], settings.pull)
         else:
-            batch, weight = share_of(torch.arange(settings.batch), team)
+            batch, weight = share_of(torch.arange(settings.batch), group)
             loss = _ascent_loss(
                 search,
                 generator,
@@ -95,10 +94,10 @@ def fit_generator(
             )
         optimiser.zero_grad()
         (loss * weight).backward()
-        team.average(parameters)
+        group.average(parameters)
         optimiser.step()
         done(iteration + 1)
-    team.check(parameters)
+    group.check(parameters)
     return replace(search, generator=generator)
 
 
@@ -120,14 +119,14 @@ def lessons(
     settings: GeneratorFit,
     *,
     rng: Generator,
-    team: Team = ALONE,
+    group: ProcessGroup = SINGLE,
 ) -> tuple[Float[Tensor, "P I"], Float[Tensor, "P D"]]:
     """Give what the generator will see, and the best arm that a costly search finds for it.
 
     Each member of a team works out a part of them.
     """
     told, targets = [], []
-    count = len(range(team.rank * _LESSON, settings.pairs, team.size * _LESSON))
+    count = len(range(group.rank * _LESSON, settings.pairs, group.size * _LESSON))
     for _ in range(max(1, count)):
         score, seeds = draw_score(model, exploration, arms, embedded, settings, _LESSON, rng=rng)
         tally = Tally(_LESSON, score.contexts.device)
@@ -135,13 +134,13 @@ def lessons(
         scores = score(sample.points)
         best = scores.topk(settings.beam, dim=1).indices  # (B, beam)
         start = replace(sample, rows=sample.rows[0][best], points=sample.points[0][best])
-        ranked = rank(score, start, tally, allowed=None)
+        ranked = rank(score, start, tally, eligible=None)
         ranked = hop(
-            score, arms, ranked, tally, hops=settings.hops, beam=settings.beam, allowed=None
+            score, arms, ranked, tally, hops=settings.hops, beam=settings.beam, eligible=None
         )
         told.append(search.tell(score, arms, tally, seeds=seeds))
         targets.append(ranked.best(1).points[:, 0])
-    return team.gather(torch.cat(told)), team.gather(torch.cat(targets))
+    return group.gather(torch.cat(told)), group.gather(torch.cat(targets))
 
 
 def draw_score(
@@ -158,7 +157,7 @@ def draw_score(
     contexts = contexts_near(embedded, count, settings.jitter, rng=rng)
     words = torch.randint(2**62, (count,), generator=rng)
     seeds = words.numpy().astype(np.uint64)
-    score = exploration.score(model, contexts, seeds=seeds).guessed()
+    score = exploration.score(model, contexts, seeds=seeds).by_surrogate()
     return score.through(arms.place), seeds
 
 

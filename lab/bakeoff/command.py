@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from fastbandit.cluster.engine import engine_for
+from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
-from fastbandit.names import known_name
 from fastbandit.progress import progress_bar
 from lab.bakeoff.bake import Job, bake, jobs_of
 from lab.bakeoff.page import figure_of, text_of, write_figure, write_into

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.features import Features
+from fastbandit.features.kinds import Features
 from fastbandit.types import Inputs
 from lab.experiments.context_scaling import Scaling, Vectors
 

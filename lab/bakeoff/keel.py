@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError, MissingExtraError
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from fastbandit.types import Inputs
 from lab.experiments.datasets.sparse import to_csr
 from lab.experiments.environment import Tabled

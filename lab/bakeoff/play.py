@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError
-from fastbandit.noise import Stream, decision_seeds, uniforms
+from fastbandit.noise.philox import Stream, decision_seeds, uniforms
 from fastbandit.types import Decision
 from lab.bakeoff.sets import Log, World
 from lab.experiments.environment import FAR

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.noise import Stream, decision_seeds, uniforms
+from fastbandit.noise.philox import Stream, decision_seeds, uniforms
 from lab.bakeoff.keel import SIZES, load_digits, load_keel
 from lab.experiments import datasets
 from lab.experiments.environment import FAR, Environment, Tabled, as_raw

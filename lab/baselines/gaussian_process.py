@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastbandit.arm_table import Request, read_context
+from fastbandit.arms.requests import Request, read_context
 from fastbandit.errors import MissingExtraError, SettingError
-from fastbandit.features import Features
-from fastbandit.noise import Stream, decision_seeds, normals, uniforms
-from fastbandit.rewards import RewardKind
+from fastbandit.features.kinds import Features
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import Stream, decision_seeds, normals, uniforms
 from fastbandit.types import Decision
 from lab.baselines.points import BoxTable, Floats, cover
 

@@ -21,13 +21,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arm_table import Request, take_best
+from fastbandit.arms.requests import Request, take_best
 from fastbandit.baselines.linear import LinearBandit
 from fastbandit.baselines.ridge import Floats, Rows, Seeds, SharedRidge
-from fastbandit.features import Features
-from fastbandit.noise import Stream, normals
-from fastbandit.ranges import check_number
-from fastbandit.rewards import RewardKind
+from fastbandit.declaration import check_number
+from fastbandit.features.kinds import Features
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import Stream, normals
 from fastbandit.types import Decision
 from lab.baselines.inner_product import (
     InnerProductIndex,
@@ -223,20 +223,20 @@ class SearchedBandit(GeneralizedLinearBandit):
         wanted = max(_CANDIDATES, request.k)
         for part in self._parts(batch, wanted):
             queries = self._queries(contexts[part], request.seeds[part], explore=explore)
-            found = self._find(queries, wanted, allowed=_part_of(request.allowed, part))
+            found = self._find(queries, wanted, eligible=_part_of(request.eligible, part))
             rows[part], best[part] = self._rank(queries, found, count=request.k)
             evaluations[part] = (found >= 0).sum(axis=1)
         decision = self._table.decide(request, rows, best, version=self._version)
         lookups = np.ones(batch, dtype=np.int64)
         return self._in_rewards(replace(decision, evaluations=evaluations, lookups=lookups))
 
-    def _find(self, queries: Floats, wanted: int, *, allowed: NDArray[np.bool_] | None) -> Rows:
-        if allowed is None or len(allowed) == 1:
-            mask = None if allowed is None else allowed[0]
-            return self._index.search(queries, wanted, allowed=mask)
+    def _find(self, queries: Floats, wanted: int, *, eligible: NDArray[np.bool_] | None) -> Rows:
+        if eligible is None or len(eligible) == 1:
+            mask = None if eligible is None else eligible[0]
+            return self._index.search(queries, wanted, eligible=mask)
         each = [
-            self._index.search(queries[place : place + 1], wanted, allowed=mask)
-            for place, mask in enumerate(allowed)
+            self._index.search(queries[place : place + 1], wanted, eligible=mask)
+            for place, mask in enumerate(eligible)
         ]
         return np.concatenate(each)
 
@@ -346,5 +346,5 @@ class QGLOC(SearchedBandit):
         return np.concatenate([arms, products], axis=-1)
 
 
-def _part_of(allowed: NDArray[np.bool_] | None, part: slice) -> NDArray[np.bool_] | None:
-    return allowed if allowed is None or len(allowed) == 1 else allowed[part]
+def _part_of(eligible: NDArray[np.bool_] | None, part: slice) -> NDArray[np.bool_] | None:
+    return eligible if eligible is None or len(eligible) == 1 else eligible[part]

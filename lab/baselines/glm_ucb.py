@@ -19,9 +19,9 @@ import numpy as np
 
 from fastbandit.baselines.linear import LinearBandit
 from fastbandit.baselines.ridge import Floats, Rows, Seeds, SharedRidge
-from fastbandit.features import Features
-from fastbandit.ranges import check_number
-from fastbandit.rewards import RewardKind
+from fastbandit.declaration import check_number
+from fastbandit.features.kinds import Features
+from fastbandit.features.rewards import RewardKind
 
 _NEWTON_STEPS = 25
 _STILL = 1e-6

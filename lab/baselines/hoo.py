@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arm_table import Request, read_context
+from fastbandit.arms.requests import Request, read_context
 from fastbandit.errors import SettingError
-from fastbandit.features import Features
-from fastbandit.noise import Stream, uniforms
-from fastbandit.rewards import RewardKind
+from fastbandit.features.kinds import Features
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import Stream, uniforms
 from fastbandit.types import Decision
 from lab.baselines.points import BoxTable, Floats
 
@@ -32,7 +32,7 @@ class Pick(NamedTuple):
 
     share: Floats
     score: float
-    cells: int
+    partitions: int
 
 
 class HOO:
@@ -86,7 +86,7 @@ class HOO:
             shares,
             np.array([pick.score for pick in picks]),
             version=self._version,
-            evaluations=np.array([pick.cells for pick in picks], dtype=np.int64),
+            evaluations=np.array([pick.partitions for pick in picks], dtype=np.int64),
         )
 
     def update(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
@@ -120,15 +120,15 @@ class CellTree:
         `place` is where in the cell, from 0 to 1 along each side. The score is the bound of
         the last cell on the way that has one.
         """
-        path, cell = [0], 0
-        while self._visits[cell] + self._waiting[cell] > 0:
-            child = int(self._first_child[cell])
-            cell = child + int(self._bound[child + 1] > self._bound[child])
-            path.append(cell)
-        self._split(cell)
+        path, partition = [0], 0
+        while self._visits[partition] + self._waiting[partition] > 0:
+            child = int(self._first_child[partition])
+            partition = child + int(self._bound[child + 1] > self._bound[child])
+            path.append(partition)
+        self._split(partition)
         self._waiting[path] += 1
         self._renew(path)
-        share = self._low[cell] + place * (self._high[cell] - self._low[cell])
+        share = self._low[partition] + place * (self._high[partition] - self._low[partition])
         bounds = self._bound[path]
         return Pick(share, float(bounds[np.isfinite(bounds)][-1]), len(path))
 
@@ -136,15 +136,15 @@ class CellTree:
         """Count rewards in the cells on each point's way, down to the first without rewards."""
         self._waiting[:] = 0
         for share, reward in zip(shares, rewards, strict=True):
-            cell = 0
+            partition = 0
             while True:
-                is_new = self._visits[cell] == 0
-                self._visits[cell] += 1
-                self._sums[cell] += reward
-                self._split(cell)
+                is_new = self._visits[partition] == 0
+                self._visits[partition] += 1
+                self._sums[partition] += reward
+                self._split(partition)
                 if is_new:
                     break
-                cell = self._child_of(cell, share)
+                partition = self._child_of(partition, share)
         self._renew_all()
 
     def favourite(self) -> Pick:
@@ -157,55 +157,55 @@ class CellTree:
         middle = (self._low[seen[best]] + self._high[seen[best]]) / 2
         return Pick(middle, float(means[best]), len(seen))
 
-    def _child_of(self, cell: int, share: Floats) -> int:
-        child = int(self._first_child[cell])
+    def _child_of(self, partition: int, share: Floats) -> int:
+        child = int(self._first_child[partition])
         return child if (share <= self._high[child]).all() else child + 1
 
-    def _split(self, cell: int) -> None:
-        if self._first_child[cell] >= 0:
+    def _split(self, partition: int) -> None:
+        if self._first_child[partition] >= 0:
             return
         if self._size + 2 > len(self._visits):
             self._grow()
         child = self._size
-        side = int((self._high[cell] - self._low[cell]).argmax())
-        middle = (self._low[cell, side] + self._high[cell, side]) / 2
+        side = int((self._high[partition] - self._low[partition]).argmax())
+        middle = (self._low[partition, side] + self._high[partition, side]) / 2
         for new in (child, child + 1):
-            self._low[new], self._high[new] = self._low[cell], self._high[cell]
-            self._depth[new] = self._depth[cell] + 1
+            self._low[new], self._high[new] = self._low[partition], self._high[partition]
+            self._depth[new] = self._depth[partition] + 1
         self._high[child, side] = self._low[child + 1, side] = middle
-        self._first_child[cell] = child
+        self._first_child[partition] = child
         self._size += 2
 
-    def _mean(self, cell: int) -> float:
-        return float(self._sums[cell] / self._visits[cell])
+    def _mean(self, partition: int) -> float:
+        return float(self._sums[partition] / self._visits[partition])
 
     def _renew(self, path: list[int]) -> None:
         """Renew the bounds of a path; cells without rewards have the mean of those above."""
         means: list[float] = []
-        for cell in path:
-            means.append(self._mean(cell) if self._visits[cell] > 0 else means[-1])
+        for partition in path:
+            means.append(self._mean(partition) if self._visits[partition] > 0 else means[-1])
         total = math.log(self._visits[0] + self._waiting[0])
-        for cell, mean in zip(reversed(path), reversed(means), strict=True):
+        for partition, mean in zip(reversed(path), reversed(means), strict=True):
             radius = self._width * math.sqrt(
-                2.0 * total / (self._visits[cell] + self._waiting[cell])
+                2.0 * total / (self._visits[partition] + self._waiting[partition])
             )
-            upper = mean + radius + self._roughness * self._decay ** self._depth[cell]
-            child = int(self._first_child[cell])
-            self._bound[cell] = min(upper, max(self._bound[child], self._bound[child + 1]))
+            upper = mean + radius + self._roughness * self._decay ** self._depth[partition]
+            child = int(self._first_child[partition])
+            self._bound[partition] = min(upper, max(self._bound[child], self._bound[child + 1]))
 
     def _renew_all(self) -> None:
         """Renew all bounds, level by level from the deepest; nothing waits now."""
-        cells = slice(0, self._size)
-        visits, depth = self._visits[cells], self._depth[cells]
+        partitions = slice(0, self._size)
+        visits, depth = self._visits[partitions], self._depth[partitions]
         is_seen, seen = visits > 0, np.maximum(visits, 1.0)
         radius = self._width * np.sqrt(2.0 * math.log(max(1.0, visits[0])) / seen)
-        upper = self._sums[cells] / seen + radius + self._roughness * self._decay**depth
+        upper = self._sums[partitions] / seen + radius + self._roughness * self._decay**depth
         bound = np.where(is_seen, upper, np.inf)
         for level in _levels(depth):
             parents = level[is_seen[level]]
             child = self._first_child[parents]
             bound[parents] = np.minimum(bound[parents], np.maximum(bound[child], bound[child + 1]))
-        self._bound[cells] = bound
+        self._bound[partitions] = bound
 
     def _grow(self) -> None:
         """Make room for twice as many cells."""

@@ -43,7 +43,7 @@ class InnerProductIndex:
         return len(self._index)
 
     def search(
-        self, queries: Floats, count: int, *, allowed: NDArray[np.bool_] | None = None
+        self, queries: Floats, count: int, *, eligible: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
         """Give about the `count` best rows of each query, -1 where fewer are allowed.
 
@@ -53,7 +53,7 @@ class InnerProductIndex:
         lengths = np.linalg.norm(queries, axis=1, keepdims=True)
         scaled = queries * (self._radius / np.maximum(lengths, 1e-300))
         points = np.pad(scaled, ((0, 0), (0, 1))).astype(np.float32)
-        return self._index.search(points, count, allowed=allowed)
+        return self._index.search(points, count, eligible=eligible)
 
 
 def check_index_memory(vectors: int, dim: int, *, advice: str) -> None:

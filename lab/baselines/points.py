@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arm_table import ArmTable, Request
 from fastbandit.arms.ids import IdTable
+from fastbandit.arms.requests import ArmTable, Request
 from fastbandit.errors import SettingError, ShapeError
-from fastbandit.features import Dense, Features
-from fastbandit.noise import Stream, uniforms
-from fastbandit.rewards import RewardKind, read_rewards
+from fastbandit.features.kinds import Dense, Features
+from fastbandit.features.rewards import RewardKind, read_rewards
+from fastbandit.noise.philox import Stream, uniforms
 from fastbandit.types import Decision
 
 if TYPE_CHECKING:

@@ -102,7 +102,7 @@ def median_of(frozen: FrozenBandit, contexts: NDArray[np.float32]) -> float:
     taken = []
     for number in range(_ASKED):
         started = time.perf_counter()
-        frozen.choose(contexts[number % len(contexts)], seed=number)
+        frozen.select_one(contexts[number % len(contexts)], seed=number)
         taken.append(time.perf_counter() - started)
     return median(taken)
 

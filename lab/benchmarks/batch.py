@@ -54,7 +54,7 @@ class Row:
     arms: int
     dim: int
     hidden: int
-    explore: str
+    exploration: str
     cores: int
     frozen_per_s: float
     frozen_all_cores_per_s: float
@@ -89,7 +89,7 @@ def measure_batch(setup: Setup, *, seconds: float, tick: Tick = silently) -> Row
         arms=setup.arms,
         dim=setup.dim,
         hidden=contest.hidden,
-        explore=setup.explore,
+        exploration=setup.exploration,
         cores=cores(),
         frozen_per_s=LARGE / took["one core"],
         frozen_all_cores_per_s=LARGE / took["all cores"],
@@ -129,7 +129,7 @@ def batch_command(
     arms: str,
     dim: int,
     hidden: int | None,
-    explore: str,
+    exploration: str,
     seconds: float,
     doc: Path | None,
     as_json: bool,
@@ -144,7 +144,7 @@ def batch_command(
     one_thread()
 
     def measure(size: int, tick: Tick) -> Row:
-        return measure_batch(Setup(size, dim, hidden, explore), seconds=seconds, tick=tick)
+        return measure_batch(Setup(size, dim, hidden, exploration), seconds=seconds, tick=tick)
 
     rows = over_sizes("Batch", sizes, measure, steps=_STEPS)
     tell("batch", HEADINGS, rows, note=note_on(rows), doc=doc, as_json=as_json)
@@ -154,6 +154,6 @@ def note_on(rows: Sequence[Row]) -> str:
     """Say what was timed, and on which machine."""
     first = rows[0]
     return (
-        f"Batches, {first.explore}, {first.dim} features, {first.hidden} hidden units, "
+        f"Batches, {first.exploration}, {first.dim} features, {first.hidden} hidden units, "
         f"{machine_of('cpu')} ({first.cores} for all cores)"
     )

@@ -35,13 +35,13 @@ import numpy as np
 from fastbandit import FrozenBandit
 frozen = FrozenBandit.load(sys.argv[1])
 contexts = np.random.default_rng(1).standard_normal((500, 8), dtype=np.float32)
-chosen = [frozen.choose(contexts[n % len(contexts)], seed=n) for n in range(len(contexts))]
+chosen = [frozen.select_one(contexts[n % len(contexts)], seed=n) for n in range(len(contexts))]
 print([one.row for one in chosen], flush=True)
 for line in sys.stdin:
     taken = []
     for n in range(int(line)):
         before = time.perf_counter()
-        frozen.choose(contexts[n % len(contexts)], seed=n)
+        frozen.select_one(contexts[n % len(contexts)], seed=n)
         taken.append(time.perf_counter() - before)
     print(sorted(taken)[len(taken) // 2], flush=True)
 """

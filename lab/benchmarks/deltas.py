@@ -19,8 +19,8 @@ import numpy as np
 from fastbandit.cores import cores
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import ServiceUnavailable
-from fastbandit.events import Event, RewardCame
 from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.storage.events import Event, RewardCame
 from fastbandit.storage.shared import open_log
 from lab.benchmarks.log import serving
 from lab.benchmarks.wording import read_doc, seconds_option, tell, telling_options

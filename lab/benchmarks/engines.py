@@ -17,7 +17,11 @@ import numpy as np
 from fastbandit.cluster.engine import Engine, engine_for
 from fastbandit.cluster.joining import RayJoin
 from fastbandit.cluster.training import RayTrainer
-from fastbandit.config import (
+from fastbandit.cores import one_thread
+from fastbandit.demo.synthetic import Synthetic
+from fastbandit.learning.learner import Learner
+from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.settings.service import (
     ArmsConfig,
     Config,
     ContextConfig,
@@ -26,11 +30,7 @@ from fastbandit.config import (
     SelectConfig,
     ServerConfig,
 )
-from fastbandit.cores import one_thread
-from fastbandit.demo.synthetic import Synthetic
-from fastbandit.events import DecisionMade, Event, RewardCame
-from fastbandit.learning.learner import Learner
-from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.storage.events import DecisionMade, Event, RewardCame
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -130,7 +130,7 @@ def learn(folder: Path, seed: int, *, rounds: int, engine: Engine | None = None)
         reward=RewardConfig(kind="real"),
         select=SelectConfig(seed=seed),
         learn=LearnConfig(
-            fresh=rounds, held_out=_HELD_OUT, seconds=1e9, quality_floor=0.0, recall_floor=0.0
+            fresh=rounds, held_out=_HELD_OUT, seconds=1e9, min_quality=0.0, min_recall=0.0
         ),
     )
     learner = Learner(config)

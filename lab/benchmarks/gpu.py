@@ -44,7 +44,7 @@ class Row:
     arms: int
     dim: int
     hidden: int
-    explore: str
+    exploration: str
     device: str
     batch: int
     exhaustive_batch: int
@@ -84,7 +84,7 @@ def measure_gpu(setup: Setup, *, batch: int, seconds: float, tick: Tick = silent
         arms=setup.arms,
         dim=setup.dim,
         hidden=contest.hidden,
-        explore=setup.explore,
+        exploration=setup.exploration,
         device=setup.device,
         batch=batch,
         exhaustive_batch=fewer,
@@ -110,7 +110,7 @@ def gpu_command(
     arms: str,
     dim: int,
     hidden: int | None,
-    explore: str,
+    exploration: str,
     batch: int,
     seconds: float,
     doc: Path | None,
@@ -127,7 +127,7 @@ def gpu_command(
     one_thread()
 
     def measure(size: int, tick: Tick) -> Row:
-        setup = Setup(size, dim, hidden, explore, device="cuda")
+        setup = Setup(size, dim, hidden, exploration, device="cuda")
         return measure_gpu(setup, batch=batch, seconds=seconds, tick=tick)
 
     rows = over_sizes("GPU", sizes, measure, steps=_STEPS)
@@ -147,6 +147,6 @@ def note_on(rows: Sequence[Row]) -> str:
     """Say what was timed, and on which device."""
     first = rows[0]
     return (
-        f"Batches of {first.batch:,}, {first.explore}, {first.dim} features, {first.hidden} "
+        f"Batches of {first.batch:,}, {first.exploration}, {first.dim} features, {first.hidden} "
         f"hidden units, {machine_of(first.device)}"
     )

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fastbandit.arms.cells import GROUPS, Cells, measured_size, nearest_cells, padded
+from fastbandit.arms.partitions import GROUPS, Partitions, measured_size, nearest_partitions, padded
 from fastbandit.cores import one_thread
 from fastbandit.interfaces import Candidates
 from fastbandit.packages import needed
@@ -156,8 +156,8 @@ def land_by(
     points = points_of(contest, search, count, tally)
     _, found = index.search(points.reshape(-1, points.shape[2]), search.neighbours)
     rows = torch.from_numpy(found).reshape(count, -1)
-    ranked = rank(score, Candidates(rows, arms.at(rows)), tally, allowed=None)
-    ranked = hop(score, arms, ranked, tally, hops=search.hops, beam=search.beam, allowed=None)
+    ranked = rank(score, Candidates(rows, arms.at(rows)), tally, eligible=None)
+    ranked = hop(score, arms, ranked, tally, hops=search.hops, beam=search.beam, eligible=None)
     return ranked.best(1).scores, tally.evaluations
 
 
@@ -180,13 +180,13 @@ def time_lookups(
     points = points_of(contest, usual, count, Tally(count))
     lookup = catalogue_of(contest.policy).lookup
     assert lookup is not None
-    tasks: dict[str, Task] = {"0": _cells_task(lookup.cells, points, usual.cells)}
+    tasks: dict[str, Task] = {"0": _cells_task(lookup.partitions, points, usual.partitions)}
     for neighbours in {way.neighbours for way in ways} - {0}:
         tasks[str(neighbours)] = _faiss_task(index, points, neighbours)
     return {int(name): us for name, us in medians_of(tasks, seconds=seconds).items()}
 
 
-def _cells_task(cells: Cells, points: Floats, wanted: int) -> Task:
+def _cells_task(cells: Partitions, points: Floats, wanted: int) -> Task:
     """Find the nearest cells of a decision's points, as compiled code does within a decision."""
     filled = padded(points.reshape(-1, points.shape[2])).reshape(*points.shape[:2], -1)
     near = np.empty(min(wanted, cells.count), np.int32)
@@ -195,7 +195,7 @@ def _cells_task(cells: Cells, points: Floats, wanted: int) -> Task:
 
     def task(number: int) -> None:
         for point in filled[number % len(filled)]:
-            nearest_cells(point, cells.centres, cells.groups, near, groups, numbers)
+            nearest_partitions(point, cells.centres, cells.groups, near, groups, numbers)
 
     return task
 
@@ -231,7 +231,7 @@ def time_hops(contest: Contest, ways: Sequence[Way], *, seconds: float) -> dict[
 
 def _choosing(contest: Contest, search: GeneratorSearch) -> Task:
     frozen, contexts = contest.frozen(search), contest.contexts
-    return lambda number: frozen.choose(contexts[number % len(contexts)], seed=number)
+    return lambda number: frozen.select_one(contexts[number % len(contexts)], seed=number)
 
 
 def medians_of(tasks: dict[str, Task], *, seconds: float) -> dict[str, float]:
@@ -273,7 +273,7 @@ def index_command(
     arms: str,
     dim: int,
     hidden: int | None,
-    explore: str,
+    exploration: str,
     seconds: float,
     doc: Path | None,
     as_json: bool,
@@ -289,8 +289,8 @@ def index_command(
     one_thread()
 
     def measure(size: int, tick: Tick) -> list[Row]:
-        return measure_index(Setup(size, dim, hidden, explore), seconds=seconds, tick=tick)
+        return measure_index(Setup(size, dim, hidden, exploration), seconds=seconds, tick=tick)
 
     rows = [row for part in over_sizes("Index", sizes, measure, steps=_STEPS) for row in part]
-    note = f"From 2 points to an arm, {explore}, {dim} features, {machine_of('cpu')}"
+    note = f"From 2 points to an arm, {exploration}, {dim} features, {machine_of('cpu')}"
     tell("index", HEADINGS, rows, note=note, doc=doc, as_json=as_json)

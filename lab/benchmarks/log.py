@@ -17,8 +17,8 @@ import numpy as np
 
 from fastbandit.cores import cores
 from fastbandit.errors import SettingError
-from fastbandit.events import DecisionMade, Event, RewardCame
 from fastbandit.progress import progress_bar
+from fastbandit.storage.events import DecisionMade, Event, RewardCame
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.benchmarks.wording import read_doc, seconds_option, tell, telling_options
 from lab.experiments.timing import Task, by_turns, machine_of

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import SettingError
-from fastbandit.noise import Stream, decision_seeds, uniforms
+from fastbandit.noise.philox import Stream, decision_seeds, uniforms
 from lab.experiments.environment import FAR
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def task_of(arms: int, dim: int, *, seed: int = 0) -> Task:
 def frozen_bandit(task: Task) -> Decide:
     """Train a bandit with default settings and freeze it."""
     frozen = taught(task).freeze()
-    return lambda number: int(frozen.choose(task.asked[number % ASKED], seed=number).row)
+    return lambda number: int(frozen.select_one(task.asked[number % ASKED], seed=number).row)
 
 
 def torch_sweep(task: Task) -> Decide:
@@ -135,7 +135,7 @@ def forwards_of(bandit: Bandit, contexts: Floats) -> tuple[Floats, list[Forward]
     import torch
 
     from fastbandit.arms.catalogue import Catalogue
-    from fastbandit.noise import Stream, uniforms
+    from fastbandit.noise.philox import Stream, uniforms
     from fastbandit.reward.dropout_model import DropoutReward
     from fastbandit.types import Inputs
 
@@ -212,7 +212,7 @@ def taught(task: Task, *, search: str = "generator") -> Bandit:
         context=task.dim,
         reward="real",
         search=search,
-        doubt="neural",
+        posterior="neural",
         seed=task.seed,
         progress=False,
     )

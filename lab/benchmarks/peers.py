@@ -22,7 +22,7 @@ import click
 
 from fastbandit.cluster.engine import word_error
 from fastbandit.cluster.local_engine import one_thread_asked
-from fastbandit.names import known_name
+from fastbandit.declaration import known_name
 from fastbandit.planning.timing import decide_for
 from fastbandit.progress import progress_bar
 from lab.benchmarks.peer_libraries import OURS, PEERS, Peer, task_of

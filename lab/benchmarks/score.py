@@ -63,7 +63,7 @@ class Row:
     contexts: int
     dim: int
     hidden: int
-    explore: str
+    exploration: str
     cores: int
     parts: int
     one_per_s: float
@@ -165,7 +165,7 @@ def measure_score(
         contexts=contexts,
         dim=setup.dim,
         hidden=contest.hidden,
-        explore=setup.explore,
+        exploration=setup.exploration,
         cores=cores(),
         parts=parts,
         one_per_s=contexts / one,
@@ -236,7 +236,7 @@ def score_command(
     contexts: int,
     dim: int,
     hidden: int | None,
-    explore: str,
+    exploration: str,
     turns: int,
     rows: int | None,
     doc: Path | None,
@@ -253,7 +253,7 @@ def score_command(
     one_thread()
 
     def measure(size: int, tick: Tick) -> Row:
-        setup = Setup(size, dim, hidden, explore)
+        setup = Setup(size, dim, hidden, exploration)
         with tempfile.TemporaryDirectory() as folder:
             return measure_score(
                 setup, Path(folder), contexts=contexts, turns=turns, rows=rows, tick=tick
@@ -267,6 +267,6 @@ def note_on(rows: Sequence[Row]) -> str:
     """Say what was timed, and on which machine."""
     first = rows[0]
     return (
-        f"Scoring of files, {first.explore}, {first.dim} features, {first.hidden} hidden units, "
+        f"Scoring of files, {first.exploration}, {first.dim} features, {first.hidden} hidden units, "
         f"{first.parts} parts, {machine_of('cpu')} ({first.cores} there are)"
     )

@@ -20,7 +20,7 @@ from fastbandit.cores import one_thread
 from fastbandit.demo.page import import_matplotlib, make_folder, write_all
 from fastbandit.planning.timing import build_seconds, decide_for
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.parts import KEPT_AS
+from fastbandit.runtime.parts import DTYPES
 from lab.benchmarks.figure import figure_of
 from lab.benchmarks.peer_libraries import OURS, Decide, Sweep, forwards_of, sweeps_of
 from lab.benchmarks.peers import Turn, take_turns, worded
@@ -83,7 +83,7 @@ class Row:
     arms: int
     dim: int
     hidden: int
-    explore: str
+    exploration: str
     p50_us: float
     p99_us: float
     exhaustive_ratio: float | None
@@ -134,7 +134,7 @@ def measure_select(
         arms=setup.arms,
         dim=setup.dim,
         hidden=contest.hidden,
-        explore=setup.explore,
+        exploration=setup.exploration,
         p50_us=1e6 * float(p50),
         p99_us=1e6 * float(p99),
         exhaustive_ratio=ratios.get("network"),
@@ -161,7 +161,7 @@ def times_of(
     """
 
     def ours(number: int) -> int:
-        return frozen.choose(contexts[number % len(contexts)], seed=number).row
+        return frozen.select_one(contexts[number % len(contexts)], seed=number).row
 
     turns = {OURS: turn_of(ours), **{name: turn_of(sweep) for name, sweep in sweeps.items()}}
     for number in range(_CALLS):
@@ -190,7 +190,7 @@ def sweeps_for(contest: Contest) -> dict[str, Decide]:
     There are none for upper confidence, whose bound is no plain network, and for over a
     million arms.
     """
-    if contest.setup.arms > _MOST_SWEPT or contest.setup.explore == "ucb":
+    if contest.setup.arms > _MOST_SWEPT or contest.setup.exploration == "ucb":
         return {}
     contexts = contest.contexts[:_SWEPT]
     vectors, sweeps = sweeps_of(contest.bandit, contexts)
@@ -226,7 +226,7 @@ def allocations_of(frozen: FrozenBandit, contexts: Floats) -> float:
     gc.collect()
     arrays, blocks = compiled.rtsys.get_allocation_stats().alloc, sys.getallocatedblocks()
     for number in range(_CALLS):
-        answers[number] = frozen.choose(contexts[number % len(contexts)], seed=number)
+        answers[number] = frozen.select_one(contexts[number % len(contexts)], seed=number)
     blocks = sys.getallocatedblocks() - blocks
     arrays = compiled.rtsys.get_allocation_stats().alloc - arrays
     compiled._nrt.memsys_disable_stats()
@@ -240,8 +240,8 @@ def allocations_of(frozen: FrozenBandit, contexts: Floats) -> float:
 @arms_option("10000,100000,1000000")
 @world_options
 @click.option(
-    "--keep-as",
-    type=click.Choice(KEPT_AS),
+    "--dtype",
+    type=click.Choice(DTYPES),
     default="float32",
     show_default=True,
     help="How the arms' coordinates are kept.",
@@ -255,8 +255,8 @@ def select_command(
     arms: str,
     dim: int,
     hidden: int | None,
-    explore: str,
-    keep_as: str,
+    exploration: str,
+    dtype: str,
     seconds: float,
     out: Path | None,
     doc: Path | None,
@@ -276,7 +276,7 @@ def select_command(
     one_thread()
 
     def measure(size: int, tick: Tick) -> Row:
-        setup = Setup(size, dim, hidden, explore, keep_as=keep_as)
+        setup = Setup(size, dim, hidden, exploration, dtype=dtype)
         return measure_select(setup, seconds=seconds, tick=tick)
 
     rows = over_sizes("Select", sizes, measure, steps=_STEPS)
@@ -289,7 +289,7 @@ def note_on(rows: Sequence[Row]) -> str:
     """Say what was timed, and on which machine."""
     first = rows[0]
     return (
-        f"One decision, {first.explore}, {first.dim} features, {first.hidden} hidden units, "
+        f"One decision, {first.exploration}, {first.dim} features, {first.hidden} hidden units, "
         f"{machine_of('cpu')}"
     )
 

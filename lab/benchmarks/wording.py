@@ -114,14 +114,14 @@ def world_options(command: Command) -> Command:
     hidden = click.option(
         "--hidden", type=click.IntRange(1), help="Hidden units.  [default: 32; 16 for ucb]"
     )
-    explore = click.option(
+    exploration = click.option(
         "--explore",
         type=click.Choice(["ts", "ucb"]),
         default="ts",
         show_default=True,
         help="Thompson sampling or upper confidence.",
     )
-    return dim(hidden(explore(command)))
+    return dim(hidden(exploration(command)))
 
 
 def seconds_option(default: float, said: str) -> Callable[[Command], Command]:

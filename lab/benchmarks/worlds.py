@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from fastbandit.bandit import Bandit
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.interfaces import Search
-from fastbandit.noise import decision_seeds
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.policy import Policy
 from fastbandit.runtime.freezing import freeze
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.search.exhaustive import Exhaustive
-from fastbandit.settings import Settings
+from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs
 from lab.benchmarks.wording import Tick
 from lab.experiments.timing import Task
@@ -42,10 +42,10 @@ class Setup:
     arms: int
     dim: int = 8
     hidden: int | None = None
-    explore: str = "ts"
+    exploration: str = "ts"
     rounds: int = ROUNDS
     device: str = "cpu"
-    keep_as: str = "float32"
+    dtype: str = "float32"
 
     @property
     def settings(self) -> Settings:
@@ -77,8 +77,8 @@ class Contest:
     def frozen(self, search: Search | None = None) -> FrozenBandit:
         """Freeze the policy, with another search where one is given."""
         policy = self.policy if search is None else replace(self.policy, search=search)
-        plan, keep_as = self.bandit.blueprint, self.setup.keep_as if search is None else "float32"
-        return freeze(plan, policy, self.bandit.version, 0, keep_as=keep_as)
+        plan, dtype = self.bandit.blueprint, self.setup.dtype if search is None else "float32"
+        return freeze(plan, policy, self.bandit.version, 0, dtype=dtype)
 
     @torch.no_grad()
     def earnest(self, ruler: Yardstick, rows: NDArray[np.int64]) -> Floats:
@@ -105,9 +105,9 @@ def contest_of(setup: Setup, *, contexts: int, tick: Tick = silently) -> Contest
         arms=world.arms,
         context=setup.dim,
         reward="real",
-        explore=setup.explore,
+        exploration=setup.exploration,
         search="generator",
-        doubt="neural",
+        posterior="neural",
         preset=setup.settings,
         device=setup.device,
         progress=False,
@@ -149,7 +149,7 @@ class Yardstick:
 
 def yardstick_of(contest: Contest, count: int) -> Yardstick:
     """Score all arms for some contexts: compiled, or in torch where that cannot be frozen."""
-    if contest.setup.explore == "ucb":
+    if contest.setup.exploration == "ucb":
         return _torch_yardstick(contest, count)
     exact, contexts = contest.frozen(Exhaustive()), contest.contexts[:count]
     seeds, size = decision_seeds(0, 0, count), min(_SAMPLE, len(exact))

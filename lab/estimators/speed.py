@@ -19,8 +19,8 @@ from fastbandit.evaluation.report import NAMES, Evaluation
 from fastbandit.evaluation.rounds import Floats, LoggedRounds, Rows
 from fastbandit.evaluation.run import evaluate
 from fastbandit.evaluation.sparse_policy import SparsePolicy
-from fastbandit.features import Dense
-from fastbandit.noise import decision_seeds
+from fastbandit.features.kinds import Dense
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.progress import Progress, silent
 from fastbandit.runtime.frozen import FrozenBandit
 from lab.estimators.coverage import CHECKED
@@ -126,7 +126,7 @@ def large_log(
     is_any = rng.random(rounds) < 0.1
     chosen[is_any] = rng.integers(0, arms, size=int(is_any.sum()))
     shares = np.broadcast_to(target, rows.shape)
-    behind = SparsePolicy(rows, np.broadcast_to(logging, rows.shape), arms=arms, floor=0.1)
+    behind = SparsePolicy(rows, np.broadcast_to(logging, rows.shape), arms=arms, epsilon=0.1)
     chances = 0.5 + 0.4 / dim * np.einsum("nd,nd->n", contexts, vectors[chosen])
     log = LoggedRounds(
         contexts,
@@ -136,7 +136,7 @@ def large_log(
         arms=arms,
         vectors=vectors,
     )
-    policy = SparsePolicy(rows, shares, arms=arms, floor=0.05)
+    policy = SparsePolicy(rows, shares, arms=arms, epsilon=0.05)
     anywhere = float((contexts @ vectors.mean(axis=0)).mean())
     return log, policy, 0.5 + 0.4 / dim * float(worth.mean(axis=0) @ target + 0.05 * anywhere)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.features import Features
+from fastbandit.features.kinds import Features
 from fastbandit.reward.context_features import CLIP, robust_scale
 from fastbandit.types import Inputs
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError, ShapeError
-from fastbandit.features import Dense, Features, to_array
-from fastbandit.noise import Stream, decision_seeds, normals
-from fastbandit.rewards import RewardKind
+from fastbandit.features.kinds import Dense, Features, to_array
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import Stream, decision_seeds, normals
 from lab.experiments.environment import FAR, Floats
 
 

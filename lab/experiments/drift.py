@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
-from fastbandit.names import known_name
-from fastbandit.noise import Stream, decision_seeds, normals
+from fastbandit.noise.philox import Stream, decision_seeds, normals
 from lab.experiments.environment import FAR, Floats
 
 KINDS = ("switch", "turn")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.features.kinds import Dense, Features, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.reward.context_features import CLIP
 from fastbandit.types import Decision, Inputs
 from lab.experiments.context_scaling import Scaling, lengths, of_length_one

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
-from fastbandit.names import known_name
 from lab.experiments.environment import Environment
 from lab.experiments.linear_view import LinearView, Projected, linear_arms
 from lab.experiments.run import Player
 
 if TYPE_CHECKING:
-    from fastbandit.presets import Preset
+    from fastbandit.settings.presets import Preset
 
 NEURAL = {
     "Exhaust TS": ("ts", "exhaustive", "neural"),
@@ -99,9 +99,9 @@ def _neural(
     name: str, environment: Environment, *, preset: Preset, seed: int, device: str
 ) -> Player:
     from fastbandit.bandit import Bandit
-    from fastbandit.presets import settings_for
+    from fastbandit.settings.presets import settings_for
 
-    explore, search, doubt = NEURAL[name]
+    explore, search, posterior = NEURAL[name]
     if name in _FORGETTING:
         preset = settings_for(preset).merged({"training.reward": _FORGETTING[name]})
     arms = environment.arms
@@ -111,9 +111,9 @@ def _neural(
         embed_ids=environment.embed_ids,
         context=environment.context,
         reward=environment.reward,
-        explore=explore,
+        exploration=explore,
         search=search,
-        doubt=doubt,
+        posterior=posterior,
         preset=preset,
         seed=seed,
         device=device,

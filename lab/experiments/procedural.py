@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError
-from fastbandit.features import Dense
-from fastbandit.noise import Stream, decision_seeds, normals, uniforms
-from fastbandit.rewards import RewardKind
+from fastbandit.features.kinds import Dense
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import Stream, decision_seeds, normals, uniforms
 from lab.experiments.environment import FAR, Floats, Rows
 
 _MOST_ARMS = 10**8

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError
-from fastbandit.noise import Stream, decision_seeds, uniforms
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import Stream, decision_seeds, uniforms
 from fastbandit.progress import Progress, silent
-from fastbandit.rewards import RewardKind
 from lab.experiments.environment import FAR, Floats, Rows, as_raw
 from lab.experiments.logged import LoggedData
 from lab.experiments.run import Player

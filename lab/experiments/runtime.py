@@ -14,11 +14,11 @@ import click
 
 from fastbandit.bandit import Bandit
 from fastbandit.cores import one_thread
+from fastbandit.declaration import known_name
 from fastbandit.demo.page import make_folder
 from fastbandit.errors import DataError, MissingExtraError
-from fastbandit.names import known_name
-from fastbandit.presets import settings_for
 from fastbandit.progress import progress_bar
+from fastbandit.settings.presets import settings_for
 from fastbandit.types import Inputs
 from lab.experiments import datasets, paper_figures
 from lab.experiments.comparison import Result

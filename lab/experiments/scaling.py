@@ -15,8 +15,8 @@ import numpy as np
 from fastbandit.bandit import Bandit
 from fastbandit.cores import one_thread
 from fastbandit.demo.page import make_folder
-from fastbandit.presets import settings_for
 from fastbandit.progress import progress_bar
+from fastbandit.settings.presets import settings_for
 from fastbandit.types import Audit, Inputs
 from lab.experiments import datasets
 from lab.experiments.comparison import Result

@@ -17,9 +17,9 @@ import click
 from fastbandit.cluster.engine import ENGINES, Engine, engine_for
 from fastbandit.cores import one_thread
 from fastbandit.errors import SettingError
-from fastbandit.presets import settings_for
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.settings import is_settings_file
+from fastbandit.settings.files import is_settings_file
+from fastbandit.settings.presets import settings_for
 from lab.experiments import datasets
 from lab.experiments.environment import Environment, Floats
 from lab.experiments.logged import LoggedData, check_no_log
@@ -309,9 +309,9 @@ def run_command(
     _make_folder(folder)
     with (
         progress_bar(told.title) as progress,
-        engine_for(engine, workers=workers, address=address) as crew,
+        engine_for(engine, workers=workers, address=address) as pool,
     ):
-        results, failed = run_suite(todo, folder, engine=crew, data=data, progress=progress)
+        results, failed = run_suite(todo, folder, engine=pool, data=data, progress=progress)
     click.echo(_as_json(results, failed) if as_json else table(results))
     for line in word_failures(failed):
         click.echo(f"Error: {line}", err=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
-from fastbandit.names import known_name
-from fastbandit.presets import settings_for
+from fastbandit.settings.presets import settings_for
 from lab.experiments import datasets, policies
 
 _FOLDER = Path(__file__).parent / "suites"

@@ -18,8 +18,8 @@ from torch import Tensor
 from fastbandit.bandit import Bandit
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Choice, Score, Search, Seeds
-from fastbandit.noise import decision_seeds
-from fastbandit.settings import Settings
+from fastbandit.noise.philox import decision_seeds
+from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs
 from lab.experiments.environment import Environment, as_raw
 
@@ -101,7 +101,7 @@ def warm_up(device: str) -> None:
             arms=arms,
             context=4,
             reward="real",
-            explore=explore,
+            exploration=explore,
             search="generator",
             preset=quick,
             device=device,
@@ -232,10 +232,10 @@ class OneAtATime:
         *,
         count: int,
         seeds: Seeds,
-        allowed: Bool[Tensor, "b N"] | None = None,
+        eligible: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
         slow = one_at_a_time(score)
-        return self.search.best(slow, arms, count=count, seeds=seeds, allowed=allowed)
+        return self.search.best(slow, arms, count=count, seeds=seeds, eligible=eligible)
 
 
 def one_at_a_time(score: Score) -> Score:

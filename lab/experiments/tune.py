@@ -17,9 +17,9 @@ from typing import Any
 import click
 
 from fastbandit.errors import SettingError
-from fastbandit.presets import Preset, settings_for
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.settings import Sections, Settings, Value, write_settings
+from fastbandit.settings.files import Sections, Settings, Value, write_settings
+from fastbandit.settings.presets import Preset, settings_for
 from lab.experiments.datasets import load
 from lab.experiments.environment import Environment
 from lab.experiments.tune_journal import (

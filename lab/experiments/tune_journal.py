@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.errors import MissingExtraError, SettingError
-from fastbandit.settings import Settings
+from fastbandit.settings.files import Settings
 
 _STARTUP = 5  # trials at random before TPE begins
 

@@ -8,16 +8,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fastbandit.blueprint import (
-    Blueprint,
-    BootstrapDoubt,
-    GradientDoubt,
-    LastLayerDoubt,
-    VariationalDoubt,
-)
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.search.gradient_ascent import GradientAscent
-from fastbandit.settings import Value, section_of
+from fastbandit.settings.blueprint import (
+    Blueprint,
+    BootstrapPosterior,
+    GradientPosterior,
+    LastLayerPosterior,
+    VariationalPosterior,
+)
+from fastbandit.settings.files import Value, section_of
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Knob:
 
 def knobs_of(stage: int, plan: Blueprint) -> tuple[Knob, ...]:
     """Give what a stage may turn, about where it stands now."""
-    return tuple({1: _network, 2: _doubt, 3: _search, 4: _landing}[stage](plan))
+    return tuple({1: _network, 2: _posterior, 3: _search, 4: _landing}[stage](plan))
 
 
 def _network(plan: Blueprint) -> Iterable[Knob]:
@@ -68,17 +68,19 @@ def _network(plan: Blueprint) -> Iterable[Knob]:
     yield _about("training.reward", "iterations", fit.iterations, 3)
 
 
-def _doubt(plan: Blueprint) -> Iterable[Knob]:
-    section, doubt = section_of(plan.exploration), plan.doubt
+def _posterior(plan: Blueprint) -> Iterable[Knob]:
+    section, posterior = section_of(plan.exploration), plan.posterior
     for name in ("scale", "width"):
         if hasattr(plan.exploration, name):
             yield _about(section, name, getattr(plan.exploration, name), 6)
-    if isinstance(doubt, GradientDoubt):
-        yield _about("doubt.gradient", "ridge", doubt.ridge, 10)
-    elif isinstance(doubt, LastLayerDoubt | BootstrapDoubt | VariationalDoubt):
-        yield _about(section_of(doubt), "prior_precision", doubt.prior_precision, 10)
-        if isinstance(doubt, BootstrapDoubt):
-            yield _up_to("doubt.bootstrap", "heads", doubt.heads, 2 * doubt.heads, least=2)
+    if isinstance(posterior, GradientPosterior):
+        yield _about("posterior.gradient", "ridge", posterior.ridge, 10)
+    elif isinstance(posterior, LastLayerPosterior | BootstrapPosterior | VariationalPosterior):
+        yield _about(section_of(posterior), "prior_precision", posterior.prior_precision, 10)
+        if isinstance(posterior, BootstrapPosterior):
+            yield _up_to(
+                "posterior.bootstrap", "heads", posterior.heads, 2 * posterior.heads, least=2
+            )
     else:
         yield _about("network", "dropout_penalty", plan.network.dropout_penalty, 10)
 

@@ -21,12 +21,12 @@ import torch
 from fastbandit.arms.box import Box
 from fastbandit.audit import audit
 from fastbandit.bandit import Bandit
-from fastbandit.blueprint import Blueprint
 from fastbandit.errors import SettingError
-from fastbandit.noise import decision_seeds
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.policy import Policy
 from fastbandit.search.generator import ArmGenerator, GeneratorSearch
-from fastbandit.settings import Settings
+from fastbandit.settings.blueprint import Blueprint
+from fastbandit.settings.files import Settings
 from fastbandit.training.fit_generator import GeneratorFit, fit_generator
 from fastbandit.types import Audit, Decision, Inputs
 from lab.experiments.environment import Environment, Floats
@@ -79,8 +79,10 @@ class Bench:
         check_no_log(environment, "Tuning")
         self.environment, self.policy, self.evaluations = environment, policy, evaluations
         self.rounds, self.batch, self.seed, self.device = rounds, batch, seed, device
-        explore, _, doubt = NEURAL[policy]
-        kin = (name for name, parts in NEURAL.items() if parts == (explore, "exhaustive", doubt))
+        explore, _, posterior = NEURAL[policy]
+        kin = (
+            name for name, parts in NEURAL.items() if parts == (explore, "exhaustive", posterior)
+        )
         self.exhaustive = next(kin, policy)
         self._kept: dict[str, Any] = {}
 

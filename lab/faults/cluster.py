@@ -23,8 +23,8 @@ from msgspec import structs
 from fastbandit.client import SPOOLED, Client, Retries
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import ServiceError, SpoolError
-from fastbandit.events import DecisionMade, Event, RewardCame
 from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.storage.events import DecisionMade, Event, RewardCame
 from lab.faults.cluster_stage import Cluster, cluster_of, hanging, stop_database
 from lab.faults.kept import (
     Rewards,

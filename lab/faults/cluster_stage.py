@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.events import Event
+from fastbandit.storage.events import Event
 from fastbandit.storage.postgres_driver import psycopg
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_server import LittleServer, little_server

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fastbandit.events import DecisionMade, Event, RewardCame
+from fastbandit.storage.events import DecisionMade, Event, RewardCame
 from fastbandit.storage.snapshot_store import Snapshot
 
 Rewards: TypeAlias = "Counter[tuple[str, float, str]]"

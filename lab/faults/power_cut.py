@@ -19,8 +19,8 @@ import numpy as np
 from msgspec import structs
 
 from fastbandit.errors import LogError
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.faults.telling import end_with_report

@@ -16,8 +16,8 @@ import click
 import numpy as np
 
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.events import DecisionMade
 from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.storage.events import DecisionMade
 from fastbandit.storage.snapshot_store import SnapshotStore
 from lab.faults.cluster_stage import STEP_SECONDS, Cluster, cluster_of
 from lab.faults.load import Answers

@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.cell_ranges import index_in_ranges
 from fastbandit.arms.lookup import Lookup
+from fastbandit.arms.partition_ranges import index_in_ranges
 from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import Engine
 from fastbandit.cluster.indexing import EngineSpread
@@ -26,7 +26,7 @@ from fastbandit.demo.synthetic import Synthetic
 from fastbandit.learning.joining import Joiner
 from fastbandit.learning.update import Taught
 from fastbandit.policy import Arms
-from fastbandit.settings import Settings
+from fastbandit.settings.files import Settings
 from fastbandit.training.update import embed
 from lab.benchmarks.engines import write_world
 from lab.benchmarks.score import write_contexts
@@ -135,8 +135,15 @@ def parts_in(out: Path) -> dict[str, bytes]:
 
 def _index(lookup: Lookup | None) -> list[Any]:
     assert lookup is not None
-    cells = lookup.cells
-    return [cells.order, cells.vectors, cells.centres, cells.groups, cells.far, lookup.near]
+    partitions = lookup.partitions
+    return [
+        partitions.order,
+        partitions.vectors,
+        partitions.centres,
+        partitions.groups,
+        partitions.far,
+        lookup.near,
+    ]
 
 
 def _hash(*parts: Any) -> str:

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, TypeVar
 import apsw
 import numpy as np
 
-from fastbandit.config import Config, read_config, written
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import LogError, ServiceUnavailable
-from fastbandit.events import DecisionMade, Event
+from fastbandit.settings.service import Config, read_config, written
+from fastbandit.storage.events import DecisionMade, Event
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -47,8 +47,8 @@ sample = 64
 """
 _SETTINGS: dict[str, Any] = {
     "reward.kind": "real",
-    "learn.quality_floor": 0.0,
-    "learn.recall_floor": 0.0,
+    "learn.min_quality": 0.0,
+    "learn.min_recall": 0.0,
     "server.log_level": "warning",
 }
 """Campaigns judge what is kept and published; how well so little training learns is no matter."""

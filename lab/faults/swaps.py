@@ -26,9 +26,9 @@ import numpy as np
 
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import ServiceUnavailable
-from fastbandit.events import DecisionMade
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.storage.events import DecisionMade
 from fastbandit.storage.snapshot_store import Cut, Snapshot, SnapshotStore
 from lab.faults.load import Answers, Load
 from lab.faults.stage import Caller, Reply, Running, Stage, running, set_stage, wait_for
@@ -305,7 +305,9 @@ def mixed(
 
 
 def _is_alike(bandit: FrozenBandit, one: DecisionMade) -> bool:
-    chosen = bandit.choose(one.context, seed=one.seed, explore=one.explored, floor=one.floor)
+    chosen = bandit.select_one(
+        one.context, seed=one.seed, explore=one.explored, epsilon=one.epsilon
+    )
     return [chosen.arm] == one.arms and [chosen.score] == one.scores
 
 

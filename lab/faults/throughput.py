@@ -25,9 +25,9 @@ import numpy as np
 
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import ServiceUnavailable
-from fastbandit.events import DecisionMade, Event, Outcome, RewardCame
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.storage.events import DecisionMade, Event, Outcome, RewardCame
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.faults.load import Answers, Load, load_from_process
@@ -224,9 +224,9 @@ class _Bare:
 
 def main() -> None:
     """Serve a bare handler: the arguments are a config file, a port and what to say."""
-    from fastbandit.config import read_config
     from fastbandit.serving.server import make_server
     from fastbandit.serving.service import Service
+    from fastbandit.settings.service import read_config
 
     config = read_config(Path(sys.argv[1]), environ={}, overrides={"server.port": int(sys.argv[2])})
     server = make_server(config, Service(config))
@@ -286,7 +286,7 @@ async def _added_time(stage: Stage, runs: int, count: int) -> tuple[float, float
 def _time_choices(bandit: FrozenBandit, contexts: list[list[float]]) -> float:
     began = time.perf_counter()
     for seed, context in enumerate(contexts):
-        bandit.choose(context, seed=seed)
+        bandit.select_one(context, seed=seed)
     return (time.perf_counter() - began) / len(contexts) * 1e6
 
 

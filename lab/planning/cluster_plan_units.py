@@ -19,11 +19,11 @@ import numpy as np
 
 from fastbandit.cores import cores
 from fastbandit.errors import ServiceUnavailable, SettingError
-from fastbandit.events import DecisionMade, Event, EventLog, RewardCame
 from fastbandit.planning.searches import memory_left
 from fastbandit.planning.timing import build_seconds
 from fastbandit.planning.untrained import untrained
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.storage.events import DecisionMade, Event, EventLog, RewardCame
 from fastbandit.storage.log_file import LOG_FILE
 from lab.benchmarks.wording import Tick
 from lab.benchmarks.worlds import silently
@@ -187,16 +187,16 @@ def choice_of(frozen: FrozenBandit, dim: int) -> Choice:
     """Time decisions by the seconds of a core that they take, whoever else is busy."""
     contexts = np.random.default_rng(1).standard_normal((_CHOICES, dim), dtype=np.float32)
     frozen.warm()
-    frozen.choose(contexts[0], seed=0)
+    frozen.select_one(contexts[0], seed=0)
     runs, single = [], []
     for run in range(_RUNS):
         began = time.thread_time()
         for number, context in enumerate(contexts):
-            frozen.choose(context, seed=run * _CHOICES + number)
+            frozen.select_one(context, seed=run * _CHOICES + number)
         runs.append((time.thread_time() - began) / _CHOICES)
     for number, context in enumerate(contexts):
         began = time.perf_counter()
-        frozen.choose(context, seed=number)
+        frozen.select_one(context, seed=number)
         single.append(time.perf_counter() - began)
     p50, p90 = np.percentile(single, [50, 90])
     return Choice(len(frozen), min(runs), float(np.log(p90 / p50) / 1.2816))

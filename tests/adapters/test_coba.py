@@ -28,7 +28,7 @@ def test_before_the_first_update_all_actions_are_as_likely() -> None:
 
 
 def test_probabilities_stay_above_the_floor_and_sum_to_1() -> None:
-    pmf = taught(floor=0.3).predict((0.5, -0.5), ACTIONS)["pmf"]
+    pmf = taught(epsilon=0.3).predict((0.5, -0.5), ACTIONS)["pmf"]
 
     assert sum(pmf) == pytest.approx(1)
     assert min(pmf) >= 0.1 - 1e-12

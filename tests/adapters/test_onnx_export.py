@@ -34,11 +34,11 @@ from fastbandit.adapters.onnx_export import check_onnx, export_onnx, export_snap
 from fastbandit.arms.own_lists import BANK
 from fastbandit.cli.export import command
 from fastbandit.errors import SettingError, SnapshotError
-from fastbandit.noise import Stream, normals_at, uniforms
+from fastbandit.noise.philox import Stream, normals_at, uniforms
 from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.search.gradient_ascent import best_points, climb
 from fastbandit.search.ranking import Tally
-from fastbandit.settings import Settings
+from fastbandit.settings.files import Settings
 
 pytest.importorskip("onnx", reason="onnx is not installed: pip install 'fastbandit[onnx]'")
 onnxruntime: Any = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -52,18 +52,18 @@ SEEDS = seeds_of(COUNT)
 WORDS = scipy.sparse.random(COUNT, 30, density=0.2, random_state=3, format="csr")
 NUMBERS = np.arange(COUNT) % 9
 VARIANTS: dict[str, tuple[dict[str, Any], Any]] = {
-    "dropout": ({"doubt": "dropout"}, CONTEXTS),
-    "last layer": ({"doubt": "last-layer"}, CONTEXTS),
+    "dropout": ({"posterior": "dropout"}, CONTEXTS),
+    "last layer": ({"posterior": "last-layer"}, CONTEXTS),
     "binary": ({"reward": "binary"}, CONTEXTS),
-    "greedy": ({"explore": "greedy"}, CONTEXTS),
+    "greedy": ({"exploration": "greedy"}, CONTEXTS),
     "two layers": ({"preset": {"hidden": [12, 7]}, "arms": ARMS[:20]}, CONTEXTS),
-    "no arm effects": ({"doubt": "neural"}, CONTEXTS),
+    "no arm effects": ({"posterior": "neural"}, CONTEXTS),
     "three layers": (
-        {"preset": {"hidden": [6, 9, 5], "product": False}, "doubt": "dropout"},
+        {"preset": {"hidden": [6, 9, 5], "product": False}, "posterior": "dropout"},
         CONTEXTS,
     ),
     "neither product nor wide": (
-        {"preset": {"product": False, "wide": False, "leak": 0.01}, "doubt": "last-layer"},
+        {"preset": {"product": False, "wide": False, "leak": 0.01}, "posterior": "last-layer"},
         CONTEXTS,
     ),
     "sparse contexts": ({"context": Sparse(30)}, WORDS),
@@ -80,8 +80,8 @@ VARIANTS: dict[str, tuple[dict[str, Any], Any]] = {
 OWN: dict[str, tuple[dict[str, Any], Any]] = {
     "numbers": ({}, CONTEXTS),
     "far numbers": ({}, 50.0 * CONTEXTS + 20_000.0),
-    "bound": ({"explore": "ucb"}, CONTEXTS),
-    "greedy": ({"explore": "greedy"}, CONTEXTS),
+    "bound": ({"exploration": "ucb"}, CONTEXTS),
+    "greedy": ({"exploration": "greedy"}, CONTEXTS),
     "words": ({"context": Sparse(30)}, WORDS),
     "ids": ({"context": Ids(9)}, NUMBERS),
     "both": ({"context": FeaturesAndIds(Dense(4), Ids(9))}, (CONTEXTS, NUMBERS)),
@@ -224,7 +224,7 @@ def test_constants_of_arms_stand_beside_what_features_say(
 def test_arms_that_came_later_have_no_part_of_their_own(has_features: bool, tmp_path: Path) -> None:
     arms = {"arms": ARMS[:30]} if has_features else {"arms": None, "search": "auto"}
     frozen = taught(**arms, ids=range(30)).freeze()
-    frozen.remove_arms([3])
+    frozen.discard_arms([3])
     frozen.add_arms(ARMS[40:41] if has_features else None, ids=[77])
 
     export_onnx(frozen, tmp_path / "made")
@@ -284,10 +284,10 @@ from choose import Chooser
 folder, contexts, draws, normals = sys.argv[1:]
 chooser = Chooser(folder, near={near})
 told = list(zip(np.load(contexts), np.load(draws), np.load(normals)))
-chosen = [chooser.choose(*each) for each in told]
-calm = [chooser.choose(*each, explore=False) for each in told]
+chosen = [chooser.select_one(*each) for each in told]
+calm = [chooser.select_one(*each, explore=False) for each in told]
 everything = Chooser(folder, near=len(chooser.ids))
-exhaustive = [everything.choose(*each) for each in told]
+exhaustive = [everything.select_one(*each) for each in told]
 print(json.dumps([chosen, calm, exhaustive]))
 """
 
@@ -323,9 +323,9 @@ def points_of(folder: Path) -> NDArray[np.float32]:
     return points
 
 
-@pytest.mark.parametrize("doubt", ["dropout", "last-layer", "arm-effects"])
-def test_onnx_runtime_and_faiss_alone_choose_the_same_arms(doubt: str, tmp_path: Path) -> None:
-    bandit = taught(doubt=doubt, arms=vectors_of(3000, 5, seed=1))
+@pytest.mark.parametrize("posterior", ["dropout", "last-layer", "arm-effects"])
+def test_onnx_runtime_and_faiss_alone_choose_the_same_arms(posterior: str, tmp_path: Path) -> None:
+    bandit = taught(posterior=posterior, arms=vectors_of(3000, 5, seed=1))
     export_onnx(bandit, tmp_path / "made")
 
     chosen, calm, exhaustive = chosen_elsewhere(bandit, tmp_path / "made")
@@ -376,7 +376,7 @@ def test_many_arms_lie_in_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_only_arms_that_can_be_chosen_are_exported(tmp_path: Path) -> None:
     frozen = taught(arms=ARMS[:30], ids=[("a", n) for n in range(30)]).freeze()
-    frozen.remove_arms([("a", 3)])
+    frozen.discard_arms([("a", 3)])
     frozen.add_arms(ARMS[40:42], ids=["new", 7.5])
 
     made = export_onnx(frozen, tmp_path / "made")
@@ -416,8 +416,8 @@ def test_a_search_without_a_generator_exports_no_proposals(tmp_path: Path) -> No
 def test_what_has_not_learned_or_settles_bounds_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"Call update\(\) first"):
         export_onnx(Bandit(arms=ARMS, context=4), tmp_path / "made")
-    with pytest.raises(SettingError, match="explore='ts'"):
-        export_onnx(taught(explore="ucb"), tmp_path / "made")
+    with pytest.raises(SettingError, match="exploration='ts'"):
+        export_onnx(taught(exploration="ucb"), tmp_path / "made")
     assert not list(tmp_path.iterdir())
 
 

@@ -20,7 +20,7 @@ from fastbandit.adapters.vowpal_wabbit import (
 )
 from fastbandit.errors import DataError, InputError
 from fastbandit.evaluation import read_rounds
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, RewardCame
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 from fastbandit.storage.exports import export
 from fastbandit.storage.sqlite_log import SqliteLog
 

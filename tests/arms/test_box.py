@@ -39,7 +39,7 @@ def test_a_cover_reaches_every_part_of_the_box(dim: int) -> None:
 
 
 def test_a_point_outside_lands_on_the_edge() -> None:
-    near = BOX.nearest(torch.full((1, 1, 2), 99.0), 3, allowed=None)
+    near = BOX.nearest(torch.full((1, 1, 2), 99.0), 3, eligible=None)
 
     assert torch.allclose(BOX.values(near.points)[0, 0], torch.tensor([1.0, 30.0]))
 

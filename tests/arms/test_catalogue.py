@@ -33,7 +33,7 @@ def test_adding_gives_another_catalogue_and_leaves_this_one() -> None:
 
     assert (len(arms), len(grown)) == (60, 61)
     assert torch.equal(grown.all().points[:, :60], arms.all().points)
-    assert grown.nearest(grown.all().points[:, 60:], 1, allowed=None).rows.tolist() == [[60]]
+    assert grown.nearest(grown.all().points[:, 60:], 1, eligible=None).rows.tolist() == [[60]]
 
 
 def test_removing_gives_another_catalogue_and_leaves_this_one() -> None:
@@ -42,14 +42,14 @@ def test_removing_gives_another_catalogue_and_leaves_this_one() -> None:
     rest = arms.remove([3, 4])
 
     assert (len(arms), len(rest)) == (60, 58)
-    assert arms.is_alive(3)
-    assert not rest.is_alive(3)
+    assert arms.is_live(3)
+    assert not rest.is_live(3)
 
 
 def test_a_new_embedding_no_longer_indexes_removed_arms() -> None:
     arms = catalogue_of(VECTORS).remove(range(5)).embedded_by(embed)
 
-    near = arms.nearest(arms.all().points[:, :5], 60, allowed=None).rows
+    near = arms.nearest(arms.all().points[:, :5], 60, eligible=None).rows
     beside = arms.neighbours(torch.arange(5, 60)[None]).rows
 
     assert near.max() == 59
@@ -60,7 +60,7 @@ def test_a_new_embedding_no_longer_indexes_removed_arms() -> None:
 def test_arms_around_a_point_stand_where_they_are() -> None:
     arms = catalogue_of(vectors_of(500, 3))
 
-    around = arms.around(arms.all().points[:, :4], 2, allowed=None)
+    around = arms.around(arms.all().points[:, :4], 2, eligible=None)
 
     is_arm = around.rows >= 0
     assert torch.equal(around.points[is_arm], arms.all().points[0, around.rows[is_arm]])
@@ -70,8 +70,8 @@ def test_a_removed_arm_is_kept_out_by_the_mask_alone() -> None:
     arms = catalogue_of(VECTORS).remove([3])
     points = arms.all().points[:, 3:4]
 
-    plain = arms.around(points, 2, allowed=None).rows
-    masked = arms.around(points, 2, allowed=torch.from_numpy(arms.alive)[None]).rows
+    plain = arms.around(points, 2, eligible=None).rows
+    masked = arms.around(points, 2, eligible=torch.from_numpy(arms.live)[None]).rows
 
     assert set(plain[0].tolist()) == {*range(60), -1}
     assert set(masked[0].tolist()) == {*range(3), *range(4, 60)}
@@ -114,12 +114,12 @@ def test_new_arms_need_ids_of_their_own_and_features() -> None:
 
 def test_few_gives_the_arms_of_those_contexts_that_have_few() -> None:
     arms = catalogue_of(VECTORS)
-    allowed = torch.zeros(3, 60, dtype=torch.bool)
-    allowed[0, [5, 9]] = True
-    allowed[1, 30:] = True
-    allowed[2, 7] = True
+    eligible = torch.zeros(3, 60, dtype=torch.bool)
+    eligible[0, [5, 9]] = True
+    eligible[1, 30:] = True
+    eligible[2, 7] = True
 
-    few = arms.few(allowed, 10)
+    few = arms.few(eligible, 10)
 
     assert few is not None
     assert few.rows.tolist() == [[5, 9], [-1, -1], [7, -1]]

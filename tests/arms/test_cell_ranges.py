@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from fastbandit.arms.cell_ranges import (
+from fastbandit.arms.partition_ranges import (
     RangeWork,
     Rows,
-    build_cells_in_ranges,
+    build_partitions_in_ranges,
     graph_in_ranges,
     writable,
 )
-from fastbandit.arms.cells import build_cells
+from fastbandit.arms.partitions import build_partitions
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class InTurn:
 @pytest.mark.parametrize("count", [1, 40, 1_003])
 def test_cells_and_neighbours_are_the_same_in_however_many_parts(count: int, parts: int) -> None:
     vectors = np.random.default_rng(count).normal(size=(count, 3)).astype(np.float32)
-    wanted = build_cells(vectors)
-    cells = build_cells_in_ranges(vectors, InTurn(parts))
-    near = graph_in_ranges(cells, 16, InTurn(parts))
+    wanted = build_partitions(vectors)
+    partitions = build_partitions_in_ranges(vectors, InTurn(parts))
+    near = graph_in_ranges(partitions, 16, InTurn(parts))
 
     for name in ("order", "vectors", "centres", "groups", "far"):
-        assert np.array_equal(getattr(cells, name), getattr(wanted, name)), name
+        assert np.array_equal(getattr(partitions, name), getattr(wanted, name)), name
     assert np.array_equal(near, wanted.graph(16))
 
 

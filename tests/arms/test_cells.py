@@ -6,42 +6,42 @@ import numpy as np
 import pytest
 from fakes import vectors_of
 
-from fastbandit.arms.cells import CELL, Cells, build_cells, padded, unblocked
+from fastbandit.arms.partitions import PARTITION, Partitions, build_partitions, padded, unblocked
 
 COLUMNS = [1, 2, 7, 8, 9, 16, 17, 20]
 
 
-def bounds_of(cells: Cells) -> np.ndarray:
+def bounds_of(partitions: Partitions) -> np.ndarray:
     """Give the places where cells begin, and where the last one ends."""
-    return np.arange(cells.count + 1) * len(cells) // cells.count
+    return np.arange(partitions.count + 1) * len(partitions) // partitions.count
 
 
-def centres_of(cells: Cells) -> np.ndarray:
-    return unblocked(cells.centres, cells.count, cells.vectors.shape[1])
+def centres_of(partitions: Partitions) -> np.ndarray:
+    return unblocked(partitions.centres, partitions.count, partitions.vectors.shape[1])
 
 
-def cells_with(cells: Cells, rows: np.ndarray) -> np.ndarray:
+def cells_with(partitions: Partitions, rows: np.ndarray) -> np.ndarray:
     """Give the cells, in the order of a look-up, whose rows it gave."""
-    place = np.empty(len(cells), dtype=np.int64)
-    place[cells.order] = np.arange(len(cells))
-    first = rows.reshape(len(rows), -1, CELL)[..., 0]
-    return np.searchsorted(bounds_of(cells), place[first], side="right") - 1
+    place = np.empty(len(partitions), dtype=np.int64)
+    place[partitions.order] = np.arange(len(partitions))
+    first = rows.reshape(len(rows), -1, PARTITION)[..., 0]
+    return np.searchsorted(bounds_of(partitions), place[first], side="right") - 1
 
 
 def distances(points: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return np.square(points[:, None].astype(np.float64) - vectors[None]).sum(-1)
 
 
-def same(one: Cells, two: Cells) -> bool:
+def same(one: Partitions, two: Partitions) -> bool:
     names = ("order", "vectors", "centres", "groups")
     return all(np.array_equal(getattr(one, name), getattr(two, name)) for name in names)
 
 
-def recall_of_graph(cells: Cells, graph: np.ndarray, places: np.ndarray) -> float:
-    gaps = distances(cells.vectors[places], cells.vectors)
-    gaps[np.arange(len(places)), places] = np.inf
+def recall_of_graph(partitions: Partitions, graph: np.ndarray, positions: np.ndarray) -> float:
+    gaps = distances(partitions.vectors[positions], partitions.vectors)
+    gaps[np.arange(len(positions)), positions] = np.inf
     exact = np.argsort(gaps, axis=1, kind="stable")[:, : graph.shape[1]]
-    pairs = zip(graph[places], exact, strict=True)
+    pairs = zip(graph[positions], exact, strict=True)
     return float(np.mean([np.isin(wanted, found).mean() for found, wanted in pairs]))
 
 
@@ -52,25 +52,25 @@ def recall_of_graph(cells: Cells, graph: np.ndarray, places: np.ndarray) -> floa
 def test_every_row_has_one_place(count: int) -> None:
     vectors = vectors_of(count, 3)
 
-    cells = build_cells(vectors)
+    partitions = build_partitions(vectors)
 
-    assert sorted(cells.order.tolist()) == list(range(count))
-    assert np.array_equal(cells.vectors, vectors[cells.order])
+    assert sorted(partitions.order.tolist()) == list(range(count))
+    assert np.array_equal(partitions.vectors, vectors[partitions.order])
 
 
 @pytest.mark.parametrize("count", [33, 64, 65, 1_000, 4_096, 4_097, 9_000])
 def test_cells_are_filled_evenly_and_at_least_by_half(count: int) -> None:
-    sizes = np.diff(bounds_of(build_cells(vectors_of(count, 3))))
+    sizes = np.diff(bounds_of(build_partitions(vectors_of(count, 3))))
 
-    assert sizes.min() >= CELL // 2
-    assert sizes.max() <= CELL
+    assert sizes.min() >= PARTITION // 2
+    assert sizes.max() <= PARTITION
     assert sizes.max() - sizes.min() <= 1
 
 
 def test_the_same_vectors_make_the_same_cells() -> None:
     vectors = vectors_of(3_000, 4)
 
-    assert same(build_cells(vectors), build_cells(vectors.copy(order="F")))
+    assert same(build_partitions(vectors), build_partitions(vectors.copy(order="F")))
 
 
 @pytest.mark.parametrize("threads", [2, 5])
@@ -79,37 +79,37 @@ def test_the_number_of_threads_changes_nothing(
 ) -> None:
     vectors = vectors_of(3_000, 4)
     monkeypatch.setattr("fastbandit.cores.cores", lambda: 1)
-    alone = build_cells(vectors)
+    alone = build_partitions(vectors)
     graph = alone.graph(8)
 
     monkeypatch.setattr("fastbandit.cores.cores", lambda: threads)
 
-    assert same(build_cells(vectors), alone)
+    assert same(build_partitions(vectors), alone)
     assert np.array_equal(alone.graph(8), graph)
 
 
 def test_equal_vectors_are_halved_too() -> None:
-    cells = build_cells(np.ones((500, 3), dtype=np.float32))
+    partitions = build_partitions(np.ones((500, 3), dtype=np.float32))
 
-    assert sorted(cells.order.tolist()) == list(range(500))
-    assert np.array_equal(centres_of(cells), np.ones((cells.count, 3)))
+    assert sorted(partitions.order.tolist()) == list(range(500))
+    assert np.array_equal(centres_of(partitions), np.ones((partitions.count, 3)))
 
 
 def test_halves_are_made_along_the_widest_side() -> None:
     vectors = vectors_of(64, 2) * np.float32([1.0, 9.0])
 
-    low, high = np.split(build_cells(vectors).vectors[:, 1], 2)
+    low, high = np.split(build_partitions(vectors).vectors[:, 1], 2)
 
     assert low.max() <= high.min()
 
 
 def test_a_centre_is_the_mean_of_its_cell() -> None:
-    cells = build_cells(vectors_of(1_000, 5))
+    partitions = build_partitions(vectors_of(1_000, 5))
 
-    means = np.add.reduceat(cells.vectors, bounds_of(cells)[:-1])
-    means /= np.diff(bounds_of(cells))[:, None]
+    means = np.add.reduceat(partitions.vectors, bounds_of(partitions)[:-1])
+    means /= np.diff(bounds_of(partitions))[:, None]
 
-    assert np.allclose(centres_of(cells), means, atol=1e-5)
+    assert np.allclose(centres_of(partitions), means, atol=1e-5)
 
 
 # -- looking up
@@ -129,56 +129,59 @@ def test_points_are_filled_up_with_zeros(dim: int) -> None:
 @pytest.mark.parametrize("dim", COLUMNS)
 @pytest.mark.parametrize("count", [20, 300, 3_000])
 def test_the_nearest_cells_are_those_of_brute_force(count: int, dim: int) -> None:
-    cells = build_cells(vectors_of(count, dim))
+    partitions = build_partitions(vectors_of(count, dim))
     points = vectors_of(40, dim, seed=1)
 
-    found = cells_with(cells, cells.in_cells(points, 3))
+    found = cells_with(partitions, partitions.in_partitions(points, 3))
 
-    gaps = distances(points, centres_of(cells))
+    gaps = distances(points, centres_of(partitions))
     exact = np.sort(gaps, axis=1)[:, :3]
     assert np.allclose(np.take_along_axis(gaps, found, axis=1), exact, rtol=1e-4)
 
 
 @pytest.mark.parametrize(("dim", "least"), [(2, 0.97), (4, 0.95), (8, 0.85)])
 def test_groups_hide_few_of_the_nearest_cells(dim: int, least: float) -> None:
-    cells = build_cells(vectors_of(20_000, dim))
+    partitions = build_partitions(vectors_of(20_000, dim))
     points = vectors_of(100, dim, seed=1)
 
-    found = cells_with(cells, cells.in_cells(points, 4))
+    found = cells_with(partitions, partitions.in_partitions(points, 4))
 
-    exact = np.argsort(distances(points, centres_of(cells)), axis=1)[:, :4]
+    exact = np.argsort(distances(points, centres_of(partitions)), axis=1)[:, :4]
     assert np.mean([np.isin(e, f).mean() for f, e in zip(found, exact, strict=True)]) > least
 
 
 @pytest.mark.parametrize("count", [20, 400, 9_000])
 def test_a_look_up_gives_all_that_the_cells_hold(count: int) -> None:
-    cells = build_cells(vectors_of(count, 3))
+    partitions = build_partitions(vectors_of(count, 3))
 
-    rows = cells.in_cells(vectors_of(5, 3, seed=1), 2)
+    rows = partitions.in_partitions(vectors_of(5, 3, seed=1), 2)
 
-    assert rows.shape == (5, min(2, cells.count) * CELL)
-    for found, mine in zip(rows, cells_with(cells, rows), strict=True):
-        held = [cells.order[slice(*bounds_of(cells)[[cell, cell + 1]])] for cell in mine]
+    assert rows.shape == (5, min(2, partitions.count) * PARTITION)
+    for found, mine in zip(rows, cells_with(partitions, rows), strict=True):
+        held = [
+            partitions.order[slice(*bounds_of(partitions)[[partition, partition + 1]])]
+            for partition in mine
+        ]
         assert np.array_equal(found[found >= 0], np.concatenate(held))
 
 
 @pytest.mark.parametrize("count", [1, 20, 400, 9_000])
 def test_all_cells_together_hold_all_rows(count: int) -> None:
-    cells = build_cells(vectors_of(count, 3))
+    partitions = build_partitions(vectors_of(count, 3))
 
-    rows = cells.in_cells(vectors_of(2, 3, seed=1), 10**6)
+    rows = partitions.in_partitions(vectors_of(2, 3, seed=1), 10**6)
 
     assert all(sorted(row[row >= 0].tolist()) == list(range(count)) for row in rows)
 
 
 def test_more_cells_than_the_nearest_groups_hold_are_found_among_all() -> None:
-    cells = build_cells(vectors_of(9_000, 3))
+    partitions = build_partitions(vectors_of(9_000, 3))
     points = vectors_of(5, 3, seed=1)
-    wanted = cells.count - 1
+    wanted = partitions.count - 1
 
-    found = cells_with(cells, cells.in_cells(points, wanted))
+    found = cells_with(partitions, partitions.in_partitions(points, wanted))
 
-    gaps = distances(points, centres_of(cells))
+    gaps = distances(points, centres_of(partitions))
     exact = np.sort(gaps, axis=1)[:, :wanted]
     assert np.allclose(np.take_along_axis(gaps, found, axis=1), exact, rtol=1e-4)
 
@@ -188,41 +191,41 @@ def test_more_cells_than_the_nearest_groups_hold_are_found_among_all() -> None:
 
 @pytest.mark.parametrize("dim", [1, 3, 9, 20])
 def test_the_graph_of_a_few_vectors_is_that_of_brute_force(dim: int) -> None:
-    cells = build_cells(vectors_of(300, dim))
+    partitions = build_partitions(vectors_of(300, dim))
 
-    assert recall_of_graph(cells, cells.graph(5), np.arange(300)) > 0.999
+    assert recall_of_graph(partitions, partitions.graph(5), np.arange(300)) > 0.999
 
 
 @pytest.mark.parametrize(("dim", "least"), [(2, 0.999), (4, 0.99), (8, 0.97), (16, 0.8)])
 def test_the_graph_of_many_vectors_is_nearly_that_of_brute_force(dim: int, least: float) -> None:
-    cells = build_cells(vectors_of(12_000, dim))
+    partitions = build_partitions(vectors_of(12_000, dim))
 
-    assert recall_of_graph(cells, cells.graph(16), np.arange(0, 12_000, 60)) > least
+    assert recall_of_graph(partitions, partitions.graph(16), np.arange(0, 12_000, 60)) > least
 
 
 def test_neighbours_come_nearest_first_and_once() -> None:
-    cells = build_cells(vectors_of(2_000, 4))
+    partitions = build_partitions(vectors_of(2_000, 4))
 
-    graph = cells.graph(16)
+    graph = partitions.graph(16)
 
-    gaps = np.square(cells.vectors[graph] - cells.vectors[:, None]).sum(-1)
+    gaps = np.square(partitions.vectors[graph] - partitions.vectors[:, None]).sum(-1)
     assert (np.diff(gaps, axis=1) >= -1e-5).all()
     assert all(len(set(row)) == 16 for row in graph.tolist())
 
 
 @pytest.mark.parametrize(("different", "copies"), [(3, 10), (1, 200), (50, 40)])
 def test_no_vector_is_its_own_neighbour_even_among_equals(different: int, copies: int) -> None:
-    cells = build_cells(np.repeat(vectors_of(different, 2), copies, axis=0))
+    partitions = build_partitions(np.repeat(vectors_of(different, 2), copies, axis=0))
 
-    graph = cells.graph(5)
+    graph = partitions.graph(5)
 
-    assert (graph != np.arange(len(cells))[:, None]).all()
+    assert (graph != np.arange(len(partitions))[:, None]).all()
     assert all(len(set(row)) == 5 and min(row) >= 0 for row in graph.tolist())
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_too_few_vectors_leave_empty_places_in_the_graph(count: int) -> None:
-    graph = build_cells(vectors_of(count, 2)).graph(5)
+    graph = build_partitions(vectors_of(count, 2)).graph(5)
 
     assert ((graph >= 0).sum(1) == count - 1).all()
     assert (graph[:, count - 1 :] == -1).all()

@@ -1,4 +1,4 @@
-"""Compiled noise is the noise of `fastbandit.noise`, number by number."""
+"""Compiled noise is the noise of `fastbandit.noise.philox`, number by number."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fakes import seeds_of
 
-from fastbandit.arms.draws import normals_from, number_of, seed_of, uniforms_of
-from fastbandit.noise import Stream, decision_seeds, normals, philox, uniforms
+from fastbandit.noise.draws import normals_from, number_of, seed_of, uniforms_of
+from fastbandit.noise.philox import Stream, decision_seeds, normals, philox, uniforms
 
 SEEDS = np.array([0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1, *seeds_of(3)], dtype=np.uint64)
 

@@ -10,11 +10,11 @@ from fastbandit.arms.index import FaissIndex, default_probes
 
 
 def brute_force(
-    vectors: np.ndarray, points: np.ndarray, count: int, allowed: np.ndarray | None = None
+    vectors: np.ndarray, points: np.ndarray, count: int, eligible: np.ndarray | None = None
 ) -> np.ndarray:
     distances = np.square(points[:, None].astype(np.float64) - vectors[None]).sum(-1)
-    if allowed is not None:
-        distances[:, ~allowed] = np.inf
+    if eligible is not None:
+        distances[:, ~eligible] = np.inf
     return np.argsort(distances, axis=1, kind="stable")[:, :count]
 
 
@@ -34,13 +34,13 @@ def test_inverted_lists_find_nearly_all_true_neighbours(dim: int, least: float) 
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.01, 0.0005])
 def test_inverted_lists_find_the_allowed_ones_at_any_selectivity(share: float) -> None:
     vectors, points = vectors_of(10_000, 4), vectors_of(50, 4, seed=1)
-    allowed = np.random.default_rng(0).random(10_000) < share
-    allowed[3] = True
+    eligible = np.random.default_rng(0).random(10_000) < share
+    eligible[3] = True
 
-    found = FaissIndex(vectors).search(points, 10, allowed=allowed)
+    found = FaissIndex(vectors).search(points, 10, eligible=eligible)
 
-    assert allowed[found[found >= 0]].all()
-    assert recall(found, brute_force(vectors, points, min(10, allowed.sum()), allowed)) > 0.9
+    assert eligible[found[found >= 0]].all()
+    assert recall(found, brute_force(vectors, points, min(10, eligible.sum()), eligible)) > 0.9
 
 
 def test_the_same_vectors_make_the_same_index() -> None:

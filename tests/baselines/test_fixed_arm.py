@@ -9,7 +9,7 @@ import pytest
 
 from fastbandit.baselines import FixedArmBandit
 from fastbandit.errors import FastbanditError, NotFiniteError, SettingError, UnknownArmError
-from fastbandit.noise import decision_seeds
+from fastbandit.noise.philox import decision_seeds
 
 CONTEXTS = np.zeros((6, 2))
 

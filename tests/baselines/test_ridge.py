@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fastbandit.baselines import ridge
 from fastbandit.baselines.ridge import DisjointRidge, Ridge, SharedRidge
-from fastbandit.noise import decision_seeds
+from fastbandit.noise.philox import decision_seeds
 
 Floats = NDArray[np.float64]
 Lessons = tuple[Floats, NDArray[np.int64], Floats]

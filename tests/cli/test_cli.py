@@ -18,15 +18,15 @@ import pytest
 from fakes import vectors_of
 
 from fastbandit import Bandit, FeaturesAndIds, FrozenBandit, Ids, Sparse, __version__
-from fastbandit.blueprint import Blueprint
 from fastbandit.cli import demo as demo_command
 from fastbandit.cli import main as cli
 from fastbandit.cli.freeze import check_alike, draw_contexts, freeze_folder
 from fastbandit.cluster.engine import HereEngine
 from fastbandit.demo import comparison as demo_module
 from fastbandit.errors import SettingError, SnapshotError
-from fastbandit.features import Dense
-from fastbandit.presets import blueprint
+from fastbandit.features.kinds import Dense
+from fastbandit.settings.blueprint import Blueprint
+from fastbandit.settings.presets import blueprint
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
@@ -232,7 +232,7 @@ def test_a_frozen_bandit_that_decides_otherwise_is_refused(
     learned: Bandit, snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = learned.freeze()
-    other.remove_arms(range(1, 80))
+    other.discard_arms(range(1, 80))
     monkeypatch.setattr(Bandit, "freeze", lambda self, **settings: other)
 
     assert run("freeze", str(snapshot), "--out", str(tmp_path / "there")) == 2

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from fastbandit import Bandit
 from fastbandit.cli.evaluate import command as evaluate_command
 from fastbandit.errors import SettingError
-from fastbandit.events import DecisionMade, RewardCame
+from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.snapshot_store import Cut, SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fake_service import NOBODY, FakeService
 
-from fastbandit.events import REWARD_STATUSES
+from fastbandit.storage.events import REWARD_STATUSES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "client.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

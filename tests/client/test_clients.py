@@ -116,7 +116,7 @@ def test_many_rewards_are_one_request(service: FakeService, connect: Connect) ->
 def test_arms_are_put_and_deleted(service: FakeService, connect: Connect) -> None:
     client = connect(service.url)
 
-    put = client.put_arms([ArmToPut("a", [0.1]), ArmToPut(7, [0.2], {"price": 3.0})])
+    put = client.upsert_arms([ArmToPut("a", [0.1]), ArmToPut(7, [0.2], {"price": 3.0})])
     removed = client.delete_arms(["a", "b"], deadline_seconds=20.0)
 
     assert (put.added, put.catalogue) == (2, 7)

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from fastbandit.client import ArmToPut, AsyncClient, Baseline, Reward
-from fastbandit.config import Config, ShadowConfig
 from fastbandit.errors import ServiceError
+from fastbandit.settings.service import Config, ShadowConfig
 from tests.serving.little_service import CONTEXT, Asker, begin, run
 
 
@@ -76,7 +76,7 @@ def test_arms_and_the_status_are_understood(config: Config) -> None:
     async def story(asker: Asker) -> None:
         async with client_of(asker) as client:
             columns = {"price": 3.0, "colour": "red"}
-            put = await client.put_arms([ArmToPut("new", [0.1, 0.2, 0.3], columns)])
+            put = await client.upsert_arms([ArmToPut("new", [0.1, 0.2, 0.3], columns)])
             assert (put.added, put.arms) == (1, 13)
             assert (await client.delete_arms(["new", "never"])).unknown == ["never"]
             assert await client.status()

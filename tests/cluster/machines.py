@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 
 import httpx
 
-from fastbandit.config import Config, read_config
-from fastbandit.events import ArmsChanged, DecisionMade, Event, RewardCame
 from fastbandit.serving.app import App
 from fastbandit.serving.server import key_ring
 from fastbandit.serving.service import Service
+from fastbandit.settings.service import Config, read_config
+from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, RewardCame
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_server import LittleServer
 from tests.serving.little_service import Asker, write_arms
@@ -62,8 +62,8 @@ class Machines:
             "learn.fresh": 4,
             "learn.growth": 0.0,
             "learn.held_out": 0.0,
-            "learn.quality_floor": 0.0,
-            "learn.recall_floor": 0.0,
+            "learn.min_quality": 0.0,
+            "learn.min_recall": 0.0,
             "log.url": self.url,
             "snapshots.url": f"file://{self.folder}/shared",
         }

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from fastbandit.errors import LogAwayError
+from fastbandit.errors import LogUnavailableError
 from fastbandit.storage.postgres_connection import Server
 
 NOWHERE = "postgresql://127.0.0.1:1/none"  # a port that nobody listens on
@@ -52,5 +52,5 @@ def test_a_command_says_in_one_line_that_the_database_is_away(command: str, tmp_
 def test_nothing_was_written_is_said_only_where_that_is_known(done: str, told: str) -> None:
     server = Server(NOWHERE, schema="fastbandit", timeout_seconds=1.0)
 
-    with pytest.raises(LogAwayError, match=told), server.reporting(done):
+    with pytest.raises(LogUnavailableError, match=told), server.reporting(done):
         raise psycopg.OperationalError("gone")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.events import DecisionMade, Event, RewardCame
+from fastbandit.storage.events import DecisionMade, Event, RewardCame
 from fastbandit.storage.postgres_driver import psycopg
 from fastbandit.storage.postgres_server import LittleServer
 from lab.faults import cluster as campaign

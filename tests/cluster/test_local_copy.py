@@ -14,9 +14,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from fastbandit.errors import LogAwayError, LogError
-from fastbandit.events import DecisionMade, Event, TimePassed
+from fastbandit.errors import LogError, LogUnavailableError
 from fastbandit.storage.copying import Copied, copy_log
+from fastbandit.storage.events import DecisionMade, Event, TimePassed
 from fastbandit.storage.local_copy import local_copy
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_server import LittleServer
@@ -145,7 +145,7 @@ def test_while_the_database_is_away_the_copy_says_its_age(
     try:
         path = local_copy(database, tmp_path, tell=notes.append)
 
-        with pytest.raises(LogAwayError):
+        with pytest.raises(LogUnavailableError):
             local_copy(database, tmp_path / "other")
     finally:
         own_server.start()

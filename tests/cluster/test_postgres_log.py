@@ -15,8 +15,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from fastbandit.errors import InputError, LogAwayError, LogError, SettingError
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, Outcome, RewardCame, TimePassed
+from fastbandit.errors import InputError, LogError, LogUnavailableError, SettingError
+from fastbandit.storage.events import (
+    Arm,
+    ArmsChanged,
+    DecisionMade,
+    Event,
+    Outcome,
+    RewardCame,
+    TimePassed,
+)
 from fastbandit.storage.memory_log import MemoryLog
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_rows import DECISION_COLUMNS
@@ -38,7 +46,7 @@ def log(url: str, schema: str) -> Iterator[PostgresLog]:
 
 APPEND = """
 import sys
-from fastbandit.events import RewardCame
+from fastbandit.storage.events import RewardCame
 from fastbandit.storage.postgres_log import PostgresLog
 from test_postgres_log import made
 
@@ -209,7 +217,7 @@ def told(log: PostgresLog) -> int:
 
 
 def test_a_server_that_is_not_there_is_told_from_other_trouble() -> None:
-    with pytest.raises(LogAwayError, match="cannot be reached"):
+    with pytest.raises(LogUnavailableError, match="cannot be reached"):
         told(PostgresLog("postgresql://me@127.0.0.1:9/postgres"))
 
 

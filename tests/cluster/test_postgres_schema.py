@@ -15,8 +15,8 @@ import pytest
 from little_events import EVENTS
 
 from fastbandit.errors import LogError
-from fastbandit.events import RewardCame
 from fastbandit.serving.shared_decides import SharedDecides
+from fastbandit.storage.events import RewardCame
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_schema import STEPS, VERSION
 from fastbandit.testing.logs import Clock

@@ -31,7 +31,9 @@ def test_workers_index_arms_as_one_process_does(ray_engine: Engine) -> None:
     theirs = Lookup(ours.vectors, ours.rows)
     assert {"cells", "near"} <= vars(ours).keys()
     for name in ("order", "vectors", "centres", "groups", "far"):
-        assert np.array_equal(getattr(ours.cells, name), getattr(theirs.cells, name)), name
+        assert np.array_equal(getattr(ours.partitions, name), getattr(theirs.partitions, name)), (
+            name
+        )
     assert np.array_equal(ours.near, theirs.near)
 
 

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from fastbandit.cli import learn as learn_command
 from fastbandit.cluster.engine import Engine
 from fastbandit.cluster.joining import RayJoin
-from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.learning import learner as learning
 from fastbandit.learning.joining import Joiner
+from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.sqlite_log import SqliteLog
 

@@ -14,12 +14,12 @@ import pytest
 import torch
 
 from fastbandit import Bandit
-from fastbandit.arms.cells import NEIGHBOURS, build_cells
+from fastbandit.arms.partitions import NEIGHBOURS, build_partitions
 from fastbandit.cluster.engine import Engine
 from fastbandit.cluster.training import RayTrainer, _fitted, packed, unpacked
 from fastbandit.errors import FastbanditError, NotFiniteError
 from fastbandit.learning.update import Taught, teach_here
-from fastbandit.settings import Settings
+from fastbandit.settings.files import Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ray warns of itself
 SHORT = {
@@ -106,9 +106,9 @@ def test_the_index_comes_back_with_the_bandit(ray_engine: Engine) -> None:
     lookup = learned.policy.arms.lookup  # type: ignore[union-attr]
     assert lookup is not None
 
-    wanted = build_cells(lookup.vectors.numpy())
+    wanted = build_partitions(lookup.vectors.numpy())
     assert {"cells", "near"} <= vars(lookup).keys()
-    assert np.array_equal(lookup.cells.order, wanted.order)
+    assert np.array_equal(lookup.partitions.order, wanted.order)
     assert np.array_equal(lookup.near, wanted.graph(NEIGHBOURS))
 
 

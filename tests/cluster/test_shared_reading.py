@@ -15,9 +15,9 @@ from random_events import fill
 
 from fastbandit.cli.main import main
 from fastbandit.evaluation import read_rounds
-from fastbandit.events import DecisionMade, RewardCame
 from fastbandit.serving.console.figures import Figures
 from fastbandit.serving.console.followed_copy import FollowedCopy
+from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.local_copy import local_copy
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_server import LittleServer
@@ -68,11 +68,11 @@ def decision(id: str, arm: str) -> DecisionMade:
 
 
 def test_figures_of_a_copy_are_those_of_a_local_log(database: str, tmp_path: Path) -> None:
-    clock, twin = Clock(), Clock()
+    clock, compiled = Clock(), Clock()
     with closing(PostgresLog(database, clock=clock)) as shared:
         fill(shared, clock, groups=80, seed=7)
-    with closing(SqliteLog(tmp_path / "events.db", clock=twin)) as local:
-        fill(local, twin, groups=80, seed=7)
+    with closing(SqliteLog(tmp_path / "events.db", clock=compiled)) as local:
+        fill(local, compiled, groups=80, seed=7)
 
     path = local_copy(database, tmp_path)
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 from machines import Machines, address, soon, stopped, until
 
-from fastbandit.storage.passwords import hide_password
+from fastbandit.settings.passwords import hide_password
 from fastbandit.storage.postgres_server import LittleServer
 from tests.serving.little_service import CONTEXT, Asker
 

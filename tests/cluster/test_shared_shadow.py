@@ -10,11 +10,11 @@ import httpx
 import pytest
 from machines import Machines, Started, address, soon, stopped, until
 
-from fastbandit.errors import LogAwayError
-from fastbandit.events import DecisionMade, Who
+from fastbandit.errors import LogUnavailableError
 from fastbandit.serving.decides import write_decides
 from fastbandit.serving.shared_decides import SharedDecides
 from fastbandit.storage.backups import DECIDES_FILE
+from fastbandit.storage.events import DecisionMade, Who
 from fastbandit.storage.postgres_server import LittleServer
 from tests.serving.little_service import CONTEXT, Asker
 
@@ -172,7 +172,7 @@ def test_without_the_database_nobody_is_promoted_and_nobody_guesses(
 ) -> None:
     assert told(shared, "shadow")["decides"] == "baseline"
     with stopped(own_server):
-        with pytest.raises(LogAwayError):
+        with pytest.raises(LogUnavailableError):
             let_decide(shared, "bandit")
         with shared.started("desk", "shadow", **DRAWN) as run:
             assert run.process.wait() == 2, run.said

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import psycopg
 from machines import Machines, Started, until
 
-from fastbandit.events import DecisionMade, RewardCame
+from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.postgres_log import PostgresLog
 from tests.serving.little_service import CONTEXT
 

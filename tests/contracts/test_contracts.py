@@ -16,7 +16,7 @@ from fastbandit import Box, Exhaustive, GeneratorSearch, GradientAscent
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.index import FaissIndex
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
-from fastbandit.features import Dense, Point
+from fastbandit.features.kinds import Dense, Point
 from fastbandit.interfaces import ArmSpace, Choice, Exploration, RewardModel, Score, Search
 from fastbandit.reward.bootstrap_model import BootstrapReward
 from fastbandit.reward.dropout_model import DropoutReward
@@ -93,7 +93,7 @@ def trained(name: str, settings: NetworkSettings, kind: str) -> RewardModel:
     history = history_of(kind=kind)
     model.start(history, fresh=len(history))
     fit_reward(model, history, LITTLE.reward, rng=rng)
-    model.settle(history)
+    model.fit_posterior(history)
     return model.requires_grad_(False)
 
 
@@ -178,10 +178,10 @@ def test_searches_among_eligible_arms(
 ) -> None:
     arms, how = SPACES["catalogue"](), EXPLORATIONS["ts"]
     search = ready(SEARCHES[name], arms, how)
-    allowed = torch.rand(1 if is_shared else 6, 400, generator=rng) < share
-    allowed[:, 7] = True
+    eligible = torch.rand(1 if is_shared else 6, 400, generator=rng) < share
+    eligible[:, 7] = True
 
-    check_search(search, bowl_score(arms, how), arms, seeds=seeds_of(6), allowed=allowed)
+    check_search(search, bowl_score(arms, how), arms, seeds=seeds_of(6), eligible=eligible)
 
 
 @pytest.mark.parametrize("name", [name for name in SEARCHES if name != "exhaustive"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fastbandit.events import EventLog
+from fastbandit.storage.events import EventLog
 from fastbandit.storage.memory_log import MemoryLog
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import LAWS, Clock, LogBackend

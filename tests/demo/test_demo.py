@@ -15,7 +15,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from fastbandit.blueprint import Blueprint
 from fastbandit.demo.comparison import YARDSTICK, DemoResult, run_demo
 from fastbandit.demo.page import (
     HEADINGS,
@@ -29,7 +28,8 @@ from fastbandit.demo.page import (
 )
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import MissingExtraError, SettingError
-from fastbandit.presets import blueprint
+from fastbandit.settings.blueprint import Blueprint
+from fastbandit.settings.presets import blueprint
 from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training

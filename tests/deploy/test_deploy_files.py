@@ -15,7 +15,7 @@ import click
 import pytest
 
 from fastbandit.cli.main import cli
-from fastbandit.config import SECTIONS, all_settings, read_config
+from fastbandit.settings.service import SECTIONS, all_settings, read_config
 from scripts.release.imports import imports_of
 from tests.deploy.deployed import (
     DEPLOY,
@@ -74,9 +74,9 @@ def test_the_settings_of_a_cluster_can_be_read() -> None:
 
 
 def test_kubernetes_gets_the_same_settings() -> None:
-    twin = DEPLOY / "kubernetes" / "fastbandit.toml"
+    compiled = DEPLOY / "kubernetes" / "fastbandit.toml"
 
-    assert twin.read_bytes() == (DEPLOY / "fastbandit.toml").read_bytes()
+    assert compiled.read_bytes() == (DEPLOY / "fastbandit.toml").read_bytes()
 
 
 # -- commands

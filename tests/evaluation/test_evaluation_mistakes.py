@@ -224,7 +224,7 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
         r"draws needs to be at least 1: got 0",
     ),
     "a floor in percent": (
-        lambda: evaluate(uniform_log(), _Sized(8), floor=5),
+        lambda: evaluate(uniform_log(), _Sized(8), epsilon=5),
         SettingError,
         r"floor of uniform exploration needs to be a probability: got 5",
     ),

@@ -20,7 +20,7 @@ from fastbandit.errors import (
 )
 from fastbandit.evaluation import evaluate, read_rounds
 from fastbandit.evaluation.open_bandit import read_campaign
-from fastbandit.events import DecisionMade, RewardCame
+from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.exports import export
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.estimators.open_bandit import policy_behind

@@ -166,7 +166,7 @@ def test_a_baseline_that_never_takes_some_arms_is_noticed(numbers: np.random.Gen
         decided_by="baseline",
     )
 
-    assert any("in place of 1" in doubt for doubt in told.doubts)
+    assert any("in place of 1" in posterior for posterior in told.doubts)
 
 
 def test_without_propensities_agreement_is_told_in_place_of_a_lift() -> None:

@@ -35,7 +35,7 @@ def test_rounds_are_put_among_all_arms_of_the_bandit() -> None:
 def test_what_describes_an_arm_goes_with_its_id() -> None:
     bandit = frozen()
     live = bandit.parts[1]
-    bandit.remove_arms(["b"])
+    bandit.discard_arms(["b"])
 
     found = with_arms_of(log(["d", "a"]), bandit)
 

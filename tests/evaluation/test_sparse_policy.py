@@ -48,7 +48,7 @@ def test_the_probability_of_the_logged_arm_is_found() -> None:
 
 
 def test_a_floor_is_shared_by_all_arms() -> None:
-    policy = SparsePolicy([[2], [2]], [[0.4], [0.4]], arms=3, floor=0.6)
+    policy = SparsePolicy([[2], [2]], [[0.4], [0.4]], arms=3, epsilon=0.6)
 
     assert policy.probability_of(np.array([2, 0])) == pytest.approx([0.6, 0.2])
 
@@ -68,7 +68,7 @@ def test_whole_probabilities_and_a_rest_are_the_same_policy() -> None:
 
 def test_the_probability_of_a_cluster_is_that_of_its_arms() -> None:
     clusters = np.array([0, 0, 1])
-    policy = SparsePolicy(EVERY, 0.7 * TARGET, arms=3, floor=0.3)
+    policy = SparsePolicy(EVERY, 0.7 * TARGET, arms=3, epsilon=0.3)
 
     found = policy.probability_within(clusters, np.array(CHOSEN), np.bincount(clusters))
 
@@ -200,7 +200,7 @@ def test_a_function_tells_rows() -> None:
 def test_a_function_tells_rows_and_probabilities_above_a_floor() -> None:
     log = little_log()
 
-    _, policy = policy_of(log, lambda contexts: (EVERY, TARGET), floor=0.3)
+    _, policy = policy_of(log, lambda contexts: (EVERY, TARGET), epsilon=0.3)
 
     assert policy.probability_of(log.chosen) == pytest.approx([0.45, 0.66, 0.45, 0.8])
 
@@ -208,7 +208,7 @@ def test_a_function_tells_rows_and_probabilities_above_a_floor() -> None:
 def test_a_frozen_bandit_is_evaluated(frozen_log: tuple[LoggedRounds, Any]) -> None:
     log, frozen = frozen_log
 
-    found, again = (evaluate(log, frozen, draws=4, floor=0.5) for _ in range(2))
+    found, again = (evaluate(log, frozen, draws=4, epsilon=0.5) for _ in range(2))
 
     assert np.isfinite([one.value for one in found.estimates]).all()
     assert found == again

@@ -14,9 +14,9 @@ from msgspec import to_builtins
 from numpy.typing import NDArray
 
 from fastbandit import Bandit, Decision, FrozenBandit
-from fastbandit.config import Config, read_config
-from fastbandit.events import Event
 from fastbandit.learning.joining import Joiner
+from fastbandit.settings.service import Config, read_config
+from fastbandit.storage.events import Event
 from fastbandit.storage.joined_rows import Bounds, joined_rows
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
 from fastbandit.storage.snapshot_store import SnapshotStore
@@ -73,8 +73,8 @@ def reading_of_frozen(folder: Path) -> Reading:
         name: [frozen.columns[name].value(row) for row in range(frozen.columns.rows)]
         for name in frozen.columns
     }
-    chosen = frozen.choose(CONTEXTS[0].tolist(), seed=5, floor=0.1)
-    likely = frozen.propensities(CONTEXTS[0].tolist(), draws=50, floor=0.1, seed=5)
+    chosen = frozen.select_one(CONTEXTS[0].tolist(), seed=5, epsilon=0.1)
+    likely = frozen.propensities(CONTEXTS[0].tolist(), draws=50, epsilon=0.1, seed=5)
     cheap = frozen.select(CONTEXTS, eligible={"price": {"<": 9}, "colour": "red"}, seeds=SEEDS)
     return {
         "version": frozen.version,
@@ -86,7 +86,7 @@ def reading_of_frozen(folder: Path) -> Reading:
         "apart": _told(frozen.select(CONTEXTS, k=3, diversity=0.5, seeds=SEEDS)),
         "without exploring": _told(frozen.select(CONTEXTS, explore=False, seeds=SEEDS)),
         "cheap and red": _told(cheap),
-        "half of them any": _told(frozen.select(CONTEXTS, floor=0.5, seeds=SEEDS)),
+        "half of them any": _told(frozen.select(CONTEXTS, epsilon=0.5, seeds=SEEDS)),
         "chosen": {name: value for name, value in chosen._asdict().items() if name != "clipped"},
         "propensities": [likely.arms, likely.probabilities.tolist(), likely.rest],
     }
@@ -153,8 +153,8 @@ def service_config(folder: Path) -> Config:
         "reward.wait_seconds": 10.0,
         "learn.fresh": 30,
         "learn.held_out": 0.2,
-        "learn.quality_floor": 0.0,
-        "learn.recall_floor": 0.0,
+        "learn.min_quality": 0.0,
+        "learn.min_recall": 0.0,
     }
     return read_config(None, environ={}, overrides=overrides)
 

@@ -18,11 +18,11 @@ from unittest.mock import patch
 from golden_files import FILES, service_config
 
 from fastbandit import __version__
-from fastbandit.config import Config
 from fastbandit.errors import LogError
 from fastbandit.serving.keys import KEYS_FILE, create_key
-from fastbandit.serving.refusing import NO_HTTP, OVERLOADED, OVERLOADED_LAST
+from fastbandit.serving.overload import NO_HTTP, OVERLOADED, OVERLOADED_LAST
 from fastbandit.serving.service import Service
+from fastbandit.settings.service import Config
 from fastbandit.storage.sqlite_log import SqliteLog
 from tests.serving.little_service import CONTEXT, Asker, Reply, begin, config_in, run
 

@@ -28,8 +28,8 @@ from golden_files import (
 )
 
 from fastbandit import Bandit, FrozenBandit
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Outcome, RewardCame
 from fastbandit.learning.learner import Learner
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Outcome, RewardCame
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -121,7 +121,7 @@ def test_what_a_bandit_freezes_to_decides_as_the_frozen_one(files: Path) -> None
 def test_a_frozen_bandit_goes_on(files: Path, name: str) -> None:
     frozen = FrozenBandit.load(files / name)
     frozen.add_arms(features_of(1, seed=5), ids=["late"], columns={"price": [1], "colour": ["red"]})
-    frozen.remove_arms(["arm-1"])
+    frozen.discard_arms(["arm-1"])
     frozen.save(files / name)
     again = FrozenBandit.load(files / name)
     assert len(again) == WANTED[name]["arms"]

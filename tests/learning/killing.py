@@ -59,7 +59,7 @@ def look(folder: Path) -> dict[str, Any] | None:
     current = current_of(config)
     history = Bandit.load(current.bandit)._state.history
     return {
-        "served": FrozenBandit.load(current.frozen).choose([0.0, 1.0]).version,
+        "served": FrozenBandit.load(current.frozen).select_one([0.0, 1.0]).version,
         "hashes": [one.hash for one in store_of(config).list()],
         "learned": 0 if history is None else len(history),
         "pairs": current.cut.pairs,

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fastbandit.config import (
+from fastbandit.learning.learner import Learner, Step
+from fastbandit.settings.service import (
     ArmsConfig,
     Config,
     ContextConfig,
@@ -16,8 +17,7 @@ from fastbandit.config import (
     SelectConfig,
     ServerConfig,
 )
-from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed
-from fastbandit.learning.learner import Learner, Step
+from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -40,7 +40,7 @@ def little_config(folder: Path, *, arms: int = 10, **learn: Any) -> Config:
     rows = [f"arm {n},{a},{b},{c},{n}" for n, (a, b, c) in enumerate(features.tolist())]
     (folder / "arms.csv").write_text("\n".join(["id,a,b,c,price", *rows]))
     (folder / "short.toml").write_text(_SHORT)
-    floors = {"quality_floor": 0.0, "recall_floor": 0.0}
+    floors = {"min_quality": 0.0, "min_recall": 0.0}
     return Config(
         server=ServerConfig(data_dir=str(folder)),
         context=ContextConfig(features=2),

@@ -10,10 +10,10 @@ from fakes import vectors_of
 
 from fastbandit import Bandit
 from fastbandit.errors import EligibilityError, FastbanditError
-from fastbandit.events import Arm, ArmsChanged
 from fastbandit.learning.arm_changes import apply_changes
 from fastbandit.runtime.columns import Columns
 from fastbandit.serving.arm_changes import apply_change
+from fastbandit.storage.events import Arm, ArmsChanged
 
 ARMS = vectors_of(4, 2, seed=2)
 
@@ -23,24 +23,24 @@ def bandit() -> Bandit:
     return Bandit(arms=ARMS, ids=["a", "b", "c", "d"], context=2)
 
 
-def alive(bandit: Bandit) -> dict[str, list[float]]:
+def live(bandit: Bandit) -> dict[str, list[float]]:
     catalogue = bandit.policy.arms
-    rows = np.flatnonzero(catalogue.alive)  # type: ignore[union-attr]
+    rows = np.flatnonzero(catalogue.live)  # type: ignore[union-attr]
     features = catalogue.features.dense[rows].tolist()  # type: ignore[union-attr]
     return dict(zip(catalogue.table.ids(rows), features, strict=True))  # type: ignore[union-attr]
 
 
 def test_arms_are_put_in_place_of_those_of_the_same_id(bandit: Bandit) -> None:
-    bandit.put_arms([[1.0, 2.0], [3.0, 4.0]], ids=["a", "e"])
+    bandit.upsert_arms([[1.0, 2.0], [3.0, 4.0]], ids=["a", "e"])
 
     assert len(bandit) == 5
-    assert alive(bandit)["a"] == [1.0, 2.0]
-    assert alive(bandit)["e"] == [3.0, 4.0]
+    assert live(bandit)["a"] == [1.0, 2.0]
+    assert live(bandit)["e"] == [3.0, 4.0]
 
 
 def test_arms_that_cannot_be_put_change_nothing(bandit: Bandit) -> None:
     with pytest.raises(FastbanditError):
-        bandit.put_arms([[1.0, 2.0, 3.0]], ids=["a"])
+        bandit.upsert_arms([[1.0, 2.0, 3.0]], ids=["a"])
 
     assert len(bandit) == 4
 
@@ -55,7 +55,7 @@ def test_changes_of_one_arm_are_made_in_their_order(bandit: Bandit) -> None:
     apply_changes(bandit, None, changes)
 
     expected = {"a": [4.0, 4.0], "b": [3.0, 3.0], "d": ARMS[3].tolist()}
-    assert alive(bandit) == expected
+    assert live(bandit) == expected
 
 
 def test_an_arm_that_is_there_just_so_is_left_alone(bandit: Bandit) -> None:
@@ -74,7 +74,7 @@ def test_a_change_that_would_take_the_last_arm_takes_none(bandit: Bandit) -> Non
     ]
     apply_changes(bandit, None, changes)
 
-    assert list(alive(bandit)) == ["c"]
+    assert list(live(bandit)) == ["c"]
 
 
 def test_what_learns_and_what_serves_hold_the_same_arms() -> None:
@@ -91,7 +91,7 @@ def test_what_learns_and_what_serves_hold_the_same_arms() -> None:
         apply_changes(bandit, None, changes)
 
         live = frozen._live
-        assert set(live.ids.ids(live.open_rows)) == set(alive(bandit))
+        assert set(live.ids.ids(live.eligible_rows)) == set(live(bandit))
 
 
 def test_columns_grow_with_the_rows(bandit: Bandit) -> None:

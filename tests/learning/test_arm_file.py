@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbandit.config import ArmsConfig
 from fastbandit.errors import DataError
 from fastbandit.learning.arm_file import ArmFile, check_arm_file, read_arm_file
+from fastbandit.settings.service import ArmsConfig
 
 
 def read(path: Path, **changes: Any) -> ArmFile:

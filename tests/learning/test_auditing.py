@@ -9,8 +9,8 @@ import pytest
 from fakes import vectors_of
 
 from fastbandit import Bandit
-from fastbandit.events import DecisionMade
 from fastbandit.learning.auditing import Audits, is_plain, own_choice, served_qualities
+from fastbandit.storage.events import DecisionMade
 
 CONTEXTS, ARMS = vectors_of(20, 2, seed=1), vectors_of(30, 3, seed=2)
 

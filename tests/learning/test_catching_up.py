@@ -14,12 +14,12 @@ from test_joining import joined, logged, steps
 
 from fastbandit.cluster.joining import join_part, stretch_of, to_event, to_row
 from fastbandit.errors import LogError
-from fastbandit.events import Event
 from fastbandit.learning import learner as learning
 from fastbandit.learning.catching_up import Stretch
 from fastbandit.learning.joining import Joiner
 from fastbandit.learning.learner import Learner
 from fastbandit.learning.schedule import Mark, Schedule
+from fastbandit.storage.events import Event
 from fastbandit.storage.sqlite_log import SqliteLog
 
 

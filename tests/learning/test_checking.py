@@ -11,10 +11,10 @@ import torch
 from fakes import vectors_of
 
 from fastbandit import Bandit
-from fastbandit.config import LearnConfig
 from fastbandit.learning.checking import Checks, check, losses_of, recall
 from fastbandit.learning.joining import Pair
 from fastbandit.policy import Policy
+from fastbandit.settings.service import LearnConfig
 
 GOOD = Checks(finite=True, quality=0.95, recall=0.99, held_out=50, loss=0.5)
 CONTEXTS, ARMS = vectors_of(40, 2, seed=1), vectors_of(300, 3, seed=2)

@@ -10,10 +10,10 @@ import pytest
 from little_service import current_of, learn_all, little_config, store_of
 
 from fastbandit import FrozenBandit
-from fastbandit.config import ArmsConfig
 from fastbandit.errors import FastbanditError, SettingError
 from fastbandit.learning.first import publish_first
 from fastbandit.learning.learner import Learner
+from fastbandit.settings.service import ArmsConfig
 
 
 @pytest.mark.parametrize("arms", [1, 10])
@@ -24,9 +24,9 @@ def test_every_arm_is_as_likely_as_another(tmp_path: Path, arms: int, explore: s
     snapshot = publish_first(config, store_of(config))
 
     frozen = FrozenBandit.load(snapshot.frozen)
-    chosen = frozen.choose([0.0, 1.0])
+    chosen = frozen.select_one([0.0, 1.0])
     assert (chosen.version, chosen.score) == (0, 0.0)
-    assert frozen.propensities([0.0, 1.0], floor=0.0).of(chosen.arm) == 1 / arms
+    assert frozen.propensities([0.0, 1.0], epsilon=0.0).of(chosen.arm) == 1 / arms
 
 
 def test_predicates_hold_from_the_start(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_predicates_hold_from_the_start(tmp_path: Path) -> None:
     snapshot = publish_first(config, store_of(config))
     frozen = FrozenBandit.load(snapshot.frozen)
 
-    found = {frozen.choose([0.0, 1.0], eligible={"price": {"<": 2}}).arm for _ in range(40)}
+    found = {frozen.select_one([0.0, 1.0], eligible={"price": {"<": 2}}).arm for _ in range(40)}
 
     assert found == {"arm 0", "arm 1"}
 
@@ -42,7 +42,7 @@ def test_predicates_hold_from_the_start(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "select",
     [
-        {"explore": "ucb", "search": "exhaustive"},
+        {"exploration": "ucb", "search": "exhaustive"},
         {"preset": "paper"},
     ],
 )

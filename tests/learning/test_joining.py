@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.learning.joining import Joiner, Pair
+from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.snapshot_store import Cut
 from fastbandit.storage.sqlite_log import SqliteLog
 

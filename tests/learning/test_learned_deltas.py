@@ -9,11 +9,11 @@ import pytest
 from little_service import SECOND, LittleLog, current_of, learn_all, little_config, store_of
 
 from fastbandit import Bandit, FrozenBandit
-from fastbandit.config import Config
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, RewardCame
 from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
+from fastbandit.settings.service import Config
 from fastbandit.storage.deltas import Delta
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 
 CONTEXTS = np.random.default_rng(9).normal(size=(40, 2)).astype(np.float32)
 SEEDS = np.arange(40, dtype=np.uint64)

@@ -10,9 +10,9 @@ import pytest
 from little_service import LittleLog, current_of, learn_all, little_config, store_of
 
 from fastbandit import Bandit, FrozenBandit
-from fastbandit.events import Arm, ArmsChanged
 from fastbandit.learning import checking
 from fastbandit.learning.learner import Learner
+from fastbandit.storage.events import Arm, ArmsChanged
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_changed_arms_are_in_the_next_version(tmp_path: Path, log: LittleLog) ->
     frozen = FrozenBandit.load(current_of(config).frozen)
     assert current_of(config).version == 1
     assert len(frozen) == 10
-    assert frozen.choose([0.0, 0.0], eligible={"price": {">": 50}}).arm == "new"
+    assert frozen.select_one([0.0, 0.0], eligible={"price": {">": 50}}).arm == "new"
     assert frozen.columns is not None
     assert frozen.columns.rows == 13  # arm 1 is as it was; new, arm 3 and arm 4 have new rows
 
@@ -135,7 +135,7 @@ def test_a_tiny_catalogue_can_be_changed_whole(tmp_path: Path, log: LittleLog, a
 
     frozen = FrozenBandit.load(current_of(config).frozen)
     assert (frozen.version, len(frozen)) == (1, arms)
-    assert frozen.choose([0.0, 1.0]).arm in {"arm 0", "arm 1"}
+    assert frozen.select_one([0.0, 1.0]).arm in {"arm 0", "arm 1"}
 
 
 def test_arms_that_are_all_taken_stay_until_others_come(tmp_path: Path, log: LittleLog) -> None:
@@ -145,13 +145,13 @@ def test_arms_that_are_all_taken_stay_until_others_come(tmp_path: Path, log: Lit
     log.decide(20, arms=2)
     learn_all(learner)
     frozen = FrozenBandit.load(current_of(config).frozen)
-    assert (frozen.version, frozen.choose([0.0, 1.0]).arm) == (1, "arm 1")
+    assert (frozen.version, frozen.select_one([0.0, 1.0]).arm) == (1, "arm 1")
 
     log.write(ArmsChanged([Arm("new", [1.0, 2.0, 3.0], {"price": 0})]), ArmsChanged([], ["arm 1"]))
     log.decide(20, arms=2)
     learn_all(learner)
     frozen = FrozenBandit.load(current_of(config).frozen)
-    assert (frozen.version, frozen.choose([0.0, 1.0]).arm) == (2, "new")
+    assert (frozen.version, frozen.select_one([0.0, 1.0]).arm) == (2, "new")
     assert json.loads((tmp_path / "learner.json").read_text())["state"] == "waiting"
 
 

@@ -12,15 +12,15 @@ from fakes import same_decision, same_weights, vectors_of
 from torch import Tensor
 
 from fastbandit import Bandit, Box, GeneratorSearch, GradientAscent, Ids, Image, Sparse
-from fastbandit.blueprint import DropoutDoubt, FourierPosterior, GradientDoubt
 from fastbandit.errors import SettingError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
-from fastbandit.features import Dense, Point
+from fastbandit.features.kinds import Dense, Point
 from fastbandit.reward.fourier_model import FourierReward
 from fastbandit.reward.matern import Kernel, Seen, fit_kernel, frequencies
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.reward.picks import pick
-from fastbandit.settings import Settings
+from fastbandit.settings.blueprint import DropoutPosterior, FourierPosterior, GradientPosterior
+from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs, Interactions
 
 NETWORK = NetworkSettings(embedding=4, hidden=(6,), weight_penalty=0.0, dropout_penalty=0.0)
@@ -47,7 +47,7 @@ def made(told: Interactions | None = None, *, features: int = 64, fresh: int = 6
     )
     told = history() if told is None else told
     model.start(told, fresh=fresh)
-    model.settle(told)
+    model.fit_posterior(told)
     return model
 
 
@@ -166,10 +166,10 @@ def test_the_kernel_is_fitted_when_the_history_has_grown_by_a_quarter() -> None:
     model = made(history(40))
     first = model.kernel.clone()
 
-    model.settle(history(49))
+    model.fit_posterior(history(49))
     assert torch.equal(model.kernel, first)
 
-    model.settle(history(50))
+    model.fit_posterior(history(50))
     assert not torch.equal(model.kernel, first)
 
 
@@ -213,7 +213,7 @@ def test_a_decision_alone_has_the_plain_bound() -> None:
 def test_decisions_of_a_batch_spread_over_the_box() -> None:
     def spread(batched: bool) -> float:
         explore = UpperConfidence(1.0, batched=batched)
-        bandit = taught(explore=explore, context=1, contexts=np.ones((60, 1)))
+        bandit = taught(exploration=explore, context=1, contexts=np.ones((60, 1)))
         return float(np.asarray(bandit.select(np.ones((40, 1))).arms).std(axis=0).sum())
 
     assert spread(False) < 0.1 < spread(True)
@@ -243,44 +243,44 @@ def taught(contexts: Any = CONTEXTS, **settings: Any) -> Bandit:
 
 @pytest.mark.parametrize("explore", ["ts", "ucb", "greedy"])
 def test_a_box_has_waves_and_is_climbed_by_default(explore: str) -> None:
-    plan = Bandit(arms=BOX, context=3, explore=explore).blueprint
+    plan = Bandit(arms=BOX, context=3, exploration=explore).blueprint
 
-    assert plan.doubt == FourierPosterior()
+    assert plan.posterior == FourierPosterior()
     assert isinstance(plan.search, GradientAscent)
 
 
 @pytest.mark.parametrize(
-    ("settings", "doubt"),
+    ("settings", "posterior"),
     [
-        ({"doubt": "neural"}, DropoutDoubt),
-        ({"doubt": "neural", "explore": "ucb"}, GradientDoubt),
-        ({"preset": "paper"}, DropoutDoubt),
-        ({"preset": "paper-scaled", "explore": "ucb"}, GradientDoubt),
+        ({"posterior": "neural"}, DropoutPosterior),
+        ({"posterior": "neural", "exploration": "ucb"}, GradientPosterior),
+        ({"preset": "paper"}, DropoutPosterior),
+        ({"preset": "paper-scaled", "exploration": "ucb"}, GradientPosterior),
     ],
 )
 def test_a_box_may_still_have_a_network_and_a_generator(
-    settings: dict[str, Any], doubt: type
+    settings: dict[str, Any], posterior: type
 ) -> None:
     plan = Bandit(arms=BOX, context=3, **settings).blueprint
 
-    assert isinstance(plan.doubt, doubt)
+    assert isinstance(plan.posterior, posterior)
     assert isinstance(plan.search, GeneratorSearch)
 
 
 def test_settings_reach_the_waves() -> None:
-    settings = Settings("default", {"doubt.fourier": {"features": 32}})
+    settings = Settings("default", {"posterior.fourier": {"features": 32}})
 
-    assert Bandit(arms=BOX, context=3, preset=settings).blueprint.doubt == FourierPosterior(32)
+    assert Bandit(arms=BOX, context=3, preset=settings).blueprint.posterior == FourierPosterior(32)
 
 
 def test_waves_need_a_box() -> None:
     with pytest.raises(SettingError, match="arms that fill a box: got arms of kind Dense"):
-        Bandit(arms=np.eye(3), context=2, doubt="fourier")
+        Bandit(arms=np.eye(3), context=2, posterior="fourier")
 
 
 @pytest.mark.parametrize("explore", ["ts", "ucb"])
 def test_a_saved_bandit_goes_on_where_it_stopped(explore: str, tmp_path: Path) -> None:
-    bandit = taught(explore=explore, doubt=FourierPosterior(features=48))
+    bandit = taught(exploration=explore, posterior=FourierPosterior(features=48))
     bandit.save(tmp_path / "kept")
 
     loaded = Bandit.load(tmp_path / "kept", progress=False)
@@ -294,7 +294,7 @@ def test_a_saved_bandit_goes_on_where_it_stopped(explore: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("explore", ["ts", "ucb"])
 def test_a_decision_does_not_depend_on_those_beside_it(explore: str) -> None:
-    bandit = taught(explore=explore)
+    bandit = taught(exploration=explore)
     decision = bandit.select(CONTEXTS)
 
     alone = bandit.select(CONTEXTS[7:8], seeds=decision.seeds[7:8])
@@ -304,7 +304,7 @@ def test_a_decision_does_not_depend_on_those_beside_it(explore: str) -> None:
 
 def test_the_search_comes_near_a_fine_cover() -> None:
     for explore in ("ts", "ucb"):
-        assert taught(explore=explore).audit(CONTEXTS).quality > 0.99
+        assert taught(exploration=explore).audit(CONTEXTS).quality > 0.99
 
 
 @pytest.mark.parametrize("search", ["generator", "exhaustive"])
@@ -357,7 +357,7 @@ def test_rewards_of_0_and_1_are_learned() -> None:
 
 
 def test_rewards_are_in_their_own_units() -> None:
-    decision = taught(explore="greedy").select(CONTEXTS)
+    decision = taught(exploration="greedy").select(CONTEXTS)
 
     assert 4 < decision.scores.min() <= decision.scores.max() < 9
 

@@ -29,7 +29,7 @@ def features_of(count: int = ARMS) -> Any:
 
 
 def new(**changes: Any) -> Bandit:
-    from fastbandit.settings import Settings
+    from fastbandit.settings.files import Settings
 
     settings = {"arms": features_of(), "context": 3, "progress": False, **changes}
     return Bandit(preset=Settings(sections=QUICK), **settings)
@@ -164,7 +164,7 @@ def test_the_regression_is_not_asked_among_a_few_arms() -> None:
 
 
 def test_an_arm_that_is_better_than_its_features_say_is_chosen() -> None:
-    chosen = taught(explore="greedy").select(contexts_of(50, seed=9)).rows[:, 0]
+    chosen = taught(exploration="greedy").select(contexts_of(50, seed=9)).rows[:, 0]
 
     assert ((chosen < 60) & (chosen % 3 == 0)).mean() > 0.9
 
@@ -174,7 +174,7 @@ def test_an_arm_that_is_better_than_its_features_say_is_chosen() -> None:
 def test_torch_and_compiled_code_choose_the_same_arms(explore: str, search: str) -> None:
     if (explore, search) == ("ucb", "exhaustive"):
         pytest.skip("a bound that is scanned cannot be frozen")
-    bandit = taught(explore=explore, search=search)
+    bandit = taught(exploration=explore, search=search)
     contexts, seeds = contexts_of(60, seed=9), np.arange(60, dtype=np.uint64) * 977
     request = bandit._read_request(contexts, k=3, eligible=None)
 
@@ -185,7 +185,7 @@ def test_torch_and_compiled_code_choose_the_same_arms(explore: str, search: str)
 
 
 def test_two_lists_find_what_a_scan_finds() -> None:
-    bandit = taught(explore=ThompsonSampling(scale=1.0))
+    bandit = taught(exploration=ThompsonSampling(scale=1.0))
 
     assert bandit.audit(contexts_of(100, seed=9)).quality > 0.99
 

@@ -12,14 +12,14 @@ import torch
 from fakes import same_decision, same_weights, vectors_of
 
 from fastbandit import Bandit
-from fastbandit.blueprint import BootstrapDoubt, VariationalDoubt
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense
-from fastbandit.noise import Stream, decision_seeds, uniforms
+from fastbandit.features.kinds import Dense
+from fastbandit.noise.philox import Stream, decision_seeds, uniforms
 from fastbandit.reward.bootstrap_model import BootstrapReward
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.reward.variational_model import VariationalReward
-from fastbandit.settings import Settings
+from fastbandit.settings.blueprint import BootstrapPosterior, VariationalPosterior
+from fastbandit.settings.files import Settings
 from fastbandit.training.fit_reward import RewardFit, fit_reward
 from fastbandit.types import Inputs, Interactions
 
@@ -44,7 +44,7 @@ def made(make: type[Any], kind: str = "real", repeats: int = 1, **more: Any) -> 
     told = history(kind, repeats)
     model.start(told, fresh=len(told))
     fit_reward(model, told, RewardFit(iterations=400, batch=64), rng=rng)
-    model.settle(told)
+    model.fit_posterior(told)
     return model.requires_grad_(False)
 
 
@@ -87,14 +87,14 @@ def test_every_head_is_drawn_and_nothing_else() -> None:
 @pytest.mark.parametrize("make", [BootstrapReward, VariationalReward])
 @pytest.mark.parametrize("kind", ["real", "binary"])
 def test_more_data_leaves_less_doubt(make: type[Any], kind: str) -> None:
-    def doubt(repeats: int) -> float:
+    def posterior(repeats: int) -> float:
         model = made(make, kind, repeats)
         contexts, arms = Inputs(dense=CONTEXTS[:8]), Inputs(dense=ARMS[:8])
         embedded = model.embed_contexts(contexts), model.embed_arms(arms)[None]
         bound, mean = model.upper(embedded[0], width=1.0), model.mean(embedded[0])
         return float((bound(embedded[1]) - mean(embedded[1])).mean())
 
-    assert doubt(20) < 0.8 * doubt(1)
+    assert posterior(20) < 0.8 * posterior(1)
 
 
 def test_a_single_head_is_refused() -> None:
@@ -130,18 +130,18 @@ def test_trained_deviations_are_those_of_each_weight_given_all_others() -> None:
 # -- bandits
 
 
-@pytest.mark.parametrize("doubt", ["bootstrap", "variational"])
+@pytest.mark.parametrize("posterior", ["bootstrap", "variational"])
 @pytest.mark.parametrize("search", ["generator", "ascent", "exhaustive"])
 @pytest.mark.parametrize("explore", ["ts", "ucb", "greedy"])
 def test_a_bandit_decides_replays_and_goes_on_after_loading(
-    doubt: str, search: str, explore: str, tmp_path: Path
+    posterior: str, search: str, explore: str, tmp_path: Path
 ) -> None:
     bandit = Bandit(
         arms=vectors_of(30, 2, seed=2),
         context=3,
-        doubt=doubt,
+        posterior=posterior,
         search=search,
-        explore=explore,
+        exploration=explore,
         preset=Settings("default", QUICK),
         progress=False,
     )
@@ -165,24 +165,24 @@ def test_a_bandit_decides_replays_and_goes_on_after_loading(
 
 def test_settings_reach_both_kinds_of_doubt() -> None:
     sections: dict[str, dict[str, Any]] = {
-        "doubt.bootstrap": {"heads": 7},
-        "doubt.variational": {"prior_precision": 3.0},
+        "posterior.bootstrap": {"heads": 7},
+        "posterior.variational": {"prior_precision": 3.0},
     }
     settings = Settings("default", sections)
 
-    def doubt(name: str) -> Any:
-        return Bandit(arms=ARMS, context=3, doubt=name, preset=settings).blueprint.doubt
+    def posterior(name: str) -> Any:
+        return Bandit(arms=ARMS, context=3, posterior=name, preset=settings).blueprint.posterior
 
-    assert doubt("bootstrap") == BootstrapDoubt(heads=7)
-    assert doubt("variational") == VariationalDoubt(prior_precision=3.0)
+    assert posterior("bootstrap") == BootstrapPosterior(heads=7)
+    assert posterior("variational") == VariationalPosterior(prior_precision=3.0)
 
 
-def many_arms(doubt: str, explore: str = "ts") -> Bandit:
+def many_arms(posterior: str, explore: str = "ts") -> Bandit:
     bandit = Bandit(
         arms=vectors_of(600, 2, seed=2),
         context=3,
-        doubt=doubt,
-        explore=explore,
+        posterior=posterior,
+        exploration=explore,
         preset=Settings("default", QUICK),
         progress=False,
     )
@@ -200,9 +200,9 @@ def test_bootstrapped_heads_cannot_be_frozen_and_torch_decides_for_many_arms() -
         bandit.freeze()
 
 
-@pytest.mark.parametrize(("doubt", "explore"), [("variational", "ts"), ("bootstrap", "greedy")])
-def test_what_can_be_frozen_chooses_the_same_arms(doubt: str, explore: str) -> None:
-    bandit = many_arms(doubt, explore)
+@pytest.mark.parametrize(("posterior", "explore"), [("variational", "ts"), ("bootstrap", "greedy")])
+def test_what_can_be_frozen_chooses_the_same_arms(posterior: str, explore: str) -> None:
+    bandit = many_arms(posterior, explore)
 
     frozen = bandit.freeze().select(CONTEXTS, seeds=bandit.select(CONTEXTS).seeds)
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from fastbandit import Bandit, FrozenBandit
 from fastbandit.arms.own_lists import LISTED, own_lists, renewed_lists
 from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
-from fastbandit.presets import settings_for
 from fastbandit.reward.effects_model import EffectsReward
 from fastbandit.reward.hierarchical_model import HierarchicalReward
+from fastbandit.settings.presets import settings_for
 
 ARMS = 700
 CONTEXTS = vectors_of(400, 4, seed=2)
@@ -162,7 +162,7 @@ def test_a_saved_bandit_keeps_what_a_delta_told(learned: Bandit, tmp_path: objec
 
 
 def test_a_bandit_without_constants_refuses() -> None:
-    bandit = bandit_of(doubt="neural")
+    bandit = bandit_of(posterior="neural")
 
     with pytest.raises(SettingError, match="constants or weights of their own"):
         bandit.freeze().apply_delta(np.array([0]), np.zeros(1), np.ones(1))

@@ -238,7 +238,7 @@ def test_decisions_keep_to_a_predicate(priced: FrozenBandit, limit: int) -> None
     predicate = {"price": {"<": limit}}
 
     many = priced.select(np.tile(CONTEXT, (50, 1)), eligible=predicate).rows
-    ones = [priced.choose(CONTEXT, seed=seed, eligible=predicate).row for seed in range(50)]
+    ones = [priced.select_one(CONTEXT, seed=seed, eligible=predicate).row for seed in range(50)]
 
     assert many.max() < limit
     assert max(ones) < limit
@@ -265,13 +265,13 @@ def test_predicates_for_another_number_of_contexts_are_refused(priced: FrozenBan
 
 
 def test_a_removed_arm_stays_out_whatever_the_predicate(priced: FrozenBandit) -> None:
-    assert priced.choose(CONTEXT, eligible={"price": {"<": 2}, "even": True}).arm == 0
+    assert priced.select_one(CONTEXT, eligible={"price": {"<": 2}, "even": True}).arm == 0
 
-    priced.remove_arms([0])
+    priced.discard_arms([0])
 
-    assert priced.choose(CONTEXT, eligible={"price": {"<": 2}}).arm == 1
+    assert priced.select_one(CONTEXT, eligible={"price": {"<": 2}}).arm == 1
     with pytest.raises(EligibilityError):
-        priced.choose(CONTEXT, eligible={"price": 0})
+        priced.select_one(CONTEXT, eligible={"price": 0})
 
 
 def test_a_new_arm_is_found_by_its_columns(priced: FrozenBandit) -> None:
@@ -279,7 +279,7 @@ def test_a_new_arm_is_found_by_its_columns(priced: FrozenBandit) -> None:
         vectors_of(2, 3), ids=["a", "b"], columns={"price": [-1, -2], "even": [False, False]}
     )
 
-    assert priced.choose(CONTEXT, eligible={"price": -2}).arm == "b"
+    assert priced.select_one(CONTEXT, eligible={"price": -2}).arm == "b"
 
 
 def test_a_new_arm_without_its_columns_changes_nothing(priced: FrozenBandit) -> None:
@@ -290,24 +290,24 @@ def test_a_new_arm_without_its_columns_changes_nothing(priced: FrozenBandit) -> 
 
 
 def test_columns_stay_when_arms_move_into_cells(priced: FrozenBandit) -> None:
-    priced.remove_arms(range(10))
+    priced.discard_arms(range(10))
     priced.add_arms(vectors_of(1, 3), columns={"price": [-5], "even": [False]})
 
     priced.index()
 
-    assert priced.choose(CONTEXT, eligible={"price": {"<": 0}}).row == 3000
-    assert priced.choose(CONTEXT, eligible={"price": {"<": 11}, "even": True}).row == 10
+    assert priced.select_one(CONTEXT, eligible={"price": {"<": 0}}).row == 3000
+    assert priced.select_one(CONTEXT, eligible={"price": {"<": 11}, "even": True}).row == 10
 
 
 def test_columns_for_other_rows_leave_those_there_were(priced: FrozenBandit) -> None:
     with pytest.raises(ShapeError, match="3000 rows"):
         priced.set_columns({"price": [1, 2, 3]})
 
-    assert priced.choose(CONTEXT, eligible={"price": 4}).arm == 4
+    assert priced.select_one(CONTEXT, eligible={"price": 4}).arm == 4
 
 
 def test_a_predicate_needs_columns(frozen: FrozenBandit) -> None:
     with pytest.raises(SettingError, match="set_columns"):
-        frozen.choose(CONTEXT, eligible={"price": 4})
+        frozen.select_one(CONTEXT, eligible={"price": 4})
     with pytest.raises(SettingError, match="set_columns"):
         frozen.add_arms(vectors_of(1, 3), columns={"price": [4]})

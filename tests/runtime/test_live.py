@@ -35,7 +35,7 @@ SELECTS = int(os.environ.get("FASTBANDIT_STRESS_SELECTS", "100_000"))
 
 @pytest.fixture(scope="module")
 def shared(little_training: None) -> FrozenBandit:
-    return frozen_bandit(arms=ARMS, doubt="neural")
+    return frozen_bandit(arms=ARMS, posterior="neural")
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def frozen(shared: FrozenBandit) -> FrozenBandit:
 
 
 def best(frozen: FrozenBandit) -> Any:
-    return frozen.choose(CONTEXT, explore=False).arm
+    return frozen.select_one(CONTEXT, explore=False).arm
 
 
 def far_better_arms(frozen: FrozenBandit, count: int) -> Any:
@@ -59,7 +59,7 @@ def test_a_removed_arm_is_not_chosen_again(frozen: FrozenBandit) -> None:
     seen = []
     for _ in range(30):
         seen.append(best(frozen))
-        frozen.remove_arms(seen[-1:])
+        frozen.discard_arms(seen[-1:])
 
     assert len(set(seen)) == 30
     assert len(frozen) == 1470
@@ -67,7 +67,7 @@ def test_a_removed_arm_is_not_chosen_again(frozen: FrozenBandit) -> None:
 
 @pytest.mark.parametrize("left", [1, 5, 1023, 1025])
 def test_whatever_is_left_can_be_chosen(frozen: FrozenBandit, left: int) -> None:
-    frozen.remove_arms(range(left, 1500))
+    frozen.discard_arms(range(left, 1500))
 
     decision = frozen.select(CONTEXTS, k=7)
 
@@ -76,24 +76,26 @@ def test_whatever_is_left_can_be_chosen(frozen: FrozenBandit, left: int) -> None
 
 
 def test_where_few_arms_are_left_all_are_scored(frozen: FrozenBandit) -> None:
-    frozen.remove_arms(range(100, 1500))
+    frozen.discard_arms(range(100, 1500))
 
-    assert frozen.choose(CONTEXT).evaluations == 100
+    assert frozen.select_one(CONTEXT).evaluations == 100
 
 
 def test_a_removed_arm_is_not_eligible_either(frozen: FrozenBandit) -> None:
-    frozen.remove_arms([3])
+    frozen.discard_arms([3])
 
-    assert frozen.choose(CONTEXT, eligible=[3, 4]).arm == 4
+    assert frozen.select_one(CONTEXT, eligible=[3, 4]).arm == 4
     with pytest.raises(EligibilityError):
-        frozen.choose(CONTEXT, eligible=[3])
+        frozen.select_one(CONTEXT, eligible=[3])
 
 
 def test_a_list_of_booleans_is_a_mask(frozen: FrozenBandit) -> None:
-    frozen.remove_arms(range(20, 1500))
+    frozen.discard_arms(range(20, 1500))
 
-    assert frozen.choose(CONTEXT, eligible=[row == 7 for row in range(1500)]).row == 7
-    assert fresh(frozen_of(20)).choose(CONTEXT, eligible=[row == 7 for row in range(20)]).row == 7
+    assert frozen.select_one(CONTEXT, eligible=[row == 7 for row in range(1500)]).row == 7
+    assert (
+        fresh(frozen_of(20)).select_one(CONTEXT, eligible=[row == 7 for row in range(20)]).row == 7
+    )
 
 
 def frozen_of(count: int) -> FrozenBandit:
@@ -108,26 +110,26 @@ def test_an_added_arm_can_be_chosen_at_once(frozen: FrozenBandit) -> None:
 
     assert frozen.waiting == 3
     assert best(frozen) in {"a", "b", "c"}
-    assert frozen.choose(CONTEXT, eligible=["b"]).row == 1501
+    assert frozen.select_one(CONTEXT, eligible=["b"]).row == 1501
 
 
 def test_an_added_arm_is_named_after_its_row_where_arms_have_no_ids(frozen: FrozenBandit) -> None:
     frozen.add_arms(ARMS[:2])
 
-    assert frozen.choose(CONTEXT, eligible=[1501]).arm == 1501
+    assert frozen.select_one(CONTEXT, eligible=[1501]).arm == 1501
 
 
 def test_an_added_arm_has_the_score_of_its_twin(frozen: FrozenBandit) -> None:
     frozen.add_arms(ARMS[:1], ids=["twin"])
 
-    old, new = (frozen.choose(CONTEXT, seed=4, eligible=[arm]) for arm in (0, "twin"))
+    old, new = (frozen.select_one(CONTEXT, seed=4, eligible=[arm]) for arm in (0, "twin"))
 
     assert new.score == pytest.approx(old.score, rel=1e-5)
 
 
 def test_an_added_arm_can_be_removed(frozen: FrozenBandit) -> None:
     frozen.add_arms(far_better_arms(frozen, 1), ids=["a"])
-    frozen.remove_arms(["a"])
+    frozen.discard_arms(["a"])
 
     assert best(frozen) != "a"
     assert len(frozen) == 1500
@@ -135,22 +137,22 @@ def test_an_added_arm_can_be_removed(frozen: FrozenBandit) -> None:
 
 def test_an_id_is_free_once_its_arm_is_removed(frozen: FrozenBandit) -> None:
     first = best(frozen)
-    frozen.remove_arms([first])
+    frozen.discard_arms([first])
     frozen.add_arms(-5 * ARMS[:1], ids=[first])
 
-    assert frozen.choose(CONTEXT, eligible=[first]).row == 1500
-    frozen.remove_arms([first])
+    assert frozen.select_one(CONTEXT, eligible=[first]).row == 1500
+    frozen.discard_arms([first])
     with pytest.raises(EligibilityError):
-        frozen.choose(CONTEXT, eligible=[first])
+        frozen.select_one(CONTEXT, eligible=[first])
 
 
 def test_arms_known_by_ids_alone_start_without_an_embedding(little_training: None) -> None:
     ids = [f"arm {number}" for number in range(40)]
-    frozen = frozen_bandit(ids=ids, doubt="neural")
+    frozen = frozen_bandit(ids=ids, posterior="neural")
 
     frozen.add_arms(ids=["new", "newer"])
 
-    scores = [frozen.choose(CONTEXT, seed=1, eligible=[arm]).score for arm in ("new", "newer")]
+    scores = [frozen.select_one(CONTEXT, seed=1, eligible=[arm]).score for arm in ("new", "newer")]
     assert scores[0] == scores[1]
 
 
@@ -160,7 +162,7 @@ def test_arms_with_weights_of_their_own_start_with_the_prior(little_training: No
     frozen.add_arms(ids=["new", "newer"])
 
     scores = [
-        frozen.choose(CONTEXT, explore=False, eligible=[arm]).score for arm in ("new", "newer")
+        frozen.select_one(CONTEXT, explore=False, eligible=[arm]).score for arm in ("new", "newer")
     ]
     assert scores[0] == scores[1]
 
@@ -179,7 +181,7 @@ def test_many_added_arms_go_into_cells_by_themselves(frozen: FrozenBandit) -> No
 
 def test_arms_move_into_cells(frozen: FrozenBandit) -> None:
     frozen.add_arms(vectors_of(300, 3, seed=5))
-    frozen.remove_arms([*range(200), 1600])
+    frozen.discard_arms([*range(200), 1600])
 
     frozen.index(wait=True)
 
@@ -190,7 +192,7 @@ def test_arms_move_into_cells(frozen: FrozenBandit) -> None:
 
 def test_new_cells_hold_no_arm_that_was_removed(frozen: FrozenBandit) -> None:
     frozen.add_arms(vectors_of(40, 3, seed=5))
-    frozen.remove_arms([*range(300), 1510])
+    frozen.discard_arms([*range(300), 1510])
 
     frozen.index(wait=True)
 
@@ -215,22 +217,22 @@ def test_arms_that_come_and_go_while_cells_are_made_are_kept_and_left_out(
 ) -> None:
     frozen.add_arms(ARMS[:5], ids=list("abcde"))
     before = frozen._live
-    arms = before.in_cells()
-    frozen.remove_arms(["b", 7])
+    arms = before.in_partitions()
+    frozen.discard_arms(["b", 7])
     frozen.add_arms(ARMS[:2], ids=["b", "f"])
 
     frozen._live = frozen._live.moved_into(arms, before)
 
     assert len(frozen) == 1500 + 5 - 2 + 2
     assert frozen.waiting == 2
-    assert frozen.choose(CONTEXT, eligible=["b"]).row == 1505
+    assert frozen.select_one(CONTEXT, eligible=["b"]).row == 1505
     with pytest.raises(EligibilityError):
-        frozen.choose(CONTEXT, eligible=[7])
+        frozen.select_one(CONTEXT, eligible=[7])
 
 
 def test_cells_can_be_made_again_and_again(frozen: FrozenBandit) -> None:
     for first in range(0, 1400, 200):
-        frozen.remove_arms(range(first, first + 200))
+        frozen.discard_arms(range(first, first + 200))
         frozen.index()
 
     assert len(frozen) == 100
@@ -243,9 +245,9 @@ def test_cells_can_be_made_again_and_again(frozen: FrozenBandit) -> None:
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (lambda frozen: frozen.remove_arms(["nobody"]), UnknownArmError),
-        (lambda frozen: frozen.remove_arms([5, 0]), InputError),  # 0 is gone
-        (lambda frozen: frozen.remove_arms(range(1, 1500)), EligibilityError),
+        (lambda frozen: frozen.discard_arms(["nobody"]), UnknownArmError),
+        (lambda frozen: frozen.discard_arms([5, 0]), InputError),  # 0 is gone
+        (lambda frozen: frozen.discard_arms(range(1, 1500)), EligibilityError),
         (lambda frozen: frozen.add_arms(ARMS[:1], ids=[5]), DuplicateArmError),
         (lambda frozen: frozen.add_arms(ARMS[:2], ids=["a"]), InputError),
         (lambda frozen: frozen.add_arms(ARMS[:2], ids=["a", "a"]), DuplicateArmError),
@@ -257,7 +259,7 @@ def test_cells_can_be_made_again_and_again(frozen: FrozenBandit) -> None:
 def test_a_change_that_is_refused_leaves_everything_as_it_was(
     frozen: FrozenBandit, change: Callable[[FrozenBandit], None], error: type[Exception]
 ) -> None:
-    frozen.remove_arms([0])
+    frozen.discard_arms([0])
     before = frozen._live
 
     with pytest.raises(error):
@@ -269,13 +271,13 @@ def test_a_change_that_is_refused_leaves_everything_as_it_was(
 @pytest.mark.parametrize("context", [[1.0, 2.0], [[1.0, 2.0, 3.0, 4.0]], "abcd", None])
 def test_one_context_is_one_row_of_numbers(frozen: FrozenBandit, context: Any) -> None:
     with pytest.raises(ShapeError, match="numbers in a row"):
-        frozen.choose(context)
+        frozen.select_one(context)
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_a_context_without_finite_numbers_is_refused(frozen: FrozenBandit, wrong: float) -> None:
     with pytest.raises(NotFiniteError):
-        frozen.choose([wrong, 0, 0, 0])
+        frozen.select_one([wrong, 0, 0, 0])
 
 
 def test_contexts_too_large_to_embed_are_clipped(frozen: FrozenBandit) -> None:
@@ -309,10 +311,10 @@ def test_an_arm_removed_while_a_decision_is_made_is_not_its_answer(
         decide(live, gate, *rest)
         if len(removed) < 3:
             removed.append(int(rest[2][0, 0]))
-            frozen.remove_arms(removed[-1:])
+            frozen.discard_arms(removed[-1:])
 
     monkeypatch.setattr(frozen, "_decide", decide_and_lose)
-    row = frozen.choose(CONTEXT).row if is_one else frozen.select([CONTEXT]).rows[0, 0]
+    row = frozen.select_one(CONTEXT).row if is_one else frozen.select([CONTEXT]).rows[0, 0]
 
     assert len(set(removed)) == 3
     assert row not in removed
@@ -333,7 +335,7 @@ class Shop:
     def run(self) -> None:
         while not self.is_closed.wait(0.001):  # let others have Python's lock
             wanted = self.frozen.select(CONTEXTS[:8])
-            self.frozen.remove_arms(dict.fromkeys(wanted.arms))
+            self.frozen.discard_arms(dict.fromkeys(wanted.arms))
             self.gone |= frozenset(wanted.rows[:, 0].tolist())
             self.frozen.add_arms(vectors_of(8, 3, seed=self.rounds))
             if self.rounds % 10 == 0:
@@ -350,7 +352,7 @@ def decide_often(frozen: FrozenBandit, shop: Shop, *, selects: int, seed: int) -
         rows = frozen.select(contexts, threads=1).rows[:, 0]
         wrong += len(gone.intersection(rows.tolist()))
         gone = shop.gone
-        wrong += frozen.choose(contexts[0]).row in gone
+        wrong += frozen.select_one(contexts[0]).row in gone
     return wrong
 
 
@@ -373,16 +375,16 @@ def test_no_decision_gives_an_arm_that_was_removed_before_it_began(frozen: Froze
 
 def test_threads_that_only_decide_agree_with_one_that_decides_alone(frozen: FrozenBandit) -> None:
     seeds = seeds_of(200).tolist()
-    alone = [frozen.choose(CONTEXT, seed=seed) for seed in seeds]
+    alone = [frozen.select_one(CONTEXT, seed=seed) for seed in seeds]
 
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda seed: frozen.choose(CONTEXT, seed=seed), seeds))
+        together = list(pool.map(lambda seed: frozen.select_one(CONTEXT, seed=seed), seeds))
 
     assert together == alone
 
 
 def test_no_seed_is_used_twice(frozen: FrozenBandit) -> None:
     with ThreadPoolExecutor(4) as pool:
-        seeds = list(pool.map(lambda _: frozen.choose(CONTEXT).seed, range(400)))
+        seeds = list(pool.map(lambda _: frozen.select_one(CONTEXT).seed, range(400)))
 
     assert len(set(seeds)) == 400

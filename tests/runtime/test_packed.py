@@ -11,7 +11,7 @@ from fakes import LITTLE, vectors_of
 from fastbandit import Bandit, FrozenBandit
 from fastbandit.errors import SettingError
 from fastbandit.runtime.parts import packed
-from fastbandit.settings import Settings
+from fastbandit.settings.files import Settings
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +51,7 @@ def test_a_column_that_is_the_same_for_all_stays_so() -> None:
 
 @pytest.mark.parametrize("kept", ["int16", "int8"])
 def test_a_packed_bandit_chooses_arms_that_score_nearly_the_same(bandit: Bandit, kept: str) -> None:
-    whole, packed_one = bandit.freeze(), bandit.freeze(keep_as=kept)
+    whole, packed_one = bandit.freeze(), bandit.freeze(dtype=kept)
     seeds = np.arange(40)
 
     wanted = whole.select(CONTEXTS, seeds=seeds).scores
@@ -62,7 +62,7 @@ def test_a_packed_bandit_chooses_arms_that_score_nearly_the_same(bandit: Bandit,
 
 
 def test_a_packed_bandit_is_saved_and_goes_on_packed(bandit: Bandit, tmp_path: Path) -> None:
-    bandit.freeze(keep_as="int8").save(tmp_path / "frozen")
+    bandit.freeze(dtype="int8").save(tmp_path / "frozen")
     frozen = FrozenBandit.load(tmp_path / "frozen")
     before = frozen.bytes_per_arm
 
@@ -76,4 +76,4 @@ def test_a_packed_bandit_is_saved_and_goes_on_packed(bandit: Bandit, tmp_path: P
 
 def test_an_unknown_kind_of_numbers_is_refused(bandit: Bandit) -> None:
     with pytest.raises(SettingError, match="int16"):
-        bandit.freeze(keep_as="float16")
+        bandit.freeze(dtype="float16")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
-from fakes import seeds_of, twin, vectors_of
+from fakes import compiled, seeds_of, vectors_of
 from numpy.typing import NDArray
 
 from fastbandit import (
@@ -26,10 +26,10 @@ from fastbandit import (
     Sparse,
     UpperConfidence,
 )
-from fastbandit.blueprint import GradientDoubt
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import Search
-from fastbandit.settings import Settings
+from fastbandit.settings.blueprint import GradientPosterior
+from fastbandit.settings.files import Settings
 from fastbandit.training.fit_generator import GeneratorFit, fit_generator
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
@@ -43,13 +43,16 @@ REWARDS = CONTEXTS[:, 0] + CONTEXTS[:, 1] ** 2
 FEW = vectors_of(150, 5, seed=1)
 MANY = vectors_of(3000, 8, seed=1)
 EXPLORATIONS: dict[str, dict[str, Any]] = {
-    "ts of dropout": {"explore": "ts", "doubt": "dropout"},
-    "ts of a last layer": {"explore": "ts", "doubt": "last-layer"},
-    "greedy of dropout": {"explore": "greedy", "doubt": "dropout"},
-    "greedy of a last layer": {"explore": "greedy", "doubt": "last-layer"},
-    "greedy of gradients": {"explore": "greedy", "doubt": "gradient"},
-    "ucb of gradients": {"explore": "ucb"},
-    "ucb of gradients by themselves": {"explore": "ucb", "doubt": GradientDoubt(full_below=0)},
+    "ts of dropout": {"exploration": "ts", "posterior": "dropout"},
+    "ts of a last layer": {"exploration": "ts", "posterior": "last-layer"},
+    "greedy of dropout": {"exploration": "greedy", "posterior": "dropout"},
+    "greedy of a last layer": {"exploration": "greedy", "posterior": "last-layer"},
+    "greedy of gradients": {"exploration": "greedy", "posterior": "gradient"},
+    "ucb of gradients": {"exploration": "ucb"},
+    "ucb of gradients by themselves": {
+        "exploration": "ucb",
+        "posterior": GradientPosterior(full_below=0),
+    },
 }
 SEARCHES: dict[str, Search] = {
     "generator": GeneratorSearch(),
@@ -91,9 +94,9 @@ HARDLY_ANY = Training(
 def hardly_any_training() -> Iterator[None]:
     """Leave networks about as they begin, which need not be good, and let torch decide."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fastbandit.runtime.twin.COMPILED_ABOVE", 10**9)
-        patch.setattr("fastbandit.presets._default_training", lambda *_, **__: HARDLY_ANY)
-        patch.setattr("fastbandit.presets._paper_training", lambda doubt: HARDLY_ANY)
+        patch.setattr("fastbandit.runtime.compiled_policy.COMPILED_ABOVE", 10**9)
+        patch.setattr("fastbandit.settings.presets._default_training", lambda *_, **__: HARDLY_ANY)
+        patch.setattr("fastbandit.settings.presets._paper_training", lambda posterior: HARDLY_ANY)
         yield
 
 
@@ -169,7 +172,7 @@ def searching(bandit: Bandit, search: Search) -> Bandit:
             rng=torch.Generator().manual_seed(1),
         )
         policy = replace(policy, search=taught_search)
-    other = twin(bandit)
+    other = compiled(bandit)
     other._state = replace(state, policy=policy)
     return other
 
@@ -223,7 +226,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "generator": {"search": "generator"},
     "ascent": {"search": "ascent"},
     "exhaustive": {"search": "exhaustive"},
-    "ucb": {"explore": "ucb"},
+    "ucb": {"exploration": "ucb"},
 }
 
 
@@ -263,8 +266,8 @@ def test_ids_for_all_contexts_and_ids_for_each(of_many: Bandit) -> None:
 
 @pytest.mark.parametrize("gone", [range(100), range(0, 3000, 2), range(2500)])
 def test_arms_removed_before_freezing(of_many: Bandit, gone: range) -> None:
-    bandit = twin(of_many)
-    bandit.remove_arms(gone)
+    bandit = compiled(of_many)
+    bandit.discard_arms(gone)
 
     assert_parity(bandit)
     assert_parity(bandit, eligible=masks(0.5, 1)[0])
@@ -272,8 +275,8 @@ def test_arms_removed_before_freezing(of_many: Bandit, gone: range) -> None:
 
 @pytest.mark.parametrize("gone", [0, 100, 2500])
 def test_arms_added_before_freezing(of_many: Bandit, gone: int) -> None:
-    bandit = twin(of_many)
-    bandit.remove_arms(range(gone))
+    bandit = compiled(of_many)
+    bandit.discard_arms(range(gone))
     bandit.add_arms(vectors_of(200, 8, seed=9))
 
     assert_parity(bandit)
@@ -281,7 +284,7 @@ def test_arms_added_before_freezing(of_many: Bandit, gone: int) -> None:
 
 def test_an_id_that_was_removed_and_added_again() -> None:
     bandit = taught(ids=[f"arm {number}" for number in range(len(FEW))])
-    bandit.remove_arms(["arm 3", "arm 4"])
+    bandit.discard_arms(["arm 3", "arm 4"])
     bandit.add_arms(FEW[:1], ids=["arm 3"])
 
     assert bandit.freeze().select(CONTEXTS[:1], eligible=["arm 3"]).rows.tolist() == [[150]]
@@ -318,7 +321,7 @@ def test_one_context_is_decided_as_many_are(context: str) -> None:
 
     for number in range(0, COUNT, 5):
         one = contexts[number] if context == "dense" else part_of(contexts, number)
-        chosen = frozen.choose(one, seed=int(many.seeds[number]))
+        chosen = frozen.select_one(one, seed=int(many.seeds[number]))
 
         assert chosen.row == many.rows[number, 0]
         assert chosen.arm == many.arms[number]
@@ -355,9 +358,17 @@ def test_no_contexts_are_no_decisions() -> None:
 
 IMAGES = np.random.default_rng(0).random((COUNT, 8, 8))
 UNFROZEN: dict[str, tuple[dict[str, Any], Any, str]] = {
-    "exhaustive ucb": ({"explore": "ucb", "search": "exhaustive"}, CONTEXTS, "search='generator'"),
-    "ucb of dropout": ({"explore": "ucb", "doubt": "dropout"}, CONTEXTS, "ThompsonSampling"),
-    "ts of gradients": ({"doubt": "gradient"}, CONTEXTS, "ThompsonSampling"),
+    "exhaustive ucb": (
+        {"exploration": "ucb", "search": "exhaustive"},
+        CONTEXTS,
+        "search='generator'",
+    ),
+    "ucb of dropout": (
+        {"exploration": "ucb", "posterior": "dropout"},
+        CONTEXTS,
+        "ThompsonSampling",
+    ),
+    "ts of gradients": ({"posterior": "gradient"}, CONTEXTS, "ThompsonSampling"),
     "a box": ({"arms": Box((0.0, 0.0), (1.0, 1.0))}, CONTEXTS, "catalogue"),
     "images": ({"context": Image(8, 8)}, IMAGES, "numbers, words or ids"),
     "the printed generator": ({"preset": "paper"}, CONTEXTS, "told='draw'"),
@@ -381,7 +392,7 @@ def test_what_cannot_be_frozen_says_what_to_use_instead(name: str) -> None:
 @pytest.mark.parametrize("arms", [1, 10, 60])
 @pytest.mark.parametrize("explore", ["ts", "ucb"])
 def test_before_the_first_update_any_arm_is_as_likely_as_another(arms: int, explore: str) -> None:
-    bandit = Bandit(arms=FEW[:arms], context=4, explore=explore)
+    bandit = Bandit(arms=FEW[:arms], context=4, exploration=explore)
     frozen = bandit.freeze()
     asked = bandit.select(CONTEXTS, k=3)
     found = frozen.select(CONTEXTS, k=3, seeds=asked.seeds)
@@ -389,7 +400,7 @@ def test_before_the_first_update_any_arm_is_as_likely_as_another(arms: int, expl
     assert found.uniform
     assert found.arms == asked.arms
     assert np.array_equal(found.scores, asked.scores)
-    one = frozen.choose(CONTEXTS[0], seed=int(asked.seeds[0]))
+    one = frozen.select_one(CONTEXTS[0], seed=int(asked.seeds[0]))
     assert one.arm == bandit.select(CONTEXTS[:1], seeds=asked.seeds[:1]).arms[0]
     assert one.score == 0.0
-    assert frozen.propensities(CONTEXTS[0], floor=0.0).of(one.arm) == 1 / arms
+    assert frozen.propensities(CONTEXTS[0], epsilon=0.0).of(one.arm) == 1 / arms

@@ -41,10 +41,10 @@ class Stillborn:
         self.started += 1
         return Starting(dies=self.started <= self.deaths)
 
-    def listen(self, crew: Sequence[Starting]) -> list[Starting]:
-        return list(crew)
+    def listen(self, pool: Sequence[Starting]) -> list[Starting]:
+        return list(pool)
 
-    def stop(self, crew: Sequence[Starting]) -> None:
+    def stop(self, pool: Sequence[Starting]) -> None:
         pass
 
 
@@ -67,12 +67,12 @@ class Starting:
 
 
 def test_a_worker_that_dies_while_it_starts_is_replaced() -> None:
-    crew = Stillborn(deaths=2)
+    pool = Stillborn(deaths=2)
 
-    news = list(spread(crew, None, ["a", "b"], workers=1))
+    news = list(spread(pool, None, ["a", "b"], workers=1))
 
     assert [one.result for one in news] == [0, 1]
-    assert crew.started == 3
+    assert pool.started == 3
 
 
 def test_workers_that_all_die_while_they_start_are_given_up() -> None:

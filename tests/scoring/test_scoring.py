@@ -27,8 +27,8 @@ from fastbandit.cluster.contexts import Columns, RowReader, find_sources
 from fastbandit.cluster.local_engine import LocalEngine
 from fastbandit.cluster.scoring import MANIFEST, SUCCESS, score_contexts
 from fastbandit.errors import DataError, FastbanditError, SettingError, SnapshotError
-from fastbandit.features import Dense, FeaturesAndIds, Ids
-from fastbandit.noise import decision_seeds
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.storage.snapshot_store import Cut, SnapshotStore
 
 ARMS = vectors_of(40, 3)

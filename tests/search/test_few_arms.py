@@ -9,7 +9,7 @@ import numpy as np
 from fakes import vectors_of
 
 from fastbandit import Bandit, Exhaustive, GeneratorSearch
-from fastbandit.presets import settings_for
+from fastbandit.settings.presets import settings_for
 
 CONTEXTS = vectors_of(200, 3, seed=1)
 SHORT = {"training.reward": {"iterations": 20}, "training.generator": {"iterations": 20}}
@@ -22,7 +22,7 @@ def bandit_of(search: Any = "auto", *, arms: int = 300, explore: str = "ts") -> 
         context=3,
         reward="real",
         search=search,
-        explore=explore,
+        exploration=explore,
         preset=preset,
         seed=4,
     )
@@ -75,7 +75,7 @@ def test_a_catalogue_that_grows_gets_a_generator() -> None:
 def test_one_that_shrinks_loses_it() -> None:
     bandit = taught(bandit_of(arms=1200))
     assert search_of(bandit).generator is not None
-    bandit.remove_arms(range(300, 1200))
+    bandit.discard_arms(range(300, 1200))
 
     taught(bandit)
 
@@ -84,5 +84,5 @@ def test_one_that_shrinks_loses_it() -> None:
 
 
 def test_a_bound_and_a_generator_that_was_asked_for_are_not_scanned() -> None:
-    assert search_of(bandit_of(explore="ucb")).exhaustive_up_to == 0
+    assert search_of(bandit_of(exploration="ucb")).exhaustive_up_to == 0
     assert search_of(bandit_of("generator")).exhaustive_up_to == 0

@@ -198,17 +198,23 @@ def test_joined_rankings_count_an_arm_once() -> None:
 # -- landing on real arms
 
 
-@pytest.mark.parametrize("cells", [1, 3])
-def test_landing_scores_what_the_nearest_cells_hold(cells: int) -> None:
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_landing_scores_what_the_nearest_cells_hold(partitions: int) -> None:
     arms = catalogue_of(vectors_of(512, DIM))  # cells of 32, all full
     points, tally = start_points(arms, 2, seeds_of(32)), Tally(32)
 
     landed = land(
-        score_of(arms, Greedy()), arms, points, tally, cells=cells, neighbours=0, allowed=None
+        score_of(arms, Greedy()),
+        arms,
+        points,
+        tally,
+        partitions=partitions,
+        neighbours=0,
+        eligible=None,
     )
 
-    assert torch.equal(landed.rows, arms.around(points, cells, allowed=None).rows)
-    assert tally.evaluations.tolist() == [2 * cells * 32] * 32
+    assert torch.equal(landed.rows, arms.around(points, partitions, eligible=None).rows)
+    assert tally.evaluations.tolist() == [2 * partitions * 32] * 32
     assert tally.lookups.tolist() == [2] * 32
 
 
@@ -217,16 +223,16 @@ def test_landing_by_neighbours_scores_just_so_many() -> None:
     points, tally = start_points(arms, 2, seeds_of(32)), Tally(32)
 
     landed = land(
-        score_of(arms, Greedy()), arms, points, tally, cells=9, neighbours=3, allowed=None
+        score_of(arms, Greedy()), arms, points, tally, partitions=9, neighbours=3, eligible=None
     )
 
-    assert torch.equal(landed.rows, arms.nearest(points, 3, allowed=None).rows)
+    assert torch.equal(landed.rows, arms.nearest(points, 3, eligible=None).rows)
     assert tally.evaluations.tolist() == [6] * 32
 
 
 def test_enough_cells_are_looked_into_for_all_the_arms_wanted() -> None:
     arms = catalogue_of(vectors_of(3_000, DIM))
-    search = GradientAscent(starts=1, steps=1, cells=1, hops=0)
+    search = GradientAscent(starts=1, steps=1, partitions=1, hops=0)
 
     choice = search.best(score_of(arms, Greedy()), arms, count=100, seeds=seeds_of(32))
 
@@ -252,7 +258,7 @@ def hopped(
     start = Ranked(rows, arms.at(rows), score(arms.at(rows)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Catalogue, "neighbours", watched)
-        ranked = hop(score, arms, start, tally, hops=hops, beam=beam, allowed=None)
+        ranked = hop(score, arms, start, tally, hops=hops, beam=beam, eligible=None)
     return ranked, torch.cat(asked, dim=1), tally
 
 

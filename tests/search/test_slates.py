@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as arrays
 from fastbandit import Bandit, Box
 from fastbandit.errors import SettingError
 from fastbandit.search.slates import candidates_for, pick_apart
-from fastbandit.settings import Settings
+from fastbandit.settings.files import Settings
 
 KNOBS = (0.0, 0.1, 0.3, 0.5, 0.7, 1.0)
 QUICK = Settings(
@@ -187,4 +187,4 @@ def test_a_slate_with_diversity_refuses_a_floor() -> None:
     frozen = Bandit(arms=vectors_of(40, 3), context=3).freeze()
 
     with pytest.raises(SettingError, match="needs floor=0"):
-        frozen.select(CONTEXTS, k=2, diversity=0.5, floor=0.1)
+        frozen.select(CONTEXTS, k=2, diversity=0.5, epsilon=0.1)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fastbandit.config import Config
+from fastbandit.settings.service import Config
 from tests.serving.little_service import begin, config_in
 
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from fastbandit.config import Config, read_config
 from fastbandit.learning.first import publish_first
 from fastbandit.serving.app import App
 from fastbandit.serving.server import key_ring
 from fastbandit.serving.service import Service
+from fastbandit.settings.service import Config, read_config
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 ARMS = 12

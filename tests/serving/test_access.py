@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fastbandit.config import Config
 from fastbandit.serving.keys import KEYS_FILE, create_key, revoke_key
+from fastbandit.settings.service import Config
 from tests.serving.little_service import CONTEXT, Asker, run
 
 ROUTES: list[tuple[str, str, Any, str | None]] = [

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbandit.config import Config
-from fastbandit.events import DecisionMade, RewardCame
 from fastbandit.learning.first import publish_first
+from fastbandit.settings.service import Config
+from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 from tests.serving.little_service import ARMS, CONTEXT, Asker, config_in, run

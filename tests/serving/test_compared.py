@@ -16,10 +16,10 @@ from fastbandit.cli.promote import command as promote_command
 from fastbandit.cli.shadow import command as shadow_command
 from fastbandit.errors import LogError, SettingError
 from fastbandit.evaluation.lift import Compared, Evidence, evidence_of
-from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.learning.joining import Joiner
 from fastbandit.serving.console.compared import ComparedTally, read_evidence
 from fastbandit.serving.decides import read_decides
+from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.sqlite_log import SqliteLog, now
 
 SECOND = 1_000_000

@@ -11,10 +11,10 @@ import apsw
 import pytest
 
 from fastbandit.errors import LogError
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.serving.console import chosen, tally
 from fastbandit.serving.console.answer import Console
 from fastbandit.serving.console.figures import Figures
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.snapshot_store import Cut, SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, RewardCame
 from fastbandit.serving.console import CONTENT_SECURITY_POLICY, STATIC
 from fastbandit.serving.console.figures import Figures
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 

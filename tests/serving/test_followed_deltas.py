@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbandit.config import Config
 from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
+from fastbandit.settings.service import Config
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
 from tests.serving.little_service import ARMS, Asker, begin, run

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fastbandit.events import Arm, ArmsChanged
 from fastbandit.serving.kept_changes import KeptChanges, Known
+from fastbandit.storage.events import Arm, ArmsChanged
 
 PUT = ArmsChanged([Arm("a", [0.5], {"price": 1.0})], seq=4, at=9)
 TAKEN = ArmsChanged(taken=["a", 7], seq=6, at=10)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from fastbandit.cli.keys import command as keys_command
 from fastbandit.errors import DataError, SettingError
+from fastbandit.files.manifest import seal
 from fastbandit.serving.keys import (
     KEYS_FILE,
     SCOPES,
@@ -25,7 +26,6 @@ from fastbandit.serving.keys import (
     create_key,
     revoke_key,
 )
-from fastbandit.storage.sealed import seal
 
 TODAY = date(2026, 3, 1)
 

@@ -16,11 +16,11 @@ import httpx
 import pytest
 import trustme
 
-from fastbandit.config import Config
 from fastbandit.errors import LogError, SettingError
 from fastbandit.serving.journal import JsonLines
 from fastbandit.serving.server import Server, key_ring, make_server
 from fastbandit.serving.service import Service
+from fastbandit.settings.service import Config
 from fastbandit.storage.sqlite_log import SqliteLog
 from tests.serving.little_service import CONTEXT, begin, config_in
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from fastbandit.config import Config, read_config
-from fastbandit.events import ArmsChanged, DecisionMade
 from fastbandit.serving.decides import (
     DECIDES_FILE,
     Decides,
@@ -18,6 +16,8 @@ from fastbandit.serving.decides import (
     read_decides,
     write_decides,
 )
+from fastbandit.settings.service import Config, read_config
+from fastbandit.storage.events import ArmsChanged, DecisionMade
 from fastbandit.storage.sqlite_log import SqliteLog
 from tests.serving.little_service import ARMS, CONTEXT, Asker, config_in, run
 

@@ -40,8 +40,8 @@ preset = "short.toml"
 fresh = 300
 growth = 10.0
 seconds = 1000
-quality_floor = 0
-recall_floor = 0
+min_quality = 0
+min_recall = 0
 [shadow]
 baseline = "request"
 """

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import pytest
 
 from fastbandit.errors import LogError
-from fastbandit.events import Event, Outcome, TimePassed
 from fastbandit.serving.writer import Writer
+from fastbandit.storage.events import Event, Outcome, TimePassed
 from fastbandit.storage.memory_log import MemoryLog
 
 

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 from fastbandit.cli.backup import command as backup_command
 from fastbandit.cli.restore import command as restore_command
 from fastbandit.errors import DataError, FastbanditError, LogError
-from fastbandit.events import ArmsChanged, DecisionMade, RewardCame
+from fastbandit.files.manifest import seal, write_sealed
 from fastbandit.storage import backups
 from fastbandit.storage.backups import back_up, restore
-from fastbandit.storage.sealed import seal, write_sealed
+from fastbandit.storage.events import ArmsChanged, DecisionMade, RewardCame
 from fastbandit.storage.snapshot_store import Cut, Snapshot, SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from fastbandit.cli.export import command as export_command
 from fastbandit.errors import DataError, SettingError
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.learning.joining import Joiner
 from fastbandit.storage import exports, joined_rows
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.exports import FORMATS, export, format_of
 from fastbandit.storage.joined_rows import Bounds
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -184,7 +184,7 @@ def test_rows_come_in_batches(
 
 
 def test_a_line_of_json_holds_all_of_a_decision(log: SqliteLog, tmp_path: Path) -> None:
-    log.append([made("one", propensities=[0.25], eligible={"price": {"<=": 3}}, floor=0.1)])
+    log.append([made("one", propensities=[0.25], eligible={"price": {"<=": 3}}, epsilon=0.1)])
     log.append([RewardCame("one", 1.0)])
 
     assert lines(tmp_path) == [

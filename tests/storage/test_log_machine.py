@@ -14,8 +14,8 @@ from hypothesis import settings
 from hypothesis import strategies as some
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.learning.joining import Joiner
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.memory_log import MemoryLog
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock

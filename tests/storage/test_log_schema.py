@@ -14,7 +14,7 @@ import pytest
 from little_events import EVENTS
 
 from fastbandit.errors import LogError
-from fastbandit.events import Event, RewardCame
+from fastbandit.storage.events import Event, RewardCame
 from fastbandit.storage.log_schema import VERSION
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock

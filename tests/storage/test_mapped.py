@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from fastbandit.storage.mapped import Arrays, map_arrays, pieces_of
+from fastbandit.files.mapped import Arrays, map_arrays, pieces_of
 
 ARRAYS = {
     "floats": np.arange(12, dtype=np.float32).reshape(3, 4),

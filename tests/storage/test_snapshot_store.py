@@ -138,14 +138,14 @@ def test_a_first_version_that_was_only_renamed_is_published_later(store: Snapsho
 
 def test_the_drafts_of_the_dead_are_swept(store: SnapshotStore) -> None:
     publish(store)
-    alive = store.folder / f".draft-{os.getppid()}-1"
+    live = store.folder / f".draft-{os.getppid()}-1"
     dead = [store.folder / name for name in (".draft-999999999-1", ".draft-x", ".gone-7")]
-    for folder in (alive, *dead):
+    for folder in (live, *dead):
         folder.mkdir()
 
     store.recover()
 
-    assert alive.exists()
+    assert live.exists()
     assert not any(folder.exists() for folder in dead)
 
 

@@ -15,8 +15,8 @@ from fakes import same_decision, same_weights, vectors_of
 import fastbandit
 from fastbandit import Bandit, Box, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.errors import SettingError, SnapshotError
-from fastbandit.features import Dense
-from fastbandit.storage.sealed import seal
+from fastbandit.features.kinds import Dense
+from fastbandit.files.manifest import seal
 
 pytestmark = pytest.mark.usefixtures("little_training")
 
@@ -26,14 +26,14 @@ BAGS = scipy.sparse.random(30, 200, density=0.05, format="csr", random_state=1)
 
 CASES: dict[str, tuple[dict[str, Any], Any]] = {
     "ts": ({"arms": ARMS, "context": 4}, CONTEXTS),
-    "ucb": ({"arms": ARMS, "context": 4, "explore": "ucb"}, CONTEXTS),
+    "ucb": ({"arms": ARMS, "context": 4, "exploration": "ucb"}, CONTEXTS),
     "ucb as printed": (
-        {"arms": ARMS, "context": 4, "explore": "ucb", "preset": "paper"},
+        {"arms": ARMS, "context": 4, "exploration": "ucb", "preset": "paper"},
         CONTEXTS,
     ),
-    "last layer": ({"arms": ARMS, "context": 4, "doubt": "last-layer"}, CONTEXTS),
+    "last layer": ({"arms": ARMS, "context": 4, "posterior": "last-layer"}, CONTEXTS),
     "greedy exhaustive": (
-        {"arms": ARMS, "context": 4, "explore": "greedy", "search": "exhaustive"},
+        {"arms": ARMS, "context": 4, "exploration": "greedy", "search": "exhaustive"},
         CONTEXTS,
     ),
     "ascent": ({"arms": ARMS, "context": 4, "search": "ascent"}, CONTEXTS),
@@ -136,7 +136,7 @@ def test_arms_that_came_and_went_are_saved(case: str, tmp_path: Path) -> None:
     teach(bandit, contexts)
     names = ["fresh", "fresher"]
     bandit.add_arms(None if case == "ids" else ARMS[:2], ids=names)
-    bandit.remove_arms(["fresh"])
+    bandit.discard_arms(["fresh"])
     bandit.save(tmp_path)
 
     loaded = Bandit.load(tmp_path)
@@ -150,7 +150,7 @@ def test_arms_that_came_and_went_are_saved(case: str, tmp_path: Path) -> None:
 
 def test_an_id_that_was_removed_and_added_again_is_saved(tmp_path: Path) -> None:
     bandit = made({"arms": ARMS[:3], "ids": ["a", "b", "c"], "context": 4})
-    bandit.remove_arms(["b"])
+    bandit.discard_arms(["b"])
     bandit.add_arms(ARMS[:1], ids=["b"])
     bandit.save(tmp_path)
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from fastbandit.errors import InputError, LogError
-from fastbandit.events import ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock
 from lab.faults.volatile_disk import VolatileDisk

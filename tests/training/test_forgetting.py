@@ -12,7 +12,7 @@ from fakes import same_weights, vectors_of
 
 from fastbandit import Bandit
 from fastbandit.errors import SettingError
-from fastbandit.settings import Settings
+from fastbandit.settings.files import Settings
 from fastbandit.training.fit_reward import RewardFit, _draw_rows, recall
 from fastbandit.types import Inputs, Interactions
 
@@ -59,10 +59,10 @@ def test_a_minibatch_has_interactions_as_often_as_their_weights_say() -> None:
     assert shares[2] == pytest.approx(0.75, abs=0.03)
 
 
-@pytest.mark.parametrize("doubt", ["dropout", "gradient", "last-layer"])
+@pytest.mark.parametrize("posterior", ["dropout", "gradient", "last-layer"])
 @pytest.mark.parametrize("forgetting", [{"window": 150}, {"half_life": 30.0}])
 def test_a_bandit_that_forgets_follows_rewards_that_turned_round(
-    doubt: str, forgetting: dict[str, Any]
+    posterior: str, forgetting: dict[str, Any]
 ) -> None:
     def errors(**more: Any) -> float:
         settings = Settings("default", {"training.reward": {**QUICK, **more}})
@@ -71,7 +71,7 @@ def test_a_bandit_that_forgets_follows_rewards_that_turned_round(
             context=3,
             reward="real",
             search="exhaustive",
-            doubt=doubt,
+            posterior=posterior,
             preset=settings,
             progress=False,
         )
@@ -88,21 +88,26 @@ def test_a_bandit_that_forgets_follows_rewards_that_turned_round(
 def test_a_window_shorter_than_the_news_is_learned() -> None:
     settings = Settings(
         "default",
-        {"training.reward": {"iterations": 5, "window": 3}, "doubt.gradient": {"ridge": 2.0}},
+        {"training.reward": {"iterations": 5, "window": 3}, "posterior.gradient": {"ridge": 2.0}},
     )
-    bandit = Bandit(arms=ARMS, context=3, explore="ucb", search="exhaustive", preset=settings)
+    bandit = Bandit(arms=ARMS, context=3, exploration="ucb", search="exhaustive", preset=settings)
 
     bandit.update(contexts=vectors_of(9, 3), arms=range(9), rewards=[0, 1, 0] * 3)
 
     assert bandit.version == 1
 
 
-@pytest.mark.parametrize("doubt", ["gradient", "last-layer"])
-def test_what_fades_is_doubted_more(doubt: str) -> None:
+@pytest.mark.parametrize("posterior", ["gradient", "last-layer"])
+def test_what_fades_is_doubted_more(posterior: str) -> None:
     def deviations(**more: float) -> float:
         settings = Settings("default", {"training.reward": {**QUICK, **more}})
         bandit = Bandit(
-            arms=ARMS, context=3, search="exhaustive", doubt=doubt, preset=settings, progress=False
+            arms=ARMS,
+            context=3,
+            search="exhaustive",
+            posterior=posterior,
+            preset=settings,
+            progress=False,
         )
         chances = np.random.default_rng(7).random(400) < 0.5
         bandit.update(contexts=vectors_of(400, 3), arms=np.arange(400) % 20, rewards=chances)

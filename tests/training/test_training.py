@@ -14,7 +14,7 @@ from fastbandit import Exhaustive, GeneratorSearch, ThompsonSampling
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense, Ids
+from fastbandit.features.kinds import Dense, Ids
 from fastbandit.policy import Policy
 from fastbandit.reward.dropout_model import DropoutReward
 from fastbandit.reward.model import NetworkSettings

@@ -12,7 +12,6 @@ from pathlib import Path
 import apsw
 
 from fastbandit.evaluation.lift import Compared, Evidence, evidence_of
-from fastbandit.events import WHO
 from fastbandit.progress import Progress, silent
 from fastbandit.serving.console.buckets import (
     PIECE,
@@ -24,6 +23,7 @@ from fastbandit.serving.console.buckets import (
     start,
     width,
 )
+from fastbandit.storage.events import WHO
 from fastbandit.storage.log_reader import one_moment_of
 from fastbandit.storage.log_schema import check_version
 

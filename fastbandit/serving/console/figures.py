@@ -11,7 +11,6 @@ import apsw
 from msgspec.structs import replace
 
 from fastbandit.errors import LogError
-from fastbandit.events import REWARD_STATUSES
 from fastbandit.serving.console.answer import (
     Audit,
     Candidate,
@@ -30,6 +29,7 @@ from fastbandit.serving.console.chosen import ChosenArms
 from fastbandit.serving.console.models import Models
 from fastbandit.serving.console.notes import RULES, Notes, reading
 from fastbandit.serving.console.tally import BASELINE, DELAYS_S, Sums, Tally
+from fastbandit.storage.events import REWARD_STATUSES
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import now as clock_now
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import apsw
 
-from fastbandit.events import REWARD_STATUSES
 from fastbandit.serving.console.answer import Arms, Audit, Candidate, Learner, Shadow
 from fastbandit.serving.console.buckets import ask
+from fastbandit.storage.events import REWARD_STATUSES
 
 RULES = {
     "counted": "Came in time, for an arm that was chosen: it is learned from.",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fastbandit.errors import DataError
 from fastbandit.evaluation.csv_files import open_text
-from fastbandit.features import Sparse
+from fastbandit.features.kinds import Sparse
 from fastbandit.types import Inputs
 from lab.experiments.datasets.files import SOURCES, find
 from lab.experiments.datasets.sparse import to_csr

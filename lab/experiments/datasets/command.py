@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError
-from fastbandit.names import known_name
 from fastbandit.progress import progress_bar
 from lab.experiments.datasets.celeba import write_sample
 from lab.experiments.datasets.files import SOURCES, data_folder, fetch, find

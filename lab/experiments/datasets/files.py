@@ -16,8 +16,8 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError
-from fastbandit.names import known_name
 from fastbandit.progress import Progress, progress_bar
 from fastbandit.storage.data_folder import data_folder as data_folder
 from lab.experiments.datasets.sources import SOURCES as SOURCES

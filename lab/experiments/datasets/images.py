@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError, MissingExtraError
-from fastbandit.features import Image
+from fastbandit.features.kinds import Image
 from fastbandit.types import Inputs
 from lab.experiments.environment import Tabled
 

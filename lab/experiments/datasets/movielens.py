@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError
 from fastbandit.evaluation.csv_files import read_blocks, to_numbers
-from fastbandit.names import known_name
 from lab.experiments.datasets.files import SOURCES, find, find_beside
 from lab.experiments.datasets.ratings import (
     Ratings,

@@ -14,9 +14,9 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
 from fastbandit.evaluation.csv_files import read_csv, to_numbers
-from fastbandit.names import known_name
 from fastbandit.progress import Progress, progress_bar
 from lab.experiments.datasets.files import data_folder, find
 from lab.experiments.datasets.images import (

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
 from fastbandit.evaluation.csv_files import read_blocks, to_numbers
-from fastbandit.features import Dense, FeaturesAndIds, Ids
-from fastbandit.names import known_name
-from fastbandit.noise import Stream, decision_seeds, normals
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids
+from fastbandit.noise.philox import Stream, decision_seeds, normals
 from fastbandit.progress import progress_bar
 from fastbandit.types import Inputs
 from lab.experiments.datasets.sparse import to_csr

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fastbandit.declaration import known_name
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.names import known_name
 from lab.experiments.drift import KINDS, Drift
 
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
 from fastbandit.evaluation.csv_files import open_text, read_csv
 from fastbandit.evaluation.table_files import open_parquet
-from fastbandit.features import Dense
-from fastbandit.names import known_name
+from fastbandit.features.kinds import Dense
 from fastbandit.progress import progress_bar
 from fastbandit.types import Inputs
 from lab.experiments.datasets.files import data_folder

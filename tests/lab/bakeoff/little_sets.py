@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from fastbandit.types import Inputs
 from lab.bakeoff.play import Player
 from lab.bakeoff.sets import Log, Set, World

@@ -10,7 +10,7 @@ from little_sets import ARMS, stripes
 from scipy.sparse import csr_matrix
 
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from fastbandit.types import Inputs
 from lab.bakeoff.logistic import HierarchicalLogistic, most_likely
 from lab.experiments.environment import Tabled

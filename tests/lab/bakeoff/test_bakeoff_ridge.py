@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from little_sets import Oracle
 
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from lab.bakeoff.ridge import ArmPosterior, Disjoint
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from fastbandit.features import Dense, FeaturesAndIds, Ids, Sparse
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Sparse
 from fastbandit.types import Inputs
 from lab.bakeoff.history import History
 from lab.experiments.context_scaling import Scaling, with_one

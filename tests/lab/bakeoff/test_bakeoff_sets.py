@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from fastbandit.errors import DataError
-from fastbandit.features import Ids
+from fastbandit.features.kinds import Ids
 from fastbandit.types import Inputs
 from lab.bakeoff import keel
 from lab.bakeoff.sets import NAMES, SETS, asked, with_log

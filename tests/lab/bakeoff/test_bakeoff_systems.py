@@ -9,7 +9,7 @@ import pytest
 from little_sets import ARMS, stripes
 
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense, Ids
+from fastbandit.features.kinds import Dense, Ids
 from fastbandit.types import Inputs
 from lab.bakeoff.contextual_bandits import ContextualBandits
 from lab.bakeoff.play import play

@@ -19,7 +19,7 @@ from fastbandit.errors import (
     ShapeError,
     UnknownArmError,
 )
-from fastbandit.noise import decision_seeds
+from fastbandit.noise.philox import decision_seeds
 from lab.baselines import GLOC, GLOCTS, QGLOC, glm, inner_product
 from lab.baselines.inner_product import InnerProductIndex
 from lab.experiments.run import run
@@ -148,14 +148,14 @@ def test_a_bad_update_raises_and_leaves_the_bandit_as_it_was(
     make: Make, bad: dict[str, Any], error: type[FastbanditError]
 ) -> None:
     good = {"contexts": FEW.contexts(0, 2), "arms": [3, 4], "rewards": [0.0, 1.0]}
-    bandit, twin = (make(arms=FEW.arms, context=3, reward="binary") for _ in range(2))
-    for each in (bandit, twin):
+    bandit, compiled = (make(arms=FEW.arms, context=3, reward="binary") for _ in range(2))
+    for each in (bandit, compiled):
         each.update(**good)
 
     with pytest.raises(error):
         bandit.update(**(good | bad))
 
-    after, expected = (each.select(FEW.contexts(2, 9)) for each in (bandit, twin))
+    after, expected = (each.select(FEW.contexts(2, 9)) for each in (bandit, compiled))
     assert after.version == 1
     assert after.arms == expected.arms
     assert np.array_equal(after.scores, expected.scores)

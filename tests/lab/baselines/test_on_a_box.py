@@ -17,7 +17,7 @@ from fastbandit.errors import (
     SettingError,
     ShapeError,
 )
-from fastbandit.noise import decision_seeds
+from fastbandit.noise.philox import decision_seeds
 from lab.baselines import HOO, GaussianProcessTS, GaussianProcessUCB, GridLinearTS
 from lab.baselines.points import cover
 
@@ -159,14 +159,14 @@ def test_a_bad_update_raises_and_leaves_the_bandit_as_it_was(
     make: Make, bad: dict[str, Any], error: type[FastbanditError]
 ) -> None:
     good = {"contexts": ones(2), "arms": [[0.2], [0.8]], "rewards": [0.0, 1.0]}
-    bandit, twin = (make(box=LINE, reward="binary") for _ in range(2))
-    for each in (bandit, twin):
+    bandit, compiled = (make(box=LINE, reward="binary") for _ in range(2))
+    for each in (bandit, compiled):
         each.update(**good)
 
     with pytest.raises(error):
         bandit.update(**(good | bad))
 
-    after, expected = (each.select(ones(3)) for each in (bandit, twin))
+    after, expected = (each.select(ones(3)) for each in (bandit, compiled))
     assert after.version == 1
     assert np.array_equal(after.arms, expected.arms)
 

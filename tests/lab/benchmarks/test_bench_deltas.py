@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.events import RewardCame
+from fastbandit.storage.events import RewardCame
 from lab.benchmarks import deltas as bench
 from lab.benchmarks.deltas import HEADINGS, Look, Row, deltas_command, measure_deltas
 

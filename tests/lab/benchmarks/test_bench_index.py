@@ -90,9 +90,9 @@ def test_a_row_is_told_for_each_way() -> None:
 
 
 def test_a_row_has_a_cell_for_each_heading() -> None:
-    assert len(ROW.cells()) == len(HEADINGS)
-    assert ROW.cells()[2] == "4 × 3"
-    assert ROW.cells()[-1] == "13"
+    assert len(ROW.partitions()) == len(HEADINGS)
+    assert ROW.partitions()[2] == "4 × 3"
+    assert ROW.partitions()[-1] == "13"
 
 
 def test_the_command_tells_the_rows_of_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ ROW = Row(
     arms=10_000,
     dim=8,
     hidden=32,
-    explore="ts",
+    exploration="ts",
     p50_us=20.0,
     p99_us=50.0,
     exhaustive_ratio=15.0,
@@ -108,7 +108,7 @@ def test_a_sweep_is_the_network_of_one_hidden_layer() -> None:
 
 def test_there_is_no_sweep_over_more_than_a_million_arms(contest: Contest) -> None:
     assert not sweeps_for(replace(contest, setup=replace(SMALL, arms=1_000_001)))
-    assert not sweeps_for(replace(contest, setup=replace(SMALL, explore="ucb")))
+    assert not sweeps_for(replace(contest, setup=replace(SMALL, exploration="ucb")))
 
 
 def test_a_row_without_a_ratio_says_so() -> None:

@@ -104,7 +104,7 @@ def test_an_untrained_policy_decides_by_any_search() -> None:
 
     for search in (policy.search, Exhaustive()):
         frozen = policy.frozen(search)
-        assert 0 <= frozen.choose(np.zeros(3), seed=1).row < 200
+        assert 0 <= frozen.select_one(np.zeros(3), seed=1).row < 200
         assert len(frozen) == 200
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from fastbandit.errors import InputError, SettingError
-from fastbandit.features import Dense, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.types import Inputs
 from lab.experiments.environment import Tabled, as_raw
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from scipy.spatial.distance import pdist
 
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.types import Inputs
 from lab.experiments import linear_view
 from lab.experiments.environment import Tabled

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fastbandit.errors import InputError, NotFiniteError, ShapeError
-from fastbandit.features import Dense, Sparse
+from fastbandit.features.kinds import Dense, Sparse
 from fastbandit.types import Inputs
 from lab.experiments.logged import LoggedData, fit_simulator
 

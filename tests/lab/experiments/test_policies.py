@@ -10,9 +10,9 @@ from fakes import vectors_of
 
 from fastbandit.bandit import Bandit
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense
-from fastbandit.rewards import RewardKind
-from fastbandit.settings import Settings
+from fastbandit.features.kinds import Dense
+from fastbandit.features.rewards import RewardKind
+from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs
 from lab.experiments.continuum import Continuum
 from lab.experiments.environment import Environment, Tabled

@@ -67,7 +67,7 @@ def test_every_policy_runs_with_the_printed_settings(
     short = Training(
         RewardFit(iterations=20), GeneratorFit(iterations=20, batch=16, target="ascent")
     )
-    monkeypatch.setattr("fastbandit.presets._paper_training", lambda doubt: short)
+    monkeypatch.setattr("fastbandit.settings.presets._paper_training", lambda posterior: short)
     world = Synthetic("h1", 4, 200, seed=0)
     player = player_for(policy, world, preset="paper", seed=0, rounds=60)
 

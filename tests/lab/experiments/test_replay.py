@@ -10,7 +10,7 @@ import pytest
 
 from fastbandit.baselines import BestArmBandit, RandomBandit
 from fastbandit.errors import InputError, SettingError
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from fastbandit.types import Decision, Inputs
 from lab.experiments.logged import LoggedData
 from lab.experiments.replay import Replayed, replay, wilson

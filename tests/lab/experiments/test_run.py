@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from fastbandit.types import Audit, Decision, Inputs
 from lab.experiments.continuum import Continuum
 from lab.experiments.environment import Tabled

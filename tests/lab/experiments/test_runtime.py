@@ -16,7 +16,7 @@ from fakes import BowlReward, catalogue_of, seeds_of, vectors_of
 from fastbandit.cli.main import run as run_cli
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from fastbandit.interfaces import Score
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.types import Inputs

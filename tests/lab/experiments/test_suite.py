@@ -15,7 +15,7 @@ from fastbandit.cli.main import run as run_cli
 from fastbandit.cluster.engine import News
 from fastbandit.cluster.local_engine import LocalEngine
 from fastbandit.errors import DataError, SettingError
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from fastbandit.types import Inputs
 from lab.__main__ import cli
 from lab.experiments import datasets, suite

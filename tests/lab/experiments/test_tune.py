@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from fastbandit import Bandit
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import MissingExtraError, SettingError
-from fastbandit.features import Dense
-from fastbandit.settings import Settings, read_settings, write_settings
+from fastbandit.features.kinds import Dense
+from fastbandit.settings.files import Settings, read_settings, write_settings
 from fastbandit.types import Audit, Inputs
 from lab.experiments.logged import LoggedData
 from lab.experiments.tune import Tuned, tune, tune_command
@@ -259,9 +259,12 @@ def test_every_range_holds_what_there_is(policy: str, base: str, stage: int) -> 
     ("policy", "turned"),
     [
         ("Exhaust TS", ["network.dropout_penalty"]),
-        ("NeuralLinear", ["doubt.last-layer.prior_precision"]),
-        ("Bootstrapped heads", ["doubt.bootstrap.prior_precision", "doubt.bootstrap.heads"]),
-        ("Variational layer", ["doubt.variational.prior_precision"]),
+        ("NeuralLinear", ["posterior.last-layer.prior_precision"]),
+        (
+            "Bootstrapped heads",
+            ["posterior.bootstrap.prior_precision", "posterior.bootstrap.heads"],
+        ),
+        ("Variational layer", ["posterior.variational.prior_precision"]),
     ],
 )
 def test_the_second_stage_turns_what_makes_the_doubt(policy: str, turned: list[str]) -> None:
@@ -410,7 +413,7 @@ def test_the_command_writes_settings_that_a_bandit_takes(
 
     assert done.exit_code == 0, done.output
     assert "2 uncertainty" in done.output
-    bandit = Bandit(arms=world().arms, context=3, explore="ucb", preset=out)
+    bandit = Bandit(arms=world().arms, context=3, exploration="ucb", preset=out)
     width = width_of(read_settings(out))
     assert bandit.blueprint.exploration.width == width  # type: ignore[attr-defined]
     assert (tmp_path / "tuned.journal").exists()

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.events import RewardCame
+from fastbandit.storage.events import RewardCame
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.faults import delayed as campaign
 from lab.faults.delayed import DelayedReport, SeedResult, Visits, compare, learning_command

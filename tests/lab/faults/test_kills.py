@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.events import DecisionMade, RewardCame
 from fastbandit.learning.learner import Learner
+from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.faults import kills as campaign
 from lab.faults.kept import (

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from msgspec import structs
 
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.events import DecisionMade
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.storage.events import DecisionMade
 from lab.faults import swaps as campaign
 from lab.faults.load import Answers
 from lab.faults.stage import Reply, Stage, set_stage
@@ -54,7 +54,7 @@ def turns(tmp_path_factory: pytest.TempPathFactory) -> Turns:
 
 def decided(turns: Turns, version: int) -> DecisionMade:
     context = turns.stage.world.contexts(0, 1)[0].tolist()
-    chosen = turns.bandit(version).choose(context, seed=5)
+    chosen = turns.bandit(version).select_one(context, seed=5)
     arms, scores = [chosen.arm], [chosen.score]
     return DecisionMade("a", context, arms, scores, 5, version, 0, 10)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fastbandit.errors import DataError
-from fastbandit.features import Sparse
+from fastbandit.features.kinds import Sparse
 from lab.experiments.datasets import bibtex, load
 from lab.experiments.environment import Tabled
 

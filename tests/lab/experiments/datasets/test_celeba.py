@@ -10,7 +10,7 @@ import pytest
 from PIL import Image as Pillow
 
 from fastbandit.errors import DataError, SettingError
-from fastbandit.features import Image
+from fastbandit.features.kinds import Image
 from lab.experiments.datasets import celeba, load
 from lab.experiments.environment import Tabled
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fastbandit.errors import DataError, SettingError
-from fastbandit.features import Dense, FeaturesAndIds, Ids
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids
 from lab.experiments.datasets import load, movielens, ratings
 from lab.experiments.datasets.ratings import Fit, Ratings, fitted_stars, read_ratings
 from lab.experiments.environment import Tabled

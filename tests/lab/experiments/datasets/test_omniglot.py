@@ -11,7 +11,7 @@ import pytest
 from PIL import Image as Pillow
 
 from fastbandit.errors import DataError, SettingError
-from fastbandit.features import Image
+from fastbandit.features.kinds import Image
 from lab.experiments.datasets import load
 from lab.experiments.datasets.images import read_gray, shrink
 from lab.experiments.environment import Tabled

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fastbandit.errors import DataError, SettingError
-from fastbandit.features import Ids
+from fastbandit.features.kinds import Ids
 from lab.experiments.datasets import load, the_movies
 from lab.experiments.environment import Tabled
 

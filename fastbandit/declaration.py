@@ -1,0 +1,180 @@
+"""How a part is declared: once, as a frozen dataclass whose fields know what they may hold.
+
+    @part("search", name="ascent")
+    class GradientAscent:
+        starts: int = 8
+        far: int = setting(default=64, least=0)
+
+A whole number is at least 1 and a number at least 0 unless its `setting` says otherwise. What a
+part is called in TOML, what it was called before, and which fields came later stand here too:
+`fastbandit.settings.parts` builds, saves and reads every part from its declaration alone.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, NamedTuple, TypeVar, dataclass_transform, get_type_hints
+
+import numpy as np
+
+from fastbandit.errors import SettingError
+
+_LARGEST = 2**53  # beyond it, a float would round
+_Part = TypeVar("_Part")
+
+
+class PartInfo(NamedTuple):
+    """What a part is: its role, its name among those of the role, and its names in older files."""
+
+    role: str
+    name: str
+    formerly: tuple[str, ...]
+
+
+class Range(NamedTuple):
+    """What a field may hold beyond its type, and how files of earlier formats treat it.
+
+    A number is at least `least`, or more than `above`; a text is one of `choices`. A field that
+    `came_later` is left out of files where it is as if it were not there; `formerly` is its name
+    in older files.
+    """
+
+    least: float | None = None
+    above: float | None = None
+    choices: tuple[str, ...] = ()
+    came_later: bool = False
+    formerly: str = ""
+
+
+def setting(
+    *,
+    default: Any,
+    least: float | None = None,
+    above: float | None = None,
+    choices: tuple[str, ...] = (),
+    came_later: bool = False,
+    formerly: str = "",
+) -> Any:
+    """Return a field of a part with its range."""
+    limits = Range(least, above, choices, came_later, formerly)
+    return field(default=default, metadata={"range": limits})
+
+
+def range_of(own: Field[Any]) -> Range:
+    """Return the range of a field."""
+    return own.metadata.get("range", Range())
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field, setting))
+def part(
+    role: str, *, name: str = "", formerly: tuple[str, ...] = ()
+) -> Callable[[type[_Part]], type[_Part]]:
+    """Declare a part: a frozen dataclass that checks its fields when it is made."""
+
+    def declare(cls: type[_Part]) -> type[_Part]:
+        further = cls.__dict__.get("__post_init__")
+
+        def check(self: Any) -> None:
+            check_fields(self)
+            if further is not None:
+                further(self)
+
+        cls.__post_init__ = check  # type: ignore[attr-defined]
+        cls.__part__ = PartInfo(role, name, formerly)  # type: ignore[attr-defined]
+        return dataclass(frozen=True)(cls)
+
+    return declare
+
+
+def info_of(kind: Any) -> PartInfo | None:
+    """Return what a class declares of itself as a part; None where it is no part."""
+    return kind.__dict__.get("__part__") if isinstance(kind, type) else None
+
+
+# -- checks
+
+
+def check_fields(part: Any) -> None:
+    """Raise unless each field of a part holds what it can work with."""
+    hints = get_type_hints(type(part))
+    for own in fields(part):
+        value = getattr(part, own.name)
+        needed, is_right = need(own, hints[own.name], value)
+        if not is_right and value is not own.default:  # which may be None
+            rest = "" if own.default is MISSING else f", or leave it out for {own.default!r}"
+            raise SettingError(
+                f"{type(part).__name__} needs {own.name} to be {needed}: got {value!r}. "
+                f"Change it{rest}."
+            )
+
+
+def need(own: Field[Any], hint: Any, value: Any) -> tuple[str, bool]:
+    """Say what a field needs, and whether a value is that; of other types, anything is."""
+    limits = range_of(own)
+    if limits.choices:
+        return f"one of {', '.join(map(repr, limits.choices))}", value in limits.choices
+    if hint is bool:
+        return "true or false", isinstance(value, bool)
+    if hint in (int, int | None):
+        return _whole(value, least=1 if limits.least is None else int(limits.least))
+    if hint in (float, float | None):
+        return _number(value, limits)
+    if hint == tuple[int, ...]:
+        is_list = isinstance(value, list | tuple) and len(value) > 0
+        is_sound = is_list and all(_whole(item, least=1)[1] for item in value)
+        return "a list of whole numbers of at least 1, such as [32]", is_sound
+    return "", True
+
+
+def check_number(name: str, number: float, *, above_zero: bool = False) -> None:
+    """Raise unless a setting is finite and at least 0, or above it."""
+    needed, is_right = _number(number, Range(above=0 if above_zero else None))
+    if not is_right:
+        raise SettingError(f"The {name} needs to be {needed}: got {number!r}. Try 1.0.")
+
+
+def check_seed(seed: Any) -> int:
+    """Return a seed, if it is a whole number."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise SettingError(
+            f"A seed needs to be a whole number: got {seed!r}. Any one will do, 0 for example."
+        )
+    return int(seed)
+
+
+def known_name(what: str, name: Any, known: tuple[str, ...], *, or_object: bool = False) -> None:
+    """Raise unless `name` is one of the known ones, and suggest the nearest."""
+    if name not in known:
+        near = difflib.get_close_matches(str(name), known, n=1)
+        other = ", or give an object" if or_object else ""
+        hint = f"Did you mean {near[0]!r}?" if near else f"Use one of them{other}."
+        raise SettingError(
+            f"The {what} needs to be one of {', '.join(known)}: got {name!r}. {hint}"
+        )
+
+
+def _whole(value: Any, *, least: int) -> tuple[str, bool]:
+    return f"a whole number of at least {least}", _is_whole(value) and value >= least
+
+
+def _number(value: Any, limits: Range) -> tuple[str, bool]:
+    if limits.above is not None:
+        text = f"a finite number above {limits.above:g}"
+        return text, _is_finite(value) and value > limits.above
+    least = 0.0 if limits.least is None else limits.least
+    if least == -math.inf:
+        return "a finite number", _is_finite(value)
+    return f"a finite number of at least {least:g}", _is_finite(value) and value >= least
+
+
+def _is_whole(value: Any) -> bool:
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return is_whole and abs(value) < _LARGEST
+
+
+def _is_finite(value: Any) -> bool:
+    is_number = _is_whole(value) or isinstance(value, float | np.floating)
+    return is_number and math.isfinite(value)

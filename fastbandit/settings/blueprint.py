@@ -5,7 +5,7 @@ The only place where a name in a file becomes a class.
 
 from __future__ import annotations
 
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from typing import Any
 
 import torch
@@ -111,7 +111,7 @@ Posterior = (
 )
 
 
-@part("blueprint")
+@dataclass(frozen=True)
 class Blueprint:
     """How to build a bandit's parts anew."""
 

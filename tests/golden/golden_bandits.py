@@ -141,7 +141,7 @@ def machine() -> str:
 @contextmanager
 def deciding_by_torch() -> Iterator[None]:
     """Let torch decide however many arms there are, and not its compiled twin."""
-    with patch.object(Bandit, "_with_twin", lambda bandit: (bandit._state, None)):
+    with patch.object(Bandit, "_with_compiled", lambda bandit: (bandit._state, None)):
         yield
 
 

@@ -24,8 +24,8 @@ from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.reward.model import NeuralReward
 from fastbandit.runtime.freezing import freeze
 from fastbandit.runtime.frozen import FrozenBandit
-from lab.benchmarks.wording import Tick, arms_option, over_sizes, tell, telling_options
-from lab.benchmarks.worlds import Contest, Setup, contest_of, silently
+from lab.benchmarks.reporting import Tick, arms_option, over_sizes, tell, telling_options
+from lab.benchmarks.setups import Contest, Setup, contest_of, silently
 from lab.experiments.sizes import sizes_of
 
 HEADINGS = ("arms", "chosen once", "p50 µs without", "p50 µs with", "with ÷ without", "q", "bytes")

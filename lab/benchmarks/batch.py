@@ -14,7 +14,7 @@ from fastbandit.cores import cores, one_thread
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.types import Inputs
 from lab.benchmarks.peers import worded
-from lab.benchmarks.wording import (
+from lab.benchmarks.reporting import (
     Tick,
     arms_option,
     over_sizes,
@@ -24,7 +24,7 @@ from lab.benchmarks.wording import (
     telling_options,
     world_options,
 )
-from lab.benchmarks.worlds import Contest, Seeds, Setup, contest_of, searching, silently
+from lab.benchmarks.setups import Contest, Seeds, Setup, contest_of, searching, silently
 from lab.experiments.sizes import sizes_of
 from lab.experiments.timing import Task, by_turns, machine_of
 

@@ -21,8 +21,8 @@ import click
 
 from fastbandit.errors import SettingError
 from fastbandit.planning.untrained import untrained
-from lab.benchmarks.wording import Tick, arms_option, over_sizes, tell, telling_options
-from lab.benchmarks.worlds import silently
+from lab.benchmarks.reporting import Tick, arms_option, over_sizes, tell, telling_options
+from lab.benchmarks.setups import silently
 from lab.experiments.sizes import sizes_of
 
 ROOT = Path(__file__).parents[2]

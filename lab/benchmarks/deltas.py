@@ -23,7 +23,7 @@ from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.storage.events import Event, RewardCame
 from fastbandit.storage.shared import open_log
 from lab.benchmarks.log import serving
-from lab.benchmarks.wording import read_doc, seconds_option, tell, telling_options
+from lab.benchmarks.reporting import read_doc, seconds_option, tell, telling_options
 from lab.experiments.timing import machine_of
 from lab.faults.stage import HOST, Caller, Stage, running, set_stage, wait_for, write_stage
 

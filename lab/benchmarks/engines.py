@@ -34,7 +34,7 @@ from fastbandit.storage.events import DecisionMade, Event, RewardCame
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
-from lab.benchmarks.wording import read_doc, tell, telling_options
+from lab.benchmarks.reporting import read_doc, tell, telling_options
 from lab.experiments.timing import machine_of
 
 WORKERS = 2

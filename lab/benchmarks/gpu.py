@@ -14,7 +14,7 @@ from fastbandit.audit import audit
 from fastbandit.cores import one_thread
 from fastbandit.errors import SettingError
 from lab.benchmarks.peers import worded
-from lab.benchmarks.wording import (
+from lab.benchmarks.reporting import (
     Tick,
     arms_option,
     over_sizes,
@@ -24,7 +24,7 @@ from lab.benchmarks.wording import (
     telling_options,
     world_options,
 )
-from lab.benchmarks.worlds import Setup, contest_of, searching, silently
+from lab.benchmarks.setups import Setup, contest_of, searching, silently
 from lab.experiments.sizes import sizes_of
 from lab.experiments.timing import by_turns, clock_on, machine_of
 

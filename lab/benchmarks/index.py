@@ -25,8 +25,7 @@ from fastbandit.search.gradient_ascent import best_points, climb
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, rank
 from lab.benchmarks.peers import take_turns, worded
-from lab.benchmarks.select import TURN, turn_of
-from lab.benchmarks.wording import (
+from lab.benchmarks.reporting import (
     Tick,
     arms_option,
     over_sizes,
@@ -36,7 +35,8 @@ from lab.benchmarks.wording import (
     telling_options,
     world_options,
 )
-from lab.benchmarks.worlds import (
+from lab.benchmarks.select import TURN, turn_of
+from lab.benchmarks.setups import (
     Contest,
     Floats,
     Setup,

@@ -20,7 +20,7 @@ from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 from fastbandit.storage.events import DecisionMade, Event, RewardCame
 from fastbandit.storage.sqlite_log import SqliteLog
-from lab.benchmarks.wording import read_doc, seconds_option, tell, telling_options
+from lab.benchmarks.reporting import read_doc, seconds_option, tell, telling_options
 from lab.experiments.timing import Task, by_turns, machine_of
 
 _FEWEST, _MOST_EVENTS = 5, 150_000

@@ -26,7 +26,7 @@ from fastbandit.declaration import known_name
 from fastbandit.planning.timing import decide_for
 from fastbandit.progress import progress_bar
 from lab.benchmarks.peer_libraries import OURS, PEERS, Peer, task_of
-from lab.benchmarks.wording import Tick, arms_option
+from lab.benchmarks.reporting import Tick, arms_option
 from lab.experiments.sizes import sizes_of
 
 TURN_SECONDS = 0.3

@@ -22,7 +22,7 @@ from fastbandit.cores import cores, one_thread
 from fastbandit.errors import SettingError
 from fastbandit.packages import needed
 from lab.benchmarks.peers import worded
-from lab.benchmarks.wording import (
+from lab.benchmarks.reporting import (
     Tick,
     arms_option,
     over_sizes,
@@ -31,7 +31,7 @@ from lab.benchmarks.wording import (
     telling_options,
     world_options,
 )
-from lab.benchmarks.worlds import Floats, Setup, contest_of, silently
+from lab.benchmarks.setups import Floats, Setup, contest_of, silently
 from lab.experiments.sizes import sizes_of
 from lab.experiments.timing import machine_of
 

@@ -24,7 +24,7 @@ from fastbandit.runtime.parts import DTYPES
 from lab.benchmarks.figure import figure_of
 from lab.benchmarks.peer_libraries import OURS, Decide, Sweep, forwards_of, sweeps_of
 from lab.benchmarks.peers import Turn, take_turns, worded
-from lab.benchmarks.wording import (
+from lab.benchmarks.reporting import (
     Tick,
     arms_option,
     json_of,
@@ -35,7 +35,7 @@ from lab.benchmarks.wording import (
     telling_options,
     world_options,
 )
-from lab.benchmarks.worlds import (
+from lab.benchmarks.setups import (
     Contest,
     Floats,
     Setup,

@@ -26,15 +26,15 @@ from fastbandit.errors import ServiceError, SpoolError
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.storage.events import DecisionMade, Event, RewardCame
 from lab.faults.cluster_stage import Cluster, cluster_of, hanging, stop_database
-from lab.faults.kept import (
+from lab.faults.consistency import (
     Rewards,
     history_faults,
     lineage_faults,
     lost_decisions,
     lost_rewards,
 )
+from lab.faults.ending import end_with_report
 from lab.faults.stage import Stage, wait_for
-from lab.faults.telling import end_with_report
 
 DEADLINE_SECONDS = 30.0
 _SHOTS = {

@@ -20,8 +20,8 @@ from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import ServiceUnavailable
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.serving.decider import Decider
+from lab.faults.ending import end_with_report
 from lab.faults.stage import Caller, Running, Stage, running, set_stage, wait_for
-from lab.faults.telling import end_with_report
 
 BAR = 0.03
 _TOGETHER = 10  # visitors who come at the same moment

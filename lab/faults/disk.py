@@ -23,6 +23,7 @@ import click
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.storage.log_file import LOG_FILE
+from lab.faults.ending import end_with_report
 from lab.faults.small_disk import (
     NotPermittedError,
     fill,
@@ -33,7 +34,6 @@ from lab.faults.small_disk import (
     why_not_immutable,
 )
 from lab.faults.stage import Caller, Reply, Running, Stage, running, set_stage, wait_for
-from lab.faults.telling import end_with_report
 
 _MEGABYTES = 12
 _ASKERS = 2

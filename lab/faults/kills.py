@@ -21,15 +21,15 @@ import numpy as np
 
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
-from lab.faults.kept import (
+from lab.faults.consistency import (
     Rewards,
     history_faults,
     lineage_faults,
     lost_decisions,
     lost_rewards,
 )
+from lab.faults.ending import end_with_report
 from lab.faults.stage import Caller, Reply, Running, Stage, set_stage, wait_for
-from lab.faults.telling import end_with_report
 
 MOST_RESTART_SECONDS = 2.0
 _TARGETS = {"service": 0.4, "learner": 0.4, "both": 0.2}

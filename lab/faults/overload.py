@@ -21,9 +21,9 @@ import click
 import msgspec
 
 from fastbandit.progress import Progress, progress_bar, silent
+from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load, load_from_process
 from lab.faults.stage import Caller, Running, running
-from lab.faults.telling import end_with_report
 from lab.faults.throughput import TRAINED, taught_stage
 
 FACTOR = 5.0

@@ -23,7 +23,7 @@ from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.sqlite_log import SqliteLog
-from lab.faults.telling import end_with_report
+from lab.faults.ending import end_with_report
 from lab.faults.volatile_disk import VolatileDisk
 
 _RAM = Path("/dev/shm")

@@ -20,10 +20,10 @@ from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.storage.events import DecisionMade
 from fastbandit.storage.snapshot_store import SnapshotStore
 from lab.faults.cluster_stage import STEP_SECONDS, Cluster, cluster_of
+from lab.faults.ending import end_with_report
 from lab.faults.load import Answers
 from lab.faults.stage import Caller, Reply, Stage, wait_for
 from lab.faults.swaps import Turns, failed, loading, mixed, sampled, two_bandits
-from lab.faults.telling import end_with_report
 
 MOST_SECONDS = 10.0
 _DIM = 8

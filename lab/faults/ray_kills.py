@@ -21,9 +21,9 @@ import numpy as np
 from fastbandit.cluster.engine import Engine, engine_for
 from fastbandit.cores import one_thread
 from fastbandit.progress import Progress, progress_bar, silent
+from lab.faults.ending import end_with_report
 from lab.faults.ray_jobs import NAMES, Job, Sizes, jobs_in, parts_in
 from lab.faults.ray_nodes import RayNodes, ray_nodes
-from lab.faults.telling import end_with_report
 
 _NODES = 2
 _STEP_SECONDS = 0.02

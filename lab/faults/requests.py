@@ -29,11 +29,11 @@ from fastbandit.serving.app import App
 from fastbandit.serving.keys import KeyRing, create_key
 from fastbandit.serving.service import Service
 from lab.faults.described import ask_as_described
+from lab.faults.ending import end_with_report
 from lab.faults.garbage import throw_garbage
 from lab.faults.judging import fault_of
 from lab.faults.odd_requests import Asked, OddRequests, Told
 from lab.faults.stage import Stage, running, set_stage
-from lab.faults.telling import end_with_report
 from lab.faults.throughput import teach
 
 _ARMS, _FEATURES, _MOST_BYTES = 60, 3, 200_000

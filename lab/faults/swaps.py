@@ -30,9 +30,9 @@ from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.events import DecisionMade
 from fastbandit.storage.snapshot_store import Cut, Snapshot, SnapshotStore
+from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load
 from lab.faults.stage import Caller, Reply, Running, Stage, running, set_stage, wait_for
-from lab.faults.telling import end_with_report
 
 MOST_SLOWER = 1.5
 MOST_GROWTH = 0.02

@@ -30,9 +30,9 @@ from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.events import DecisionMade, Event, Outcome, RewardCame
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.sqlite_log import SqliteLog
+from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load, load_from_process
 from lab.faults.stage import HOST, Caller, Stage, free_port, running, set_stage, wait_for
-from lab.faults.telling import end_with_report
 
 PER_SECOND, P99_MS, ADDED_US = 5_000.0, 15.0, 100.0
 _CONNECTIONS = (8, 16, 32)

@@ -17,9 +17,9 @@ import numpy as np
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
 from lab.faults.cluster_stage import STEP_SECONDS, Cluster, cluster_of
-from lab.faults.kept import history_faults, lineage_faults
+from lab.faults.consistency import history_faults, lineage_faults
+from lab.faults.ending import end_with_report
 from lab.faults.stage import Caller, Stage, wait_for
-from lab.faults.telling import end_with_report
 
 MOST_SECONDS = 30.0
 _PATIENCE = 120.0

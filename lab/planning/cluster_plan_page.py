@@ -11,7 +11,7 @@ import click
 
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar, seconds_in_words
-from lab.benchmarks.wording import print_lines, read_doc
+from lab.benchmarks.reporting import print_lines, read_doc
 from lab.experiments.results import write_beside
 from lab.experiments.tables import between_marks, markdown
 from lab.planning.cluster_plan import (

@@ -25,8 +25,8 @@ from fastbandit.planning.untrained import untrained
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.events import DecisionMade, Event, EventLog, RewardCame
 from fastbandit.storage.log_file import LOG_FILE
-from lab.benchmarks.wording import Tick
-from lab.benchmarks.worlds import silently
+from lab.benchmarks.reporting import Tick
+from lab.benchmarks.setups import silently
 from lab.experiments.results import write_beside
 
 GROUP = 128

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from lab.benchmarks import batch as bench
 from lab.benchmarks.batch import HEADINGS, Row, batch_command, measure_batch
-from lab.benchmarks.wording import Tick
-from lab.benchmarks.worlds import Setup
+from lab.benchmarks.reporting import Tick
+from lab.benchmarks.setups import Setup
 
 ROW = Row(
     arms=10_000,

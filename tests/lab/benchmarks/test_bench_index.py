@@ -24,8 +24,8 @@ from lab.benchmarks.index import (
     usual_of,
     ways_of,
 )
-from lab.benchmarks.wording import Tick
-from lab.benchmarks.worlds import Contest, Setup, contest_of
+from lab.benchmarks.reporting import Tick
+from lab.benchmarks.setups import Contest, Setup, contest_of
 
 ROW = Row(1000, "cells", 4, 3, 0.999, 200.0, 5.0, 8.0)
 

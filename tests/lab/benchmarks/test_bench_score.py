@@ -25,7 +25,7 @@ from lab.benchmarks.score import (
     score_command,
     workers_of,
 )
-from lab.benchmarks.worlds import Setup
+from lab.benchmarks.setups import Setup
 
 ROW = Row(
     arms=1_000_000,

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from fastbandit.errors import SettingError
 from lab.benchmarks import gpu as bench
 from lab.benchmarks.gpu import HEADINGS, Row, gpu_command, measure_gpu
-from lab.benchmarks.wording import Tick
-from lab.benchmarks.worlds import Setup
+from lab.benchmarks.reporting import Tick
+from lab.benchmarks.setups import Setup
 
 ROW = Row(1000, 8, 32, "ts", "cpu", 100, 10, 1e-7, 3e-5, 300.0, 0.999)
 

@@ -14,9 +14,9 @@ from fastbandit.errors import SettingError
 from lab.benchmarks import select as bench
 from lab.benchmarks.figure import figure_of
 from lab.benchmarks.peer_libraries import Sweep
+from lab.benchmarks.reporting import Tick
 from lab.benchmarks.select import Row, best_of, measure_select, select_command, sweeps_for
-from lab.benchmarks.wording import Tick
-from lab.benchmarks.worlds import Contest, Setup, contest_of
+from lab.benchmarks.setups import Contest, Setup, contest_of
 
 SMALL = Setup(arms=500, dim=3, rounds=60)
 ROW = Row(

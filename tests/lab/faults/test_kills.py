@@ -15,7 +15,7 @@ from fastbandit.learning.learner import Learner
 from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.faults import kills as campaign
-from lab.faults.kept import (
+from lab.faults.consistency import (
     history_faults,
     lineage_faults,
     lost_decisions,

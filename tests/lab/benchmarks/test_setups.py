@@ -10,7 +10,7 @@ import pytest
 from fastbandit.audit import audit
 from fastbandit.planning.untrained import untrained
 from fastbandit.search.exhaustive import Exhaustive
-from lab.benchmarks.worlds import (
+from lab.benchmarks.setups import (
     Contest,
     Setup,
     Yardstick,

@@ -19,7 +19,7 @@ from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs
-from lab.benchmarks.wording import Tick
+from lab.benchmarks.reporting import Tick
 from lab.experiments.timing import Task
 
 Floats = NDArray[np.float32]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fastbandit.errors import SettingError
-from lab.benchmarks.wording import (
+from lab.benchmarks.reporting import (
     Tick,
     over_sizes,
     print_lines,

@@ -116,7 +116,7 @@ def tables_of(report: ClusterReport) -> list[Table]:
             [(one.what, f"{one.load:.1%}", one.detail) for one in plan.limits],
         ),
         Table(
-            "One cell, simulated",
+            "One shard, simulated",
             ("scene", "deciders", "busy", "answers/s", "p50", "p99", "without a decision"),
             [_scene_line(one) for one in report.played],
         ),

@@ -38,7 +38,7 @@ class Checked:
 
 
 def play(ask: ClusterAsk, plan: ClusterPlan, units: Units) -> list[Played]:
-    """Play one cell of a cluster: steady, while a snapshot is pushed, and as a decider fails."""
+    """Play one shard of a cluster: steady, while a snapshot is pushed, and as a decider fails."""
     costs = costs_of(plan, units)
     steady = Scene(
         deciders=max(1, ceil(plan.deciders / plan.shards)),

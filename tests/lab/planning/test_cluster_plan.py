@@ -248,6 +248,14 @@ def test_units_are_stored_in_a_file(tmp_path: Path) -> None:
         assert read_units(tmp_path / f"{number}.json") == units
 
 
+def test_units_are_read_by_the_names_of_before(tmp_path: Path) -> None:
+    write_units(tmp_path / "units.json", UNITS)
+    text = (tmp_path / "units.json").read_text()
+    (tmp_path / "units.json").write_text(text.replace("interaction_bytes", "pair_bytes"))
+
+    assert read_units(tmp_path / "units.json") == UNITS
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"dim": 8}', json.dumps({"dim": 8, "choices": []})]
 )

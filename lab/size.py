@@ -202,7 +202,7 @@ def golden_failures() -> int:
 def speeds(before: str) -> list[Measure]:
     """Time one decision beside that of another commit, in one run."""
     with checked_out(before) as tree:
-        rows = [compare(tree, arms, turns=15) for arms in ARMS]
+        rows = [compare(tree, arms, repeats=15) for arms in ARMS]
     return [Measure(SPEED.format(arms=row.arms), row.ratio, 0.95, is_least=True) for row in rows]
 
 

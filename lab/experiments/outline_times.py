@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lab.experiments import paper_figures
-from lab.experiments.comparison import Result, Standing, World, longest
+from lab.experiments.comparison import Result, Setting, Standing, longest
 from lab.experiments.figures import Dot, Line, draw_dots, draw_scaling
 from lab.experiments.report_tables import (
     Replay,
@@ -25,8 +25,8 @@ from lab.experiments.sections import Block, Section, Sketch, file_name, stem_of
 def replay_section(replays: Sequence[Replay]) -> Iterator[Section]:
     """Show what policies earned on each log."""
     parts = []
-    for world in dict.fromkeys(replay.world for replay in replays):
-        mine = [r for r in replays if r.world == world]
+    for setting in dict.fromkeys(replay.setting for replay in replays):
+        mine = [r for r in replays if r.setting == setting]
         dots = [
             Dot("default", r.policy, r.mean, r.low, r.high)
             for r in mine
@@ -34,8 +34,8 @@ def replay_section(replays: Sequence[Replay]) -> Iterator[Section]:
         ]
         blocks: list[Block] = [replays_table(mine)]
         if dots:
-            blocks.insert(0, _replay_sketch(world, dots))
-        parts.append(Section(f"{world.label}, replayed", tuple(blocks)))
+            blocks.insert(0, _replay_sketch(setting, dots))
+        parts.append(Section(f"{setting.label}, replayed", tuple(blocks)))
     if parts:
         words = (
             "Each policy is played on a log; only rounds where it chooses what the log chose "
@@ -45,13 +45,13 @@ def replay_section(replays: Sequence[Replay]) -> Iterator[Section]:
         yield Section("Replayed logs", (words,), tuple(parts))
 
 
-def _replay_sketch(world: World, dots: Sequence[Dot]) -> Sketch:
+def _replay_sketch(setting: Setting, dots: Sequence[Dot]) -> Sketch:
     rows = [Dot(d.policy, d.policy, d.value, d.low, d.high) for d in dots]
-    told = ", ".join(f"{dot.policy} {dot.value:.4f}" for dot in dots)
+    values = ", ".join(f"{dot.policy} {dot.value:.4f}" for dot in dots)
     return Sketch(
-        file_name(*stem_of(world), "replay"),
-        f"Mean reward on the log of {world.label} with 95 % intervals: {told}.",
-        f"{world.label}: mean reward of the matching rounds, with 95 % intervals.",
+        file_name(*stem_of(setting), "replay"),
+        f"Mean reward on the log of {setting.label} with 95 % intervals: {values}.",
+        f"{setting.label}: mean reward of the matching rounds, with 95 % intervals.",
         lambda: draw_dots(rows, xlabel="Mean reward"),
     )
 
@@ -66,7 +66,7 @@ def runtime_section(results: Sequence[Result], standings: Sequence[Standing]) ->
         groups.setdefault((result["preset"], _machine(result)), []).append(result)
     for number, ((preset, machine), mine) in enumerate(groups.items()):
         qualities = {
-            (s.world, s.policy): q
+            (s.setting, s.policy): q
             for s in reversed(longest(standings))
             if s.preset == preset and (q := s.mean("quality")) is not None
         }
@@ -92,7 +92,7 @@ def _machine_section(
     preset: str,
     machine: str,
     results: Sequence[Result],
-    qualities: dict[tuple[World, str], float],
+    qualities: dict[tuple[Setting, str], float],
 ) -> Section:
     blocks: list[Block] = []
     for measure in ("batch", "single"):
@@ -122,12 +122,12 @@ def _runtime_sketch(
     number: int, measure: str, machine: str, results: Sequence[Result]
 ) -> Iterator[Sketch]:
     dots = []
-    for (world, policy), result in measured(results).items():
-        theirs = paper_figures.printed(world.dataset, policy)[measure == "batch"]
+    for (setting, policy), result in measured(results).items():
+        theirs = paper_figures.printed(setting.dataset, policy)[measure == "batch"]
         if result[measure]:
-            dots.append(Dot(world.label, policy, result[measure]))
+            dots.append(Dot(setting.label, policy, result[measure]))
         if result[measure] and theirs:
-            dots.append(Dot(world.label, policy, theirs, is_hollow=True))
+            dots.append(Dot(setting.label, policy, theirs, is_hollow=True))
     if dots:
         hollow = " Filled: measured. Hollow: printed in the paper."
         yield Sketch(
@@ -163,10 +163,10 @@ def _scaling_sketch(preset: str, device: str, results: Sequence[Result]) -> Sket
         label = result["policy"] if slope is None else f"{result['policy']}  slope {slope:.2f}"
         arms, seconds = (np.array(result[name], dtype=float) for name in ("arms", "seconds"))
         lines.append(Line(result["policy"], arms, seconds, label))
-    told = "; ".join(line.label for line in lines)
+    labels = "; ".join(line.label for line in lines)
     return Sketch(
         file_name("scaling", preset, device),
-        f"Seconds per selection over the number of arms on {device}, both logarithmic: {told}.",
+        f"Seconds per selection over the number of arms on {device}, both logarithmic: {labels}.",
         f"Time per selection on {device}; both axes are logarithmic.",
         lambda: draw_scaling(lines, ylabel="Time per selection"),
     )
@@ -175,5 +175,5 @@ def _scaling_sketch(preset: str, device: str, results: Sequence[Result]) -> Sket
 def training_section(results: Sequence[Result]) -> Iterator[Section]:
     """Show what updates cost."""
     if results:
-        words = "Update of GANBandit ÷ update of Exhaust, on the same data, by turns."
+        words = "Update of GANBandit ÷ update of Exhaust, on the same data, in alternation."
         yield Section("Training time", (words, training_table(results)))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab.experiments.comparison import World
+from lab.experiments.comparison import Setting
 from lab.experiments.report_tables import Table
 
 
@@ -42,9 +42,9 @@ class Section:
     is_folded: bool = False
 
 
-def stem_of(world: World) -> list[str]:
-    """Give the words that the names of a world's figures begin with."""
-    return [world.dataset, *(f"{name}{value}" for name, value in world.options)]
+def stem_of(setting: Setting) -> list[str]:
+    """Return the words that the names of a setting's figures begin with."""
+    return [setting.dataset, *(f"{name}{value}" for name, value in setting.options)]
 
 
 def file_name(*words: str) -> str:
@@ -57,7 +57,7 @@ def file_name(*words: str) -> str:
 
 
 def sketches(sections: Iterable[Section]) -> Iterator[Sketch]:
-    """Give all figures in the order they are shown."""
+    """Return all figures in the order they are shown."""
     for section in sections:
         yield from (block for block in section.blocks if isinstance(block, Sketch))
         yield from sketches(section.parts)

@@ -133,7 +133,7 @@ class _Simulation:
         while self._due and self._due[0][0] <= scene.seconds:
             self.now, _, happen = heappop(self._due)
             happen()
-        return self._told()
+        return self._summary()
 
     def _later(self, seconds: float, happen: Callable[[], None]) -> None:
         heappush(self._due, (self.now + seconds, next(self._numbers), happen))
@@ -157,7 +157,7 @@ class _Simulation:
         self._later(next(self._gaps) / (self.scene.rate * (1.0 + share)), self._arrive)
 
     def _send(self, request: _Request) -> None:
-        """Give a request to the decider with the fewest under way, as a balancer does."""
+        """Return a request to the decider with the fewest under way, as a balancer does."""
         self.sent += 1
         self._hand_over(request)
 
@@ -278,7 +278,7 @@ class _Simulation:
 
     # -- the end
 
-    def _told(self) -> Simulated:
+    def _summary(self) -> Simulated:
         seconds = self.scene.seconds
         p50, p99 = np.percentile(self.times, [50, 99]) if self.times else (0.0, 0.0)
         busy = sum(own.busy_s for own in self.deciders) / (seconds * len(self.deciders))

@@ -91,7 +91,7 @@ class _Cells:
         self.numbers.append(what)
 
     def joined(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Give the rows, places and numbers of all cells."""
+        """Return the rows, places and numbers of all cells."""
         counts = [len(places) for places in self.places]
         rows = np.repeat(np.arange(len(counts)), counts)
         return rows, np.concatenate(self.places), np.concatenate(self.numbers)
@@ -199,7 +199,7 @@ def _sizes(lines: Lines, path: Path) -> tuple[int, int, int]:
 
 
 def _rows_of(lines: Iterable[tuple[int, str]], size: int) -> Lines:
-    """Give rows, also those without words and tags, but not the empty lines after the last."""
+    """Return rows, also those without words and tags, but not the empty lines after the last."""
     for row, (line, text) in enumerate(lines):
         if text or row < size:
             yield line, text

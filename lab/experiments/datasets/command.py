@@ -24,7 +24,7 @@ _DATA = click.option(
 
 @click.group("data")
 def data_command() -> None:
-    """List datasets, fetch those that may be downloaded, and tell where they lie."""
+    """List datasets, fetch those that may be downloaded, and show where they lie."""
 
 
 @data_command.command("list")

@@ -90,7 +90,7 @@ def _first(folder: Path, part: str, endings: Sequence[str]) -> Path | None:
 def _chosen(
     known: Sequence[Character], *, alphabet: str | None, classes: int | None
 ) -> list[Character]:
-    """Give the characters that are wanted, in their order."""
+    """Return the characters that are wanted, in their order."""
     if alphabet is not None:
         known_name("alphabet", alphabet, tuple(dict.fromkeys(a for a, _ in known)))
     return [c for c in known if alphabet in (None, c[0])][:classes]
@@ -174,7 +174,7 @@ def _read_pictures(
     for source in sources:
         names, read = open_pictures(source)
         pictures = (PurePosixPath(name) for name in names)
-        # The two small sets share an alphabet: a file's name, CCCC_SS, tells a drawing once.
+        # The two small sets share an alphabet: a file's name, CCCC_SS, identifies a drawing.
         found |= {p.name: (str(p), read) for p in pictures if len(p.parts) >= 3}
     drawings = [found[name] for name in sorted(found)]
     known = list(dict.fromkeys(_character(name) for name, _ in drawings))

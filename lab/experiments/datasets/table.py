@@ -114,7 +114,7 @@ def _read_log(
 
 
 def _read_arms(path: Path, arm: str) -> tuple[list[str], NDArray[np.float32]]:
-    """Give the ids and the features of arms, in the order of their table."""
+    """Return the ids and the features of arms, in the order of their table."""
     columns = [column for column in _header(path) if column != arm]
     table = _read(path, [arm, *columns], ids=arm)
     ids = table[arm].tolist()
@@ -142,7 +142,7 @@ def _rows_of(
 
 
 def _sorted_ids(taken: list[str]) -> list[str]:
-    """Give the arms by number where all are whole numbers, else in the order of the alphabet."""
+    """Return the arms by number where all are whole numbers, else in the order of the alphabet."""
     ids = set(taken)
     is_whole = all(id.lstrip("-").isdigit() for id in ids)
     return sorted(ids, key=lambda id: (int(id) if is_whole else 0, id))
@@ -152,9 +152,9 @@ def _sorted_ids(taken: list[str]) -> list[str]:
 
 
 def _match(patterns: Sequence[str], path: Path, *, but: Sequence[str]) -> list[str]:
-    """Give the columns that the names and patterns stand for, each once, and none of `but`.
+    """Return the columns that the names and patterns stand for, each once, and none of `but`.
 
-    A context that held the reward would tell what is to be found out.
+    A context that held the reward would give away what is to be learned.
     """
     header, found = _header(path), []
     for pattern in patterns:
@@ -162,13 +162,13 @@ def _match(patterns: Sequence[str], path: Path, *, but: Sequence[str]) -> list[s
         if not matched and pattern not in header:
             raise _no_column(pattern, header, path)
         found += matched or [pattern]
-    kept = [column for column in dict.fromkeys(found) if column not in but]
-    if not kept:
+    retained = [column for column in dict.fromkeys(found) if column not in but]
+    if not retained:
         raise SettingError(
             f"The context needs columns other than {', '.join(but)}: got {', '.join(patterns)}. "
             f"Name what was known before an arm was taken."
         )
-    return kept
+    return retained
 
 
 def _no_column(column: str, header: Sequence[str], path: Path) -> DataError:
@@ -208,7 +208,7 @@ def _numbers(values: Column, column: str, path: Path) -> Floats:
 
 
 def _locate(path: str | Path, data: Path | None) -> Path:
-    """Give a path as it is, or below the data folder."""
+    """Return a path as it is, or below the data folder."""
     places = [Path(path).expanduser(), data_folder(data) / path]
     found = next((place for place in places if place.is_file()), None)
     if found is None:
@@ -251,7 +251,7 @@ def _id(cell: Any, column: str, path: Path) -> str:
 
 
 def _column(cells: list[Any], column: str, path: Path) -> Column:
-    """Give numbers where all cells that are filled are numbers, else text."""
+    """Return numbers where all cells that are filled are numbers, else text."""
     texts = [_text(cell) for cell in cells]
     if not all(_is_number(text) for text in texts if text):
         return np.array(texts)

@@ -79,10 +79,12 @@ def path_of(key: Key) -> str:
 
 
 @given(datasets, datasets, st.lists(st.dictionaries(names, values, max_size=2), max_size=20))
-def test_two_worlds_never_share_a_place(one: str, two: str, options: list[dict[str, Any]]) -> None:
+def test_two_settings_never_share_a_path(one: str, two: str, options: list[dict[str, Any]]) -> None:
     places: dict[str, tuple[str, dict[str, Any]]] = {}
-    for world in [(name, told) for name in (one, two) for told in ({}, {"a": 11}, *options)]:
-        assert places.setdefault(place_of(*world).lower(), world) == world
+    for setting in [
+        (name, some_options) for name in (one, two) for some_options in ({}, {"a": 11}, *options)
+    ]:
+        assert places.setdefault(place_of(*setting).lower(), setting) == setting
 
 
 @given(keys, keys)
@@ -117,10 +119,10 @@ def test_a_path_reads_as_its_key() -> None:
 
 
 def test_the_order_of_options_makes_no_difference() -> None:
-    turned = replace(KEY, options={"arms": 100, "dim": 4})
+    reordered = replace(KEY, options={"arms": 100, "dim": 4})
 
-    assert (turned, hash(turned)) == (KEY, hash(KEY))
-    assert turned.path(Path()) == KEY.path(Path())
+    assert (reordered, hash(reordered)) == (KEY, hash(KEY))
+    assert reordered.path(Path()) == KEY.path(Path())
 
 
 def test_all_policies_have_folders_of_their_own() -> None:
@@ -205,7 +207,7 @@ def test_a_policy_is_compared_with_exhaust_on_the_seeds_that_both_have() -> None
     assert rows["Exhaust TS"]["of_exhaust"] == pytest.approx(1.0)
 
 
-def test_the_lowest_quality_of_all_seeds_is_kept() -> None:
+def test_the_lowest_quality_of_all_seeds_counts() -> None:
     runs = [played("GANBandit TS", seed=seed, quality=q) for seed, q in enumerate((0.0, 0.9))]
 
     (row,) = summarise(runs)
@@ -216,7 +218,7 @@ def test_the_lowest_quality_of_all_seeds_is_kept() -> None:
 @pytest.mark.parametrize(
     "more", [{"rounds": 30}, {"batch": 5}, {"preset": "paper"}, {"device": "cuda"}, {"options": {}}]
 )
-def test_runs_that_differ_in_more_than_the_seed_are_kept_apart(more: dict[str, Any]) -> None:
+def test_runs_that_differ_in_more_than_the_seed_are_separate(more: dict[str, Any]) -> None:
     assert len(summarise([played("Random"), played("Random", seed=1, **more)])) == 2
 
 
@@ -228,7 +230,7 @@ def test_datasets_come_in_order_of_their_numbers_and_policies_in_that_of_the_pap
     assert rows == [(dim, name) for dim in (4, 16) for name in NAMES[:3]]
 
 
-def test_a_world_without_reward_has_no_share() -> None:
+def test_an_environment_without_reward_has_no_share() -> None:
     (row,) = summarise([played("Random", best=[0.0, 0.0])])
 
     assert row["share"] is None

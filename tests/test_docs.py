@@ -57,6 +57,7 @@ PRODUCT = (
     "snapshots",
 )
 LABORATORY = (
+    "architecture",
     "bench arm-effects",
     "bench batch",
     "bench before-after",

@@ -19,7 +19,7 @@ DIMS = {"sines": 1, "branin": 2, "hartmann6": 6}
 
 
 def points_of(world: Continuum, numbers: np.random.Generator, count: int) -> Any:
-    low, high = np.asarray(world.arms.lowest), np.asarray(world.arms.highest)
+    low, high = np.asarray(world.arms.low), np.asarray(world.arms.high)
     return low + (high - low) * numbers.random((count, len(low)))
 
 
@@ -54,7 +54,7 @@ def test_no_point_is_worth_more_than_the_ceiling(
     summit = world.best_arm(100)
     spread = points_of(world, numbers, 5_000)
     near = np.clip(
-        summit + 0.001 * numbers.normal(size=spread.shape), world.arms.lowest, world.arms.highest
+        summit + 0.001 * numbers.normal(size=spread.shape), world.arms.low, world.arms.high
     )
 
     rewards = world.expected(0, np.concatenate([spread, near]))
@@ -107,7 +107,7 @@ def test_noise_has_the_standard_deviation_asked_for() -> None:
 
 def test_points_rounded_to_float32_are_still_in_the_box() -> None:
     world = Continuum("branin")
-    corner = np.asarray(world.arms.highest, dtype=np.float32)
+    corner = np.asarray(world.arms.high, dtype=np.float32)
 
     assert np.isfinite(world.expected(0, corner[None] + np.float32(1e-6)))
 

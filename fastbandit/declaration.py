@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar, dataclass_transform, get_type_hints
 
@@ -27,11 +27,16 @@ _Part = TypeVar("_Part")
 
 
 class PartInfo(NamedTuple):
-    """What a part is: its role, its name among those of the role, and its names in older files."""
+    """What a part is: its role, its name among those of the role, and what older files say of it.
+
+    `formerly` are names of its class; `dropped` are fields that it no longer has, with the value
+    that they must have had for it to mean the same.
+    """
 
     role: str
     name: str
     formerly: tuple[str, ...]
+    dropped: Mapping[str, Any]
 
 
 class Range(NamedTuple):
@@ -51,7 +56,7 @@ class Range(NamedTuple):
 
 def setting(
     *,
-    default: Any,
+    default: Any = MISSING,
     least: float | None = None,
     above: float | None = None,
     choices: tuple[str, ...] = (),
@@ -70,7 +75,11 @@ def range_of(own: Field[Any]) -> Range:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field, setting))
 def part(
-    role: str, *, name: str = "", formerly: tuple[str, ...] = ()
+    role: str,
+    *,
+    name: str = "",
+    formerly: tuple[str, ...] = (),
+    dropped: Mapping[str, Any] | None = None,
 ) -> Callable[[type[_Part]], type[_Part]]:
     """Declare a part: a frozen dataclass that checks its fields when it is made."""
 
@@ -83,7 +92,7 @@ def part(
                 further(self)
 
         cls.__post_init__ = check  # type: ignore[attr-defined]
-        cls.__part__ = PartInfo(role, name, formerly)  # type: ignore[attr-defined]
+        cls.__part__ = PartInfo(role, name, formerly, dropped or {})  # type: ignore[attr-defined]
         return dataclass(frozen=True)(cls)
 
     return declare

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,15 @@ class Inputs:
             sparse=sparse,
             ids=None if first.ids is None else np.concatenate([p.ids for p in parts]),
         )
+
+
+@runtime_checkable
+class Features(Protocol):
+    """A kind of features: reads raw rows, and complains in the words of the caller."""
+
+    def read(self, raw: Any, *, what: str) -> Inputs:
+        """Turn raw rows into checked inputs; `what` names them in errors ("contexts")."""
+        ...
 
 
 @dataclass(frozen=True)

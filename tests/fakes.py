@@ -16,7 +16,7 @@ from fastbandit.arms.ids import IdTable
 from fastbandit.bandit import Bandit
 from fastbandit.interfaces import RewardModel, Score
 from fastbandit.noise.philox import decision_seeds
-from fastbandit.training.fit_generator import GeneratorFit
+from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 from fastbandit.types import Decision, Inputs, Interactions

@@ -26,8 +26,8 @@ from fastbandit import (
 from fastbandit.declaration import need
 from fastbandit.errors import SettingError
 from fastbandit.evaluation import LoggedRounds
+from fastbandit.reward.dropout_model import DropoutPosterior
 from fastbandit.reward.model import NetworkSettings
-from fastbandit.settings.blueprint import DropoutPosterior
 from fastbandit.settings.files import PARTS, settable
 
 ZERO_IS_FINE = {

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from fastbandit.arms.eligibility import draw_eligible
 from fastbandit.arms.requests import ArmTable, Request, read_arms, read_context
 from fastbandit.errors import SettingError
-from fastbandit.features.kinds import Features
 from fastbandit.features.rewards import RewardKind
-from fastbandit.types import Decision
+from fastbandit.types import Decision, Features
 
 
 class BestArmBandit:

@@ -19,9 +19,9 @@ from fastbandit.arms.requests import ArmTable, Request, read_arms, read_context,
 from fastbandit.baselines.ridge import DisjointRidge, Floats, Ridge, Seeds, SharedRidge
 from fastbandit.declaration import check_number
 from fastbandit.errors import SettingError
-from fastbandit.features.kinds import Dense, Features, Image, Sparse
+from fastbandit.features.kinds import Dense, Image, Sparse
 from fastbandit.features.rewards import RewardKind
-from fastbandit.types import Decision, Inputs
+from fastbandit.types import Decision, Features, Inputs
 
 
 class LinearBandit(ABC):

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from fastbandit.arms.requests import ArmTable, read_arms, read_context
-from fastbandit.features.kinds import Features
 from fastbandit.features.rewards import RewardKind
-from fastbandit.types import Decision
+from fastbandit.types import Decision, Features
 
 
 class RandomBandit:

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from fastbandit.cluster.places import find_parquet, open_url, plain, stamp_of
 from fastbandit.errors import DataError
-from fastbandit.features.kinds import Dense, Features, FeaturesAndIds, Ids, Sparse
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Sparse
 from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
+from fastbandit.types import Features
 
 _USUAL = ("context", "context_*", "x_*")
 _AT_ONCE = 8_192  # rows that are decoded together

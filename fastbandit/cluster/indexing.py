@@ -13,7 +13,7 @@ from fastbandit.arms.partition_ranges import RangeWork, Rows, index_in_ranges
 from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import Engine
 from fastbandit.errors import FastbanditError
-from fastbandit.search.generator import is_scan
+from fastbandit.interfaces import is_scan
 
 
 def index_arms(bandit: Bandit, engine: Engine) -> None:

@@ -17,9 +17,9 @@ from fastbandit.arms.partitions import Partitions, Positions
 from fastbandit.bandit import Bandit
 from fastbandit.errors import FastbanditError
 from fastbandit.learning.update import Taught, teach_here
+from fastbandit.optim.process_group import TorchProcessGroup
 from fastbandit.packages import needed
 from fastbandit.training.fit_reward import Curve
-from fastbandit.training.process_group import TorchProcessGroup
 
 _RETRIES = 2
 _BACKENDS = "cpu:gloo,cuda:nccl"

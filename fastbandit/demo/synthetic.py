@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError
-from fastbandit.features.kinds import Dense, Features
+from fastbandit.features.kinds import Dense
 from fastbandit.features.rewards import RewardKind
 from fastbandit.noise.philox import Stream, decision_seeds, normals
+from fastbandit.types import Features
 
 Floats = NDArray[np.float64]
 

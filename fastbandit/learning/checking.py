@@ -15,10 +15,9 @@ from torch import Tensor
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
 from fastbandit.exploration import Greedy
-from fastbandit.interfaces import Candidates
+from fastbandit.interfaces import Candidates, FittedSearch
 from fastbandit.learning.joining import Pair
 from fastbandit.policy import Policy
-from fastbandit.search.generator import GeneratorSearch
 from fastbandit.settings.service import LearnConfig
 
 _AUDITED = 200
@@ -98,8 +97,8 @@ def check(bandit: Bandit, before: Policy | None, fresh: Sequence[Pair], *, held_
 def is_finite(policy: Policy) -> bool:
     """Tell whether all numbers behind decisions are finite."""
     tensors = list(policy.model.state_dict().values())
-    if isinstance(policy.search, GeneratorSearch) and policy.search.generator is not None:
-        tensors += policy.search.generator.state_dict().values()
+    if isinstance(policy.search, FittedSearch):
+        tensors += policy.search.state()[0].values()
     vectors = _catalogue(policy).vectors
     return all(
         bool(tensor.isfinite().all()) for tensor in [*tensors, vectors] if tensor is not None

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.partitions import Floats
 from fastbandit.errors import SnapshotError
-from fastbandit.features.kinds import Dense, Features, FeaturesAndIds, Ids, Sparse
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Sparse
 from fastbandit.reward.context_features import LinearInputs
 from fastbandit.runtime.parts import Array, still
-from fastbandit.types import Inputs
+from fastbandit.types import Features, Inputs
 
 _KINDS: dict[str, type[Dense] | type[Sparse] | type[Ids]] = {
     "Dense": Dense,

@@ -23,7 +23,6 @@ from fastbandit.interfaces import (
     ArmSpace,
     Candidates,
     Choice,
-    DeviceIndex,
     Exploration,
     Index,
     RewardModel,
@@ -262,6 +261,10 @@ class _CountingArms:
         return self.arms.dim
 
     @property
+    def size(self) -> int | None:
+        return self.arms.size
+
+    @property
     def low(self) -> Float[Tensor, " D"]:
         return self.arms.low
 
@@ -270,8 +273,8 @@ class _CountingArms:
         return self.arms.high
 
     @property
-    def place(self) -> Callable[[Tensor], Tensor]:
-        return self.arms.place
+    def to_embedding(self) -> Callable[[Tensor], Tensor]:
+        return self.arms.to_embedding
 
     def nearest(
         self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None
@@ -294,7 +297,7 @@ class _CountingArms:
         beside = self.arms.neighbours(rows)
         return None if beside is None else self._counted(beside)
 
-    def device_index(self) -> DeviceIndex | None:
+    def device_index(self) -> object | None:
         return self.arms.device_index()
 
     def few(self, eligible: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
@@ -333,9 +336,9 @@ def check_arm_space(arms: ArmSpace, *, rng: Generator) -> None:
         _need(bool(inside.all()), f"an arm of {name} lies outside the box")
         _need(some.rows.shape == some.points.shape[:2], f"{name} gives rows and points that differ")
     _need(len(everything.rows) == len(sample.rows) == 1, "all() and sample() are a batch of one")
-    placed = arms.place(points)
+    placed = arms.to_embedding(points)
     _need(placed.shape[:2] == (4, 3), f"place() turns {points.shape} into {placed.shape}")
-    _need_close(arms.place(points[1:2, :1]), placed[1:2, :1], "the place of one point alone")
+    _need_close(arms.to_embedding(points[1:2, :1]), placed[1:2, :1], "the place of one point alone")
     if arms.neighbours(everything.rows) is not None:
         _check_rows(arms, everything, rng=rng)
 

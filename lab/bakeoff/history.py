@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.features.kinds import Features
-from fastbandit.types import Inputs
+from fastbandit.types import Features, Inputs
 from lab.experiments.context_scaling import Scaling, Vectors
 
 Rows = NDArray[np.int64]

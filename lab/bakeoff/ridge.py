@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.features.kinds import Features
+from fastbandit.types import Features
 from lab.bakeoff.history import Floats, History, Rows
 from lab.experiments.context_scaling import Vectors, with_one
 

@@ -21,10 +21,9 @@ import numpy as np
 
 from fastbandit.arms.requests import Request, read_context
 from fastbandit.errors import MissingExtraError, SettingError
-from fastbandit.features.kinds import Features
 from fastbandit.features.rewards import RewardKind
 from fastbandit.noise.philox import Stream, decision_seeds, normals, uniforms
-from fastbandit.types import Decision
+from fastbandit.types import Decision, Features
 from lab.baselines.points import BoxTable, Floats, cover
 
 if TYPE_CHECKING:

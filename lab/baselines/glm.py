@@ -25,10 +25,9 @@ from fastbandit.arms.requests import Request, take_best
 from fastbandit.baselines.linear import LinearBandit
 from fastbandit.baselines.ridge import Floats, Rows, Seeds, SharedRidge
 from fastbandit.declaration import check_number
-from fastbandit.features.kinds import Features
 from fastbandit.features.rewards import RewardKind
 from fastbandit.noise.philox import Stream, normals
-from fastbandit.types import Decision
+from fastbandit.types import Decision, Features
 from lab.baselines.inner_product import (
     InnerProductIndex,
     check_index_memory,

@@ -20,8 +20,8 @@ import numpy as np
 from fastbandit.baselines.linear import LinearBandit
 from fastbandit.baselines.ridge import Floats, Rows, Seeds, SharedRidge
 from fastbandit.declaration import check_number
-from fastbandit.features.kinds import Features
 from fastbandit.features.rewards import RewardKind
+from fastbandit.types import Features
 
 _NEWTON_STEPS = 25
 _STILL = 1e-6

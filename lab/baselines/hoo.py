@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.requests import Request, read_context
 from fastbandit.errors import SettingError
-from fastbandit.features.kinds import Features
 from fastbandit.features.rewards import RewardKind
 from fastbandit.noise.philox import Stream, uniforms
-from fastbandit.types import Decision
+from fastbandit.types import Decision, Features
 from lab.baselines.points import BoxTable, Floats
 
 if TYPE_CHECKING:

@@ -23,8 +23,9 @@ from fastbandit.baselines.linear import LinearBandit
 from fastbandit.baselines.ridge import Floats, Rows, Seeds
 from fastbandit.declaration import check_number
 from fastbandit.errors import SettingError
-from fastbandit.features.kinds import Features, is_size
+from fastbandit.features.kinds import is_size
 from fastbandit.features.rewards import RewardKind
+from fastbandit.types import Features
 
 _NOVEL = 0.05  # of its variance is left open by the pairs kept: a pair is worth keeping
 _BLOCK = 2**22  # numbers held at once while all arms are scored

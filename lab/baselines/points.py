@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from fastbandit.arms.ids import IdTable
 from fastbandit.arms.requests import ArmTable, Request
 from fastbandit.errors import SettingError, ShapeError
-from fastbandit.features.kinds import Dense, Features
+from fastbandit.features.kinds import Dense
 from fastbandit.features.rewards import RewardKind, read_rewards
 from fastbandit.noise.philox import Stream, uniforms
-from fastbandit.types import Decision
+from fastbandit.types import Decision, Features
 
 if TYPE_CHECKING:
     from fastbandit.arms.box import Box
@@ -39,7 +39,7 @@ class BoxTable:
         if not hasattr(self.box, "lowest"):
             raise SettingError(
                 f"A policy on a continuum needs a box: got {type(self.box).__name__}. Write "
-                f"Box.between([0.0], [1.0])."
+                f"Box([0.0], [1.0])."
             )
         self._table()
 
@@ -90,7 +90,7 @@ class BoxTable:
         return (low + (high - low) * shares).astype(np.float32)
 
     def _corners(self) -> tuple[Floats, Floats]:
-        return np.asarray(self.box.lowest), np.asarray(self.box.highest)
+        return np.asarray(self.box.low), np.asarray(self.box.high)
 
     def _table(self) -> ArmTable:
         return ArmTable(IdTable(count=1), self.context, self.reward, self.seed)

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError, ShapeError
-from fastbandit.features.kinds import Dense, Features, to_array
+from fastbandit.features.kinds import Dense, to_array
 from fastbandit.features.rewards import RewardKind
 from fastbandit.noise.philox import Stream, decision_seeds, normals
+from fastbandit.types import Features
 from lab.experiments.environment import FAR, Floats
 
 
@@ -44,7 +45,7 @@ class Continuum:
         self._landscape = _LANDSCAPES[function]
         self.name, self.noise, self.seed = function, noise, seed
         self.context: Features = Dense(1)
-        self.arms = Box.between(self._landscape.lowest, self._landscape.highest)
+        self.arms = Box(self._landscape.lowest, self._landscape.highest)
         self.embed_ids = False
         self.reward: RewardKind = "real"
         self._summit = self._landscape.summit()

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from fastbandit.demo.synthetic import FAR as FAR
 from fastbandit.demo.synthetic import Floats as Floats
 from fastbandit.errors import InputError, SettingError
-from fastbandit.features.kinds import Features
 from fastbandit.features.rewards import RewardKind
 from fastbandit.noise.philox import Stream, decision_seeds, normals, uniforms
-from fastbandit.types import Inputs
+from fastbandit.types import Features, Inputs
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

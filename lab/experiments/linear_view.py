@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import SettingError
-from fastbandit.features.kinds import Dense, Features, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.reward.context_features import CLIP
-from fastbandit.types import Decision, Inputs
+from fastbandit.types import Decision, Features, Inputs
 from lab.experiments.context_scaling import Scaling, lengths, of_length_one
 from lab.experiments.environment import Environment
 from lab.experiments.run import Agent

@@ -15,11 +15,10 @@ from fastbandit.errors import (
     SettingError,
     ShapeError,
 )
-from fastbandit.features.kinds import Features
 from fastbandit.features.rewards import RewardKind
 from fastbandit.noise.philox import Stream, decision_seeds, uniforms
 from fastbandit.progress import Progress, silent
-from fastbandit.types import Inputs
+from fastbandit.types import Features, Inputs
 from lab.experiments.environment import FAR, Floats, Rows, Tabled
 
 if TYPE_CHECKING:

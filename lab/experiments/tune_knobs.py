@@ -8,15 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from fastbandit.reward.bootstrap_model import BootstrapPosterior
+from fastbandit.reward.gradient_model import GradientPosterior
+from fastbandit.reward.last_layer_model import LastLayerPosterior
+from fastbandit.reward.variational_model import VariationalPosterior
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.search.gradient_ascent import GradientAscent
-from fastbandit.settings.blueprint import (
-    Blueprint,
-    BootstrapPosterior,
-    GradientPosterior,
-    LastLayerPosterior,
-    VariationalPosterior,
-)
+from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.files import Value, section_of
 
 

@@ -24,10 +24,10 @@ from fastbandit.bandit import Bandit
 from fastbandit.errors import SettingError
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.policy import Policy
-from fastbandit.search.generator import ArmGenerator, GeneratorSearch
+from fastbandit.search.arm_generator import ArmGenerator, GeneratorSearch
+from fastbandit.search.fit_generator import GeneratorFit, fit_generator
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.files import Settings
-from fastbandit.training.fit_generator import GeneratorFit, fit_generator
 from fastbandit.types import Audit, Decision, Inputs
 from lab.experiments.environment import Environment, Floats
 from lab.experiments.logged import check_no_log

@@ -25,9 +25,9 @@ from fastbandit.cluster.engine import HereEngine
 from fastbandit.demo import comparison as demo_module
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.features.kinds import Dense
+from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.presets import blueprint
-from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 from lab import __main__ as laboratory

@@ -25,6 +25,7 @@ from fastbandit.reward.gradient_model import GradientReward
 from fastbandit.reward.last_layer_model import LastLayerReward
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.reward.variational_model import VariationalReward
+from fastbandit.search.fit_generator import fit_generator
 from fastbandit.search.spanner import SpannerSearch
 from fastbandit.testing.parts import (
     check_arm_space,
@@ -34,7 +35,6 @@ from fastbandit.testing.parts import (
     check_model,
     check_search,
 )
-from fastbandit.training.fit_generator import fit_generator
 from fastbandit.training.fit_reward import fit_reward
 from fastbandit.types import Inputs, Interactions
 
@@ -128,7 +128,7 @@ def test_explorations(name: str, exploration: str) -> None:
 
 
 def box() -> Box:
-    space = Box.between([-2.0] * DIM, [2.0] * DIM, cover=400)
+    space = Box([-2.0] * DIM, [2.0] * DIM, cover=400)
     return space.embedded_by(lambda values: values, device="cpu")
 
 
@@ -141,7 +141,7 @@ SPACES: dict[str, Callable[[], ArmSpace]] = {
 def bowl_score(arms: ArmSpace, exploration: Exploration, *, count: int = 6) -> Score:
     contexts = torch.from_numpy(vectors_of(count, DIM, seed=4))
     score = exploration.score(BowlReward(DIM), contexts, seeds=seeds_of(count))
-    return score.through(arms.place)
+    return score.through(arms.to_embedding)
 
 
 def ready(search: Search, arms: ArmSpace, exploration: Exploration) -> Search:

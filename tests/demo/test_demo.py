@@ -28,9 +28,9 @@ from fastbandit.demo.page import (
 )
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import MissingExtraError, SettingError
+from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.presets import blueprint
-from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 

@@ -15,8 +15,8 @@ from little_frozen import arrays_of
 
 from fastbandit import Bandit, FrozenBandit
 from fastbandit.errors import SnapshotError
+from fastbandit.files import manifest as sealed
 from fastbandit.runtime.parts import still
-from fastbandit.storage import sealed
 
 pytestmark = pytest.mark.usefixtures("little_training")
 

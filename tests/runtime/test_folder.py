@@ -20,10 +20,10 @@ import fastbandit
 from fastbandit import Bandit, FeaturesAndIds, FrozenBandit, Ids, Sparse
 from fastbandit.errors import SettingError, SnapshotError, UnknownArmError
 from fastbandit.features.kinds import Dense
+from fastbandit.files import manifest as sealed
 from fastbandit.files.mapped import map_arrays
 from fastbandit.runtime.kernel import decide
 from fastbandit.runtime.parts import FrozenModel
-from fastbandit.storage import sealed
 
 pytestmark = pytest.mark.usefixtures("little_training")
 

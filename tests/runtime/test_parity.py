@@ -28,9 +28,9 @@ from fastbandit import (
 )
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import Search
-from fastbandit.settings.blueprint import GradientPosterior
+from fastbandit.reward.gradient_model import GradientPosterior
+from fastbandit.search.fit_generator import GeneratorFit, fit_generator
 from fastbandit.settings.files import Settings
-from fastbandit.training.fit_generator import GeneratorFit, fit_generator
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 from fastbandit.types import Decision

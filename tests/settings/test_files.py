@@ -19,10 +19,11 @@ from fastbandit.declaration import CHOICES
 from fastbandit.errors import SettingError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
 from fastbandit.features.kinds import Dense
-from fastbandit.settings.blueprint import Blueprint, GradientPosterior
+from fastbandit.reward.gradient_model import GradientPosterior
+from fastbandit.search.fit_generator import GeneratorFit
+from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.files import PARTS, Settings, read_settings, settable, write_settings
 from fastbandit.settings.presets import blueprint
-from fastbandit.training.fit_generator import GeneratorFit
 
 
 def written(folder: Path, text: str, *, head: str = "format = 1\n") -> Path:

@@ -11,15 +11,12 @@ from fastbandit.arms.partitions import NEIGHBOURS, PARTITION
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Image
-from fastbandit.settings.blueprint import (
-    ArmEffectsPosterior,
-    Blueprint,
-    DropoutPosterior,
-    GradientPosterior,
-    LastLayerPosterior,
-    read,
-    write,
-)
+from fastbandit.reward.arm_effects_posterior import ArmEffectsPosterior
+from fastbandit.reward.dropout_model import DropoutPosterior
+from fastbandit.reward.gradient_model import GradientPosterior
+from fastbandit.reward.last_layer_model import LastLayerPosterior
+from fastbandit.settings.blueprint import Blueprint
+from fastbandit.settings.parts import read, write
 from fastbandit.settings.presets import blueprint
 
 

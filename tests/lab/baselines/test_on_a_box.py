@@ -25,8 +25,8 @@ pytest.importorskip("sklearn")
 
 Make = Callable[..., Any]
 
-LINE = Box.between([0.0], [1.0])
-PLANE = Box.between([-2.0, 10.0], [2.0, 30.0])
+LINE = Box([0.0], [1.0])
+PLANE = Box([-2.0, 10.0], [2.0, 30.0])
 
 every = pytest.mark.parametrize("make", [GaussianProcessUCB, GaussianProcessTS, HOO, GridLinearTS])
 every_but_ucb = pytest.mark.parametrize("make", [GaussianProcessTS, HOO, GridLinearTS])
@@ -46,7 +46,7 @@ def taught(make: Make, box: Box = LINE, *, rounds: int = 20, **settings: Any) ->
 
 
 def slope(box: Box, points: Any) -> Any:
-    low, high = np.asarray(box.lowest), np.asarray(box.highest)
+    low, high = np.asarray(box.low), np.asarray(box.high)
     return ((points - low) / (high - low)).mean(axis=1)
 
 
@@ -57,7 +57,7 @@ def test_a_decision_is_points_of_the_box(make: Make, box: Box) -> None:
 
     assert decision.arms.shape == (7, box.dim)
     assert decision.arms.dtype == np.float32
-    assert ((decision.arms >= box.lowest) & (decision.arms <= box.highest)).all()
+    assert ((decision.arms >= box.low) & (decision.arms <= box.high)).all()
     assert decision.rows.tolist() == [[0]] * 7
     assert decision.scores.shape == (7, 1)
     assert np.isfinite(decision.scores).all()
@@ -71,7 +71,7 @@ def test_a_decision_is_points_of_the_box(make: Make, box: Box) -> None:
 def test_the_first_choices_are_spread_over_the_box(make: Make, box: Box) -> None:
     decision = make(box=box).select(ones(2_000))
 
-    share = (decision.arms - box.lowest) / (np.asarray(box.highest) - box.lowest)
+    share = (decision.arms - box.low) / (np.asarray(box.high) - box.low)
     assert decision.uniform
     assert decision.version == 0
     assert np.allclose(share.mean(axis=0), 0.5, atol=0.03)

@@ -19,7 +19,7 @@ DIMS = {"sines": 1, "branin": 2, "hartmann6": 6}
 
 
 def points_of(environment: Continuum, numbers: np.random.Generator, count: int) -> Any:
-    low, high = np.asarray(environment.arms.lowest), np.asarray(environment.arms.highest)
+    low, high = np.asarray(environment.arms.low), np.asarray(environment.arms.high)
     return low + (high - low) * numbers.random((count, len(low)))
 
 
@@ -55,8 +55,8 @@ def test_no_point_is_worth_more_than_the_ceiling(
     spread = points_of(environment, numbers, 5_000)
     near = np.clip(
         summit + 0.001 * numbers.normal(size=spread.shape),
-        environment.arms.lowest,
-        environment.arms.highest,
+        environment.arms.low,
+        environment.arms.high,
     )
 
     rewards = environment.expected(0, np.concatenate([spread, near]))
@@ -112,7 +112,7 @@ def test_noise_has_the_standard_deviation_asked_for() -> None:
 
 def test_points_rounded_to_float32_are_still_in_the_box() -> None:
     environment = Continuum("branin")
-    corner = np.asarray(environment.arms.highest, dtype=np.float32)
+    corner = np.asarray(environment.arms.high, dtype=np.float32)
 
     assert np.isfinite(environment.expected(0, corner[None] + np.float32(1e-6)))
 

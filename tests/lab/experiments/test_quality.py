@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.training.fit_generator import GeneratorFit
+from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 from lab.experiments.policies import NINE, agent_for

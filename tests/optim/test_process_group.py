@@ -14,7 +14,7 @@ from torch import multiprocessing
 
 from fastbandit import Bandit
 from fastbandit.errors import FastbanditError
-from fastbandit.training.process_group import SINGLE, SingleProcess, TorchProcessGroup, share_of
+from fastbandit.optim.process_group import SINGLE, SingleProcess, TorchProcessGroup, share_of
 from fastbandit.training.update import embed
 
 pytestmark = pytest.mark.slow
@@ -95,7 +95,7 @@ def error_of(one: Bandit) -> float:
     with torch.no_grad():
         request = one._read_request(told["contexts"], k=1, eligible=None)
         score = model.mean(model.embed_contexts(request.contexts))
-        scores = score.through(one.policy.arms.place)(one.policy.arms.all().points)
+        scores = score.through(one.policy.arms.to_embedding)(one.policy.arms.all().points)
         by_surrogate = model.in_rewards(scores)[torch.arange(len(scores)), told["arms"]]
     return float(np.square(by_surrogate.numpy() - told["rewards"]).mean())
 

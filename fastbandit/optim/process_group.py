@@ -1,7 +1,7 @@
-"""Members that learn together: each takes a part of every minibatch, and all take the same step.
+"""Processes that train together: each takes a part of every minibatch, all take the same step.
 
-All members draw the same rows from the random source that they share, so that a team learns
-what one alone would, up to the noise of dropout and the order of sums.
+All ranks draw the same rows from the random source that they share. So a group learns what one
+process would, up to the noise of dropout and the order of sums.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Generator, Tensor, nn
 
-from fastbandit.arms.partition_ranges import RangeWork, Rows
 from fastbandit.errors import FastbanditError
 
 
 @runtime_checkable
 class ProcessGroup(Protocol):
-    """Those who learn together; a member has a `rank` below `size`."""
+    """Processes that train together, each with a `rank` below `size`."""
 
     @property
     def rank(self) -> int: ...
@@ -29,25 +28,25 @@ class ProcessGroup(Protocol):
     def size(self) -> int: ...
 
     def noise(self, rng: Generator) -> Generator:
-        """Give the source of this member's own noise, drawn from the one that all share."""
+        """Return the source of this rank's own noise, drawn from the one that all share."""
         ...
 
     def average(self, parameters: Sequence[nn.Parameter]) -> None:
-        """Replace the gradients of each member by their mean."""
+        """Replace the gradients of each rank by their mean."""
         ...
 
     def gather(self, own: Tensor) -> Tensor:
-        """Put the rows of all members one after the other."""
+        """Return the rows of all ranks, one after the other."""
         ...
 
     def check(self, parameters: Iterable[Tensor]) -> None:
-        """Raise unless all members hold the same numbers."""
+        """Raise unless all ranks hold the same numbers."""
         ...
 
 
 @dataclass(frozen=True)
 class SingleProcess:
-    """A team of one: nothing is shared."""
+    """A group of one process: nothing is shared."""
 
     rank: int = 0
     size: int = 1
@@ -104,34 +103,16 @@ class TorchProcessGroup:
         torch.distributed.all_gather_object(found, digest.hexdigest())
         if len(set(found)) != 1:
             raise FastbanditError(
-                f"Members of a team need to learn the same network: got {len(set(found))} "
-                f"different ones from {self.size} members. Let all run the same versions of "
+                f"A process group needs to learn one network: got {len(set(found))} "
+                f"different ones from {self.size} processes. Let all run the same versions of "
                 f"torch on the same kind of processor, or train with one worker."
             )
 
 
 def share_of(rows: Tensor, group: ProcessGroup) -> tuple[Tensor, float]:
-    """Give a member's part of a minibatch, and what its mean weighs in that of the whole.
+    """Return a rank's part of a minibatch, and what its mean weighs in that of the whole.
 
-    Weighed so, the mean over the members is the mean over the minibatch.
+    Weighed so, the mean over the ranks is the mean over the minibatch.
     """
     own = rows[group.rank :: group.size]
     return own, len(own) * group.size / len(rows)
-
-
-@dataclass(frozen=True)
-class GroupSpread:
-    """Works out ranges, one for each member; all members get all of it."""
-
-    group: ProcessGroup
-
-    @property
-    def parts(self) -> int:
-        return self.group.size
-
-    def __call__(self, work: RangeWork, count: int) -> Rows:
-        """Do work on this member's range of range(count), and put those of all together."""
-        ends = [count * (self.group.rank + more) // self.group.size for more in (0, 1)]
-        own = torch.from_numpy(work(*ends))
-        rows: Rows = self.group.gather(own).numpy()
-        return rows

@@ -137,29 +137,40 @@ def _heirs(paths: Sequence[Path], base: str) -> dict[str, tuple[str, Path]]:
 def files_to_touch(paths: Sequence[Path], role: str) -> list[Path]:
     """Return the files that list the parts of a role, so that one more has to be entered.
 
-    Such a file names at least three parts that it does not define itself, each where parts are
-    told apart: inside a tuple, list, set or dict, a union of types, a `match`, an `isinstance`,
-    or (by its name in settings) a comparison. A default that is built, `Exhaustive()`, is no
-    entry of a list, and neither is an import, a public name in an `__init__.py`, or an example
-    that the demo shows.
+    Such a file names, in one function or one statement, at least three parts that it does not
+    define itself, each where parts are distinguished: inside a tuple, list, set or dict, a union
+    of types, a `match`, an `isinstance`, or a comparison. A default that is built,
+    `Exhaustive()`, is no entry of a list, and neither is an import, a public name in an
+    `__init__.py`, or an example that the demo shows.
     """
     families = [parts_in(paths, role)]
     if role == "posterior":
         families.append(parts_in(paths, "model"))
-    listed = []
-    for path in paths:
-        if path.name == "__init__.py" or path.parent.name == "demo":
-            continue
-        named = _told_apart(tree_of(path))
-        for family in families:
-            others = [
-                kind
-                for kind, (name, home) in family.items()
-                if home != path and (kind in named or (name and repr(name) in named))
-            ]
-            if len(others) >= 3 and path not in listed:
-                listed.append(path)
-    return listed
+    return [
+        path
+        for path in paths
+        if path.name != "__init__.py" and path.parent.name != "demo"
+        if any(_lists(path, family) for family in families)
+    ]
+
+
+def _lists(path: Path, family: dict[str, tuple[str, Path]]) -> bool:
+    others = {kind: name for kind, (name, home) in family.items() if home != path}
+    for block in _blocks(tree_of(path)):
+        named = _distinguished(block)
+        found = [kind for kind, name in others.items() if {kind, repr(name or kind)} & named]
+        if len(found) >= 3:
+            return True
+    return False
+
+
+def _blocks(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield functions, each whole, and the statements that stand outside of them."""
+    for node in ast.walk(tree):
+        if isinstance(node, AnyFunction):
+            yield node
+        elif isinstance(node, ast.Module | ast.ClassDef):
+            yield from (one for one in node.body if not isinstance(one, AnyFunction | ast.ClassDef))
 
 
 def _declared_name(node: ast.ClassDef, role: str) -> str | None:
@@ -172,8 +183,8 @@ def _declared_name(node: ast.ClassDef, role: str) -> str | None:
     return None
 
 
-def _told_apart(tree: ast.Module) -> set[str]:
-    """Return the names, and the texts as `repr`, that stand where one of several is told."""
+def _distinguished(tree: ast.AST) -> set[str]:
+    """Return the names, and the texts as `repr`, that stand where one of several is picked."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, _LISTS) or (

@@ -80,7 +80,7 @@ def test_the_share_of_keywords_is_that_of_wide_public_functions(tmp_path: Path) 
         "NAMES = ('one', 'two', 'three')\n",
         "Any = One | Two | Three\n",
         "if name == 'one': f()\nelif name == 'two': g()\nelif name in ('three',): h()\n",
-        "isinstance(x, One)\nisinstance(x, Two)\nisinstance(x, Three)\n",
+        "def f(x):\n    isinstance(x, One)\n    isinstance(x, Two)\n    return type(x) is Three\n",
         "match x:\n    case One(): 1\n    case Two(): 2\n    case Three(): 3\n",
     ],
 )
@@ -97,6 +97,7 @@ def test_a_file_that_lists_three_parts_has_to_be_touched(tmp_path: Path, listing
         "ALL = (One, Two)\n",
         "from parts import One, Two, Three\none = One()\ntwo = Two()\nthree = Three()\n",
         "def f(one: One, two: Two, three: Three): ...\n",
+        "def f(x): return x is One\ndef g(x): return x is Two\ndef h(x): return x is Three\n",
     ],
 )
 def test_defaults_and_imports_are_no_list(tmp_path: Path, text: str) -> None:

@@ -23,7 +23,7 @@ from fastbandit.types import Decision, Inputs, Interactions
 
 LITTLE = Training(
     reward=RewardFit(iterations=40, batch=64),
-    generator=GeneratorFit(iterations=40, batch=64, pairs=128, sample=64),
+    generator=GeneratorFit(iterations=40, batch=64, targets=128, sample=64),
 )
 
 

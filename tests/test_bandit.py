@@ -107,7 +107,7 @@ def test_a_few_updates_earn_much_more_than_random_arms(
 ) -> None:
     some = Training(
         reward=RewardFit(iterations=300, batch=128),
-        generator=GeneratorFit(iterations=200, batch=128, pairs=512, sample=128),
+        generator=GeneratorFit(iterations=200, batch=128, targets=512, sample=128),
     )
     monkeypatch.setattr("fastbandit.settings.presets._default_training", lambda *_, **__: some)
     world = Synthetic("h2", 3, 300, noise=0.3, seed=1)

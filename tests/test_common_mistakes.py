@@ -36,7 +36,7 @@ from fastbandit.adapters.vowpal_wabbit import read_dsjson
 from fastbandit.cli.main import cli, run
 from fastbandit.client import Client
 from fastbandit.evaluation import LoggedRounds, SparsePolicy, read_rounds
-from fastbandit.settings.service import read_config
+from fastbandit.settings.service_files import read_config
 from lab.__main__ import cli as laboratory
 
 ARMS = vectors_of(30, 3, seed=1)

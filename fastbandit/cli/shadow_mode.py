@@ -16,7 +16,8 @@ from fastbandit.evaluation.lift import Evidence
 from fastbandit.progress import progress_bar
 from fastbandit.serving.console.compared import read_evidence
 from fastbandit.serving.decides import Decides, read_decides, write_decides
-from fastbandit.settings.service import Config, find_config, read_config
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import find_config, read_config
 from fastbandit.storage.events import Who
 from fastbandit.storage.local_copy import local_copy
 from fastbandit.storage.log_file import LOG_FILE

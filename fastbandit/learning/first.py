@@ -58,6 +58,8 @@ def first_bandit(config: Config, arms: ArmFile, *, settings: Sections | None = N
         reward=config.reward.kind,  # type: ignore[arg-type]
         exploration=select.exploration,
         search=select.search,
-        preset=settings_for(select.preset).merged(settings or {}),
+        posterior=select.posterior,
+        part_modules=select.part_modules,
+        preset=settings_for(select.preset, modules=select.part_modules).merged(settings or {}),
         seed=select.seed,
     )

@@ -8,6 +8,7 @@ below is looked through. One from outside the package is named by its import pat
 from __future__ import annotations
 
 import pkgutil
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, fields, is_dataclass
 from functools import cache
@@ -63,6 +64,14 @@ def parts_of(role: str) -> dict[str, type[Any]]:
     infos = [(info_of(kind), kind) for kind in _classes().values()]
     named = {info.name: kind for info, kind in infos if info is not None and info.role == role}
     return dict(sorted(named.items()))
+
+
+@cache
+def names_of(role: str) -> tuple[str, ...]:
+    """Return the names of the package's parts of a role, without importing any of them."""
+    sources = [_source(name) for room in _ROOMS for name in _modules_of(room)]
+    pattern = rf'@part\(\s*"{role}",\s*name="([^"]+)"'
+    return tuple(sorted(name for source in sources for name in re.findall(pattern, source)))
 
 
 def find(role: str, name: str, *, modules: Modules = ()) -> type[Any]:

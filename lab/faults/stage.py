@@ -21,7 +21,8 @@ import numpy as np
 
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import LogError, ServiceUnavailable
-from fastbandit.settings.service import Config, read_config, written
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import read_config, written
 from fastbandit.storage.events import DecisionMade, Event
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore

@@ -226,7 +226,7 @@ def main() -> None:
     """Serve a bare handler: the arguments are a config file, a port and what to say."""
     from fastbandit.serving.server import make_server
     from fastbandit.serving.service import Service
-    from fastbandit.settings.service import read_config
+    from fastbandit.settings.service_files import read_config
 
     config = read_config(Path(sys.argv[1]), environ={}, overrides={"server.port": int(sys.argv[2])})
     server = make_server(config, Service(config))

@@ -43,7 +43,7 @@ POLICIES = (
     "GANBandit UCB",
 )
 SHORT = Training(
-    reward=RewardFit(iterations=20), generator=GeneratorFit(iterations=20, pairs=64, sample=32)
+    reward=RewardFit(iterations=20), generator=GeneratorFit(iterations=20, targets=64, sample=32)
 )
 
 

@@ -86,7 +86,7 @@ ARM_KINDS: dict[str, dict[str, Any]] = {
 
 HARDLY_ANY = Training(
     reward=RewardFit(iterations=8, batch=24),
-    generator=GeneratorFit(iterations=8, batch=32, pairs=64, sample=32),
+    generator=GeneratorFit(iterations=8, batch=32, targets=64, sample=32),
 )
 
 

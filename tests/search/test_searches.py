@@ -34,7 +34,7 @@ def box() -> Box:
 
 
 def taught(arms: ArmSpace, exploration: Exploration) -> GeneratorSearch:
-    some = GeneratorFit(iterations=250, batch=128, pairs=1024, sample=256)
+    some = GeneratorFit(iterations=250, batch=128, targets=1024, sample=256)
     contexts = Inputs(dense=vectors_of(200, DIM, seed=5))
     rng = torch.Generator().manual_seed(1)
     search = fit_generator(

@@ -14,7 +14,8 @@ from fastbandit.learning.first import publish_first
 from fastbandit.serving.app import App
 from fastbandit.serving.server import key_ring
 from fastbandit.serving.service import Service
-from fastbandit.settings.service import Config, read_config
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import read_config
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 ARMS = 12

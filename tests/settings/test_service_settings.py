@@ -23,7 +23,6 @@ from fastbandit.cli.init import write_config
 from fastbandit.errors import SettingError
 from fastbandit.settings.passwords import hide_password
 from fastbandit.settings.service import (
-    CONFIG_FILE,
     SECTIONS,
     ArmsConfig,
     Config,
@@ -32,11 +31,9 @@ from fastbandit.settings.service import (
     ServerConfig,
     Setting,
     all_settings,
-    find_config,
-    read_config,
     settings_of,
-    written,
 )
+from fastbandit.settings.service_files import CONFIG_FILE, find_config, read_config, written
 
 EVERY = [pytest.param(setting, id=setting.name) for setting in all_settings()]
 DOCS = Path(__file__).parent.parent / "docs"

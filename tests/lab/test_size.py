@@ -11,11 +11,12 @@ from click.testing import CliRunner
 
 from lab import size
 from lab.size import (
-    ASKED_FOR,
+    BEFORE,
     GOLDEN,
     MARKS,
     PAGE,
     Measure,
+    asked_for,
     commands,
     imports_of_the_laboratory,
     measure,
@@ -75,9 +76,12 @@ def test_this_tree_meets_its_bars(measured: list[Measure]) -> None:
 def test_the_table_of_the_page_has_the_rows_that_are_measured(measured: list[Measure]) -> None:
     held = [one.name for one in measured if one.bar is not None]
 
-    assert rows_of(PAGE.read_text("utf-8")) == [*held, *ASKED_FOR], (
-        f"Run: python -m lab size --write, with --before and --golden for {ASKED_FOR}"
-    )
+    slow = [one.name for one in asked_for()]
+    assert rows_of(PAGE.read_text("utf-8")) == [*held, *slow], "Run: python -m lab size --write"
+
+
+def test_what_was_before_belongs_to_a_row(measured: list[Measure]) -> None:
+    assert set(BEFORE) <= {one.name for one in measured}
 
 
 def test_a_table_stands_between_the_marks_of_a_page() -> None:
@@ -87,8 +91,8 @@ def test_a_table_stands_between_the_marks_of_a_page() -> None:
     page = with_table(f"before\n{start}old\n{end}\nafter", found)
 
     assert page == f"before\n{start}{table(found)}{end}\nafter"
-    assert rows_of(page) == ["lines"]
-    assert "| lines | 1,234 | ≤ 4,000 |\n" in page
+    assert rows_of(page) == ["lines", *(one.name for one in asked_for())]
+    assert "| lines | – | 1,234 | ≤ 4,000 |\n" in page
 
 
 def test_a_row_that_takes_minutes_stays_until_it_is_measured_again() -> None:
@@ -97,9 +101,9 @@ def test_a_row_that_takes_minutes_stays_until_it_is_measured_again() -> None:
 
     again = with_table(page, [Measure("lines", 2, 4)])
 
-    assert "| lines | 2 |" in again
-    assert f"| {GOLDEN} | 1 | ≤ 0 |\n" in again
-    assert f"| {GOLDEN} | 0 |" in with_table(again, [Measure(GOLDEN, 0, 0)])
+    assert "| lines | – | 2 |" in again
+    assert f"| {GOLDEN} | – | 1 | ≤ 0 |\n" in again
+    assert f"| {GOLDEN} | – | 0 |" in with_table(again, [Measure(GOLDEN, 0, 0)])
 
 
 def test_a_missed_bar_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:

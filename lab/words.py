@@ -151,7 +151,7 @@ IN_PAGES = (
 )
 """Words and phrases that no page and no help text uses, in small letters or capitals."""
 
-_IN_PAGES = re.compile(rf"(?<![\w`-])(?:{'|'.join(IN_PAGES)})(?![\w-])", re.IGNORECASE)
+_IN_PAGES = re.compile(rf"(?<![\w-])(?:{'|'.join(IN_PAGES)})(?![\w-])", re.IGNORECASE)
 _SNAKE = r"[a-z]+(_[a-z]+)+"
 _CELLS = re.compile(r"\bcells?\b(?! of (?:a|the) notebook)", re.IGNORECASE)
 _RENAMED = re.compile("|".join(rf"(?<!\w){re.escape(old)}" for old in RENAMED))

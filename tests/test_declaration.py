@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import Field, fields
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from fastbandit import (
     BestArmBandit,
     Box,
     Dense,
+    GeneratorSearch,
     GradientAscent,
     Ids,
     Image,
@@ -23,34 +25,13 @@ from fastbandit import (
     ThompsonSampling,
     evaluate,
 )
-from fastbandit.declaration import need
+from fastbandit.declaration import need, range_of
 from fastbandit.errors import SettingError
 from fastbandit.evaluation import LoggedRounds
 from fastbandit.reward.dropout_model import DropoutPosterior
 from fastbandit.reward.model import NetworkSettings
-from fastbandit.settings.files import PARTS, settable
+from fastbandit.settings.files import sections, settable
 
-ZERO_IS_FINE = {
-    "far",
-    "full_below",
-    "hops",
-    "iterations",
-    "neighbours",
-    "exhaustive_up_to",
-    "scan",
-    "steps",
-    "units",
-    "waves",
-}
-ABOVE_ZERO = {
-    "constant_width",
-    "grow",
-    "half_life",
-    "prior_precision",
-    "rate",
-    "ridge",
-    "slope_width",
-}
 NETWORK = {"embedding": 8, "hidden": (8,), "weight_penalty": 1.0, "dropout_penalty": 1.0}
 LOG = LoggedRounds(
     contexts=vectors_of(20, 2),
@@ -60,26 +41,28 @@ LOG = LoggedRounds(
 )
 
 
-def bad_values(name: str, hint: Any) -> list[Any]:
-    """Give values of a field's type that it cannot mean."""
-    if name in CHOICES:
+def bad_values(own: Field[Any], hint: Any) -> list[Any]:
+    """Return values of a field's type that it cannot mean."""
+    limits = range_of(own)
+    if limits.choices:
         return ["neither"]
     if hint in (int, int | None):
-        return [-1] if name in ZERO_IS_FINE else [-1, 0]
+        return [-1] if limits.least == 0 else [-1, 0]
     if hint in (float, float | None):
-        low = [] if name == "enough" else [-1.0]
-        return [math.nan, math.inf, *low, *([0.0] if name in ABOVE_ZERO else [])]
+        low = [] if limits.least == -math.inf else [-1.0]
+        return [math.nan, math.inf, *low, *([0.0] if limits.above == 0 else [])]
     return [] if hint is bool else [(), (8, 0)]
 
 
 def bad_fields() -> Iterator[tuple[type, str, Any]]:
-    for kind in PARTS.values():
-        for name, hint in settable(kind).items():
-            yield from ((kind, name, value) for value in bad_values(name, hint))
+    for kind in sections().values():
+        hints = settable(kind)
+        for own in fields(kind):
+            yield from ((kind, own.name, value) for value in bad_values(own, hints[own.name]))
 
 
-def made(kind: type, **fields: Any) -> Any:
-    return kind(**{**(NETWORK if kind is NetworkSettings else {}), **fields})
+def made(kind: type, **values: Any) -> Any:
+    return kind(**{**(NETWORK if kind is NetworkSettings else {}), **values})
 
 
 @pytest.mark.parametrize(("kind", "name", "value"), list(bad_fields()))
@@ -87,15 +70,15 @@ def test_a_part_refuses_a_field_that_it_cannot_work_with(kind: type, name: str, 
     with pytest.raises(SettingError) as refused:
         made(kind, **{name: value})
 
-    told = str(refused.value)
-    assert told.startswith(f"{kind.__name__} needs {name} to be ")
-    assert f"got {value!r}. Change it" in told
+    message = str(refused.value)
+    assert message.startswith(f"{kind.__name__} needs {name} to be ")
+    assert f"got {value!r}. Change it" in message
 
 
 @pytest.mark.parametrize(
-    ("kind", "fields"),
+    ("kind", "settings"),
     [
-        (Box, {"lowest": (0.0,), "highest": (1.0,), "cover": 0}),
+        (Box, {"low": (0.0,), "high": (1.0,), "cover": 0}),
         (Dense, {"dim": 0}),
         (Sparse, {"dim": -1}),
         (Ids, {"count": 0}),
@@ -113,21 +96,23 @@ def test_a_part_refuses_a_field_that_it_cannot_work_with(kind: type, name: str, 
         (evaluate, {"log": LOG, "policy": "uniform", "seed": -1}),
     ],
 )
-def test_other_public_names_refuse_theirs(kind: Any, fields: dict[str, Any]) -> None:
+def test_other_public_names_refuse_theirs(kind: Any, settings: dict[str, Any]) -> None:
     with pytest.raises(SettingError, match="got"):
-        kind(**fields)
+        kind(**settings)
 
 
 def test_every_part_is_made_by_default() -> None:
-    assert all(made(kind) == made(kind) for kind in [*PARTS.values(), DropoutPosterior])
+    assert all(made(kind) == made(kind) for kind in [*sections().values(), DropoutPosterior])
 
 
 def test_whole_numbers_may_be_numpys() -> None:
-    assert need("heads", int, np.int64(3))[1]
-    assert not need("heads", int, np.int64(0))[1]
+    heads = next(own for own in fields(GeneratorSearch) if own.name == "heads")
+
+    assert need(heads, int, np.int64(3))[1]
+    assert not need(heads, int, np.int64(0))[1]
 
 
-def test_a_climb_may_be_told_any_score_that_is_enough() -> None:
+def test_a_climb_may_have_any_score_that_is_enough() -> None:
     assert GradientAscent(enough=-3.0).enough == -3.0
 
 

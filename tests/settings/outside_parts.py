@@ -1,4 +1,4 @@
-"""Parts from outside the package, as a user would write them: a posterior, a search, an exploration."""
+"""Parts from outside the package, as a user would write them."""
 
 from __future__ import annotations
 

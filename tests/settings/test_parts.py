@@ -132,7 +132,7 @@ def test_a_section_of_a_part_from_outside_sets_its_fields(tmp_path: Path) -> Non
 
 
 def test_a_path_that_leads_nowhere_is_named() -> None:
-    with pytest.raises(SettingError, match="is not .*Install its package"):
+    with pytest.raises(SettingError, match=r"is not .*Install its package"):
         find("search", "outside_parts:NoSearch", modules=OUTSIDE)
 
 

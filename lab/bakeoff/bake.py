@@ -15,7 +15,7 @@ from fastbandit.cores import one_thread
 from fastbandit.errors import MissingExtraError
 from fastbandit.progress import Progress, silent
 from lab.bakeoff.play import play
-from lab.bakeoff.results import Key, read_result, words_of, write
+from lab.bakeoff.results import Key, notes_of, read_result, write
 from lab.bakeoff.sets import Set, Setting
 from lab.bakeoff.systems import System
 
@@ -89,7 +89,7 @@ class Baker:
             with at_most(self.most_seconds):
                 agent = job.system.make(setting.environment, job.seed, rounds)
                 played = play(setting, agent, rounds=rounds, batch=job.set.batch, after_batch=tell)
-            found |= words_of(played, batch=job.set.batch)
+            found |= notes_of(played, batch=job.set.batch)
         except (ModuleNotFoundError, MissingExtraError) as error:
             return {"missing": word_error(error)}
         except _TimeUpError:

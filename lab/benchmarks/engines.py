@@ -124,12 +124,12 @@ def write_environment(environment: Synthetic, folder: Path, rounds: int) -> None
 
 def learn(folder: Path, seed: int, *, rounds: int, engine: Engine | None = None) -> Learned:
     """Learn a copy of the log whole: one version, judged on interactions that are held out."""
-    place = folder / f"{'local' if engine is None else 'ray'}-{seed}"
-    shutil.copytree(folder / "log", place)
+    home = folder / f"{'local' if engine is None else 'ray'}-{seed}"
+    shutil.copytree(folder / "log", home)
     config = Config(
-        server=ServerConfig(data_dir=str(place)),
+        server=ServerConfig(data_dir=str(home)),
         context=ContextConfig(features=_DIM),
-        arms=ArmsConfig(file=str(place / "arms.csv")),
+        arms=ArmsConfig(file=str(home / "arms.csv")),
         reward=RewardConfig(kind="real"),
         select=SelectConfig(seed=seed),
         learn=LearnConfig(
@@ -138,13 +138,13 @@ def learn(folder: Path, seed: int, *, rounds: int, engine: Engine | None = None)
     )
     learner = Learner(config)
     if engine is not None:
-        join = RayJoin("", place, engine.workers)
+        join = RayJoin("", home, engine.workers)
         learner = Learner(config, teach=RayTrainer(engine.workers), join=join)
     learner.step()
     started = time.perf_counter()
     learner.step()
     seconds = time.perf_counter() - started
-    current = SnapshotStore(place / "snapshots").current()
+    current = SnapshotStore(home / "snapshots").current()
     assert current is not None
     checks = current.notes["checks"]
     return Learned(checks["loss"], checks["quality"], seconds)

@@ -210,8 +210,8 @@ def best_of(sweep: Sweep, vectors: Floats) -> int:
 
 def load_seconds(frozen: FrozenBandit) -> float:
     """Save a frozen bandit, and time how long loading it takes."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "frozen"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "frozen"
         frozen.save(folder)
         started = time.perf_counter()
         FrozenBandit.load(folder)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lab.experiments.comparison import Setting, Standing, longest, shares_together
 from lab.experiments.report_tables import NONE, Table
 
-WORDS = (
+TEXT = (
     "What a context is worth changes with the rounds, at once (drift switch) or steadily (drift "
     "turn); the best possible reward is that of each round. The table has the share of it, and in "
     "brackets what forgetting adds to the same policy that keeps all of the past, also where "

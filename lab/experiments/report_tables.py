@@ -19,7 +19,7 @@ from lab.experiments.comparison import (
     Standing,
     longest,
     of_exhaust,
-    policy_place,
+    policy_sort_key,
     setting_of,
     yardstick_of,
 )
@@ -97,8 +97,8 @@ def shares_table(standings: Iterable[Standing]) -> Table:
         if any(row):
             shares = [s.share_on(seeds[s.setting] or s.by_seed) if s else None for s in row]
             known = [q for s in row if s and (q := s.mean("quality")) is not None]
-            words = [NONE if share is None else f"{share.mean:.3f}" for share in shares]
-            rows.append((policy, *words, number(min(known, default=None), ".4f")))
+            texts = [NONE if share is None else f"{share.mean:.3f}" for share in shares]
+            rows.append((policy, *texts, number(min(known, default=None), ".4f")))
     labels = (setting.label for setting in settings)
     return Table(("share of the best possible reward", *labels, "q at least"), tuple(rows))
 
@@ -112,26 +112,26 @@ def _common_seeds(standings: Iterable[Standing]) -> list[int]:
 def plainest(settings: Iterable[Setting]) -> list[Setting]:
     """Keep one setting of each dataset: the one with the fewest options."""
     chosen: dict[str, Setting] = {}
-    for setting in sorted(set(settings), key=lambda setting: setting.place):
+    for setting in sorted(set(settings), key=lambda setting: setting.sort_key):
         chosen.setdefault(setting.dataset, setting)
     return list(chosen.values())
 
 
 def bars_table(bars: Sequence[Bar]) -> Table:
     """Format which bars were met, a row for each setting."""
-    by_place = {(bar.setting, bar.policy, bar.other): bar for bar in bars}
+    by_policies = {(bar.setting, bar.policy, bar.other): bar for bar in bars}
     headings = [Bar(Setting(""), *pair, shares=None).name for pair in PAIRS]
     rows = [
         (
             setting.label,
-            *(_bar_words(by_place[setting, policy, other]) for policy, other, _ in PAIRS),
+            *(_bar_text(by_policies[setting, policy, other]) for policy, other, _ in PAIRS),
         )
         for setting in dict.fromkeys(bar.setting for bar in bars)
     ]
     return Table(("dataset", *headings), tuple(rows))
 
 
-def _bar_words(bar: Bar) -> str:
+def _bar_text(bar: Bar) -> str:
     if bar.shares is None:
         return NONE
     verdict = "met" if bar.is_met else "missed"
@@ -149,7 +149,11 @@ def measured(results: Iterable[Result]) -> dict[tuple[Setting, str], Result]:
     groups: dict[tuple[Setting, str], list[Result]] = {}
     for result in sorted(
         results,
-        key=lambda r: (setting_of(r).place, _exploration(r["policy"]), policy_place(r["policy"])),
+        key=lambda r: (
+            setting_of(r).sort_key,
+            _exploration(r["policy"]),
+            policy_sort_key(r["policy"]),
+        ),
     ):
         groups.setdefault((setting_of(result), result["policy"]), []).append(result)
     return {key: _medians(mine) for key, mine in groups.items()}
@@ -194,9 +198,9 @@ def speedup_table(results: Iterable[Result]) -> Table:
         mine = paper_figures.printed(setting.dataset, policy)
         theirs = paper_figures.printed(setting.dataset, yardstick)
         cells = []
-        for place, measure in enumerate(("single", "batch")):
+        for column, measure in enumerate(("single", "batch")):
             cells += [times(_over(exhaust[measure], result[measure]))]
-            cells += [times(_over(theirs[place], mine[place]))]
+            cells += [times(_over(theirs[column], mine[column]))]
         cells.append(times(_over(result["train"], exhaust["train"])))
         rows.append((setting.label, policy, *cells))
     headings = ("dataset", "policy", "Single", "paper's", "Batch", "paper's", "Train takes")
@@ -228,7 +232,9 @@ def averages_table(results: Iterable[Result]) -> Table:
 def training_table(results: Iterable[Result]) -> Table:
     """Format update times of GANBandit ÷ those of Exhaust, with those the paper prints."""
     rows = []
-    for result in sorted(results, key=lambda r: (_preset_place(r["preset"]), setting_of(r).place)):
+    for result in sorted(
+        results, key=lambda r: (_preset_sort_key(r["preset"]), setting_of(r).sort_key)
+    ):
         row = [setting_of(result).label, result["preset"]]
         for exploration in ("TS", "UCB"):
             ratio, seconds = (
@@ -251,12 +257,12 @@ def scaling_table(results: Sequence[Result]) -> Table:
     """Format seconds per selection at each number of arms, the slope and the lowest q."""
     sizes = sorted({size for result in results for size in result["arms"]})
     rows = []
-    for result in sorted(results, key=lambda r: policy_place(r["policy"])):
+    for result in sorted(results, key=lambda r: policy_sort_key(r["policy"])):
         at = dict(zip(result["arms"], result["seconds"], strict=True))
         known = [q for q in result.get("quality") or () if q is not None]
-        words = [_seconds(at.get(size)) for size in sizes]
+        texts = [_seconds(at.get(size)) for size in sizes]
         slope = number(result.get("slope"), ".2f")
-        rows.append((result["policy"], *words, slope, number(min(known, default=None), ".4f")))
+        rows.append((result["policy"], *texts, slope, number(min(known, default=None), ".4f")))
     return Table(("policy", *(f"N = {s:,}" for s in sizes), "slope", "lowest q"), tuple(rows))
 
 
@@ -288,7 +294,8 @@ def replays_of(results: Iterable[Result]) -> list[Replay]:
         matches, mean, low, high = (_mean(runs, m) for m in ("matches", "mean", "low", "high"))
         found.append(Replay(setting, preset, policy, len(runs), matches, mean, low, high))
     return sorted(
-        found, key=lambda r: (r.setting.place, _preset_place(r.preset), policy_place(r.policy))
+        found,
+        key=lambda r: (r.setting.sort_key, _preset_sort_key(r.preset), policy_sort_key(r.policy)),
     )
 
 
@@ -327,10 +334,10 @@ def _plus_minus(found: Estimate | None, form: str) -> str:
 
 
 def _by_device(found: dict[str, float], scale: float) -> str:
-    words = {device: _three_digits(scale * seconds) for device, seconds in found.items()}
-    if len(words) == 1:
-        return next(iter(words.values()))
-    return ", ".join(f"{word} ({device})" for device, word in words.items()) or NONE
+    texts = {device: _three_digits(scale * seconds) for device, seconds in found.items()}
+    if len(texts) == 1:
+        return next(iter(texts.values()))
+    return ", ".join(f"{word} ({device})" for device, word in texts.items()) or NONE
 
 
 def _three_digits(number: float) -> str:
@@ -361,5 +368,5 @@ def _exploration(policy: str) -> bool:
     return policy.endswith("UCB")
 
 
-def _preset_place(preset: str) -> tuple[bool, str]:
+def _preset_sort_key(preset: str) -> tuple[bool, str]:
     return (preset != "default", preset)

@@ -134,7 +134,7 @@ class Cluster:
     @contextmanager
     def publishing(self) -> Iterator[RegisteredStore]:
         """Return a store that has the leader lease, to publish."""
-        registry = SnapshotRegistry(self.database.url, _place(self.home))
+        registry = SnapshotRegistry(self.database.url, _snapshots_url(self.home))
         with closing(registry):
             store = RegisteredStore(self.home / "publisher", registry)
             store.take_turn()
@@ -157,7 +157,7 @@ def cluster_of(
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         database = stack.enter_context(little_server())
-        own = {"log.url": database.url, "snapshots.url": _place(home), **settings}
+        own = {"log.url": database.url, "snapshots.url": _snapshots_url(home), **settings}
 
         def stages(name: str, count: int) -> tuple[Stage, ...]:
             return tuple(
@@ -206,7 +206,7 @@ def _signal(processes: list[int], how: signal.Signals) -> None:
             os.kill(process, how)
 
 
-def _place(home: Path) -> str:
+def _snapshots_url(home: Path) -> str:
     return f"file://{home}/shared"
 
 

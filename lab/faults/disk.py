@@ -192,8 +192,8 @@ class _Client:
 
     def request(self, id: str) -> dict[str, Any]:
         """Return the request of an id."""
-        place = int(id.rpartition("-")[2])
-        return {"id": id, "context": self.stage.environment.contexts(place, 1)[0].tolist()}
+        round_number = int(id.rpartition("-")[2])
+        return {"id": id, "context": self.stage.environment.contexts(round_number, 1)[0].tolist()}
 
     def _ask(self) -> None:
         caller, me = Caller(self.stage.port), threading.get_ident()

@@ -189,8 +189,8 @@ class Alternation:
     def bandit(self, version: int) -> FrozenBandit:
         """Return the bandit of a version."""
         model = self.bandits[version % len(self.bandits)]
-        part, live, words = model.parts
-        return FrozenBandit(part, live, replace(words, version=version))
+        part, live, notes = model.parts
+        return FrozenBandit(part, live, replace(notes, version=version))
 
     def publish(self, store: SnapshotStore | None = None) -> Snapshot:
         """Make the next version the one to serve, there or here, and prune as a learner does."""
@@ -291,7 +291,7 @@ def sampled(
     """Return the decisions that were probed, and as many others as are wanted."""
     probed = {reply.content["decision"] for reply in replies if reply.status == 200}
     rows = rng.permutation(len(made))[:count].tolist()
-    return [one for place, one in enumerate(made) if one.id in probed or place in set(rows)]
+    return [one for row, one in enumerate(made) if one.id in probed or row in set(rows)]
 
 
 def mixed(

@@ -101,10 +101,10 @@ def throughput(
             plans = [(f"{n} connections", Load(0, 0, connections=n)) for n in _CONNECTIONS]
             plans.append((f"{_RATE:,.0f} a second", Load(0, 0, connections=64, rate=_RATE)))
             loads = []
-            for place, (name, plan) in enumerate(plans):
+            for number, (name, plan) in enumerate(plans):
                 plan = msgspec.structs.replace(plan, seconds=seconds / rounds, features=_DIM)
                 loads.append(_measured(name, plan, ports, rounds=rounds))
-                progress(place + 1, len(plans), "loads")
+                progress(number + 1, len(plans), "loads")
     return ThroughputReport(arms, seconds, tuple(loads), choose_us, added_us)
 
 

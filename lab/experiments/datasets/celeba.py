@@ -121,7 +121,7 @@ def _keep(
 
 
 def _read_faces(home: Path, listed: Path, names: Sequence[str], *, progress: Progress) -> Pixels:
-    source = next((home / place for place in _PICTURES if (home / place).exists()), None)
+    source = next((home / name for name in _PICTURES if (home / name).exists()), None)
     if source is None:
         raise DataError(
             f"The dataset celeba needs the folder {_PICTURES[0]} or {_PICTURES[1]} beside "
@@ -235,7 +235,7 @@ def write_sample(
 
 def _check_own(home: Path) -> None:
     """Raise where a list or pictures lie in the folder that may be the real ones."""
-    held = next((place for place in (*_NAMES, *_PICTURES) if (home / place).exists()), None)
+    held = next((name for name in (*_NAMES, *_PICTURES) if (home / name).exists()), None)
     if held is not None and not _is_drawn(home):
         raise DataError(
             f"A sample needs a folder of its own: {home} holds {held} already, which was not "

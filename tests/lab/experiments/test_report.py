@@ -267,14 +267,14 @@ def test_a_file_that_is_no_json_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["-o", "--doc", "--figures"])
-def test_a_place_below_a_file_is_refused_before_the_work(
+def test_an_output_below_a_file_is_refused_before_the_work(
     option: str, results: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "taken").write_text("")
-    place = ["-o", tmp_path / "report.html", option, tmp_path / "taken" / "there"]
+    options = ["-o", tmp_path / "report.html", option, tmp_path / "taken" / "there"]
 
     with pytest.raises(SettingError, match="taken") as caught:
-        invoke(results, *place)
+        invoke(results, *options)
 
     assert option in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]

@@ -227,7 +227,7 @@ def report_command(
     readme: Path | None,
     is_json: bool,
 ) -> None:
-    """Format and draw all result files below RESULTS as one HTML page that needs nothing else."""
+    """Write all result files below RESULTS as one HTML page that needs nothing else."""
     import_matplotlib()
     found = load_results(results)
     _check_outputs((("-o", out), ("--doc", doc), ("--readme", readme)))

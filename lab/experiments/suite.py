@@ -302,7 +302,7 @@ def run_command(
     as_json: bool,
     is_list: bool,
 ) -> None:
-    """Play SUITE: paper, quality, quick, continuum, drift, or a TOML file. Made runs stay.
+    """Play SUITE: paper, quality, quick, continuum, drift, or a TOML file. Runs are reused.
 
     Whatever was made before, or before Ctrl-C, is not made again.
     """

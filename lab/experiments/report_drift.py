@@ -29,7 +29,7 @@ def is_drifting(setting: Setting) -> bool:
 
 
 def drift_table(standings: Sequence[Standing]) -> Table:
-    """Format the share of each policy in settings that drift, and in the same without a drift."""
+    """Return a table of the share of each policy in settings with and without a drift."""
     mine = [s for s in longest(standings) if s.preset == "default"]
     settings = _with_their_stills([s.setting for s in mine])
     found = {(s.policy, s.setting): s for s in mine if s.setting in settings}

@@ -47,7 +47,7 @@ class Table:
 
 
 def standings_table(standings: Sequence[Standing]) -> Table:
-    """Format how each policy did in one setting."""
+    """Return a table of how each policy did in one setting."""
     headings = (
         "policy",
         "share of best",
@@ -83,7 +83,7 @@ def _standing_row(standing: Standing, others: Sequence[Standing]) -> tuple[str, 
 
 
 def shares_table(standings: Iterable[Standing]) -> Table:
-    """Format the shares of the nine policies with the default preset, a column a setting."""
+    """Return a table of shares: the nine policies with the default preset, a column a setting."""
     mine = [s for s in longest(standings) if s.preset == "default"]
     settings = plainest(s.setting for s in mine)
     found = {(s.policy, s.setting): s for s in mine if s.policy in NINE}
@@ -118,7 +118,7 @@ def plainest(settings: Iterable[Setting]) -> list[Setting]:
 
 
 def bars_table(bars: Sequence[Bar]) -> Table:
-    """Format which bars were met, a row for each setting."""
+    """Return a table of which bars were met, a row for each setting."""
     by_policies = {(bar.setting, bar.policy, bar.other): bar for bar in bars}
     headings = [Bar(Setting(""), *pair, shares=None).name for pair in PAIRS]
     rows = [
@@ -168,7 +168,7 @@ def _medians(results: Sequence[Result]) -> Result:
 
 
 def runtime_table(results: Iterable[Result], qualities: dict[tuple[Setting, str], float]) -> Table:
-    """Format seconds beside the printed ones; ratios are measured ÷ printed."""
+    """Return a table of seconds beside the printed ones; ratios are measured ÷ printed."""
     found = measured(results)
     has_request = any(result["request"] is not None for result in found.values())
     rows = []
@@ -187,7 +187,7 @@ def runtime_table(results: Iterable[Result], qualities: dict[tuple[Setting, str]
 
 
 def speedup_table(results: Iterable[Result]) -> Table:
-    """Format how many times as fast as the exhaustive search of the same run each other one is."""
+    """Return a table of how many times as fast as the exhaustive search each other one is."""
     found = measured(results)
     rows = []
     for (setting, policy), result in found.items():
@@ -208,7 +208,7 @@ def speedup_table(results: Iterable[Result]) -> Table:
 
 
 def averages_table(results: Iterable[Result]) -> Table:
-    """Format the averages over the datasets that the paper has too, beside those it prints."""
+    """Return a table of the averages over the datasets that the paper has too, beside those it prints."""
     groups: dict[str, list[Result]] = {}
     for (setting, policy), result in measured(results).items():
         is_printed = setting.dataset in paper_figures.DATASETS and not result.get("options")
@@ -230,7 +230,7 @@ def averages_table(results: Iterable[Result]) -> Table:
 
 
 def training_table(results: Iterable[Result]) -> Table:
-    """Format update times of GANBandit ÷ those of Exhaust, with those the paper prints."""
+    """Return a table of update times of GANBandit ÷ those of Exhaust, with those the paper prints."""
     rows = []
     for result in sorted(
         results, key=lambda r: (_preset_sort_key(r["preset"]), setting_of(r).sort_key)
@@ -254,7 +254,7 @@ def training_table(results: Iterable[Result]) -> Table:
 
 
 def scaling_table(results: Sequence[Result]) -> Table:
-    """Format seconds per selection at each number of arms, the slope and the lowest q."""
+    """Return a table of seconds per selection at each number of arms, the slope and the lowest q."""
     sizes = sorted({size for result in results for size in result["arms"]})
     rows = []
     for result in sorted(results, key=lambda r: policy_sort_key(r["policy"])):
@@ -300,7 +300,7 @@ def replays_of(results: Iterable[Result]) -> list[Replay]:
 
 
 def replays_table(replays: Iterable[Replay]) -> Table:
-    """Format what policies earned in the rounds of a log where they agree with it."""
+    """Return a table of what policies earned in the rounds of a log where they agree with it."""
     rows = tuple(
         (
             replay.policy,

@@ -208,7 +208,7 @@ def ratios_of(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
 
 
 def ratios_table(results: Sequence[Result]) -> Table:
-    """Format the ratios: above 1 are speed-ups, and what longer training costs."""
+    """Return a table of the ratios: above 1 are speed-ups, and what longer training costs."""
     headings = (
         "dataset",
         "exploration",

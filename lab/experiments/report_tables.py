@@ -208,7 +208,7 @@ def speedup_table(results: Iterable[Result]) -> Table:
 
 
 def averages_table(results: Iterable[Result]) -> Table:
-    """Return a table of the averages over the datasets that the paper has too, beside those it prints."""
+    """Return a table of averages over the datasets of the paper, beside those it prints."""
     groups: dict[str, list[Result]] = {}
     for (setting, policy), result in measured(results).items():
         is_printed = setting.dataset in paper_figures.DATASETS and not result.get("options")
@@ -230,7 +230,7 @@ def averages_table(results: Iterable[Result]) -> Table:
 
 
 def training_table(results: Iterable[Result]) -> Table:
-    """Return a table of update times of GANBandit ÷ those of Exhaust, with those the paper prints."""
+    """Return a table of update times of GANBandit ÷ those of Exhaust, beside those of the paper."""
     rows = []
     for result in sorted(
         results, key=lambda r: (_preset_sort_key(r["preset"]), setting_of(r).sort_key)
@@ -254,7 +254,7 @@ def training_table(results: Iterable[Result]) -> Table:
 
 
 def scaling_table(results: Sequence[Result]) -> Table:
-    """Return a table of seconds per selection at each number of arms, the slope and the lowest q."""
+    """Return a table of seconds per selection by number of arms, the slope and the lowest q."""
     sizes = sorted({size for result in results for size in result["arms"]})
     rows = []
     for result in sorted(results, key=lambda r: policy_sort_key(r["policy"])):

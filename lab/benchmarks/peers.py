@@ -132,7 +132,7 @@ class PeerProcess:
         decided = self._hear(limits.decision, late)
         return decided if isinstance(decided, str) else None
 
-    def round_seconds(self, seconds: float) -> list[float] | str:
+    def run_round(self, seconds: float) -> list[float] | str:
         """Let it decide for so many seconds."""
         try:
             self._connection.send(seconds)
@@ -212,7 +212,7 @@ def measure_peers(
                     notes[peer.name] = reason
                     ready.pop(peer.name).stop()
             tick(peer.title)
-        rounds = {name: process.round_seconds for name, process in ready.items()}
+        rounds = {name: process.run_round for name, process in ready.items()}
         taken, stopped = alternate(
             rounds, seconds=limits.seconds, round_seconds=limits.round_seconds, tick=tick
         )

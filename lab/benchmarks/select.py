@@ -178,10 +178,10 @@ def round_of(decide: Callable[[int], object]) -> Round:
         decide(next(numbers))
         return 0
 
-    def round_seconds(seconds: float) -> list[float] | str:
+    def run_round(seconds: float) -> list[float] | str:
         return decide_for(again, seconds, first=0)
 
-    return round_seconds
+    return run_round
 
 
 def sweeps_for(contest: Contest) -> dict[str, Decide]:

@@ -1,4 +1,4 @@
-"""What a peer has been told: contexts as they came, and as vectors scaled by all of them."""
+"""All interactions of an agent: contexts as they came, and as vectors scaled by all of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class History:
-    """All interactions of a player so far; each addition renews the scaling of contexts."""
+    """All interactions of an agent so far; each addition renews the scaling of contexts."""
 
     kind: Features
     has_plain_words: bool = False

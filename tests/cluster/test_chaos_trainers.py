@@ -16,7 +16,7 @@ from lab.faults.trainers import TrainerReport, kill_trainers, trainers_command
 WHOLE = TrainerReport(
     times=2,
     seed=0,
-    turn_seconds=[0.5, 1.5],
+    lease_seconds=[0.5, 1.5],
     publish_seconds=[2.0, 3.0],
     waited=2,
     together=0,

@@ -17,7 +17,7 @@ from lab.benchmarks.engines import Learned, compare, engines_command, row_of
 
 
 @pytest.mark.usefixtures("little_training")
-def test_engines_that_do_the_same_are_not_told_apart(
+def test_engines_that_do_the_same_do_not_differ(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks: list[str] = []
@@ -37,7 +37,7 @@ def test_engines_that_do_the_same_are_not_told_apart(
     assert ticks == ["seed 0: local", "seed 0: ray", "seed 1: local", "seed 1: ray"]
 
 
-def test_a_difference_beyond_two_standard_errors_is_told() -> None:
+def test_a_difference_beyond_two_standard_errors_is_shown() -> None:
     local = [Learned(loss, 1.0, 1.0) for loss in (1.0, 2.0, 3.0, 2.0)]
     near = [Learned(3.1, 1.0, 2.0)] * 4
     far = [Learned(3.2, 1.0, 2.0)] * 4
@@ -47,8 +47,8 @@ def test_a_difference_beyond_two_standard_errors_is_told() -> None:
     assert row_of("loss", local, far).cells()[-1] == "no"
 
 
-def test_the_command_tells_rows_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    def made(*told: Any, **more: Any) -> Any:
+def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(*arguments: Any, **more: Any) -> Any:
         return [row_of("loss", [Learned(1.0, 1.0, 1.0)] * 2, [Learned(1.0, 1.0, 1.0)] * 2)]
 
     monkeypatch.setattr(bench, "compare", made)

@@ -25,7 +25,7 @@ from lab.benchmarks.score import (
     score_command,
     workers_of,
 )
-from lab.benchmarks.worlds import Setup
+from lab.benchmarks.setups import Setup
 
 ROW = Row(
     arms=1_000_000,
@@ -45,7 +45,7 @@ ROW = Row(
 
 
 @pytest.mark.usefixtures("little_training")
-def test_a_row_compares_one_worker_with_two_and_tells_what_kills_cost(
+def test_a_row_compares_one_worker_with_two_and_shows_what_kills_cost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks: list[str] = []
@@ -89,14 +89,14 @@ def test_a_row_has_a_cell_for_each_heading() -> None:
     assert ROW.cells()[4:] == ("1.8", "1.00%", "2.00%", "yes")
 
 
-def test_the_command_tells_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(setup: Setup, folder: Path, **told: Any) -> Row:
-        return replace(ROW, arms=setup.arms, contexts=told["contexts"])
+def test_the_command_prints_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(setup: Setup, folder: Path, **options: Any) -> Row:
+        return replace(ROW, arms=setup.arms, contexts=options["contexts"])
 
     monkeypatch.setattr(bench, "measure_score", measure)
 
-    told = CliRunner().invoke(score_command, ["--json"])
+    done = CliRunner().invoke(score_command, ["--json"])
     shown = CliRunner().invoke(score_command, ["--arms", "7"])
 
-    assert [(row["arms"], row["contexts"]) for row in json.loads(told.stdout)] == [(10**6, 10**6)]
+    assert [(row["arms"], row["contexts"]) for row in json.loads(done.stdout)] == [(10**6, 10**6)]
     assert "128 parts" in shown.stdout

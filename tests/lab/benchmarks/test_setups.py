@@ -10,7 +10,7 @@ import pytest
 from fastbandit.audit import audit
 from fastbandit.planning.untrained import untrained
 from fastbandit.search.exhaustive import Exhaustive
-from lab.benchmarks.worlds import (
+from lab.benchmarks.setups import (
     Contest,
     Setup,
     Yardstick,
@@ -40,15 +40,15 @@ def test_a_bandit_learns_twice_and_is_asked_about_contexts_it_has_not_seen(
     assert len(contest.bandit) == 500
 
 
-def test_what_is_done_is_told(little_training: None) -> None:
-    told: list[str] = []
+def test_each_step_is_reported(little_training: None) -> None:
+    steps: list[str] = []
 
-    contest_of(Setup(arms=30, dim=2, rounds=20), contexts=1, tick=told.append)
+    contest_of(Setup(arms=30, dim=2, rounds=20), contexts=1, tick=steps.append)
 
-    assert told == ["drawing arms", "learning (1 of 2)", "learning (2 of 2)"]
+    assert steps == ["drawing arms", "learning (1 of 2)", "learning (2 of 2)"]
 
 
-def test_hidden_units_are_those_of_the_preset_unless_told(contest: Contest) -> None:
+def test_hidden_units_are_those_of_the_preset_unless_given(contest: Contest) -> None:
     assert contest.hidden == 32
     assert Setup(arms=1, hidden=7).settings.of("network") == {"hidden": (7,)}
 
@@ -64,7 +64,7 @@ def test_contexts_go_round_where_more_are_asked_for(contest: Contest) -> None:
 # -- quality
 
 
-def test_quality_is_one_for_the_best_arm_and_nought_for_an_average_one() -> None:
+def test_quality_is_one_for_the_best_arm_and_zero_for_an_average_one() -> None:
     some = ruler(best=[3.0, 5.0], mean=[1.0, 1.0])
 
     assert some.quality([3.0, 5.0]) == 1.0
@@ -76,10 +76,10 @@ def test_any_arm_is_the_best_where_all_score_the_same() -> None:
     assert ruler(best=[2.0], mean=[2.0]).quality([2.0]) == 1.0
 
 
-@pytest.mark.parametrize("explore", ["ts", "ucb"])
+@pytest.mark.parametrize("exploration", ["ts", "ucb"])
 @pytest.mark.usefixtures("little_training")
-def test_the_yardstick_agrees_with_an_audit(explore: str) -> None:
-    contest = contest_of(replace(SMALL, explore=explore), contexts=40)
+def test_the_yardstick_agrees_with_an_audit(exploration: str) -> None:
+    contest = contest_of(replace(SMALL, exploration=exploration), contexts=40)
     inputs, seeds = contest.inputs(40)
 
     ruler = yardstick_of(contest, 40)

@@ -13,7 +13,7 @@ from fastbandit.storage.events import DecisionMade, Event, RewardCame
 from fastbandit.storage.snapshot_store import Snapshot
 
 Rewards: TypeAlias = "Counter[tuple[str, float, str]]"
-"""Acknowledged rewards: the decision, the value, and the status that was told."""
+"""Acknowledged rewards: the decision, the value, and the status that was answered."""
 
 
 def lost_decisions(
@@ -35,7 +35,7 @@ def lost_decisions(
 
 
 def lost_rewards(acknowledged: Rewards, events: Sequence[Event]) -> int:
-    """Count the rewards that the log does not hold with the status that was told."""
+    """Count the rewards that the log does not hold with the status that was answered."""
     came = [event for event in events if isinstance(event, RewardCame)]
     return (acknowledged - Counter((it.decision, it.value, str(it.status)) for it in came)).total()
 
@@ -43,7 +43,7 @@ def lost_rewards(acknowledged: Rewards, events: Sequence[Event]) -> int:
 def lineage_faults(snapshots: Sequence[Snapshot], events: Sequence[Event]) -> list[str]:
     """Say where a version does not go on from its parent, with what the log had ready by then."""
     by_version, faults = {one.version: one for one in snapshots}, []
-    ready = [pair.ready for pair in _pairs(events)]
+    ready = [one.ready for one in _joined(events)]
     for one in snapshots[1:]:
         parent = by_version.get(-1 if one.parent is None else one.parent)
         if parent is None or not parent.cut.seq < one.cut.seq:
@@ -51,28 +51,28 @@ def lineage_faults(snapshots: Sequence[Snapshot], events: Sequence[Event]) -> li
         elif one.cut.pairs != parent.cut.pairs + one.notes["learned"]:
             faults.append(f"version {one.version} does not add what it learned to its parent")
         if one.cut.pairs + one.cut.held != bisect_right(ready, one.cut.seq):
-            faults.append(f"version {one.version} looked at other pairs than were ready")
+            faults.append(f"version {one.version} looked at other interactions than were ready")
     return faults
 
 
 def history_faults(snapshot: Snapshot, events: Sequence[Event]) -> list[str]:
-    """Say whether a version learned other pairs than the first that the log holds, each once."""
+    """Say whether a version learned other interactions than the log's first, each once."""
     from fastbandit.storage.snapshots import load_snapshot
 
-    pairs = _pairs(events)[: snapshot.cut.pairs]
+    joined = _joined(events)[: snapshot.cut.pairs]
     history = load_snapshot(snapshot.bandit, device="cpu").history
-    if len({(pair.decision, pair.position) for pair in pairs}) != len(pairs):
-        return ["a pair was joined twice"]
+    if len({(one.decision, one.position) for one in joined}) != len(joined):
+        return ["an interaction was joined twice"]
     if history is None or len(history) != snapshot.cut.pairs:
         return [f"{0 if history is None else len(history)} learned, {snapshot.cut.pairs} noted"]
-    contexts = np.array([pair.context for pair in pairs], dtype=np.float32)
-    rewards = np.array([pair.reward for pair in pairs], dtype=history.rewards.dtype)
+    contexts = np.array([one.context for one in joined], dtype=np.float32)
+    rewards = np.array([one.reward for one in joined], dtype=history.rewards.dtype)
     is_same = np.array_equal(history.contexts.dense, contexts)  # type: ignore[arg-type]
     is_same = is_same and np.array_equal(history.rewards, rewards)
     return [] if is_same else ["what was learned is not what the log holds"]
 
 
-def _pairs(events: Sequence[Event]) -> list[Any]:
+def _joined(events: Sequence[Event]) -> list[Any]:
     from fastbandit.learning.joining import Joiner
 
     joiner = Joiner()

@@ -1,4 +1,4 @@
-"""Contexts are scaled by those seen so far, in the same way for all peers."""
+"""Contexts are scaled by those seen so far, in the same way for all policies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from scipy.sparse import csr_matrix
 
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Sparse
 from fastbandit.types import Inputs
-from lab.bakeoff.history import History
 from lab.experiments.context_scaling import Scaling, with_one
 
 
@@ -21,7 +20,7 @@ def test_numbers_are_standardised_by_what_was_seen(numbers: np.random.Generator)
     np.testing.assert_allclose(vectors.std(axis=0), 1.0, atol=1e-6)
 
 
-def test_a_number_far_away_is_clipped() -> None:
+def test_an_extreme_number_is_clipped() -> None:
     scaling = Scaling.of(Dense(1), Inputs(dense=np.array([[1.0], [3.0]], dtype=np.float32)))
 
     assert scaling.vectors(Inputs(dense=np.array([[1e6]], dtype=np.float32))) == 5.0
@@ -67,18 +66,6 @@ def test_ids_are_flags_beside_the_features() -> None:
     vectors = Scaling.of(kind, inputs).vectors(inputs).toarray()
 
     np.testing.assert_allclose(vectors, [[-1, 0, 0, 1], [1, 1, 0, 0]])
-
-
-def test_a_history_scales_by_all_contexts_so_far() -> None:
-    history = History(Dense(1))
-    history.add(np.array([[0.0], [2.0]]), [0, 1], [0.0, 1.0])
-    early = history.show(np.array([[2.0]]))
-    history.add(np.array([[4.0], [6.0]]), [0, 0], [1.0, 1.0])
-
-    assert early == 1.0
-    assert history.show(np.array([[3.0]])) == 0.0
-    assert history.vectors().shape == (4, 1)
-    np.testing.assert_array_equal(history.rows, [0, 1, 0, 0])
 
 
 def test_a_constant_is_a_column_of_ones() -> None:

@@ -1,4 +1,4 @@
-"""What all benchmarks share: options, a bar over numbers of arms, and rows worded as tables."""
+"""What all benchmarks share: options, a bar over numbers of arms, and rows as tables."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from lab.experiments.tables import between_marks, markdown
 Command = TypeVar("Command", bound=Callable[..., Any])
 Measured = TypeVar("Measured")
 Tick = Callable[[str], None]
-"""Told what is done next."""
+"""Called with what is done next."""
 
 
 class Row(Protocol):
-    """A dataclass of figures that can word itself for a table."""
+    """A dataclass of figures that can format itself for a table."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -50,7 +50,7 @@ def over_sizes(
         return [at(size) for size in sizes]
 
 
-def tell(
+def print_rows(
     name: str,
     headings: Sequence[str],
     rows: Sequence[Row],
@@ -70,7 +70,7 @@ def tell(
 
 
 def json_of(rows: Sequence[Row]) -> str:
-    """Word rows as JSON."""
+    """Format rows as JSON."""
     return json.dumps([asdict(row) for row in rows], indent=1, allow_nan=False)
 
 
@@ -106,7 +106,7 @@ def arms_option(default: str) -> Callable[[Command], Command]:
     return click.option("--arms", default=default, show_default=True, help=said)
 
 
-def world_options(command: Command) -> Command:
+def setup_options(command: Command) -> Command:
     """Add the options that say what is learned: features, hidden units, exploration."""
     dim = click.option(
         "--dim", default=8, show_default=True, type=click.IntRange(1), help="Features."
@@ -115,7 +115,7 @@ def world_options(command: Command) -> Command:
         "--hidden", type=click.IntRange(1), help="Hidden units.  [default: 32; 16 for ucb]"
     )
     exploration = click.option(
-        "--explore",
+        "--exploration",
         type=click.Choice(["ts", "ucb"]),
         default="ts",
         show_default=True,
@@ -130,8 +130,8 @@ def seconds_option(default: float, said: str) -> Callable[[Command], Command]:
     return click.option("--seconds", default=default, show_default=True, type=kind, help=said)
 
 
-def telling_options(command: Command) -> Command:
-    """Add the options that say how rows are told."""
+def output_options(command: Command) -> Command:
+    """Add the options that say how rows are printed."""
     doc = click.option(
         "--doc",
         type=click.Path(path_type=Path),

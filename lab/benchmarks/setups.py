@@ -1,4 +1,4 @@
-"""What is timed: a bandit that learned in a synthetic world, its exact twin, and a yardstick."""
+"""What is timed: a bandit that learned in a synthetic environment, and a yardstick."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs
-from lab.benchmarks.wording import Tick
+from lab.benchmarks.reporting import Tick
 from lab.experiments.timing import Task
 
 Floats = NDArray[np.float32]
@@ -32,12 +32,12 @@ _TINY = 1e-9
 
 
 def silently(doing: str) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """The size of a world and of the network that learns it; `hidden` None is the preset's."""
+    """The size of an environment and of the network; `hidden` None is the preset's."""
 
     arms: int
     dim: int = 8
@@ -92,7 +92,7 @@ class Contest:
         return rewards
 
     def inputs(self, count: int) -> tuple[Inputs, Seeds]:
-        """Give some contexts, over and over where they are few, and a seed for each."""
+        """Return some contexts, over and over where they are few, and a seed for each."""
         rows = np.arange(count) % len(self.contexts)
         return Inputs(dense=self.contexts[rows]), decision_seeds(0, 0, count)
 
@@ -100,9 +100,9 @@ class Contest:
 def contest_of(setup: Setup, *, contexts: int, tick: Tick = silently) -> Contest:
     """Let a default bandit learn twice: from random choices, then from its own."""
     tick("drawing arms")
-    world = Synthetic("h3", setup.dim, setup.arms)
+    environment = Synthetic("h3", setup.dim, setup.arms)
     bandit = Bandit(
-        arms=world.arms,
+        arms=environment.arms,
         context=setup.dim,
         reward="real",
         exploration=setup.exploration,
@@ -115,11 +115,11 @@ def contest_of(setup: Setup, *, contexts: int, tick: Tick = silently) -> Contest
     for number in range(UPDATES):
         tick(f"learning ({number + 1} of {UPDATES})")
         first = number * setup.rounds
-        asked = world.contexts(first, setup.rounds)
+        asked = environment.contexts(first, setup.rounds)
         decision = bandit.select(asked)
-        rewards = world.observed(first, decision.rows[:, 0])
+        rewards = environment.observed(first, decision.rows[:, 0])
         bandit.update(contexts=asked, arms=decision.arms, rewards=rewards)
-    return Contest(setup, bandit, world.contexts(UPDATES * setup.rounds, contexts))
+    return Contest(setup, bandit, environment.contexts(UPDATES * setup.rounds, contexts))
 
 
 def searching(policy: Policy, inputs: Inputs, seeds: Seeds) -> Task:
@@ -140,7 +140,7 @@ class Yardstick:
     mean: Floats
 
     def quality(self, scores: Any) -> float:
-        """Give q of choices with these scores: 1 for the best arm, 0 for any."""
+        """Return q of choices with these scores: 1 for the best arm, 0 for any."""
         above, room = np.asarray(scores) - self.mean, self.best - self.mean
         # Where all arms score the same, any choice is the best one.
         each = np.where(room > _TINY, above / np.maximum(room, _TINY), 1.0)

@@ -1,4 +1,4 @@
-"""Rows are told as tables, as JSON, and between the marks of a page."""
+"""Rows are printed as tables, as JSON, and between the marks of a page."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from fastbandit.errors import SettingError
-from lab.benchmarks.wording import (
+from lab.benchmarks.reporting import (
     Tick,
     over_sizes,
     print_lines,
+    print_rows,
     read_doc,
-    tell,
 )
 from lab.experiments.sizes import sizes_of
 
@@ -28,25 +28,25 @@ class Row:
 
 
 def test_each_number_of_arms_is_measured() -> None:
-    told: list[tuple[int, Tick]] = []
+    measured: list[tuple[int, Tick]] = []
 
     def measure(size: int, tick: Tick) -> int:
-        told.append((size, tick))
+        measured.append((size, tick))
         tick("something")
         return 2 * size
 
     assert over_sizes("Test", [3, 4], measure, steps=1) == [6, 8]
-    assert [size for size, _ in told] == [3, 4]
+    assert [size for size, _ in measured] == [3, 4]
 
 
 def test_json_is_all_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    tell("x", ("arms",), [Row(1000)], note="A note", doc=None, as_json=True)
+    print_rows("x", ("arms",), [Row(1000)], note="A note", doc=None, as_json=True)
 
     assert json.loads(capsys.readouterr().out) == [{"arms": 1000}]
 
 
 def test_a_table_is_printed_below_its_note(capsys: pytest.CaptureFixture[str]) -> None:
-    tell("x", ("arms",), [Row(1000)], note="A note", doc=None, as_json=False)
+    print_rows("x", ("arms",), [Row(1000)], note="A note", doc=None, as_json=False)
 
     printed = capsys.readouterr().out
     assert printed.startswith("A note\n")
@@ -59,7 +59,7 @@ def test_a_page_is_filled_between_its_marks(
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- bench x -->\nold\n<!-- end of bench x -->\nafter\n")
 
-    tell("x", ("arms",), [Row(1000)], note="A note", doc=page, as_json=False)
+    print_rows("x", ("arms",), [Row(1000)], note="A note", doc=page, as_json=False)
 
     assert page.read_text() == (
         "before\n<!-- bench x -->\n\nA note:\n\n| arms |\n| --: |\n| 1,000 |\n\n"

@@ -12,11 +12,11 @@ _R = TypeVar("_R")
 
 
 def end_with_report(
-    report: _R, told: dict[str, Any], *, as_json: bool, show: Callable[[_R], None], is_met: bool
+    report: _R, notes: dict[str, Any], *, as_json: bool, show: Callable[[_R], None], is_met: bool
 ) -> None:
-    """Print a report for machines (`told`) or for people, and end with 1 where a bar is missed."""
+    """Print a report for machines (`notes`) or for people, and end with 1 where a bar is missed."""
     if as_json:
-        click.echo(json.dumps(told, indent=1))
+        click.echo(json.dumps(notes, indent=1))
     else:
         show(report)
     if not is_met:

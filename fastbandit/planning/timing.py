@@ -29,7 +29,7 @@ def decide_for(
 
 
 def build_seconds(vectors: NDArray[np.float32]) -> float:
-    """Time how long cells and neighbour graph take, on all cores."""
+    """Return how long partitions and neighbour graph take, on all cores."""
     started = time.perf_counter()
     build_partitions(vectors).graph(NEIGHBOURS)
     return time.perf_counter() - started

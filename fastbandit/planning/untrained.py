@@ -31,7 +31,7 @@ class Untrained:
 
     @property
     def search(self) -> GeneratorSearch:
-        """The default search, with a generator that knows nothing."""
+        """The default search, with a generator that was not trained."""
         assert isinstance(self.policy.search, GeneratorSearch)
         return self.policy.search
 
@@ -77,7 +77,7 @@ def untrained(arms: int, dim: int, *, hidden: int | None) -> Untrained:
 
 
 def random_catalogue(arms: int, dim: int, model: RewardModel) -> Catalogue:
-    """Give arms spread like a Gaussian cloud, with random neighbours, as a model sees them."""
+    """Return arms spread like a Gaussian cloud, with random neighbours, as a model sees them."""
     rng = np.random.default_rng(0)
     features = Inputs(dense=rng.standard_normal((arms, dim), dtype=np.float32))
     model.observe_arms(features)

@@ -19,12 +19,12 @@ from fastbandit.arms.partition_ranges import index_in_ranges
 from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import Engine
 from fastbandit.cluster.indexing import EngineSpread
-from fastbandit.cluster.joining import RayJoin
-from fastbandit.cluster.scoring import score_contexts
-from fastbandit.cluster.training import RayTrainer
+from fastbandit.cluster.ray_joining import RayJoin
+from fastbandit.cluster.ray_training import RayTrainer
+from fastbandit.cluster.scoring import ScoringSettings, score_contexts
 from fastbandit.demo.synthetic import Synthetic
+from fastbandit.learning.candidates import TrainingData
 from fastbandit.learning.joining import Joiner
-from fastbandit.learning.update import Taught
 from fastbandit.policy import Arms
 from fastbandit.settings.files import Settings
 from fastbandit.training.update import embed
@@ -90,10 +90,10 @@ def _bandit_of(world: Synthetic, steps: int) -> Bandit:
     return Bandit(arms=world.arms, context=_DIM, reward="real", preset=settings, progress=False)
 
 
-def _taught(world: Synthetic) -> Taught:
+def _taught(world: Synthetic) -> TrainingData:
     rows = np.random.default_rng(1).integers(world.size, size=_ROUNDS)
     rewards = np.asarray(world.observed(0, rows), dtype=np.float64)
-    return Taught(world.contexts(0, _ROUNDS), rows.tolist(), rewards, version=1)
+    return TrainingData(world.contexts(0, _ROUNDS), rows.tolist(), rewards, version=1)
 
 
 # -- jobs
@@ -102,10 +102,10 @@ def _taught(world: Synthetic) -> Taught:
 def _join(folder: Path, events: int, engine: Engine) -> str:
     found = RayJoin("", folder, engine.workers)(Joiner(), until=events)
     numbers = (found.seqs, found.ats, found.made[np.argsort(found.made)])
-    return _hash(*numbers, msgspec.json.encode(found.pairs))
+    return _hash(*numbers, msgspec.json.encode(found.interactions))
 
 
-def _train(bandit: Bandit, taught: Taught, engine: Engine) -> str:
+def _train(bandit: Bandit, taught: TrainingData, engine: Engine) -> str:
     learned = RayTrainer(engine.workers)(bandit, taught, lambda steps, loss: None).policy
     arms = learned.arms
     assert isinstance(arms, Catalogue)
@@ -124,7 +124,10 @@ def _build(arms: Arms, engine: Engine) -> str:
 def _score(folder: Path, engine: Engine) -> str:
     out = folder / "scores"
     shutil.rmtree(out, ignore_errors=True)
-    score_contexts(folder / "frozen", folder / "contexts", out, rows=8_192, engine=engine)
+    settings = ScoringSettings(rows=8_192)
+    score_contexts(
+        folder / "frozen", folder / "contexts", out, settings=settings, engine=engine
+    )
     return _hash(*(content for _, content in sorted(parts_in(out).items())))
 
 

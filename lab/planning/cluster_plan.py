@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
 
-from fastbandit.planning.searches import in_bytes, rounded
+from fastbandit.planning.searches import format_bytes, rounded
 from fastbandit.progress import seconds_in_words
 from lab.planning.cluster_plan_units import GROUP, LogCosts, Units
 
@@ -254,7 +254,7 @@ def assumptions(ask: ClusterAsk, plan: ClusterPlan, units: Units) -> list[Row]:
         Row("what else a select takes in a service", seconds_in_words(units.other_s), "measured"),
         Row("bytes an arm in memory", f"{units.bytes_per_arm:.0f}", "measured"),
         Row("bytes an arm in a snapshot", f"{units.saved_bytes_per_arm:.0f}", "measured"),
-        Row("memory of a decider without arms", in_bytes(units.process_bytes), "measured"),
+        Row("memory of a decider without arms", format_bytes(units.process_bytes), "measured"),
         Row("bytes of a decision in the log", f"{units.decision_bytes:.0f}", "measured"),
         Row("bytes of a reward in the log", f"{units.reward_bytes:.0f}", "measured"),
         *(
@@ -305,21 +305,21 @@ def figures(plan: ClusterPlan, ask: ClusterAsk) -> list[Row]:
         ("deciders (processes)", f"{plan.deciders}, {plan.busy:.0%} busy"),
         ("machines of deciders", f"{plan.machines}, one to spare"),
         ("cells: a log and a trainer each", f"{plan.cells}"),
-        ("arms in memory, a machine", in_bytes(plan.arms_bytes)),
-        ("memory of a machine, while it swaps", in_bytes(plan.machine_bytes)),
+        ("arms in memory, a machine", format_bytes(plan.arms_bytes)),
+        ("memory of a machine, while it swaps", format_bytes(plan.machine_bytes)),
         ("requests and answers", _bits(plan.requests_bits)),
         ("to the logs", _bits(plan.log_bits)),
         ("events a second, in all and a log", _events(plan, ask)),
-        ("log a day", in_bytes(int(plan.log_bytes_a_day))),
-        ("disk a day", in_bytes(int(plan.disk_bytes_a_day))),
-        ("a snapshot", in_bytes(plan.saved_bytes)),
+        ("log a day", format_bytes(int(plan.log_bytes_a_day))),
+        ("disk a day", format_bytes(int(plan.disk_bytes_a_day))),
+        ("a snapshot", format_bytes(plan.saved_bytes)),
         ("to read what is new", seconds_in_words(plan.read_s)),
         ("to build cells and neighbours", seconds_in_words(plan.index_s)),
         ("to save a snapshot", seconds_in_words(plan.save_s)),
         ("to push it to a machine", seconds_in_words(plan.push_s)),
         ("to check and load it there", seconds_in_words(plan.load_s)),
         ("from the cut to a version in service", seconds_in_words(plan.retrain_s)),
-        ("pairs that a trainer holds", in_bytes(int(plan.pairs_bytes))),
+        ("pairs that a trainer holds", format_bytes(int(plan.pairs_bytes))),
     ]
     return [Row(what, figure, "computed") for what, figure in said]
 

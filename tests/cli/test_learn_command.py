@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 from fastbandit.cli.learn import command as learn_command
 from fastbandit.errors import SettingError
-from fastbandit.learning import running
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from machines import Machines
 
 from fastbandit.cluster.engine import Engine, make_engine
-from fastbandit.learning.first import publish_first
+from fastbandit.learning.initial_version import publish_initial_version
 from fastbandit.storage.postgres_server import LittleServer, little_server
 from fastbandit.storage.shared import open_store
 from fastbandit.storage.snapshot_store import Cut, SnapshotStore
@@ -68,7 +68,7 @@ def first_snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Version 0 of a little catalogue, made once."""
     folder = tmp_path_factory.mktemp("first")
     config = Machines("postgresql://nobody/", folder).config("made")
-    return publish_first(config, SnapshotStore(folder / "snapshots")).folder
+    return publish_initial_version(config, SnapshotStore(folder / "snapshots")).folder
 
 
 @pytest.fixture

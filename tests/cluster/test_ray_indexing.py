@@ -10,7 +10,7 @@ import pytest
 from fastbandit import Bandit
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.lookup import Lookup
-from fastbandit.cluster.engine import Engine, HereEngine
+from fastbandit.cluster.engine import Engine, SerialEngine
 from fastbandit.cluster.indexing import EngineSpread, index_arms
 from fastbandit.errors import FastbanditError
 
@@ -39,7 +39,7 @@ def test_workers_index_arms_as_one_process_does(ray_engine: Engine) -> None:
 
 @pytest.mark.parametrize("workers", [1, 3, 9])
 def test_ranges_make_up_the_whole_in_order(workers: int) -> None:
-    spread = EngineSpread(HereEngine(workers))
+    spread = EngineSpread(SerialEngine(workers))
 
     assert spread(np.arange, 7).tolist() == list(range(7))
 
@@ -49,4 +49,4 @@ def test_work_that_fails_is_said() -> None:
         raise ValueError("no room")
 
     with pytest.raises(FastbanditError, match=r"cannot be indexed on workers: .*no room"):
-        EngineSpread(HereEngine())(fail, 3)
+        EngineSpread(SerialEngine())(fail, 3)

@@ -16,9 +16,9 @@ import torch
 from fastbandit import Bandit
 from fastbandit.arms.partitions import NEIGHBOURS, build_partitions
 from fastbandit.cluster.engine import Engine
-from fastbandit.cluster.training import RayTrainer, _fitted, packed, unpacked
+from fastbandit.cluster.ray_training import RayTrainer, _fitted, packed, unpacked
 from fastbandit.errors import FastbanditError, NotFiniteError
-from fastbandit.learning.update import Taught, teach_here
+from fastbandit.learning.candidates import TrainingData, train_here
 from fastbandit.settings.files import Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ray warns of itself
@@ -37,12 +37,12 @@ def bandit() -> Bandit:
     )
 
 
-def told(rounds: int) -> Taught:
+def told(rounds: int) -> TrainingData:
     rng = np.random.default_rng(3)
     contexts = rng.normal(size=(rounds, 3)).astype(np.float32)
     arms = rng.integers(90, size=rounds)
     rewards = np.cos(contexts[:, 0] + arms / 20) + 0.1 * rng.normal(size=rounds)
-    return Taught(contexts, arms.tolist(), rewards, version=4)
+    return TrainingData(contexts, arms.tolist(), rewards, version=4)
 
 
 def ignore(steps: int, loss: float) -> None:
@@ -52,7 +52,7 @@ def ignore(steps: int, loss: float) -> None:
 def test_workers_teach_what_one_learns_alone(ray_engine: Engine) -> None:
     curve: list[int] = []
     before = bandit()
-    alone = teach_here(bandit(), told(400), ignore)
+    alone = train_here(bandit(), told(400), ignore)
     together = RayTrainer(ray_engine.workers)(
         before, told(400), lambda steps, loss: curve.append(steps)
     )
@@ -113,7 +113,7 @@ def test_the_index_comes_back_with_the_bandit(ray_engine: Engine) -> None:
 
 
 def test_a_bandit_travels_as_its_files() -> None:
-    one = teach_here(bandit(), told(60), ignore)
+    one = train_here(bandit(), told(60), ignore)
     other = unpacked(packed(one))
 
     contexts = told(5).contexts

@@ -40,14 +40,14 @@ def little_config(folder: Path, *, arms: int = 10, **learn: Any) -> Config:
     rows = [f"arm {n},{a},{b},{c},{n}" for n, (a, b, c) in enumerate(features.tolist())]
     (folder / "arms.csv").write_text("\n".join(["id,a,b,c,price", *rows]))
     (folder / "short.toml").write_text(_SHORT)
-    floors = {"min_quality": 0.0, "min_recall": 0.0}
+    minimum = {"min_quality": 0.0, "min_recall": 0.0}
     return Config(
         server=ServerConfig(data_dir=str(folder)),
         context=ContextConfig(features=2),
         arms=ArmsConfig(file=str(folder / "arms.csv"), columns=("price",)),
         reward=RewardConfig(kind="real", wait_seconds=10.0),
         select=SelectConfig(preset=str(folder / "short.toml")),
-        learn=LearnConfig(**{"fresh": 20, "held_out": 0.2, **floors, **learn}),
+        learn=LearnConfig(**{"fresh": 20, "held_out": 0.2, **minimum, **learn}),
     )
 
 

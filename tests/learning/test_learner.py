@@ -10,7 +10,6 @@ import pytest
 from little_service import LittleLog, current_of, learn_all, little_config, store_of
 
 from fastbandit import Bandit, FrozenBandit
-from fastbandit.learning import checking
 from fastbandit.learning.learner import Learner
 from fastbandit.storage.events import Arm, ArmsChanged
 
@@ -159,7 +158,7 @@ def test_without_a_file_the_first_arms_come_from_the_log(tmp_path: Path, log: Li
     config = little_config(tmp_path)
     config = type(config)(**{**vars(config), "arms": type(config.arms)()})
     learner = Learner(config)
-    assert "no arms yet" in learn_all(learner)[-1].told
+    assert "no arms yet" in learn_all(learner)[-1].reason
 
     put = log.write(ArmsChanged([Arm(f"arm {n}", [n, 1.0]) for n in range(10)]))
     log.decide(25)
@@ -169,12 +168,12 @@ def test_without_a_file_the_first_arms_come_from_the_log(tmp_path: Path, log: Li
     assert current_of(config).version == 1
 
 
-def test_what_fails_a_check_is_refused_and_more_pairs_are_awaited(
+def test_what_fails_a_check_is_refused_and_more_interactions_are_awaited(
     tmp_path: Path, log: LittleLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = little_config(tmp_path)
     log.decide(20)
-    monkeypatch.setattr(checking, "is_finite", lambda policy: False)
+    monkeypatch.setattr(candidate_checks, "is_finite", lambda policy: False)
     steps = learn_all(Learner(config))
     log.decide(19)
     log.let_pass(100)
@@ -183,8 +182,8 @@ def test_what_fails_a_check_is_refused_and_more_pairs_are_awaited(
 
     (report,) = store_of(config).refused()
     assert [step.did for step in steps] == ["published", "refused", "waited"]
-    assert "finite" in steps[1].told
-    assert report["reason"] == steps[1].told
+    assert "finite" in steps[1].reason
+    assert report["reason"] == steps[1].reason
     assert report["checks"]["quality"] is None
     assert current_of(config).version == 0
 
@@ -235,7 +234,7 @@ def test_an_update_that_fails_is_tried_again_at_the_same_event(
     learner = Learner(config)
     learn_all(learner)
     log.decide(25)
-    monkeypatch.setattr("fastbandit.learning.learner.train", _fail)
+    monkeypatch.setattr("fastbandit.learning.learner.train_candidate", _fail)
     with pytest.raises(RuntimeError, match="no memory"):
         learner.step()
     monkeypatch.undo()
@@ -244,7 +243,7 @@ def test_an_update_that_fails_is_tried_again_at_the_same_event(
     assert current_of(config).cut.seq == 40  # the 20th reward
 
 
-def _fail(*lesson: object, **rest: object) -> None:
+def _fail(*job: object, **rest: object) -> None:
     raise RuntimeError("no memory")
 
 

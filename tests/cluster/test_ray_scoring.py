@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 from fakes import vectors_of
-from little_files import bytes_of, frozen_folder, write_files
+from little_files import bytes_of, frozen_folder, score, write_files
 
 from fastbandit.cluster.engine import Engine, make_engine
 from fastbandit.cluster.local_engine import LocalEngine
-from fastbandit.cluster.scoring import score_contexts
 from lab.experiments.results import Key, read_results
 from lab.experiments.suite import run_suite
 
@@ -36,9 +35,9 @@ def frozen(little_training: None, tmp_path_factory: pytest.TempPathFactory) -> P
 
 def test_ray_changes_no_byte(engine: Engine, frozen: Path, tmp_path: Path) -> None:
     files = write_files(tmp_path / "contexts")
-    score_contexts(frozen, files, tmp_path / "here", rows=7)
+    score(frozen, files, tmp_path / "here", rows=7)
 
-    scored = score_contexts(frozen, files, tmp_path / "ray", rows=7, engine=engine)
+    scored = score(frozen, files, tmp_path / "ray", rows=7, engine=engine)
 
     assert bytes_of(tmp_path / "ray") == bytes_of(tmp_path / "here")
     assert (scored.workers, scored.repeated) == (2, 0)
@@ -48,7 +47,7 @@ def test_an_actor_killed_midway_changes_no_byte(
     engine: Engine, frozen: Path, tmp_path: Path
 ) -> None:
     files = write_files(tmp_path / "contexts")
-    score_contexts(frozen, files, tmp_path / "here", rows=2)
+    score(frozen, files, tmp_path / "here", rows=2)
     killed: list[int] = []
 
     def kill_one(done: int, steps: int, doing: str) -> None:
@@ -56,9 +55,7 @@ def test_an_actor_killed_midway_changes_no_byte(
             killed.append(actors()[0])
             os.kill(killed[0], signal.SIGKILL)
 
-    scored = score_contexts(
-        frozen, files, tmp_path / "ray", rows=2, engine=engine, progress=kill_one
-    )
+    scored = score(frozen, files, tmp_path / "ray", rows=2, engine=engine, progress=kill_one)
 
     assert killed
     assert bytes_of(tmp_path / "ray") == bytes_of(tmp_path / "here")

@@ -25,29 +25,29 @@ _STAMPS = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", 
 
 
 def open_url(url: str) -> tuple[Any, str]:
-    """Give the file system of a path or URL, and the path there."""
+    """Return the file system of a path or URL, and the path there."""
     return locate(url, what="Scoring files", extra="score")
 
 
-def is_here(url: str) -> bool:
-    """Tell whether a path or URL is of this machine's disks."""
+def is_local(url: str) -> bool:
+    """Return whether a path or URL is of this machine's disks."""
     local = needed("fsspec.implementations.local", what="Scoring files", extra="score")
     return isinstance(open_url(url)[0], local.LocalFileSystem)
 
 
 def plain(url: str) -> str:
-    """Word a URL: as a plain path where it is of a disk."""
+    """Return a URL for people: a plain path where it is of a disk."""
     return url.removeprefix("file://")
 
 
 def absolute(url: str) -> str:
-    """Give a place in words that mean the same to every worker."""
+    """Return a path or URL that means the same to every worker."""
     system, path = open_url(url)
     return plain(system.unstrip_protocol(path)).rstrip("/")
 
 
 def stamp_of(info: dict[str, Any]) -> str:
-    """Give what changes whenever a file does."""
+    """Return what changes whenever a file does."""
     return str(next((info[name] for name in _STAMPS if info.get(name) is not None), ""))
 
 
@@ -57,9 +57,8 @@ def find_parquet(url: str) -> list[tuple[str, dict[str, Any]]]:
     if system.isfile(path):
         return [(system.unstrip_protocol(path), system.info(path))]
     is_folder = system.isdir(path)
-    found: dict[str, dict[str, Any]] = (system.find if is_folder else system.glob)(
-        path, detail=True
-    )
+    listed = system.find if is_folder else system.glob
+    found: dict[str, dict[str, Any]] = listed(path, detail=True)
     files = {
         name: info
         for name, info in found.items()
@@ -79,29 +78,29 @@ def find_parquet(url: str) -> list[tuple[str, dict[str, Any]]]:
 class Folder:
     """A folder whose files are written whole or not at all.
 
-    On a disk, what is begun and not finished leaves a file `NAME.….part` beside.
+    On a disk, what was started and not finished leaves a file `NAME.….part` beside.
     """
 
     url: str
 
     def names(self) -> set[str]:
-        """List the files there."""
-        system, path = self._there
+        """Return the names of its files."""
+        system, path = self._location
         with suppress(FileNotFoundError):
             return {name.rpartition("/")[2] for name in system.ls(path, detail=False, refresh=True)}
         return set()
 
     def has(self, name: str) -> bool:
-        """Tell whether a file is there."""
-        system, path = self._there
+        """Return whether it holds a file."""
+        system, path = self._location
         return bool(system.exists(f"{path}/{name}"))
 
     def make(self) -> None:
-        """Make sure that it is there, and can be written to."""
-        system, path = self._there
+        """Make sure that it exists, and can be written to."""
+        system, path = self._location
         try:
             system.makedirs(path, exist_ok=True)
-            if self._is_here and not os.access(path, os.W_OK):
+            if self._is_local and not os.access(path, os.W_OK):
                 raise PermissionError("no right to write")
         except OSError as error:
             raise SettingError(
@@ -109,15 +108,15 @@ class Folder:
                 f"another with --out."
             ) from error
 
-    def begin(self, name: str) -> None:
-        """Note on disk that a file was begun: one that ends by `write` leaves no note."""
-        if self._is_here:
+    def start(self, name: str) -> None:
+        """Note on disk that a file was started: one that ends by `write` leaves no note."""
+        if self._is_local:
             self._beside(name).touch()
 
     def write(self, name: str, content: bytes | memoryview) -> None:
-        """Write a file whole, in place of the one that is there."""
-        system, path = self._there
-        if self._is_here:
+        """Write a file whole, in place of the one of that name."""
+        system, path = self._location
+        if self._is_local:
             write_file(self._beside(name), [content])
             rename(self._beside(name), Path(path) / name)
         else:
@@ -125,7 +124,7 @@ class Folder:
 
     def read_json(self, name: str) -> dict[str, Any] | None:
         """Read a file of JSON; None where there is none."""
-        system, path = self._there
+        system, path = self._location
         try:
             return dict(json.loads(system.cat_file(f"{path}/{name}")))
         except FileNotFoundError:
@@ -136,43 +135,43 @@ class Folder:
                 f"into another folder, or empty this one."
             ) from error
 
-    def write_json(self, name: str, told: dict[str, Any]) -> None:
+    def write_json(self, name: str, content: dict[str, Any]) -> None:
         """Write a file of JSON whole."""
-        self.write(name, json.dumps(told, indent=1, allow_nan=False).encode())
+        self.write(name, json.dumps(content, indent=1, allow_nan=False).encode())
 
     def sweep(self) -> set[str]:
-        """Remove what was begun and not finished; give the names it was begun for."""
-        begun = {name for name in self.names() if name.endswith(_BESIDE)}
-        for name in begun:
-            (Path(self._there[1]) / name).unlink(missing_ok=True)
-        return {name.rsplit(".", 2)[0] for name in begun}
+        """Remove what was started and not finished; return the names of these files."""
+        started = {name for name in self.names() if name.endswith(_BESIDE)}
+        for name in started:
+            (Path(self._location[1]) / name).unlink(missing_ok=True)
+        return {name.rsplit(".", 2)[0] for name in started}
 
     def _beside(self, name: str) -> Path:
-        return Path(self._there[1]) / f"{name}.{self._token}{_BESIDE}"
+        return Path(self._location[1]) / f"{name}.{self._token}{_BESIDE}"
 
     @cached_property
     def _token(self) -> str:
         return secrets.token_hex(4)
 
     @cached_property
-    def _there(self) -> tuple[Any, str]:
+    def _location(self) -> tuple[Any, str]:
         system, path = open_url(self.url)
         return system, path.rstrip("/")
 
     @cached_property
-    def _is_here(self) -> bool:
-        return is_here(self.url)
+    def _is_local(self) -> bool:
+        return is_local(self.url)
 
 
 # -- frozen bandits
 
 
 def find_frozen(url: str) -> str:
-    """Give the folder for `FrozenBandit.load` that a folder or URL stands for.
+    """Return the folder for `FrozenBandit.load` that a folder or URL stands for.
 
     That is the folder itself, one version of a service's snapshots, or the current of them.
     """
-    if not is_here(url):
+    if not is_local(url):
         return url
     folder = Path(open_url(url)[1])
     for store in (folder / "snapshots", folder):
@@ -185,7 +184,7 @@ def find_frozen(url: str) -> str:
 
 
 def _check_frozen(folder: Path) -> None:
-    """Say what to do where a bandit was saved and not frozen; its loader tells all else."""
+    """Raise where a bandit was saved and not frozen; its loader notices all else."""
     try:
         kind = json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("kind", BANDIT)
     except (OSError, ValueError, AttributeError):
@@ -198,9 +197,9 @@ def _check_frozen(folder: Path) -> None:
 
 
 def fetch_frozen(url: str, *, cache: Path | None = None) -> Path:
-    """Give a folder on this disk; one from elsewhere is fetched once, and known by its hash."""
+    """Return a folder on this disk; a remote one is fetched once, and known by its hash."""
     system, path = open_url(url)
-    if is_here(url):
+    if is_local(url):
         return Path(path)
     try:
         manifest = json.loads(system.cat_file(f"{path}/{MANIFEST}"))

@@ -1,4 +1,4 @@
-"""A plan follows from what was measured; what was measured here is made up, or tiny."""
+"""A plan follows from what was measured; what was measured here is synthetic, or tiny."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from click.testing import CliRunner
 
 from fastbandit.cli.plan import command as plan_command
 from fastbandit.errors import SettingError
-from fastbandit.planning import searches as planner
 from fastbandit.planning.searches import (
     EXHAUSTIVE,
     GENERATOR,
     LIGHT,
-    Ask,
-    Evidence,
+    Measurements,
+    PlanRequest,
+    SearchPlan,
     Timing,
-    answer,
-    in_bytes,
+    format_bytes,
     lighter,
     measure,
+    parse_seconds,
+    plan_search,
     rounded,
-    seconds_of,
     settings_for,
     sizes_for,
 )
@@ -30,7 +30,7 @@ from fastbandit.search.generator import GeneratorSearch
 
 HOME = "fastbandit.cli.plan"
 GIB = 2**30
-MEASURED = Evidence(
+MEASURED = Measurements(
     timings=(
         Timing(EXHAUSTIVE, 10_000, 160e-6, 200e-6, 10_000.0),
         Timing(GENERATOR, 10_000, 20e-6, 40e-6, 90_000.0),
@@ -46,8 +46,8 @@ MEASURED = Evidence(
 )
 
 
-def planned(arms: int, bar: str) -> planner.Answer:
-    return answer(Ask(arms, 8, seconds_of(bar)), MEASURED)
+def planned(arms: int, bar: str) -> SearchPlan:
+    return plan_search(PlanRequest(arms, 8, parse_seconds(bar)), MEASURED)
 
 
 # -- which search
@@ -118,7 +118,7 @@ def test_a_generator_search_grows_as_it_did_between_what_was_measured() -> None:
 
 
 def test_one_size_alone_is_taken_as_it_is() -> None:
-    alone = Evidence(MEASURED.timings[:3], 100.0, 1e-5, 2, GIB)
+    alone = Measurements(MEASURED.timings[:3], 100.0, 1e-5, 2, GIB)
 
     assert alone.at(GENERATOR, 10**6).p50_s == 20e-6
 
@@ -142,16 +142,16 @@ def test_a_scan_meets_a_bar_up_to_some_number_of_arms(bar: float, arms: int) -> 
 
 
 def test_a_few_and_as_many_arms_as_allowed_are_measured() -> None:
-    assert sizes_for(Ask(500, 8, 1.0), 8 * GIB) == [500]
-    assert sizes_for(Ask(10**8, 8, 1.0), 8 * GIB) == [10_000, 2_000_000]
-    assert sizes_for(Ask(10**8, 8, 1.0), 50_000_000) == [10_000, 50_000]
-    assert sizes_for(Ask(10**8, 64, 1.0), 8 * GIB) == [10_000, 250_000]
+    assert sizes_for(PlanRequest(500, 8, 1.0), 8 * GIB) == [500]
+    assert sizes_for(PlanRequest(10**8, 8, 1.0), 8 * GIB) == [10_000, 2_000_000]
+    assert sizes_for(PlanRequest(10**8, 8, 1.0), 50_000_000) == [10_000, 50_000]
+    assert sizes_for(PlanRequest(10**8, 64, 1.0), 8 * GIB) == [10_000, 250_000]
 
 
 def test_all_searches_are_timed_over_random_arms() -> None:
     told: list[str] = []
 
-    found = measure(Ask(300, 3, 1e-3, hidden=8), seconds=0.0, tick=told.append)
+    found = measure(PlanRequest(300, 3, 1e-3, hidden=8), seconds=0.0, tick=told.append)
 
     assert [timing.search for timing in found.timings] == [EXHAUSTIVE, GENERATOR, LIGHT]
     assert all(0 < timing.p50_s <= timing.p99_s for timing in found.timings)
@@ -163,7 +163,7 @@ def test_all_searches_are_timed_over_random_arms() -> None:
 def test_the_settings_of_a_light_search_are_those_that_were_timed() -> None:
     light = lighter(GeneratorSearch())
 
-    assert f"cells={light.cells}, hops={light.hops}" in settings_for(LIGHT)
+    assert f"partitions={light.partitions}, hops={light.hops}" in settings_for(LIGHT)
     assert light.hops < GeneratorSearch().hops
 
 
@@ -174,13 +174,13 @@ def test_the_settings_of_a_light_search_are_those_that_were_timed() -> None:
     ("text", "seconds"), [("1ms", 1e-3), ("250us", 250e-6), ("80 µs", 80e-6), ("0.5s", 0.5)]
 )
 def test_a_time_is_read_with_its_unit(text: str, seconds: float) -> None:
-    assert seconds_of(text) == pytest.approx(seconds)
+    assert parse_seconds(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["1", "ms", "0ms", "-1ms", "1 hour", ""])
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(SettingError, match="--p99 needs a time"):
-        seconds_of(text)
+        parse_seconds(text)
 
 
 def test_numbers_are_no_more_exact_than_measurements() -> None:
@@ -189,14 +189,18 @@ def test_numbers_are_no_more_exact_than_measurements() -> None:
 
 
 def test_memory_is_worded() -> None:
-    assert [in_bytes(size) for size in (3 * GIB, 5 * 2**20, 2048)] == ["3 GiB", "5 MiB", "2 KiB"]
+    assert [format_bytes(size) for size in (3 * GIB, 5 * 2**20, 2048)] == [
+        "3 GiB",
+        "5 MiB",
+        "2 KiB",
+    ]
 
 
 # -- the command
 
 
 def test_the_command_prints_the_answer_and_its_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{HOME}.measure", lambda ask, *, seconds, tick: MEASURED)
+    monkeypatch.setattr(f"{HOME}.measure", lambda request, *, seconds, tick: MEASURED)
 
     told = CliRunner().invoke(plan_command, ["--arms", "10000000", "--p99", "1ms"])
 
@@ -206,7 +210,7 @@ def test_the_command_prints_the_answer_and_its_evidence(monkeypatch: pytest.Monk
 
 
 def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{HOME}.measure", lambda ask, *, seconds, tick: MEASURED)
+    monkeypatch.setattr(f"{HOME}.measure", lambda request, *, seconds, tick: MEASURED)
 
     told = CliRunner().invoke(plan_command, ["--arms", "1000000", "--json"])
 

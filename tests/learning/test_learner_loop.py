@@ -20,7 +20,7 @@ from fastbandit.cli.rollback import command as rollback_command
 from fastbandit.cli.snapshots import command as snapshots_command
 from fastbandit.errors import DataError
 from fastbandit.learning.learner import Learner
-from fastbandit.learning.running import run_learner
+from fastbandit.learning.learner_loop import run_learner
 from fastbandit.serving.learner_process import environment_of
 
 HERE = Path(__file__).parent
@@ -29,7 +29,7 @@ import os, sys
 from pathlib import Path
 from little_service import little_config
 from fastbandit.cli.learn import end_with
-from fastbandit.learning.running import run_learner
+from fastbandit.learning.learner_loop import run_learner
 config = little_config(Path(sys.argv[1]))
 if len(sys.argv) > 2 and os.fork() == 0:  # the child learns, its parent waits to be killed
     end_with(os.getppid())

@@ -11,7 +11,7 @@ from little_service import current_of, learn_all, little_config, store_of
 
 from fastbandit import FrozenBandit
 from fastbandit.errors import FastbanditError, SettingError
-from fastbandit.learning.first import publish_first
+from fastbandit.learning.initial_version import publish_initial_version
 from fastbandit.learning.learner import Learner
 from fastbandit.settings.service import ArmsConfig
 
@@ -20,8 +20,8 @@ from fastbandit.settings.service import ArmsConfig
 @pytest.mark.parametrize("explore", ["ts", "ucb"])
 def test_every_arm_is_as_likely_as_another(tmp_path: Path, arms: int, explore: str) -> None:
     config = little_config(tmp_path, arms=arms)
-    config = replace(config, select=replace(config.select, explore=explore))
-    snapshot = publish_first(config, store_of(config))
+    config = replace(config, select=replace(config.select, exploration=explore))
+    snapshot = publish_initial_version(config, store_of(config))
 
     frozen = FrozenBandit.load(snapshot.frozen)
     chosen = frozen.select_one([0.0, 1.0])
@@ -31,7 +31,7 @@ def test_every_arm_is_as_likely_as_another(tmp_path: Path, arms: int, explore: s
 
 def test_predicates_hold_from_the_start(tmp_path: Path) -> None:
     config = little_config(tmp_path)
-    snapshot = publish_first(config, store_of(config))
+    snapshot = publish_initial_version(config, store_of(config))
     frozen = FrozenBandit.load(snapshot.frozen)
 
     found = {frozen.select_one([0.0, 1.0], eligible={"price": {"<": 2}}).arm for _ in range(40)}
@@ -53,7 +53,7 @@ def test_what_could_never_be_served_is_refused_at_once(
     config = replace(config, select=replace(config.select, **select))
 
     with pytest.raises(SettingError, match="cannot be frozen"):
-        publish_first(config, store_of(config))
+        publish_initial_version(config, store_of(config))
     assert store_of(config).current() is None
 
 
@@ -61,7 +61,7 @@ def test_arms_that_cannot_be_read_leave_nothing_behind(tmp_path: Path) -> None:
     config = replace(little_config(tmp_path), arms=ArmsConfig(file=str(tmp_path / "no.csv")))
 
     with pytest.raises(FastbanditError, match="found none"):
-        publish_first(config, store_of(config))
+        publish_initial_version(config, store_of(config))
     assert not store_of(config).folder.exists()
 
 

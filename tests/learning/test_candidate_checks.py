@@ -11,8 +11,8 @@ import torch
 from fakes import vectors_of
 
 from fastbandit import Bandit
-from fastbandit.learning.checking import Checks, check, losses_of, recall
-from fastbandit.learning.joining import Pair
+from fastbandit.learning.candidate_checks import Checks, check_candidate, losses_of, recall
+from fastbandit.learning.joining import Interaction
 from fastbandit.policy import Policy
 from fastbandit.settings.service import LearnConfig
 
@@ -27,9 +27,11 @@ def bandit(little_training: None) -> Bandit:
     return bandit
 
 
-def pairs(rewards: Any) -> list[Pair]:
+def pairs(rewards: Any) -> list[Interaction]:
     three = zip(CONTEXTS.tolist(), range(40), rewards, strict=True)
-    return [Pair(n, n, 0, context, arm, reward) for n, (context, arm, reward) in enumerate(three)]
+    return [
+        Interaction(n, n, 0, context, arm, reward) for n, (context, arm, reward) in enumerate(three)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -58,12 +60,12 @@ def test_numbers_that_are_not_finite_can_be_written_down() -> None:
 
 
 def test_a_model_is_compared_with_its_parent_on_pairs_it_has_not_seen(bandit: Bandit) -> None:
-    found = check(bandit, bandit.policy, pairs(CONTEXTS[:, 0].tolist()), held_out=10)
+    found = check_candidate(bandit, bandit.policy, pairs(CONTEXTS[:, 0].tolist()), held_out=10)
 
     assert (found.worse, found.standard_error) == (0.0, 0.0)
     assert found.loss is not None
-    assert check(bandit, None, pairs([0.0] * 40), held_out=10).worse is None
-    assert check(bandit, bandit.policy, pairs([0.0] * 40), held_out=0).loss is None
+    assert check_candidate(bandit, None, pairs([0.0] * 40), held_out=10).worse is None
+    assert check_candidate(bandit, bandit.policy, pairs([0.0] * 40), held_out=0).loss is None
 
 
 def test_weights_that_are_not_finite_are_seen(bandit: Bandit) -> None:
@@ -75,7 +77,7 @@ def test_weights_that_are_not_finite_are_seen(bandit: Bandit) -> None:
     model._buffers = {**model._buffers, "reward_shift": torch.tensor(float("nan"))}
     broken._state = replace(bandit._state, policy=policy)
 
-    assert not check(broken, None, pairs([0.0] * 40), held_out=0).finite
+    assert not check_candidate(broken, None, pairs([0.0] * 40), held_out=0).finite
 
 
 def test_losses_are_squared_errors_of_the_mean(bandit: Bandit) -> None:

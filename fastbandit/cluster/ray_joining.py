@@ -1,4 +1,4 @@
-"""Joins a stretch of a log with Ray Data: each worker the decisions whose ids fall to it."""
+"""Joins a range of a log with Ray Data: each worker the decisions whose ids fall to it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from fastbandit.errors import LogError
-from fastbandit.learning.catching_up import NEVER, Numbers, Stretch
-from fastbandit.learning.joining import Joiner, Pair
+from fastbandit.learning.backlog import NEVER, JoinedRange, Numbers
+from fastbandit.learning.joining import Interaction, Joiner
 from fastbandit.packages import needed
 from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.shared import open_log
@@ -25,8 +25,8 @@ _READ = 10_000
 _RANGES = 4  # for each worker
 _END = TimePassed(NEVER, NEVER)
 
-Joined = tuple[Pair, int]
-"""A pair, and until when its decision waited for rewards."""
+Joined = tuple[Interaction, int]
+"""An interaction, and until when its decision waited for rewards."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class RayJoin:
     folder: Path
     workers: int
 
-    def __call__(self, joiner: Joiner, *, until: int) -> Stretch:
+    def __call__(self, joiner: Joiner, *, until: int) -> JoinedRange:
         """Join what comes after a joiner, up to an event."""
         data = needed("ray.data", what="The engine ray", extra="cluster")
         _quiet(data)
@@ -46,13 +46,13 @@ class RayJoin:
         ranges = [{"first": a, "last": b} for a, b in pairwise(ends)]
         read = data.from_items(ranges, override_num_blocks=len(ranges)).flat_map(self._read)
         found = read.groupby("part").map_groups(_join, batch_format="numpy").take_all()
-        return stretch_of([_decoded(row) for row in found], after=joiner.seq)
+        return joined_range([_decoded(row) for row in found], after=joiner.seq)
 
-    def _read(self, told: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Give the events of a range, as rows of parts."""
+    def _read(self, limits: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the events of a range, as rows of parts."""
         log = open_log(self.url, self.folder, is_reader=True)
         try:
-            after, last = told["first"], told["last"]
+            after, last = limits["first"], limits["last"]
             while after < last:
                 events = log.read(after=after, limit=min(_READ, last - after))
                 yield from (to_row(event, self.workers) for event in events if event.seq <= last)
@@ -62,24 +62,19 @@ class RayJoin:
 
 
 def to_row(event: Event, parts: int) -> dict[str, Any]:
-    """Give an event as a row; all of one decision fall to the same part."""
+    """Return an event as a row; all of one decision fall to the same part."""
     kind, packed, part = "", b"", event.seq % parts
     if isinstance(event, DecisionMade):
         kind, packed, part = "decision", msgspec.msgpack.encode(event), crc32(event.id.encode())
     elif isinstance(event, RewardCame) and event.status == "counted":
         part = crc32(event.decision.encode())
         kind, packed = "reward", msgspec.msgpack.encode(event)
-    return {
-        "part": part % parts,
-        "seq": event.seq,
-        "at": event.at,
-        "kind": kind,
-        "packed": packed,
-    }
+    row = {"seq": event.seq, "at": event.at, "kind": kind, "packed": packed}
+    return {"part": part % parts, **row}
 
 
 def to_event(row: dict[str, Any]) -> Event:
-    """Give a row as an event, one that teaches nothing as time that passed."""
+    """Return a row as an event; one that nothing is learned from is time that passed."""
     if row["kind"] == "decision":
         return msgspec.msgpack.decode(row["packed"], type=DecisionMade)
     if row["kind"] == "reward":
@@ -88,42 +83,44 @@ def to_event(row: dict[str, Any]) -> Event:
 
 
 def join_part(events: Sequence[Event]) -> list[Joined]:
-    """Join all events of some decisions; what is waited for at their end is ready NEVER."""
+    """Join all events of some decisions; what is unresolved at their end is ready NEVER."""
     joiner, until = Joiner(), {}
     for event in (*events, _END):
         joiner.feed(event)
         if isinstance(event, DecisionMade):
             until[event.seq] = event.until
-    return [(pair, until[pair.decision]) for pair in joiner.pairs]
+    return [(one, until[one.decision]) for one in joiner.interactions]
 
 
-def stretch_of(parts: Sequence[tuple[Numbers, Numbers, list[Joined]]], *, after: int) -> Stretch:
-    """Put parts together, and let pairs be ready where they are in the whole log.
+def joined_range(
+    parts: Sequence[tuple[Numbers, Numbers, list[Joined]]], *, after: int
+) -> JoinedRange:
+    """Put parts together, and let interactions be ready where they are in the whole log.
 
     A part does not see the event after which nothing more was waited for: it may be of another.
     """
     if not parts:
-        raise LogError("A stretch of the log needs events: got none. Read the log again.")
+        raise LogError("A range of the log needs events: got none. Read the log again.")
     seqs, ats = (np.concatenate([part[number] for part in parts]) for number in (0, 1))
     order = np.argsort(seqs)
     seqs, ats = seqs[order], ats[order]
-    pairs = _ready([one for _, _, joined in parts for one in joined], seqs, ats)
-    closed: dict[int, int] = defaultdict(int)
-    for pair in pairs:
-        closed[pair.decision] = max(closed[pair.decision], pair.ready)
-    fresh = sorted(pair for pair in pairs if after < pair.ready < NEVER)
+    every = _ready([one for _, _, joined in parts for one in joined], seqs, ats)
+    resolved: dict[int, int] = defaultdict(int)
+    for one in every:
+        resolved[one.decision] = max(resolved[one.decision], one.ready)
+    fresh = sorted(one for one in every if after < one.ready < NEVER)
     is_after = seqs > after
-    counts = (np.array(list(of), dtype=np.int64) for of in (closed.keys(), closed.values()))
-    return Stretch(seqs[is_after], ats[is_after], fresh, *counts)
+    counts = (np.array(list(of), dtype=np.int64) for of in (resolved.keys(), resolved.values()))
+    return JoinedRange(seqs[is_after], ats[is_after], fresh, *counts)
 
 
-def _ready(joined: Sequence[Joined], seqs: Numbers, ats: Numbers) -> list[Pair]:
-    """Let pairs be ready at the first event after their time, unless they were before."""
+def _ready(joined: Sequence[Joined], seqs: Numbers, ats: Numbers) -> list[Interaction]:
+    """Let interactions be ready at the first event after their time, unless they were before."""
     untils = np.array([until for _, until in joined], dtype=np.int64)
     over = np.append(seqs, NEVER)[np.searchsorted(ats, untils, side="right")].tolist()
     return [
-        pair._replace(ready=min(pair.ready, first))
-        for (pair, _), first in zip(joined, over, strict=True)
+        one._replace(ready=min(one.ready, first))
+        for (one, _), first in zip(joined, over, strict=True)
     ]
 
 
@@ -131,10 +128,10 @@ def _ready(joined: Sequence[Joined], seqs: Numbers, ats: Numbers) -> list[Pair]:
 
 
 def _join(rows: dict[str, Any]) -> dict[str, Any]:
-    """Join the rows of a part; Ray gives their columns."""
+    """Join the rows of a part, which Ray passes as columns."""
     order = np.argsort(rows["seq"])
     names = ("seq", "at", "kind", "packed")
-    events = [to_event({name: rows[name][place] for name in names}) for place in order]
+    events = [to_event({name: rows[name][n] for name in names}) for n in order]
     joined = msgspec.msgpack.encode(join_part(events))
     return {"seqs": [rows["seq"].tobytes()], "ats": [rows["at"].tobytes()], "joined": [joined]}
 

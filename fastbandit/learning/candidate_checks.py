@@ -1,4 +1,4 @@
-"""Checks of a candidate before it may serve: finite, well searched, and no worse than before."""
+"""The checks of a candidate before it may serve: finite, well searched, no worse than before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
 from fastbandit.exploration import Greedy
 from fastbandit.interfaces import Candidates
-from fastbandit.learning.joining import Pair
+from fastbandit.learning.joining import Interaction, to_arrays
 from fastbandit.policy import Policy
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.settings.service import LearnConfig
@@ -31,10 +31,10 @@ _SURE = 1e-6  # a prediction of 0 or 1 would be punished without bound
 
 @dataclass(frozen=True)
 class Checks:
-    """What was measured of a candidate; losses are of the pairs that were held out.
+    """What was measured of a candidate; losses are of the interactions that were held out.
 
     `worse` is the mean of the candidate's losses less its parent's, with its standard error;
-    None where there were no such pairs, or the parent had learned nothing.
+    None where there were no such interactions, or the parent had learned nothing.
     """
 
     finite: bool
@@ -46,43 +46,45 @@ class Checks:
     standard_error: float | None = None
 
     def notes(self) -> dict[str, Any]:
-        """Give the numbers as JSON values."""
-        return {name: _number(value) for name, value in asdict(self).items()}
+        """Return the numbers as JSON values."""
+        return {name: _to_json(value) for name, value in asdict(self).items()}
 
-    def reason(self, floors: LearnConfig) -> str | None:
+    def reason(self, minimum: LearnConfig) -> str | None:
         """Say why the candidate must not serve, if so."""
         if not self.finite:
             return "Its weights need to be finite numbers, and some are not."
-        if not self.quality >= floors.min_quality:
+        if not self.quality >= minimum.min_quality:
             return (
-                f"Its search needs a quality q of at least {floors.min_quality:g}: got "
+                f"Its search needs a quality q of at least {minimum.min_quality:g}: got "
                 f"{self.quality:.3f}."
             )
-        if not self.recall >= floors.min_recall:
+        if not self.recall >= minimum.min_recall:
             return (
-                f"Its index needs to find a share of at least {floors.min_recall:g} of the "
+                f"Its index needs to find a share of at least {minimum.min_recall:g} of the "
                 f"nearest arms: got {self.recall:.3f}."
             )
         if self.worse is None or self.standard_error is None:
             return None
         if not self.worse <= _ERRORS * self.standard_error:
             return (
-                f"Its loss on {self.held_out} pairs that it has not seen must not exceed that of "
-                f"its parent by more than {_ERRORS:g} standard errors: got {self.worse:.4g} "
-                f"more, with a standard error of {self.standard_error:.2g}."
+                f"Its loss on {self.held_out} interactions that it has not seen must not exceed "
+                f"that of its parent by more than {_ERRORS:g} standard errors: got "
+                f"{self.worse:.4g} more, with a standard error of {self.standard_error:.2g}."
             )
         return None
 
 
-def check(bandit: Bandit, before: Policy | None, fresh: Sequence[Pair], *, held_out: int) -> Checks:
-    """Measure a candidate on fresh pairs, of which it has not seen the last `held_out`.
+def check_candidate(
+    bandit: Bandit, before: Policy | None, fresh: Sequence[Interaction], *, held_out: int
+) -> Checks:
+    """Measure a candidate on fresh interactions, of which it has not seen the last `held_out`.
 
-    `before` is what its parent decides by, None where that had learned nothing.
+    `before` is the policy of its parent, None where that had learned nothing.
     """
     policy = bandit.policy
     if not is_finite(policy):
         return Checks(finite=False, quality=math.nan, recall=math.nan, held_out=held_out)
-    contexts = np.array([pair.context for pair in fresh[-_AUDITED:]], dtype=np.float32)
+    contexts, _, _ = to_arrays(fresh[-_AUDITED:])
     found = Checks(True, bandit.audit(contexts).quality, recall(policy), held_out)
     if held_out == 0:
         return found
@@ -96,7 +98,7 @@ def check(bandit: Bandit, before: Policy | None, fresh: Sequence[Pair], *, held_
 
 
 def is_finite(policy: Policy) -> bool:
-    """Tell whether all numbers behind decisions are finite."""
+    """Return whether all numbers behind decisions are finite."""
     tensors = list(policy.model.state_dict().values())
     if isinstance(policy.search, GeneratorSearch) and policy.search.generator is not None:
         tensors += policy.search.generator.state_dict().values()
@@ -108,7 +110,7 @@ def is_finite(policy: Policy) -> bool:
 
 @torch.no_grad()
 def recall(policy: Policy) -> float:
-    """Tell which share of the arms that the index finds near some arms are nearest to them.
+    """Return which share of the arms that the index finds near some arms are nearest to them.
 
     Those a tenth farther than the tenth nearest count as such: where features are many, a
     great number of arms are about as near, and one is as good as another.
@@ -131,23 +133,24 @@ def _distances(points: Tensor, found: Tensor, rows: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def losses_of(bandit: Bandit, policy: Policy, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-    """Give the loss of the mean prediction for each pair: log loss, or squared error."""
+def losses_of(
+    bandit: Bandit, policy: Policy, interactions: Sequence[Interaction]
+) -> NDArray[np.float64]:
+    """Return the loss of the mean prediction for each interaction: log loss, or squared error."""
     arms, model = _catalogue(bandit.policy), policy.model
-    contexts = np.array([pair.context for pair in pairs], dtype=np.float32)
-    rewards = np.array([pair.reward for pair in pairs], dtype=np.float64)
+    contexts, ids, rewards = to_arrays(interactions)
     inputs = bandit.blueprint.context.read(contexts, what="contexts")
-    rows = arms.table.rows([pair.arm for pair in pairs])
+    rows = arms.table.rows(ids)
     embedded = model.embed_arms(arms.features.take(rows))[:, None]
-    seeds = np.zeros(len(pairs), dtype=np.uint64)
+    seeds = np.zeros(len(rewards), dtype=np.uint64)
     score = Greedy().score(model, model.embed_contexts(inputs), seeds=seeds)
     scores = score.of(Candidates(torch.from_numpy(rows)[:, None], embedded))[:, 0]
     predicted = model.in_rewards(scores).double().cpu().numpy()
     if bandit.blueprint.reward == "real":
         squares: NDArray[np.float64] = np.square(predicted - rewards)
         return squares
-    chance = np.clip(predicted, _SURE, 1 - _SURE)
-    return -np.log(np.where(rewards > 0.5, chance, 1 - chance))
+    probabilities = np.clip(predicted, _SURE, 1 - _SURE)
+    return -np.log(np.where(rewards > 0.5, probabilities, 1 - probabilities))
 
 
 def _catalogue(policy: Policy) -> Catalogue:
@@ -155,7 +158,7 @@ def _catalogue(policy: Policy) -> Catalogue:
     return policy.arms
 
 
-def _number(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Round a number, so that reports are short; what is not finite is None."""
     if not isinstance(value, float):
         return value

@@ -20,19 +20,19 @@ from fastbandit.cores import cores
 from fastbandit.errors import FastbanditError, SettingError
 
 
-def add(job: int, *, tell: Callable[[int], None]) -> int:
-    tell(7)
+def add(job: int, *, report: Callable[[int], None]) -> int:
+    report(7)
     return job + 1
 
 
-def test_a_local_worker_tells_its_steps() -> None:
+def test_a_local_worker_reports_its_steps() -> None:
     news = list(LocalEngine(1).run(add, [1, 2]))
 
-    assert [(told.job, told.steps) for told in news if not told.is_over] == [(0, 7), (1, 7)]
+    assert [(one.job, one.steps) for one in news if not one.is_over] == [(0, 7), (1, 7)]
 
 
 class Stillborn:
-    """A crew whose first workers die before they can do anything, so many of them."""
+    """A pool whose first workers die before they can do anything, so many of them."""
 
     def __init__(self, deaths: int) -> None:
         self.deaths, self.started = deaths, 0

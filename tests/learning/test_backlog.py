@@ -12,10 +12,10 @@ from hypothesis import strategies as some
 from little_service import LittleLog, learn_all, little_config, store_of
 from test_joining import joined, logged, steps
 
-from fastbandit.cluster.joining import join_part, stretch_of, to_event, to_row
+from fastbandit.cluster.ray_joining import join_part, joined_range, to_event, to_row
 from fastbandit.errors import LogError
 from fastbandit.learning import learner as learning
-from fastbandit.learning.catching_up import Stretch
+from fastbandit.learning.backlog import JoinedRange
 from fastbandit.learning.joining import Joiner
 from fastbandit.learning.learner import Learner
 from fastbandit.learning.schedule import Mark, Schedule
@@ -23,7 +23,9 @@ from fastbandit.storage.events import Event
 from fastbandit.storage.sqlite_log import SqliteLog
 
 
-def join_by_parts(events: list[Event], joiner: Joiner, *, until: int, parts: int = 3) -> Stretch:
+def join_by_parts(
+    events: list[Event], joiner: Joiner, *, until: int, parts: int = 3
+) -> JoinedRange:
     """Join as many workers would, one part after the other."""
     rows = [to_row(event, parts) for event in events if joiner.since < event.seq <= until]
     found = []
@@ -31,7 +33,7 @@ def join_by_parts(events: list[Event], joiner: Joiner, *, until: int, parts: int
         own = [row for row in rows if row["part"] == part]
         numbers = (np.array([row[name] for row in own], dtype=np.int64) for name in ("seq", "at"))
         found.append((*numbers, join_part([to_event(row) for row in own])))
-    return stretch_of(found, after=joiner.seq)
+    return joined_range(found, after=joiner.seq)
 
 
 def fed(events: list[Event], until: int) -> Joiner:
@@ -51,14 +53,14 @@ def test_parts_join_what_one_joins_from_wherever_they_begin(
     first = data.draw(some.integers(0, len(events) - 1))
     middle = data.draw(some.integers(first + 1, len(events)))
     joiner = fed(events, first)
-    stretch = join_by_parts(events, joiner, until=len(events))
-    after = stretch.followed(joiner, middle, lambda after, until: events[after:until])
+    found = join_by_parts(events, joiner, until=len(events))
+    after = found.followed(joiner, middle, lambda after, until: events[after:until])
 
-    assert joiner.pairs + stretch.pairs == joined(events)
+    assert joiner.interactions + found.interactions == joined(events)
     assert vars(after) == {**vars(fed(events, middle)), "_until": after._until}
     for event in events[middle:]:
         after.feed(event)
-    assert after.pairs == joined(events)
+    assert after.interactions == joined(events)
 
 
 @pytest.mark.slow
@@ -69,15 +71,15 @@ def test_a_version_is_due_where_it_is_event_by_event(drawn: Any, data: some.Data
     schedule = Schedule(data.draw(some.integers(1, 6)), 0.0, data.draw(some.integers(0, 20)) / 1e6)
     joiner = fed(events, data.draw(some.integers(0, len(events) - 1)))
     mark = Mark(joiner.seq, data.draw(some.sampled_from([None, joiner.at])))
-    stretch = join_by_parts(events, joiner, until=len(events))
-    mark, due = stretch.marked(mark), None
+    found = join_by_parts(events, joiner, until=len(events))
+    mark, due = found.marked(mark), None
     for event in events[joiner.seq :]:
         fresh = sum(mark.seq < pair.ready <= event.seq for pair in joined(events))
         if schedule.is_due(mark, fresh=fresh, learned=0, at=event.at):
             due = event.seq
             break
 
-    assert stretch.first_due(schedule, mark, joiner) == due
+    assert found.first_due(schedule, mark, joiner) == due
 
 
 @pytest.mark.slow
@@ -92,7 +94,7 @@ def test_a_learner_far_behind_makes_the_same_versions(
         log.decide(60)
         log.let_pass(20)
 
-        def join(joiner: Joiner, *, until: int, folder: Path = folder) -> Stretch:
+        def join(joiner: Joiner, *, until: int, folder: Path = folder) -> JoinedRange:
             events = SqliteLog(folder / "events.db", is_reader=True).read()
             return join_by_parts(events, joiner, until=until)
 
@@ -106,6 +108,6 @@ def test_a_learner_far_behind_makes_the_same_versions(
     assert hashes[0] == hashes[1]
 
 
-def test_a_stretch_without_events_is_refused() -> None:
+def test_a_range_without_events_is_rejected() -> None:
     with pytest.raises(LogError, match="needs events"):
-        stretch_of([], after=0)
+        joined_range([], after=0)

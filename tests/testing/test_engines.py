@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fastbandit.cluster.engine import Engine, HereEngine
+from fastbandit.cluster.engine import Engine, SerialEngine
 from fastbandit.cluster.local_engine import LocalEngine
 from fastbandit.testing.engines import LAWS
 
@@ -24,4 +24,4 @@ def test_a_local_engine_keeps_the_law(law: Callable[[Engine, Path], None], tmp_p
 
 @pytest.mark.parametrize("law", LAWS[:4], ids=lambda law: law.__name__)
 def test_an_engine_here_keeps_the_law(law: Callable[[Engine, Path], None], tmp_path: Path) -> None:
-    law(HereEngine(), tmp_path)
+    law(SerialEngine(), tmp_path)

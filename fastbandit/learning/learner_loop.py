@@ -1,4 +1,4 @@
-"""Runs a learner until it is told to stop."""
+"""Runs a learner until it is stopped."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from typing import Any
 import torch
 
 from fastbandit.errors import FastbanditError, LogUnavailableError
-from fastbandit.learning.catching_up import Join
+from fastbandit.learning.backlog import JoinRange
+from fastbandit.learning.candidates import Train, train_here
 from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
-from fastbandit.learning.update import Teach, teach_here
 from fastbandit.settings.service import Config
 from fastbandit.storage.snapshot_store import Reached, nothing_more
 
 _LOGGER = logging.getLogger("fastbandit.learning")
 _POLL_SECONDS = 0.2
-_TURN_SECONDS = 2.0
+_LEASE_SECONDS = 2.0
 _LOOK_SECONDS = 0.1  # for a version, whose first delta must not be late
 _LAST_SECONDS = 5.0  # for a delta that is under way
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
@@ -36,33 +36,33 @@ def run_learner(
     *,
     reached: Reached = nothing_more,
     once: bool = False,
-    teach: Teach = teach_here,
-    join: Join | None = None,
+    train: Train = train_here,
+    join: JoinRange | None = None,
 ) -> None:
     """Learn as the log grows; with `once`, make what is due now and return.
 
     One learner at a time works on a data folder, and on a log: another waits. SIGTERM ends it
-    at any moment; what it had not published is made again, and just so, by the next. What it did
-    is logged, and why it fails, each reason once until it works again.
+    at any moment; what it had not published is made again, just so, by the next. What it did is
+    logged, and why it fails, each reason once until it works again.
     """
     torch.set_num_threads(1)  # sums of several threads may differ in their last digits
     folder = Path(config.server.data_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    with _ending(), _alone(folder / "learner.lock"):
-        learner, pause = Learner(config, reached=reached, teach=teach, join=join), _FIRST_PAUSE
+    with _ending_on_sigterm(), _alone(folder / "learner.lock"):
+        learner, pause = Learner(config, reached=reached, train=train, join=join), _FIRST_PAUSE
         failures = _Failures()
         while True:
             began = time.monotonic()
             try:
                 while not learner.take_turn():
-                    time.sleep(_TURN_SECONDS)
+                    time.sleep(_LEASE_SECONDS)
                 learner.start()
                 with _publishing_deltas(config, learner, is_wanted=not once):
                     _work(learner, failures, once=once)
                 return
             except Exception as error:
                 reason = " ".join(str(error).split())
-                learner.tell("failed", error=reason)
+                learner.report("failed", error=reason)
                 if once or not isinstance(error, FastbanditError):
                     raise
                 failures.log(reason)
@@ -78,13 +78,13 @@ def run_learner(
 class _Failures:
     """Logs why a learner fails; the same reason again only after it worked."""
 
-    def __init__(self, told: str = "the learner failed") -> None:
-        self._told, self._last = told, ""
+    def __init__(self, message: str = "the learner failed") -> None:
+        self._message, self._last = message, ""
 
     def log(self, reason: str) -> None:
         """Log a reason, unless it was the last."""
         if reason != self._last:
-            _LOGGER.error(self._told, extra={"reason": reason})
+            _LOGGER.error(self._message, extra={"reason": reason})
         self._last = reason
 
     def forget(self) -> None:
@@ -97,7 +97,7 @@ def _work(learner: Learner, failures: _Failures, *, once: bool) -> None:
         step = learner.step()
         failures.forget()
         if step.did != "waited":
-            _LOGGER.info(step.did, extra={"version": step.version, "told": step.told})
+            _LOGGER.info(step.did, extra={"version": step.version, "reason": step.reason})
             continue
         if once:
             return
@@ -146,7 +146,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _ending() -> Iterator[None]:
+def _ending_on_sigterm() -> Iterator[None]:
     """Turn SIGTERM into an end of this process that tidies up."""
 
     def end(number: int, frame: Any) -> None:

@@ -22,7 +22,7 @@ from fastbandit.planning.searches import (
     plan_search,
     sizes_for,
 )
-from fastbandit.progress import progress_bar, seconds_in_words
+from fastbandit.progress import format_seconds, progress_bar
 
 _MOST_ARMS = 2**53
 
@@ -79,12 +79,12 @@ def print_plan(request: PlanRequest, plan: SearchPlan, measured: Measurements) -
     """Print what to take, what it needs, and what was measured."""
     met = "meets" if plan.is_met else "comes nearest to"
     said = (
-        f"{request.arms:,} arms of {request.dim} features, p99 of {seconds_in_words(request.bar_s)}: "
+        f"{request.arms:,} arms of {request.dim} features, p99 of {format_seconds(request.bar_s)}: "
         f"{plan.settings} {met} it.",
         *plan.reasons,
         "",
         f"Memory {format_bytes(plan.memory_bytes)}, twice that while arms are indexed anew; "
-        f"building takes about {seconds_in_words(plan.build_s)}.",
+        f"building takes about {format_seconds(plan.build_s)}.",
         "",
     )
     click.echo("\n".join(said))
@@ -99,8 +99,8 @@ def _cells(timing: Timing) -> tuple[str, ...]:
     return (
         timing.search,
         f"{timing.arms:,}",
-        seconds_in_words(timing.p50_s),
-        seconds_in_words(timing.p99_s),
+        format_seconds(timing.p50_s),
+        format_seconds(timing.p99_s),
         f"{timing.per_s:,.0f}",
         "extrapolated" if timing.is_extrapolated else "",
     )

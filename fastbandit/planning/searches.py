@@ -16,7 +16,7 @@ from fastbandit.errors import SettingError
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.planning.timing import build_seconds, decide_for
 from fastbandit.planning.untrained import Untrained, untrained
-from fastbandit.progress import seconds_in_words
+from fastbandit.progress import format_seconds
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import GeneratorSearch
@@ -225,11 +225,11 @@ def settings_for(search: str) -> str:
 
 def reasons_for(request: PlanRequest, measured: Measurements, chosen: Timing) -> list[str]:
     """Return why this search was chosen, or what to do where none meets the bar."""
-    bar = seconds_in_words(request.bar_s)
+    bar = format_seconds(request.bar_s)
     most = f"about {rounded(measured.exhaustive_up_to(request.bar_s)):,} arms"
     if chosen.p99_s > request.bar_s:
         return [
-            f"No search meets {bar}: the quickest takes {seconds_in_words(chosen.p99_s)} (p99). "
+            f"No search meets {bar}: the quickest takes {format_seconds(chosen.p99_s)} (p99). "
             f"Ask for that, or change something:",
             "A smaller network: --hidden 16 (in a file of settings: [network] hidden = [16]).",
             "Fewer arms a request: eligible= of up to 1,024 arms is scored in microseconds.",

@@ -125,9 +125,7 @@ def _score(folder: Path, engine: Engine) -> str:
     out = folder / "scores"
     shutil.rmtree(out, ignore_errors=True)
     settings = ScoringSettings(rows=8_192)
-    score_contexts(
-        folder / "frozen", folder / "contexts", out, settings=settings, engine=engine
-    )
+    score_contexts(folder / "frozen", folder / "contexts", out, settings=settings, engine=engine)
     return _hash(*(content for _, content in sorted(parts_in(out).items())))
 
 

@@ -10,6 +10,7 @@ import pytest
 from little_service import LittleLog, current_of, learn_all, little_config, store_of
 
 from fastbandit import Bandit, FrozenBandit
+from fastbandit.learning import candidate_checks
 from fastbandit.learning.learner import Learner
 from fastbandit.storage.events import Arm, ArmsChanged
 

@@ -1,23 +1,13 @@
-"""Engines of this machine: steps that are told, workers that die, and how one is made."""
+"""Workers that are processes of this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+import os
+from collections.abc import Callable
 
 import pytest
 
-from fastbandit.cluster.engine import (
-    News,
-    WorkerDiedError,
-    engine_for,
-    make_engine,
-    spread,
-)
-from fastbandit.cluster.local_engine import LocalEngine
-from fastbandit.cores import cores
-from fastbandit.errors import FastbanditError, SettingError
+from fastbandit.cluster.local_engine import LocalEngine, one_thread_per_process
 
 
 def add(job: int, *, report: Callable[[int], None]) -> int:
@@ -25,92 +15,30 @@ def add(job: int, *, report: Callable[[int], None]) -> int:
     return job + 1
 
 
+def threads(job: int, *, report: Callable[[int], None]) -> str | None:
+    return os.environ.get("OMP_NUM_THREADS")
+
+
 def test_a_local_worker_reports_its_steps() -> None:
     news = list(LocalEngine(1).run(add, [1, 2]))
 
     assert [(one.job, one.steps) for one in news if not one.is_over] == [(0, 7), (1, 7)]
+    assert [one.result for one in news if one.is_over] == [2, 3]
 
 
-class Stillborn:
-    """A pool whose first workers die before they can do anything, so many of them."""
+def test_a_local_worker_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
 
-    def __init__(self, deaths: int) -> None:
-        self.deaths, self.started = deaths, 0
+    (news,) = LocalEngine(1).run(threads, [0])
 
-    def start(self, work: Any) -> Starting:
-        self.started += 1
-        return Starting(dies=self.started <= self.deaths)
-
-    def listen(self, pool: Sequence[Starting]) -> list[Starting]:
-        return list(pool)
-
-    def stop(self, pool: Sequence[Starting]) -> None:
-        pass
+    assert news.result == "1"
+    assert os.environ["OMP_NUM_THREADS"] == "3"
 
 
-@dataclass(eq=False)
-class Starting:
-    """A worker that dies before it is ready, or does its job."""
+def test_settings_of_threads_are_as_before_after_a_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
 
-    dies: bool
-    job: int | None = None
-    is_ready: bool = False
+    with one_thread_per_process():
+        assert os.environ["MKL_NUM_THREADS"] == "1"
 
-    def give(self, number: int, job: Any) -> None:
-        self.job = number
-
-    def hear(self) -> News | None:
-        if self.dies:
-            raise WorkerDiedError("killed")
-        self.is_ready, number, self.job = True, self.job, None
-        return None if number is None else News(number, is_over=True, result=number)
-
-
-def test_a_worker_that_dies_while_it_starts_is_replaced() -> None:
-    pool = Stillborn(deaths=2)
-
-    news = list(spread(pool, None, ["a", "b"], workers=1))
-
-    assert [one.result for one in news] == [0, 1]
-    assert pool.started == 3
-
-
-def test_workers_that_all_die_while_they_start_are_given_up() -> None:
-    with pytest.raises(FastbanditError, match=r"workers that start.*killed.*fewer workers"):
-        list(spread(Stillborn(deaths=99), None, ["a"], workers=1))
-
-
-def test_an_engine_is_made_by_its_name() -> None:
-    assert make_engine("local", workers=3) == LocalEngine(3)
-    assert make_engine("local").workers == cores()
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"name": "spark"}, r"local, ray: got 'spark'"),
-        ({"name": "local", "workers": 0}, r"at least 1 worker: got 0"),
-        ({"name": "local", "address": "auto"}, r"needs the engine ray: got 'auto'.*--engine ray"),
-    ],
-)
-def test_an_engine_that_cannot_be_is_refused(settings: dict[str, object], words: str) -> None:
-    with pytest.raises(SettingError, match=words):
-        make_engine(**settings)  # type: ignore[arg-type]
-
-
-def test_ray_says_what_to_install_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "ray", None)
-
-    with pytest.raises(ImportError, match=r"pip install 'fastbandit\[cluster\]'"):
-        make_engine("ray")
-
-
-def test_what_is_printed_while_an_engine_works_is_no_answer(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with engine_for("local", workers=1) as engine:
-        print("a worker died")
-    print("the answer")
-
-    assert engine == LocalEngine(1)
-    assert capsys.readouterr() == ("the answer\n", "a worker died\n")
+    assert "MKL_NUM_THREADS" not in os.environ

@@ -31,7 +31,6 @@ from pyarrow import parquet
 
 from fastbandit import Bandit
 from fastbandit.cluster import scoring
-from fastbandit.cluster.contexts import Columns, RowReader, find_sources
 from fastbandit.cluster.local_engine import LocalEngine
 from fastbandit.cluster.scoring import MANIFEST, SUCCESS
 from fastbandit.errors import DataError, FastbanditError, SettingError, SnapshotError
@@ -146,20 +145,23 @@ def test_a_column_of_lists_is_a_context(frozen: Path, tmp_path: Path) -> None:
 
 
 def test_contexts_may_be_ids_or_have_one(little_training: None, tmp_path: Path) -> None:
-    places = np.arange(90) % 6
-    table = pyarrow.table({"context": places, **{f"x_{i}": CONTEXTS[:, i] for i in range(4)}})
+    rows = np.arange(90) % 6
+    table = pyarrow.table({"context": rows, **{f"x_{i}": CONTEXTS[:, i] for i in range(4)}})
     parquet.write_table(table, tmp_path / "ids.parquet")
     kinds = {"ids": Ids(6), "both": FeaturesAndIds(Dense(4), Ids(6))}
-    asked: dict[str, Any] = {"ids": places, "both": (CONTEXTS, places)}
-    told: dict[str, dict[str, Any]] = {"ids": {}, "both": {"columns": ["x_*"], "ids": "context"}}
+    contexts: dict[str, Any] = {"ids": rows, "both": (CONTEXTS, rows)}
+    settings: dict[str, dict[str, Any]] = {
+        "ids": {},
+        "both": {"columns": ["x_*"], "ids": "context"},
+    }
 
     for name, kind in kinds.items():
         bandit = tmp_path / f"{name}-bandit"
-        make_frozen(bandit, kind, asked[name])
+        make_frozen(bandit, kind, contexts[name])
         out = tmp_path / name
-        score(bandit, tmp_path / "ids.parquet", out, **told[name])
+        score(bandit, tmp_path / "ids.parquet", out, **settings[name])
 
-        assert read_scores(out)["arm"] == load(bandit).select(asked[name], seeds=SEEDS).arms
+        assert read_scores(out)["arm"] == load(bandit).select(contexts[name], seeds=SEEDS).arms
 
 
 def make_frozen(folder: Path, kind: Any, contexts: Any) -> None:
@@ -169,7 +171,7 @@ def make_frozen(folder: Path, kind: Any, contexts: Any) -> None:
     bandit.freeze().save(folder)
 
 
-def test_places_may_be_urls(
+def test_paths_may_be_urls(
     frozen: Path, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -240,11 +242,13 @@ def test_a_killed_worker_costs_no_more_than_what_it_held(
 
 
 @pytest.mark.slow
-def test_a_killed_command_goes_on_where_it_was(frozen: Path, files: Path, tmp_path: Path) -> None:
+def test_a_killed_command_is_resumed_where_it_was(
+    frozen: Path, files: Path, tmp_path: Path
+) -> None:
     score(frozen, files, tmp_path / "quiet", rows=1)
     out = tmp_path / "out"
-    words = ["--frozen", frozen, "--contexts", files, "--out", out, "--rows", 1, "--workers", 2]
-    command = [sys.executable, "-m", "fastbandit", "score", *map(str, words)]
+    message = ["--frozen", frozen, "--contexts", files, "--out", out, "--rows", 1, "--workers", 2]
+    command = [sys.executable, "-m", "fastbandit", "score", *map(str, message)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as running:
         wait_for(lambda: len(list(out.glob("part-*.parquet"))) >= 3)
         running.kill()
@@ -265,7 +269,7 @@ def wait_for(is_so: Any) -> None:
         time.sleep(0.002)
 
 
-def test_parts_that_were_begun_and_not_finished_are_counted(
+def test_parts_that_were_started_and_not_finished_are_counted(
     frozen: Path, files: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -279,7 +283,7 @@ def test_parts_that_were_begun_and_not_finished_are_counted(
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         ({"seed": 5}, r"seed was 0 .*and is 5.*--out"),
         ({"k": 2}, r"k was 1 .*and is 2"),
@@ -287,16 +291,16 @@ def test_parts_that_were_begun_and_not_finished_are_counted(
         ({"eligible": [1, 2]}, r"eligible was null .*and is \[1, 2\]"),
     ],
 )
-def test_other_settings_do_not_go_on(
-    changes: dict[str, Any], words: str, frozen: Path, files: Path, tmp_path: Path
+def test_other_settings_are_not_resumed(
+    changes: dict[str, Any], message: str, frozen: Path, files: Path, tmp_path: Path
 ) -> None:
     score(frozen, files, tmp_path / "out", rows=10)
 
-    with pytest.raises(SettingError, match=words):
+    with pytest.raises(SettingError, match=message):
         score(frozen, files, tmp_path / "out", **{"rows": 10, **changes})
 
 
-def test_other_contexts_do_not_go_on(frozen: Path, files: Path, tmp_path: Path) -> None:
+def test_other_contexts_are_not_resumed(frozen: Path, files: Path, tmp_path: Path) -> None:
     score(frozen, files, tmp_path / "out", rows=10)
     os.utime(files / "0.parquet", (0, 0))
 
@@ -304,9 +308,7 @@ def test_other_contexts_do_not_go_on(frozen: Path, files: Path, tmp_path: Path) 
         score(frozen, files, tmp_path / "out", rows=10)
 
 
-def test_parts_of_something_else_are_not_gone_on_with(
-    frozen: Path, files: Path, tmp_path: Path
-) -> None:
+def test_parts_of_something_else_are_not_resumed(frozen: Path, files: Path, tmp_path: Path) -> None:
     score(frozen, files, tmp_path / "out")
     (tmp_path / "out" / MANIFEST).unlink()
 
@@ -314,7 +316,7 @@ def test_parts_of_something_else_are_not_gone_on_with(
         score(frozen, files, tmp_path / "out")
 
 
-def test_a_worker_refuses_another_bandit(
+def test_a_worker_rejects_another_bandit(
     frozen: Path, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     digests = iter(["before", "after"])
@@ -332,21 +334,21 @@ def table(**columns: Any) -> Any:
     return pyarrow.table({**plain, **columns})
 
 
-def with_cell(row: int, value: float | None) -> list[float | None]:
-    cells: list[float | None] = CONTEXTS[:, 2].tolist()
-    cells[row] = value
-    return cells
+def with_value(row: int, value: float | None) -> list[float | None]:
+    values: list[float | None] = CONTEXTS[:, 2].tolist()
+    values[row] = value
+    return values
 
 
 @pytest.mark.parametrize(
-    ("contexts", "asked", "words"),
+    ("contexts", "settings", "message"),
     [
         (table(), {"columns": ["y_*"]}, r"needs a column 'y_\*': it has x_0, x_1.*--columns"),
         (table(), {"keep": ["user"]}, r"needs a column 'user'"),
         (table(), {"columns": ["x_0", "x_1"]}, r"need 4 numbers each.*x_0, x_1 of .* give 2"),
         (table(x_4=[1.0] * 90), {}, r"need 4 numbers each.* give 5"),
-        (table(x_2=with_cell(17, float("nan"))), {}, r"row 17 of .*c\.parquet has nan in .*'x_2'"),
-        (table(x_2=with_cell(50, None)), {}, r"row 50 of .*has nan in the column 'x_2'"),
+        (table(x_2=with_value(17, float("nan"))), {}, r"row 17 of .*c\.parquet has nan in .*'x_2'"),
+        (table(x_2=with_value(50, None)), {}, r"row 50 of .*has nan in the column 'x_2'"),
         (table(x_2=["a"] * 90), {}, r"'x_2' of .* holds string.*Encode"),
         (
             pyarrow.table({"context": [[1.0] * 4] * 5 + [[1.0] * 3]}),
@@ -360,15 +362,15 @@ def with_cell(row: int, value: float | None) -> list[float | None]:
         (table(arm=[1] * 90), {"keep": ["arm"]}, r"'arm' is one of ours"),
     ],
 )
-def test_what_is_asked_wrongly_is_named(
-    contexts: Any, asked: dict[str, Any], words: str, frozen: Path, tmp_path: Path
+def test_wrong_settings_and_contexts_are_named(
+    contexts: Any, settings: dict[str, Any], message: str, frozen: Path, tmp_path: Path
 ) -> None:
     parquet.write_table(contexts, tmp_path / "c.parquet")
 
-    with pytest.raises(FastbanditError, match=words):
-        score(frozen, tmp_path / "c.parquet", tmp_path / "out", rows=20, **asked)
+    with pytest.raises(FastbanditError, match=message):
+        score(frozen, tmp_path / "c.parquet", tmp_path / "out", rows=20, **settings)
 
-    assert not list(tmp_path.glob("out/part-00*.parquet")) or "row" in words
+    assert not list(tmp_path.glob("out/part-00*.parquet")) or "row" in message
 
 
 def test_an_error_of_a_worker_names_the_row(frozen: Path, tmp_path: Path) -> None:
@@ -396,24 +398,6 @@ def test_a_bandit_that_still_learns_is_to_be_frozen_first(files: Path, tmp_path:
         score(tmp_path / "saved", files, tmp_path / "out")
 
 
-def test_scores_among_the_contexts_are_refused(frozen: Path, files: Path) -> None:
+def test_scores_among_the_contexts_are_rejected(frozen: Path, files: Path) -> None:
     with pytest.raises(SettingError, match=r"outside of the contexts.*--out"):
         score(frozen, files, files / "out")
-
-
-def test_a_place_of_an_unknown_kind_is_named(frozen: Path, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"got 'nfs9://x'"):
-        score(frozen, "nfs9://x", tmp_path / "out")
-
-
-# -- rows
-
-
-def test_rows_are_read_in_any_order(files: Path) -> None:
-    sources = find_sources(str(files))
-    reader = RowReader(Columns(("x_1",)))
-
-    for place, first, count in ((0, 20, 10), (0, 30, 15), (0, 5, 3), (1, 40, 5), (0, 44, 1)):
-        found = reader.read(sources[place], first, count).column("x_1").to_pylist()
-        start = 45 * place + first
-        assert found == CONTEXTS[start : start + count, 1].tolist()

@@ -21,7 +21,11 @@ def test_there_is_no_bar_where_stderr_is_no_terminal(
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_bar_is_written_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bar_is_written_to_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
     with progress_bar("Working", is_shown=True) as progress:
         progress(1, 2, "one")
 

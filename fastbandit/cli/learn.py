@@ -96,9 +96,9 @@ def _on_ray(
 ) -> Iterator[dict[str, Any]]:
     """Start or join a Ray; yield how a learner trains and joins on it."""
     from fastbandit.cluster.ray_joining import RayJoin
-    from fastbandit.cluster.ray_training import RayTrainer
+    from fastbandit.cluster.ray_training import RayTraining
 
     with engine_for("ray", workers=workers, address=address) as engine:
         folder = Path(config.server.data_dir).absolute()
         join = RayJoin(config.log.url, folder, engine.workers)
-        yield {"train": RayTrainer(engine.workers, use_gpu=gpu), "join": join}
+        yield {"train": RayTraining(engine.workers, use_gpu=gpu), "join": join}

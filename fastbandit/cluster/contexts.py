@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -223,28 +222,20 @@ def read_contexts(table: Any, columns: Columns, kind: Features, *, where: str, f
     if isinstance(kind, Ids):
         assert columns.ids is not None
         return rows.whole_numbers(columns.ids)
-    dim = _dim(kind)
+    dense = kind.features if isinstance(kind, FeaturesAndIds) else kind
+    assert isinstance(dense, Dense | Sparse)
     features = np.concatenate([rows.floats(name) for name in columns.features], axis=1)
-    if features.shape[1] != dim:
+    if features.shape[1] != dense.dim:
+        names = ", ".join(columns.features[:6]) + ", …" * (len(columns.features) > 6)
         raise DataError(
-            f"These contexts need {dim} numbers each: the columns "
-            f"{_shortened(columns.features)} of {where} give {features.shape[1]}. Name the right "
-            f"ones with --columns, or take the bandit that was made for these."
+            f"These contexts need {dense.dim} numbers each: the columns {names} of {where} hold "
+            f"{features.shape[1]}. Name the right ones with --columns, or take the bandit that was "
+            f"made for these."
         )
     if isinstance(kind, FeaturesAndIds):
         assert columns.ids is not None
         return features, rows.whole_numbers(columns.ids)
     return features
-
-
-def _dim(kind: Features) -> int:
-    features = kind.features if isinstance(kind, FeaturesAndIds) else kind
-    assert isinstance(features, Dense | Sparse)
-    return features.dim
-
-
-def _shortened(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])}, …, {names[-1]}"
 
 
 @dataclass(frozen=True)
@@ -338,7 +329,6 @@ def parts_of(sources: Sequence[Source], rows: int) -> list[Part]:
     """Cut files into parts of so many rows; the last of a file may have fewer."""
     parts: list[Part] = []
     for source in sources:
-        ends = [*range(0, source.rows, rows), source.rows]
-        for first, last in pairwise(ends):
-            parts.append(Part(len(parts), source, first, last - first))
+        for first in range(0, source.rows, rows):
+            parts.append(Part(len(parts), source, first, min(rows, source.rows - first)))
     return parts

@@ -183,7 +183,8 @@ def spread(
     stillborn = 0
     try:
         while waiting or any(worker.job is not None for worker in started):
-            while len(started) < workers and len(waiting) > _idle(started):
+            idle = sum(worker.job is None for worker in started)
+            for _ in range(min(workers - len(started), len(waiting) - idle)):
                 started.append(pool.start(work))
             for worker in started:
                 if waiting and worker.is_ready and worker.job is None:
@@ -197,7 +198,11 @@ def spread(
                     pool.stop([worker])
                     stillborn += not worker.is_ready
                     if stillborn == TRIES * workers:
-                        raise _none_starts(died) from died
+                        raise FastbanditError(
+                            f"Jobs need workers that start: one after the other died before it "
+                            f"could do anything ({died}). Memory may have run out: use fewer "
+                            f"workers."
+                        ) from died
                     news = _failed(worker.job, died, deaths)
                     if worker.job is not None and news is None:
                         waiting.append(worker.job)
@@ -205,17 +210,6 @@ def spread(
                     yield news
     finally:
         pool.stop(started)
-
-
-def _none_starts(died: WorkerDiedError) -> FastbanditError:
-    return FastbanditError(
-        f"Jobs need workers that start: one after the other died before it could do anything "
-        f"({died}). Memory may have run out: use fewer workers."
-    )
-
-
-def _idle(pool: Sequence[Worker]) -> int:
-    return sum(worker.job is None for worker in pool)
 
 
 def _failed(number: int | None, died: WorkerDiedError, deaths: Counter[int]) -> News | None:

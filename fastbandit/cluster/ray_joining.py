@@ -17,11 +17,11 @@ import numpy as np
 from fastbandit.errors import LogError
 from fastbandit.learning.backlog import NEVER, JoinedRange, Numbers
 from fastbandit.learning.joining import Interaction, Joiner
+from fastbandit.learning.service_data import read_events
 from fastbandit.packages import needed
 from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.shared import open_log
 
-_READ = 10_000
 _RANGES = 4  # for each worker
 _END = TimePassed(NEVER, NEVER)
 
@@ -52,11 +52,8 @@ class RayJoin:
         """Yield the events of a range, as rows of parts."""
         log = open_log(self.url, self.folder, is_reader=True)
         try:
-            after, last = limits["first"], limits["last"]
-            while after < last:
-                events = log.read(after=after, limit=min(_READ, last - after))
-                yield from (to_row(event, self.workers) for event in events if event.seq <= last)
-                after = events[-1].seq if events else last
+            for event in read_events(log, limits["first"], limits["last"]):
+                yield to_row(event, self.workers)
         finally:
             log.close()
 

@@ -29,7 +29,7 @@ Files = dict[str, NDArray[np.uint8]]
 
 
 @dataclass(frozen=True)
-class RayTrainer:
+class RayTraining:
     """Trains a bandit on so many workers of the Ray that runs, with a GPU each if wanted.
 
     The bandit travels through Ray's object store: workers need no folder in common. Where a

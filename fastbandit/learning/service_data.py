@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 
 from fastbandit.settings.service import Config
-from fastbandit.storage.events import Event
+from fastbandit.storage.events import Event, EventLog
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.shared import AnyLog, open_log, open_store
 
 _PAGE = 10_000
+
+
+def read_events(log: EventLog, after: int, until: float, *, most: float = inf) -> Iterator[Event]:
+    """Read a log in pages, after one event and up to another."""
+    while after < until and most > 0:
+        events = log.read(after=after, limit=_PAGE)
+        yield from (event for event in events if event.seq <= until)
+        if not events:
+            return
+        after, most = events[-1].seq, most - len(events)
 
 
 class ServiceData:
@@ -30,18 +41,9 @@ class ServiceData:
             self._log = open_log(self._url, self.folder, is_reader=True)
         return self._log
 
-    def events(
-        self, *, after: int, until: int | None = None, most: int | None = None
-    ) -> Iterator[Event]:
-        """Read events in pages, up to event `until`; no page begins after `most` events."""
-        log = self.log
-        while log is not None and (until is None or after < until):
-            events = log.read(after=after, limit=_PAGE)
-            yield from (event for event in events if until is None or event.seq <= until)
-            most = None if most is None else most - len(events)
-            if not events or (most is not None and most <= 0):
-                return
-            after = events[-1].seq
+    def events(self, *, after: int, until: float = inf, most: float = inf) -> Iterator[Event]:
+        """Read events after one and up to another; no page is read after `most` events."""
+        return iter(()) if self.log is None else read_events(self.log, after, until, most=most)
 
     def pointer(self) -> tuple[int, int] | None:
         """Return what differs whenever a version was published; None before the first."""

@@ -20,7 +20,7 @@ from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import Engine
 from fastbandit.cluster.indexing import EngineSpread
 from fastbandit.cluster.ray_joining import RayJoin
-from fastbandit.cluster.ray_training import RayTrainer
+from fastbandit.cluster.ray_training import RayTraining
 from fastbandit.cluster.scoring import ScoringSettings, score_contexts
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.learning.candidates import TrainingData
@@ -106,7 +106,7 @@ def _join(folder: Path, events: int, engine: Engine) -> str:
 
 
 def _train(bandit: Bandit, taught: TrainingData, engine: Engine) -> str:
-    learned = RayTrainer(engine.workers)(bandit, taught, lambda steps, loss: None).policy
+    learned = RayTraining(engine.workers)(bandit, taught, lambda steps, loss: None).policy
     arms = learned.arms
     assert isinstance(arms, Catalogue)
     weights = learned.model.state_dict()

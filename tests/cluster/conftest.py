@@ -74,8 +74,8 @@ def first_snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def shared(machines: Machines, first_snapshot: Path) -> Machines:
     """Machines among which version 0 was published."""
-    config = machines.config("trainer")
-    store = open_store(config.log.url, config.snapshots.url, machines.folder / "trainer")
+    config = machines.config("learner")
+    store = open_store(config.log.url, config.snapshots.url, machines.folder / "learner")
     with store.drafting() as draft:
         for part in ("bandit", "frozen"):
             shutil.copytree(first_snapshot / part, draft / part)

@@ -16,7 +16,7 @@ import torch
 from fastbandit import Bandit
 from fastbandit.arms.partitions import NEIGHBOURS, build_partitions
 from fastbandit.cluster.engine import Engine
-from fastbandit.cluster.ray_training import RayTrainer, _fitted, packed, unpacked
+from fastbandit.cluster.ray_training import RayTraining, _fitted, packed, unpacked
 from fastbandit.errors import FastbanditError, NotFiniteError
 from fastbandit.learning.candidates import TrainingData, train_here
 from fastbandit.settings.files import Settings
@@ -53,7 +53,7 @@ def test_workers_learn_together_what_one_learns_alone(ray_engine: Engine) -> Non
     curve: list[int] = []
     before = bandit()
     alone = train_here(bandit(), data(400), ignore)
-    together = RayTrainer(ray_engine.workers)(
+    together = RayTraining(ray_engine.workers)(
         before, data(400), lambda steps, loss: curve.append(steps)
     )
 
@@ -92,9 +92,9 @@ def test_where_a_worker_dies_all_begin_again_and_learn_the_same(
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers know no tests
     fresh = data(60)
     deadly: Any = Deadly(fresh.contexts, tmp_path / "died")
-    trainer = RayTrainer(ray_engine.workers, storage=str(tmp_path))
-    died = trainer(bandit(), replace(fresh, contexts=deadly), ignore)
-    lived = trainer(bandit(), fresh, ignore)
+    training = RayTraining(ray_engine.workers, storage=str(tmp_path))
+    died = training(bandit(), replace(fresh, contexts=deadly), ignore)
+    lived = training(bandit(), fresh, ignore)
 
     assert deadly.mark.exists()
     ours, theirs = (one.policy.model.state_dict() for one in (died, lived))
@@ -102,7 +102,7 @@ def test_where_a_worker_dies_all_begin_again_and_learn_the_same(
 
 
 def test_the_index_comes_back_with_the_bandit(ray_engine: Engine) -> None:
-    learned = RayTrainer(ray_engine.workers)(bandit(), data(60), ignore)
+    learned = RayTraining(ray_engine.workers)(bandit(), data(60), ignore)
     lookup = learned.policy.arms.lookup  # type: ignore[union-attr]
     assert lookup is not None
 

@@ -11,8 +11,8 @@ from fastbandit.learning import service_data
 from fastbandit.learning.service_data import ServiceData
 
 
-def seqs(data: ServiceData, **limits: int | None) -> list[int]:
-    return [event.seq for event in data.events(**limits)]  # type: ignore[arg-type]
+def seqs(data: ServiceData, **limits: int) -> list[int]:
+    return [event.seq for event in data.events(**limits)]
 
 
 @pytest.fixture

@@ -124,7 +124,7 @@ def test_lists_are_as_many_columns() -> None:
         ([1.0, float("inf")], "row 101 of a.parquet has inf in the column 'x'"),
         ([[1.0], None], "row 101 of a.parquet has no list"),
         ([[1.0], [1.0, 2.0]], "row 101 of a.parquet has 2 numbers"),
-        ([[1.0, 2.0], [1.0, 2.0]], "need 1 numbers each: the columns x of a.parquet give 2"),
+        ([[1.0, 2.0], [1.0, 2.0]], "need 1 numbers each: the columns x of a.parquet hold 2"),
     ],
 )
 def test_values_that_are_no_context_are_named_with_their_row(values: Any, message: str) -> None:

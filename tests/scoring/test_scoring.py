@@ -345,8 +345,8 @@ def with_value(row: int, value: float | None) -> list[float | None]:
     [
         (table(), {"columns": ["y_*"]}, r"needs a column 'y_\*': it has x_0, x_1.*--columns"),
         (table(), {"keep": ["user"]}, r"needs a column 'user'"),
-        (table(), {"columns": ["x_0", "x_1"]}, r"need 4 numbers each.*x_0, x_1 of .* give 2"),
-        (table(x_4=[1.0] * 90), {}, r"need 4 numbers each.* give 5"),
+        (table(), {"columns": ["x_0", "x_1"]}, r"need 4 numbers each.*x_0, x_1 of .* hold 2"),
+        (table(x_4=[1.0] * 90), {}, r"need 4 numbers each.* hold 5"),
         (table(x_2=with_value(17, float("nan"))), {}, r"row 17 of .*c\.parquet has nan in .*'x_2'"),
         (table(x_2=with_value(50, None)), {}, r"row 50 of .*has nan in the column 'x_2'"),
         (table(x_2=["a"] * 90), {}, r"'x_2' of .* holds string.*Encode"),

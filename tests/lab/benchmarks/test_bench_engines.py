@@ -21,7 +21,7 @@ def test_engines_that_do_the_same_are_not_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks: list[str] = []
-    monkeypatch.setattr(bench, "RayTrainer", lambda workers: train_here)
+    monkeypatch.setattr(bench, "RayTraining", lambda workers: train_here)
     rows = compare(
         tmp_path,
         SerialEngine(),

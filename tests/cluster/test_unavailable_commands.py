@@ -1,4 +1,4 @@
-"""Commands while the database is away: one line at once, and no word that may be untrue."""
+"""Commands while the database is unavailable: one line at once, and nothing that may be untrue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ NOWHERE = "postgresql://127.0.0.1:1/none"  # a port that nobody listens on
 
 
 @pytest.mark.parametrize("command", ["copy-log --out copied", "shadow", "promote", "rollback"])
-def test_a_command_says_in_one_line_that_the_database_is_away(command: str, tmp_path: Path) -> None:
+def test_a_command_says_in_one_line_that_the_database_is_unavailable(
+    command: str, tmp_path: Path
+) -> None:
     settings = {
         "FASTBANDIT_LOG_URL": NOWHERE,
         "FASTBANDIT_SNAPSHOTS_URL": str(tmp_path / "shared"),

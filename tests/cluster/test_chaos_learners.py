@@ -1,4 +1,4 @@
-"""When the trainer that works is killed, the other one goes on from where it was."""
+"""When the learner that works is killed, the other one goes on from where it was."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WHOLE = TrainerReport(
 )
 
 
-def test_another_trainer_takes_over_from_one_that_was_killed() -> None:
+def test_another_learner_takes_over_from_one_that_was_killed() -> None:
     report = kill_trainers(1, arms=50)
 
     assert report.is_whole, report

@@ -1,4 +1,4 @@
-"""A trainer whose machine falls silent, in a network namespace of its own, loses its turn."""
+"""A learner whose machine falls silent, in a network namespace of its own, loses its lease."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fastbandit.storage.snapshot_registry import SnapshotRegistry
 
 HERE, THERE = "10.77.0.1", "10.77.0.2"
 PATIENCE = 30.0
-TRAINER = """
+LEARNER = """
 import sys, time
 from fastbandit.storage.snapshot_registry import SnapshotRegistry
 registry = SnapshotRegistry(sys.argv[1], sys.argv[2])
@@ -65,9 +65,9 @@ def reachable_server() -> Iterator[LittleServer]:
 
 
 @contextmanager
-def trainer_on(machine: str, place: str) -> Iterator[subprocess.Popen[str]]:
+def learner_on(machine: str, folder: str) -> Iterator[subprocess.Popen[str]]:
     url = f"postgresql://fastbandit@{HERE}:5432/postgres"
-    command = ["ip", "netns", "exec", machine, sys.executable, "-c", TRAINER, url, place]
+    command = ["ip", "netns", "exec", machine, sys.executable, "-c", LEARNER, url, folder]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         yield process
@@ -76,20 +76,20 @@ def trainer_on(machine: str, place: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def test_another_trainer_takes_over_from_a_machine_that_falls_silent(
+def test_another_learner_takes_over_from_a_machine_that_falls_silent(
     machine: str, tmp_path: Path
 ) -> None:
-    place = f"file://{tmp_path}"
-    with reachable_server() as server, trainer_on(machine, place) as first:
+    folder = f"file://{tmp_path}"
+    with reachable_server() as server, learner_on(machine, folder) as first:
         assert first.stdout is not None
         assert first.stdout.readline().strip() == "True"
-        second = SnapshotRegistry(server.url, place)
+        second = SnapshotRegistry(server.url, folder)
         assert not second.take_turn()
 
         ip("-n", machine, "link", "set", "eth0", "down")
 
         deadline = time.monotonic() + PATIENCE
-        while not (has_turn := second.take_turn()) and time.monotonic() < deadline:
+        while not (has_lease := second.take_turn()) and time.monotonic() < deadline:
             time.sleep(0.5)
         second.close()
-    assert has_turn
+    assert has_lease

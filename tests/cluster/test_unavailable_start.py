@@ -1,4 +1,4 @@
-"""Deciders and trainers that start while the database is away, and databases that hang."""
+"""Deciders and learners that start while the database is unavailable, and databases that hang."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_learner_that_starts_without_the_database_waits_for_it(
     def failed(learner: Started) -> bool:
         return "cannot be reached" in str(learner.state().get("error", ""))
 
-    with stopped(own_server), machines.started("trainer", "learn") as learner:
+    with stopped(own_server), machines.started("learner", "learn") as learner:
         assert learner.wait_for(lambda: failed(learner))
         own_server.start()
         current = learner.folder / "snapshots" / "current.json"

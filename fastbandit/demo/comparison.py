@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from statistics import median
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +31,7 @@ _NEURAL = {
 _AUDITED = 100
 _REQUESTS = 20
 
-
-class Agent(Protocol):
-    """Anything that selects and learns: a bandit or a baseline."""
-
-    def select(self, contexts: Any, /) -> Decision: ...
-
-    def update(self, *, contexts: Any, arms: Any, rewards: Any) -> None: ...
+Agent: TypeAlias = Bandit | LinearTS | RandomBandit
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ def spread(heights: list[float], *, gap: float, low: float = 0.0, high: float = 
     groups: list[list[float]] = []
     for height in heights:
         groups.append([height])
-        while len(groups) > 1 and _lowest(groups[-2], gap) - gap < _highest(groups[-1], gap):
+        while len(groups) > 1 and _highest(groups[-2], -gap) - gap < _highest(groups[-1], gap):
             last = groups.pop()
             groups[-1] += last
     free = [_highest(group, gap) - n * gap for group in groups for n in range(len(group))]
@@ -160,8 +160,5 @@ def spread(heights: list[float], *, gap: float, low: float = 0.0, high: float = 
 
 
 def _highest(group: list[float], gap: float) -> float:
+    """Return the highest of a group's labels, `gap` apart; with -gap, the lowest."""
     return sum(group) / len(group) + gap * (len(group) - 1) / 2
-
-
-def _lowest(group: list[float], gap: float) -> float:
-    return sum(group) / len(group) - gap * (len(group) - 1) / 2

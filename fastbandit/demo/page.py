@@ -18,7 +18,7 @@ from fastbandit.demo.synthetic import Floats
 from fastbandit.errors import SettingError
 
 if TYPE_CHECKING:
-    from fastbandit.demo.comparison import DemoResult, Outcome
+    from fastbandit.demo.comparison import DemoResult
 
 HEADINGS = (
     "Policy",
@@ -69,7 +69,18 @@ def write_all(files: Mapping[Path, bytes], *, option: str = "--out") -> list[Pat
 
 def table_rows(result: DemoResult) -> list[tuple[str, ...]]:
     """Return the table as text, one row for each policy, under `HEADINGS`."""
-    return [_table_row(outcome) for outcome in result.outcomes]
+    return [
+        (
+            one.policy,
+            f"{one.share:.1%}",
+            "–" if one.quality is None else f"{one.quality:.3f}",
+            _milliseconds(one.batch_milliseconds),
+            _times(one.batch_speedup),
+            _milliseconds(one.single_milliseconds),
+            _times(one.single_speedup),
+        )
+        for one in result.outcomes
+    ]
 
 
 def summary(result: DemoResult) -> tuple[str, str]:
@@ -202,18 +213,6 @@ def inline_svg(svg: str, *, label: str, prefix: str = "") -> str:
         root = root.replace(mark, f"{mark}{prefix}")
     named = root.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
     return named.replace(INK, "currentColor")
-
-
-def _table_row(outcome: Outcome) -> tuple[str, ...]:
-    return (
-        outcome.policy,
-        f"{outcome.share:.1%}",
-        "–" if outcome.quality is None else f"{outcome.quality:.3f}",
-        _milliseconds(outcome.batch_milliseconds),
-        _times(outcome.batch_speedup),
-        _milliseconds(outcome.single_milliseconds),
-        _times(outcome.single_speedup),
-    )
 
 
 def _milliseconds(number: float) -> str:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from fastbandit.cores import cores
 from fastbandit.errors import SettingError
+from fastbandit.interfaces import Search
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.planning.timing import build_seconds, decide_for
-from fastbandit.planning.untrained import Untrained, untrained
+from fastbandit.planning.untrained import untrained
 from fastbandit.progress import format_seconds
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.search.exhaustive import Exhaustive
@@ -107,8 +108,9 @@ def measure(request: PlanRequest, *, seconds: float, tick: Tick) -> Measurements
     for size in sizes_for(request, free_memory()):
         tick(f"{size:,} random arms")
         policy = untrained(size, request.dim, hidden=request.hidden)
-        for name in SEARCHES:
-            frozen = frozen_by(policy, name)
+        searches: tuple[Search, ...] = (Exhaustive(), policy.search, lighter(policy.search))
+        for name, search in zip(SEARCHES, searches, strict=True):
+            frozen = policy.frozen(search)
             tick(f"{size:,} arms: {name}")
             timings.append(timing_of(frozen, name, request.dim, seconds=seconds))
     tick("building partitions")
@@ -127,13 +129,6 @@ def sizes_for(request: PlanRequest, memory: int) -> list[int]:
     """Return the numbers of arms to measure at: a few, and as many as time and memory let."""
     most = min(_MOST_NUMBERS // request.dim, memory // _BYTES_WHILE_MEASURED)
     return sorted({min(request.arms, _FEW), min(request.arms, max(_FEW, most))})
-
-
-def frozen_by(policy: Untrained, name: str) -> FrozenBandit:
-    """Freeze a policy with one of the searches that are compared."""
-    if name == EXHAUSTIVE:
-        return policy.frozen(Exhaustive())
-    return policy.frozen(policy.search if name == GENERATOR else lighter(policy.search))
 
 
 def lighter(search: GeneratorSearch) -> GeneratorSearch:

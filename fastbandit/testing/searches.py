@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import torch
-from jaxtyping import Bool, Float, Int
-from torch import Generator, Tensor
+from jaxtyping import Bool
+from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace, Candidates, Choice, DeviceIndex, Score, Search, Seeds
+from fastbandit.interfaces import ArmSpace, Candidates, Choice, Score, Search, Seeds
 from fastbandit.testing.laws import need, need_close
 
 _COUNTS = (1, 5)
@@ -102,67 +101,34 @@ class _CountingScore:
         return self.score(points)
 
 
-@dataclass
 class _CountingArms:
     """An arm space that counts the points looked up for each context, and rows left empty."""
 
-    arms: ArmSpace
-    lookups: int = 0
-    empty: Tensor = field(default_factory=lambda: torch.zeros(1, dtype=torch.int64))
+    def __init__(self, arms: ArmSpace) -> None:
+        self.arms, self.lookups = arms, 0
+        self.empty = torch.zeros(1, dtype=torch.int64)
+        self.dim, self.low, self.high, self.place = arms.dim, arms.low, arms.high, arms.place
+        self.sample, self.spanning, self.all = arms.sample, arms.spanning, arms.all
+        self.device_index = arms.device_index
 
-    @property
-    def dim(self) -> int:
-        return self.arms.dim
-
-    @property
-    def low(self) -> Float[Tensor, " D"]:
-        return self.arms.low
-
-    @property
-    def high(self) -> Float[Tensor, " D"]:
-        return self.arms.high
-
-    @property
-    def place(self) -> Callable[[Tensor], Tensor]:
-        return self.arms.place
-
-    def nearest(
-        self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None
-    ) -> Candidates:
+    def nearest(self, points: Tensor, count: int, *, eligible: Tensor | None) -> Candidates:
         self.lookups += points.shape[1]
         return self._counted(self.arms.nearest(points, count, eligible=eligible))
 
     def around(
-        self,
-        points: Float[Tensor, "B M D"],
-        partitions: int,
-        *,
-        far: int = 0,
-        eligible: Bool[Tensor, "b N"] | None,
+        self, points: Tensor, partitions: int, *, far: int = 0, eligible: Tensor | None
     ) -> Candidates:
         self.lookups += points.shape[1]
         return self._counted(self.arms.around(points, partitions, far=far, eligible=eligible))
 
-    def neighbours(self, rows: Int[Tensor, "B K"]) -> Candidates | None:
+    def neighbours(self, rows: Tensor) -> Candidates | None:
         beside = self.arms.neighbours(rows)
         return None if beside is None else self._counted(beside)
 
-    def device_index(self) -> DeviceIndex | None:
-        return self.arms.device_index()
-
-    def few(self, eligible: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
+    def few(self, eligible: Tensor | None, limit: int) -> Candidates | None:
         few = self.arms.few(eligible, limit)
         return None if few is None else self._counted(few)
 
     def _counted(self, found: Candidates) -> Candidates:
         self.empty = self.empty + (found.rows < 0).sum(1)
         return found
-
-    def sample(self, count: int, *, rng: Generator) -> Candidates:
-        return self.arms.sample(count, rng=rng)
-
-    def spanning(self, count: int) -> Candidates:
-        return self.arms.spanning(count)
-
-    def all(self) -> Candidates:
-        return self.arms.all()

@@ -17,7 +17,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What a learner was asked for, instead of learning."""
     found: list[dict[str, Any]] = []
     monkeypatch.setattr("os.nice", lambda more: 0)
-    monkeypatch.setattr(running, "run_learner", lambda config, **told: found.append(told))
+    monkeypatch.setattr(learner_loop, "run_learner", lambda config, **how: found.append(how))
     return found
 
 

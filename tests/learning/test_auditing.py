@@ -22,9 +22,9 @@ def bandit(little_training: None) -> Bandit:
     return bandit
 
 
-def decision(place: int, arm: Any, seed: int = 0, **changes: Any) -> DecisionMade:
+def decision(row: int, arm: Any, seed: int = 0, **changes: Any) -> DecisionMade:
     terms = {"version": 1, "catalogue": 0, "wait": 1, **changes}
-    return DecisionMade(f"d{place}", CONTEXTS[place].tolist(), [arm], [0.0], seed, **terms)
+    return DecisionMade(f"d{row}", CONTEXTS[row].tolist(), [arm], [0.0], seed, **terms)
 
 
 def served(bandit: Bandit) -> list[DecisionMade]:

@@ -46,7 +46,7 @@ def fed(events: list[Event], until: int) -> Joiner:
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(steps(), some.data())
-def test_parts_join_what_one_joins_from_wherever_they_begin(
+def test_parts_join_what_one_joins_from_wherever_they_start(
     drawn: Any, data: some.DataObject
 ) -> None:
     events = logged(drawn)

@@ -27,7 +27,7 @@ def bandit(little_training: None) -> Bandit:
     return bandit
 
 
-def pairs(rewards: Any) -> list[Interaction]:
+def interactions(rewards: Any) -> list[Interaction]:
     three = zip(CONTEXTS.tolist(), range(40), rewards, strict=True)
     return [
         Interaction(n, n, 0, context, arm, reward) for n, (context, arm, reward) in enumerate(three)
@@ -35,7 +35,7 @@ def pairs(rewards: Any) -> list[Interaction]:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"finite": False}, "finite"),
         ({"quality": 0.89}, "quality q of at least 0.9: got 0.890"),
@@ -45,9 +45,9 @@ def pairs(rewards: Any) -> list[Interaction]:
     ],
 )
 def test_a_candidate_that_fails_is_refused_with_the_reason(
-    changes: dict[str, Any], told: str
+    changes: dict[str, Any], message: str
 ) -> None:
-    assert told in str(replace(GOOD, **changes).reason(LearnConfig()))
+    assert message in str(replace(GOOD, **changes).reason(LearnConfig()))
 
 
 @pytest.mark.parametrize("changes", [{}, {"worse": 0.19, "standard_error": 0.1}])
@@ -59,13 +59,17 @@ def test_numbers_that_are_not_finite_can_be_written_down() -> None:
     assert replace(GOOD, quality=float("nan")).notes()["quality"] is None
 
 
-def test_a_model_is_compared_with_its_parent_on_pairs_it_has_not_seen(bandit: Bandit) -> None:
-    found = check_candidate(bandit, bandit.policy, pairs(CONTEXTS[:, 0].tolist()), held_out=10)
+def test_a_model_is_compared_with_its_parent_on_interactions_it_has_not_seen(
+    bandit: Bandit,
+) -> None:
+    found = check_candidate(
+        bandit, bandit.policy, interactions(CONTEXTS[:, 0].tolist()), held_out=10
+    )
 
     assert (found.worse, found.standard_error) == (0.0, 0.0)
     assert found.loss is not None
-    assert check_candidate(bandit, None, pairs([0.0] * 40), held_out=10).worse is None
-    assert check_candidate(bandit, bandit.policy, pairs([0.0] * 40), held_out=0).loss is None
+    assert check_candidate(bandit, None, interactions([0.0] * 40), held_out=10).worse is None
+    assert check_candidate(bandit, bandit.policy, interactions([0.0] * 40), held_out=0).loss is None
 
 
 def test_weights_that_are_not_finite_are_seen(bandit: Bandit) -> None:
@@ -77,12 +81,12 @@ def test_weights_that_are_not_finite_are_seen(bandit: Bandit) -> None:
     model._buffers = {**model._buffers, "reward_shift": torch.tensor(float("nan"))}
     broken._state = replace(bandit._state, policy=policy)
 
-    assert not check_candidate(broken, None, pairs([0.0] * 40), held_out=0).finite
+    assert not check_candidate(broken, None, interactions([0.0] * 40), held_out=0).finite
 
 
 def test_losses_are_squared_errors_of_the_mean(bandit: Bandit) -> None:
     quiet = bandit.select(CONTEXTS, eligible=[[n] for n in range(40)], explore=False)
-    losses = losses_of(bandit, bandit.policy, pairs([0.0] * 40))
+    losses = losses_of(bandit, bandit.policy, interactions([0.0] * 40))
 
     assert losses == pytest.approx(np.square(quiet.scores[:, 0]), rel=1e-4, abs=1e-6)
 
@@ -94,7 +98,7 @@ def test_losses_of_binary_rewards_are_log_losses(little_training: None) -> None:
     chance = bandit.select(CONTEXTS, eligible=[[n] for n in range(40)], explore=False).scores[:, 0]
     expected = -np.log(np.where(np.array(rewards) == 1, chance, 1 - chance))
 
-    found = losses_of(bandit, bandit.policy, pairs(rewards))
+    found = losses_of(bandit, bandit.policy, interactions(rewards))
 
     assert found == pytest.approx(expected, rel=1e-4)
 

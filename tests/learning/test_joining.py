@@ -1,4 +1,4 @@
-"""The joined pairs equal those of an oracle that sees the whole log at once."""
+"""Joined interactions equal those of an oracle that sees the whole log at once."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ ARMS = ["a", "b", 1]
 
 def oracle(events: list[Event]) -> list[Interaction]:
     """Join by looking at everything, for each arm of each decision."""
-    pairs = []
+    found = []
     for made in [event for event in events if isinstance(event, DecisionMade)]:
         over = next((event.seq for event in events if event.at > made.until), None)
-        for place, arm in enumerate(made.arms):
+        for position, arm in enumerate(made.arms):
             came = [event for event in events if isinstance(event, RewardCame)]
             came = [one for one in came if one.status == "counted" and one.decision == made.id]
             came = [one for one in came if one.arm == arm]
             ready = came[0].seq if came and not made.sums else over
             reward = sum(one.value for one in came) if came else made.otherwise
             if ready is not None:
-                pairs.append(Interaction(ready, made.seq, place, made.context, arm, reward))
-    return sorted(pairs)
+                found.append(Interaction(ready, made.seq, position, made.context, arm, reward))
+    return sorted(found)
 
 
 @some.composite
@@ -89,7 +89,7 @@ def joined(events: list[Event]) -> list[Interaction]:
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(steps(), some.data())
-def test_pairs_are_those_of_the_oracle_whether_or_not_one_stops_at_any_cut(
+def test_interactions_are_those_of_the_oracle_whether_or_not_one_stops_at_any_cut(
     drawn: list[tuple[int, Event]], data: some.DataObject
 ) -> None:
     events = logged(drawn)

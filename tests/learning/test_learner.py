@@ -60,7 +60,7 @@ def test_the_same_log_gives_the_same_hashes_at_whatever_pace(tmp_path: Path) -> 
     assert hashes[0] == hashes[1]
 
 
-def test_a_version_tells_what_it_learned_and_how(tmp_path: Path, log: LittleLog) -> None:
+def test_a_version_notes_what_it_learned_and_how(tmp_path: Path, log: LittleLog) -> None:
     config = little_config(tmp_path)
     log.decide(40)
     learn_all(Learner(config))
@@ -74,7 +74,7 @@ def test_a_version_tells_what_it_learned_and_how(tmp_path: Path, log: LittleLog)
     assert notes["checks"]["worse"] is not None
 
 
-def test_any_pair_is_enough_after_a_while(tmp_path: Path, log: LittleLog) -> None:
+def test_any_interaction_is_enough_after_a_while(tmp_path: Path, log: LittleLog) -> None:
     config = little_config(tmp_path, seconds=60.0)
     log.decide(2)
     log.let_pass(59)
@@ -88,7 +88,7 @@ def test_any_pair_is_enough_after_a_while(tmp_path: Path, log: LittleLog) -> Non
     assert current_of(config).cut.pairs == 2
 
 
-def test_a_decision_without_a_reward_teaches_the_default(tmp_path: Path, log: LittleLog) -> None:
+def test_a_decision_without_a_reward_has_the_default_reward(tmp_path: Path, log: LittleLog) -> None:
     config = little_config(tmp_path)
     log.decide(25, reward=False)
     log.let_pass(11)
@@ -194,7 +194,7 @@ def test_what_fails_a_check_is_refused_and_more_interactions_are_awaited(
     assert current_of(config).cut.pairs == 32  # of 40, a fifth is held out
 
 
-def test_after_a_rollback_the_learner_goes_on_from_there(tmp_path: Path, log: LittleLog) -> None:
+def test_after_a_rollback_the_learner_resumes_from_it(tmp_path: Path, log: LittleLog) -> None:
     config = little_config(tmp_path)
     learner = Learner(config)
     log.decide(40)
@@ -222,10 +222,10 @@ def test_the_learner_says_what_it_waits_for(tmp_path: Path, log: LittleLog) -> N
     log.decide(23)
     learn_all(Learner(config))
 
-    told = json.loads((tmp_path / "learner.json").read_text())
-    assert told["state"] == "waiting"
-    assert (told["version"], told["fresh"], told["needed"]) == (1, 3, 20)
-    assert told["seconds"] > 0
+    notes = json.loads((tmp_path / "learner.json").read_text())
+    assert notes["state"] == "waiting"
+    assert (notes["version"], notes["fresh"], notes["needed"]) == (1, 3, 20)
+    assert notes["seconds"] > 0
 
 
 def test_an_update_that_fails_is_tried_again_at_the_same_event(

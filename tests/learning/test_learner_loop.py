@@ -1,4 +1,4 @@
-"""A learner runs alone, ends when it is told to or its parent dies, and says what ails it."""
+"""A learner runs alone, ends on SIGTERM or when its parent dies, and logs why it fails."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def state_in(folder: Path) -> dict[str, Any]:
 
 
 def is_free(folder: Path) -> bool:
-    """Tell whether no learner works on a folder."""
+    """Return whether no learner works on a folder."""
     import fcntl
 
     with (folder / "learner.lock").open("w") as file:
@@ -84,7 +84,7 @@ def is_free(folder: Path) -> bool:
     return True
 
 
-def test_it_learns_as_the_log_grows_until_it_is_told_to_stop(
+def test_it_learns_as_the_log_grows_until_it_is_stopped(
     tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     log = LittleLog(tmp_path)
@@ -154,10 +154,10 @@ def test_the_commands_list_and_roll_back(tmp_path: Path) -> None:
 
     assert "→ version 1" in before.output
     assert rolled.output == "Version 0 is served now.\n"
-    told = json.loads(after.output)
-    assert told["current"] == 0
-    assert [one["version"] for one in told["snapshots"]] == [0, 1]
-    assert told["refused"][0]["version"] == 1
+    report = json.loads(after.output)
+    assert report["current"] == 0
+    assert [one["version"] for one in report["snapshots"]] == [0, 1]
+    assert report["refused"][0]["version"] == 1
 
 
 def test_an_empty_folder_is_said_to_be_empty(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def log(tmp_path: Path) -> LittleLog:
 
 @pytest.fixture
 def config(tmp_path: Path, log: LittleLog) -> Config:
-    """A config whose learner has published a version, with some pairs held out."""
+    """A config whose learner has published a version, with some interactions held out."""
     made = little_config(tmp_path)
     log.decide(25)
     learn_all(Learner(made))
@@ -49,14 +49,14 @@ def test_what_serves_decides_as_the_bandit_that_observed_it_all(
     bandit = Bandit.load(current.bandit)
     history = bandit._state.whole_history
     assert history is not None
-    pairs = [(one.context, one.arms[0], one.context[0]) for one in decisions(log)][len(history) :]
-    contexts, arms, rewards = zip(*pairs, strict=True)
+    fresh = [(one.context, one.arms[0], one.context[0]) for one in decisions(log)][len(history) :]
+    contexts, arms, rewards = zip(*fresh, strict=True)
     bandit.observe(contexts=np.array(contexts), arms=list(arms), rewards=rewards)
 
     frozen = FrozenBandit.load(current.frozen)
     frozen.apply_delta(delta.rows, delta.means, delta.deviations)
 
-    assert delta.learned == len(pairs) == 33 - len(history)
+    assert delta.learned == len(fresh) == 33 - len(history)
     for explore in (True, False):
         got = frozen.select(CONTEXTS, seeds=SEEDS, explore=explore)
         wanted = bandit.freeze().select(CONTEXTS, seeds=SEEDS, explore=explore)
@@ -85,7 +85,7 @@ def test_each_holds_all_that_changed_since_the_snapshot(config: Config, log: Lit
     assert newest.to_bytes() == second.to_bytes()
 
 
-def test_another_learner_goes_on_where_the_last_one_died(config: Config, log: LittleLog) -> None:
+def test_another_learner_resumes_where_the_last_one_died(config: Config, log: LittleLog) -> None:
     log.decide(3, version=1)
     first = stepped(Deltas(config))
     assert Deltas(config).step() is None
@@ -128,7 +128,7 @@ def test_versions_are_the_same_with_deltas_and_without(tmp_path: Path) -> None:
     assert weights[0] == weights[1]
 
 
-def test_a_new_version_begins_anew(config: Config, log: LittleLog) -> None:
+def test_a_new_version_starts_anew(config: Config, log: LittleLog) -> None:
     learner = Learner(config)
     deltas = Deltas(config, known=learner.bandit_of)
     log.decide(5, version=1)

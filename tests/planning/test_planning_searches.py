@@ -141,7 +141,7 @@ def test_a_scan_meets_a_bar_up_to_some_number_of_arms(bar: float, arms: int) -> 
 # -- measuring
 
 
-def test_a_few_and_as_many_arms_as_allowed_are_measured() -> None:
+def test_a_few_and_as_many_arms_as_fit_are_measured() -> None:
     assert sizes_for(PlanRequest(500, 8, 1.0), 8 * GIB) == [500]
     assert sizes_for(PlanRequest(10**8, 8, 1.0), 8 * GIB) == [10_000, 2_000_000]
     assert sizes_for(PlanRequest(10**8, 8, 1.0), 50_000_000) == [10_000, 50_000]
@@ -149,15 +149,15 @@ def test_a_few_and_as_many_arms_as_allowed_are_measured() -> None:
 
 
 def test_all_searches_are_timed_over_random_arms() -> None:
-    told: list[str] = []
+    steps: list[str] = []
 
-    found = measure(PlanRequest(300, 3, 1e-3, hidden=8), seconds=0.0, tick=told.append)
+    found = measure(PlanRequest(300, 3, 1e-3, hidden=8), seconds=0.0, tick=steps.append)
 
     assert [timing.search for timing in found.timings] == [EXHAUSTIVE, GENERATOR, LIGHT]
     assert all(0 < timing.p50_s <= timing.p99_s for timing in found.timings)
     assert all(timing.per_s > 0 and timing.arms == 300 for timing in found.timings)
     assert min(found.bytes_per_arm, found.build_s_per_arm) > 0
-    assert len(told) == 5
+    assert len(steps) == 5
 
 
 def test_the_settings_of_a_light_search_are_those_that_were_timed() -> None:
@@ -167,7 +167,7 @@ def test_the_settings_of_a_light_search_are_those_that_were_timed() -> None:
     assert light.hops < GeneratorSearch().hops
 
 
-# -- words
+# -- text
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_time_is_read_with_its_unit(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["1", "ms", "0ms", "-1ms", "1 hour", ""])
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_what_is_no_time_is_rejected(text: str) -> None:
     with pytest.raises(SettingError, match="--p99 needs a time"):
         parse_seconds(text)
 
@@ -188,7 +188,7 @@ def test_numbers_are_no_more_exact_than_measurements() -> None:
     assert rounded(7) == 7
 
 
-def test_memory_is_worded() -> None:
+def test_memory_has_the_unit_that_suits_it() -> None:
     assert [format_bytes(size) for size in (3 * GIB, 5 * 2**20, 2048)] == [
         "3 GiB",
         "5 MiB",
@@ -199,21 +199,21 @@ def test_memory_is_worded() -> None:
 # -- the command
 
 
-def test_the_command_prints_the_answer_and_its_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_prints_the_plan_and_its_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{HOME}.measure", lambda request, *, seconds, tick: MEASURED)
 
-    told = CliRunner().invoke(plan_command, ["--arms", "10000000", "--p99", "1ms"])
+    done = CliRunner().invoke(plan_command, ["--arms", "10000000", "--p99", "1ms"])
 
-    assert "Bandit(...): the default search meets it" in told.stdout
-    assert "Memory 954 MiB, twice that while arms are indexed anew" in told.stdout
-    assert told.stdout.count("extrapolated") == 4
+    assert "Bandit(...): the default search meets it" in done.stdout
+    assert "Memory 954 MiB, twice that while arms are indexed anew" in done.stdout
+    assert done.stdout.count("extrapolated") == 4
 
 
 def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{HOME}.measure", lambda request, *, seconds, tick: MEASURED)
 
-    told = CliRunner().invoke(plan_command, ["--arms", "1000000", "--json"])
+    done = CliRunner().invoke(plan_command, ["--arms", "1000000", "--json"])
 
-    found = json.loads(told.stdout)
+    found = json.loads(done.stdout)
     assert (found["search"], found["is_met"], found["bar_s"]) == (GENERATOR, True, 1e-3)
     assert len(found["evidence"]["timings"]) == 6

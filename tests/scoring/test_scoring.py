@@ -198,8 +198,8 @@ def test_the_current_snapshot_of_a_service_decides(
             shutil.copytree(frozen, draft / part)
         snapshot = store.publish(draft, {}, version=1, parent=None, cut=Cut())
 
-    for number, place in enumerate((tmp_path / "data", store.folder, snapshot.folder)):
-        scored = score(place, files, tmp_path / f"out{number}")
+    for number, folder in enumerate((tmp_path / "data", store.folder, snapshot.folder)):
+        scored = score(folder, files, tmp_path / f"out{number}")
 
         assert scored.arms == 40
 

@@ -16,7 +16,7 @@ from fastbandit.testing.logs import LAWS, Clock, LogBackend
 
 def sqlite_logs(folder: Path) -> LogBackend:
     """Logs in files of a folder, each of which remembers where it lies."""
-    places: dict[int, tuple[Path, Clock]] = {}
+    files: dict[int, tuple[Path, Clock]] = {}
     numbers = count()
 
     def make(clock: Clock) -> EventLog:
@@ -24,15 +24,15 @@ def sqlite_logs(folder: Path) -> LogBackend:
 
     def remember(path: Path, clock: Clock) -> SqliteLog:
         log = SqliteLog(path, clock=clock)
-        places[id(log)] = path, clock
+        files[id(log)] = path, clock
         return log
 
     def reopen(log: EventLog) -> EventLog:
         log.close()
-        return remember(*places[id(log)])
+        return remember(*files[id(log)])
 
     def beside(log: EventLog) -> EventLog:
-        return SqliteLog(places[id(log)][0], is_reader=True)
+        return SqliteLog(files[id(log)][0], is_reader=True)
 
     return LogBackend(make, reopen, beside)
 

@@ -54,12 +54,12 @@ def ready(search: Search, arms: ArmSpace, exploration: Exploration) -> Search:
         return search
     contexts = Inputs(dense=vectors_of(50, DIM, seed=5))
     rng = torch.Generator().manual_seed(1)
-    taught = fit_generator(
+    trained = fit_generator(
         search, BowlReward(DIM), exploration, arms, contexts, LITTLE.generator, rng=rng
     )
-    assert taught.generator is not None
-    taught.generator.requires_grad_(False)
-    return taught
+    assert trained.generator is not None
+    trained.generator.requires_grad_(False)
+    return trained
 
 
 @pytest.mark.parametrize("exploration", ["ts", "ucb"])

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from fastbandit.cli.learn import command as learn_command
 from fastbandit.errors import SettingError
+from fastbandit.learning import learner_loop
 
 
 @pytest.fixture

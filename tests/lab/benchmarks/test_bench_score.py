@@ -83,7 +83,7 @@ def test_a_killed_worker_is_one_that_the_command_spawned() -> None:
 
 
 def wait_for_it(job: int, *, report: Any) -> None:
-    tell(1)
+    report(1)
     time.sleep(60)
 
 

@@ -21,7 +21,10 @@ MODULES = [
         "policy",
         "reward",
         "search",
-        "testing.parts",
+        "testing.arm_spaces",
+        "testing.explorations",
+        "testing.posteriors",
+        "testing.searches",
         "training",
     )
 ]

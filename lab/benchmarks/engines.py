@@ -15,8 +15,8 @@ import click
 import numpy as np
 
 from fastbandit.cluster.engine import Engine, engine_for
-from fastbandit.cluster.joining import RayJoin
-from fastbandit.cluster.training import RayTrainer
+from fastbandit.cluster.ray_joining import RayJoin
+from fastbandit.cluster.ray_training import RayTraining
 from fastbandit.cores import one_thread
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.learning.learner import Learner
@@ -139,7 +139,7 @@ def learn(folder: Path, seed: int, *, rounds: int, engine: Engine | None = None)
     learner = Learner(config)
     if engine is not None:
         join = RayJoin("", home, engine.workers)
-        learner = Learner(config, teach=RayTrainer(engine.workers), join=join)
+        learner = Learner(config, train=RayTraining(engine.workers), join=join)
     learner.step()
     started = time.perf_counter()
     learner.step()

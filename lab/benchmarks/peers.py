@@ -20,8 +20,8 @@ from statistics import median
 
 import click
 
-from fastbandit.cluster.engine import word_error
-from fastbandit.cluster.local_engine import one_thread_asked
+from fastbandit.cluster.engine import describe_error
+from fastbandit.cluster.local_engine import one_thread_per_process
 from fastbandit.declaration import known_name
 from fastbandit.planning.timing import decide_for
 from fastbandit.progress import progress_bar
@@ -119,7 +119,7 @@ class PeerProcess:
         self._process: BaseProcess = context.Process(
             target=_serve, args=(there, peer, arms, dim, seed), daemon=True
         )
-        with one_thread_asked():
+        with one_thread_per_process():
             self._process.start()
         there.close()
 
@@ -176,7 +176,7 @@ def _serve(connection: Connection, peer: Peer, arms: int, dim: int, seed: int) -
     except EOFError:
         return
     except Exception as error:
-        connection.send(f"failed: {word_error(error)}")
+        connection.send(f"failed: {describe_error(error)}")
 
 
 def _hush() -> None:

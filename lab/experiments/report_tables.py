@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from fastbandit.progress import seconds_in_words
+from fastbandit.progress import format_seconds
 from lab.experiments import paper_figures
 from lab.experiments.comparison import (
     NEAR,
@@ -356,7 +356,7 @@ def _over(one: float | None, two: float | None) -> float | None:
 
 
 def _seconds(seconds: float | None) -> str:
-    return NONE if seconds is None else seconds_in_words(seconds)
+    return NONE if seconds is None else format_seconds(seconds)
 
 
 def _mean(results: Sequence[Result], measure: str) -> float | None:

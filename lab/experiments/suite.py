@@ -259,9 +259,9 @@ def run_suite(
     return results, failed
 
 
-def _work(key: Key, *, folder: Path, data: Path | None, tell: AfterBatch) -> dict[str, Any]:
+def _work(key: Key, *, folder: Path, data: Path | None, report: AfterBatch) -> dict[str, Any]:
     one_thread()
-    return run_job(key, folder, data, after_batch=tell)
+    return run_job(key, folder, data, after_batch=report)
 
 
 # -- the command

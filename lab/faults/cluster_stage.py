@@ -174,11 +174,11 @@ def cluster_of(
 
 
 def _publish_first(cluster: Cluster) -> None:
-    from fastbandit.learning.first import publish_first
+    from fastbandit.learning.initial_version import publish_initial_version
 
     with cluster.publishing() as store:
         store.pull()
-        publish_first(cluster.deciders[0].config, store)
+        publish_initial_version(cluster.deciders[0].config, store)
 
 
 def stop_database(database: LittleServer, how: str) -> None:

@@ -78,4 +78,4 @@ def _joined(events: Sequence[Event]) -> list[Any]:
     joiner = Joiner()
     for event in events:
         joiner.feed(event)
-    return joiner.pairs
+    return joiner.interactions

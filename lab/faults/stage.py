@@ -126,10 +126,10 @@ class Stage:
 
 def set_stage(home: Path, environment: Synthetic, settings: Mapping[str, Any]) -> Stage:
     """Write arms, settings and a first snapshot into a folder; training there takes a blink."""
-    from fastbandit.learning.first import publish_first
+    from fastbandit.learning.initial_version import publish_initial_version
 
     stage = write_stage(home, environment, settings)
-    publish_first(stage.config, stage.store)
+    publish_initial_version(stage.config, stage.store)
     return stage
 
 

@@ -147,7 +147,7 @@ def train(stage: Stage, *, rounds: int) -> None:
     step = Learner(replace(stage.config, learn=learn)).step()
     if step.did != "published":
         raise ServiceUnavailable(
-            f"A campaign needs a service that has learned: the learner {step.did} ({step.told}). "
+            f"A campaign needs a service that has learned: the learner {step.did} ({step.reason}). "
             f"Try other settings."
         )
 

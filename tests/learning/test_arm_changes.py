@@ -90,8 +90,8 @@ def test_what_learns_and_what_serves_hold_the_same_arms() -> None:
                 apply_change(frozen, changes[-1])
         apply_changes(bandit, None, changes)
 
-        live = frozen._live
-        assert set(live.ids.ids(live.eligible_rows)) == set(live(bandit))
+        served = frozen._live
+        assert set(served.ids.ids(served.eligible_rows)) == set(live(bandit))
 
 
 def test_columns_grow_with_the_rows(bandit: Bandit) -> None:

@@ -73,7 +73,7 @@ def wanted(events: list[Event], who: str, *, until: int) -> Evidence:
     joiner = Joiner()
     for event in [*events, TimePassed(len(events) + 1, until + WAIT + 1)]:
         joiner.feed(event)
-    rewards = {pair.decision: pair.reward for pair in joiner.pairs}
+    rewards = {pair.decision: pair.reward for pair in joiner.interactions}
     rows: dict[bool, list[tuple[float, float, float]]] = {True: [], False: []}
     for made in events:
         if isinstance(made, DecisionMade) and made.decided_by == who and made.other is not None:

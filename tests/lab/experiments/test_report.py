@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -308,14 +308,8 @@ def test_a_readme_without_marks_is_named_and_left_alone(
 def test_without_matplotlib_it_says_what_to_install(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = builtins.__import__
-
-    def refuse(name: str, *args: Any, **settings: Any) -> Any:
-        if name.partition(".")[0] == "matplotlib":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return real(name, *args, **settings)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    for name in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
 
     with pytest.raises(MissingExtraError, match="pip install"):
         invoke(results, "-o", tmp_path / "report.html")

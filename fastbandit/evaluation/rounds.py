@@ -75,13 +75,13 @@ class LoggedRounds:
             ) from error
 
     def with_more_arms(self, ids: Sequence[Hashable], *, arms: int = 0) -> LoggedRounds:
-        """Give the same rounds among more arms, which were never taken."""
+        """Return the same rounds among more arms, which were never taken."""
         known = dict.fromkeys(self.ids if self.ids is not None else range(self.arms))
         named = list(known | dict.fromkeys(ids))
         return replace(self, ids=named, arms=max(self.arms, len(named), arms))
 
     def with_notes(self, *notes: str) -> LoggedRounds:
-        """Give the same rounds with more to say of them."""
+        """Return the same rounds with more to say of them."""
         return replace(self, notes=(*self.notes, *notes))
 
 
@@ -163,9 +163,9 @@ def _read_propensities(values: Any) -> Floats:
 def _check_lengths(rounds: LoggedRounds) -> None:
     lengths = {name: len(getattr(rounds, name)) for name in _FIELDS}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{count} {name}" for name, count in lengths.items())
+        came = ", ".join(f"{count} {name}" for name, count in lengths.items())
         raise ShapeError(
-            f"A log needs one context, arm, reward and propensity for each round: got {said}. "
+            f"A log needs one context, arm, reward and propensity for each round: got {came}. "
             f"Drop the rounds that lack one."
         )
     if not len(rounds.chosen):
@@ -193,12 +193,12 @@ def _check_arms(rounds: LoggedRounds) -> None:
         )
 
 
-def _round(place: int) -> str:
-    return f"round {place}, counted from 0"
+def _round(row: int) -> str:
+    return f"round {row}, counted from 0"
 
 
 def check_rewards(rewards: Floats, *, where: Callable[[int], str] = _round) -> None:
-    """Refuse rewards that are no numbers; `where` words the place of one, counted from 0."""
+    """Raise where a reward is no number; `where` names a round, counted from 0."""
     wrong = np.flatnonzero(~np.isfinite(rewards))
     if len(wrong):
         raise NotFiniteError(
@@ -211,7 +211,7 @@ def check_rewards(rewards: Floats, *, where: Callable[[int], str] = _round) -> N
 def check_propensities(
     propensities: Floats, rewards: Floats, *, where: Callable[[int], str] = _round
 ) -> None:
-    """Refuse what is no probability; `where` words the place of one, counted from 0."""
+    """Raise where a propensity is no probability; `where` names a round, counted from 0."""
     wrong = np.flatnonzero(~((propensities > 0.0) & (propensities <= 1.0)))
     if not len(wrong):
         return

@@ -12,7 +12,7 @@ from little_log import uniform_log
 
 from fastbandit.cli.evaluate import command as evaluate_command
 from fastbandit.errors import DataError, FastbanditError, SettingError
-from fastbandit.evaluation import SparsePolicy, evaluate
+from fastbandit.evaluation import MIPS, SparsePolicy, evaluate
 from fastbandit.evaluation.diagnostics import diagnose
 from tests.serving.little_service import Asker, begin, run
 
@@ -21,8 +21,8 @@ CSV = "x_0,arm,reward,propensity\n" + "".join(
 )
 
 
-def asked(*args: str) -> str:
-    """Run the command; give what it prints."""
+def printed(*args: str) -> str:
+    """Run the command; return what it prints."""
     done = CliRunner().invoke(evaluate_command, args)
     if isinstance(done.exception, FastbanditError):
         raise done.exception
@@ -30,7 +30,7 @@ def asked(*args: str) -> str:
     return done.output
 
 
-# -- what is told
+# -- what is said
 
 
 def test_the_best_arm_is_worth_what_it_earns() -> None:
@@ -56,7 +56,7 @@ def test_few_matches_are_told_in_words() -> None:
     found = evaluate(log, SparsePolicy.fixed(log, 3), estimators=["ips"])
 
     count = int((log.chosen == 3).sum())
-    assert f"effective sample size {count} of 200: do not trust this" in found.words
+    assert f"effective sample size {count} of 200: do not trust this" in found.sentences
     assert not found.diagnostics.is_trusted
 
 
@@ -70,7 +70,7 @@ def test_the_effective_size_is_the_one_of_its_formula() -> None:
 
 
 def test_weights_whose_mean_is_far_from_1_are_told() -> None:
-    words = diagnose(np.full(1_000, 0.5)).words
+    words = diagnose(np.full(1_000, 0.5)).sentences
 
     assert any("should be near 1: the policy takes arms that the log hardly" in w for w in words)
 
@@ -78,7 +78,7 @@ def test_weights_whose_mean_is_far_from_1_are_told() -> None:
 def test_wrong_propensities_are_told_before_anything_else() -> None:
     log = uniform_log(propensities=np.full(400, 0.01))
 
-    words = evaluate(log, "uniform").words
+    words = evaluate(log, "uniform").sentences
 
     assert any("12.500 ± 0.000, but it should be near 1: the propensities are" in w for w in words)
     assert any("mend the propensities" in said for said in words)
@@ -88,13 +88,13 @@ def test_noisy_weights_are_told() -> None:
     weights = np.zeros(1_000)
     weights[0] = 3_000.0
 
-    assert any("too noisy to tell" in said for said in diagnose(weights).words)
+    assert any("too noisy to tell" in said for said in diagnose(weights).sentences)
 
 
 def test_replay_on_an_uneven_log_is_warned_of() -> None:
     log = uniform_log(propensities=np.tile([0.1, 0.2], 200))
 
-    assert any("replay supposes" in said for said in evaluate(log, "uniform").words)
+    assert any("replay supposes" in said for said in evaluate(log, "uniform").sentences)
 
 
 def test_an_evaluation_reads_as_a_table() -> None:
@@ -118,7 +118,7 @@ def test_weights_of_clusters_that_are_off_are_told() -> None:
     log = uniform_log(chosen=chosen, propensities=rng.uniform(0.1, 0.2, 400))
     policy = SparsePolicy(chosen, np.ones(400), arms=8)
 
-    words = evaluate(log, policy, estimators=["mips"], clusters=np.arange(8) // 4).words
+    words = evaluate(log, policy, estimators=MIPS(clusters=np.arange(8) // 4)).sentences
 
     assert any("do not trust MIPS: the mean weight of clusters is" in said for said in words)
 
@@ -129,7 +129,7 @@ def test_mips_is_left_out_where_arms_have_no_vectors() -> None:
     assert "mips" not in names
 
 
-# -- made-up logs
+# -- synthetic logs
 
 
 def test_mips_needs_fewer_rounds_where_arms_are_many() -> None:
@@ -139,7 +139,7 @@ def test_mips_needs_fewer_rounds_where_arms_are_many() -> None:
     log = uniform_log(2_000, arms=500, chosen=chosen, rewards=rewards)
 
     found = evaluate(
-        log, SparsePolicy.fixed(log, 7), estimators=["ips", "mips"], clusters=np.arange(500) % 2
+        log, SparsePolicy.fixed(log, 7), estimators=["ips", MIPS(clusters=np.arange(500) % 2)]
     )
 
     assert found["mips"].value == pytest.approx(0.8, abs=0.05)
@@ -152,7 +152,7 @@ def test_mips_needs_fewer_rounds_where_arms_are_many() -> None:
 def test_the_command_prints_a_table_and_words(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(CSV)
 
-    said = asked("--log", str(tmp_path / "log.csv"), "--policy", "arm:1")
+    said = printed("--log", str(tmp_path / "log.csv"), "--policy", "arm:1")
 
     assert "SNIPS" in said
     assert "- effective sample size 20 of 40: do not trust this" in said
@@ -161,7 +161,7 @@ def test_the_command_prints_a_table_and_words(tmp_path: Path) -> None:
 def test_the_command_prints_json(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(CSV)
 
-    said = asked(
+    said = printed(
         "--log", str(tmp_path / "log.csv"), "--policy", "arm:1", "--estimator", "snips", "--json"
     )
 
@@ -170,14 +170,14 @@ def test_the_command_prints_json(tmp_path: Path) -> None:
 
 def test_the_command_needs_a_log_and_a_policy() -> None:
     with pytest.raises(SettingError, match="got --log None, --config None and"):
-        asked("--policy", "uniform")
+        printed("--policy", "uniform")
 
 
 def test_a_policy_that_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(CSV)
 
     with pytest.raises(DataError, match="got 'nowhere', and there is no such folder"):
-        asked("--log", str(tmp_path / "log.csv"), "--policy", "nowhere")
+        printed("--log", str(tmp_path / "log.csv"), "--policy", "nowhere")
 
 
 @pytest.mark.usefixtures("little_training")
@@ -190,7 +190,7 @@ def test_a_saved_bandit_is_a_policy(tmp_path: Path, is_frozen: bool) -> None:
     bandit.update(contexts=np.zeros((4, 1)), arms=[0, 1, 0, 1], rewards=[0, 1, 0, 1])
     (bandit.freeze() if is_frozen else bandit).save(tmp_path / "saved")
 
-    said = asked(
+    said = printed(
         "--log", str(tmp_path / "log.csv"), "--policy", str(tmp_path / "saved"), "--draws", "2"
     )
 
@@ -208,7 +208,7 @@ def test_a_service_is_judged_by_its_own_folder(tmp_path: Path) -> None:
 
     run(config, story)
 
-    said = asked("--log", str(tmp_path), "--policy", str(tmp_path), "--estimator", "ips")
+    said = printed("--log", str(tmp_path), "--policy", str(tmp_path), "--estimator", "ips")
 
     assert "12 rounds, 12 arms" in said
     assert "mean weight 1.000 ± 0.000, near 1 as it should be" in said
@@ -219,4 +219,4 @@ def test_a_service_without_a_snapshot_is_no_policy(tmp_path: Path) -> None:
     (tmp_path / "snapshots").mkdir()
 
     with pytest.raises(DataError, match=r"needs a snapshot: .* has none yet"):
-        asked("--log", str(tmp_path / "log.csv"), "--policy", str(tmp_path))
+        printed("--log", str(tmp_path / "log.csv"), "--policy", str(tmp_path))

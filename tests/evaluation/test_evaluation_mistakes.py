@@ -28,7 +28,16 @@ from fastbandit.errors import (
     ShapeError,
     UnknownArmError,
 )
-from fastbandit.evaluation import LoggedRounds, SparsePolicy, evaluate
+from fastbandit.evaluation import (
+    IPS,
+    MIPS,
+    CrossFit,
+    Draws,
+    Interval,
+    LoggedRounds,
+    SparsePolicy,
+    evaluate,
+)
 
 Do = Callable[[], Any]
 NAN = float("nan")
@@ -196,7 +205,7 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
     "probabilities that do not sum to 1": (
         lambda: little_policy(probabilities=TARGET / 2.0),
         InputError,
-        r"sum to 1 in each round: got 0.5 in round 0 \(4 such rounds\)\. .* tell the floor",
+        r"sum to 1 in each round: got 0.5 in round 0 \(4 such rounds\)\. .* give the epsilon",
     ),
     "probabilities of another shape": (
         lambda: little_policy(probabilities=TARGET[:, :2]),
@@ -215,20 +224,32 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
     ),
     # the settings
     "an unknown estimator": (judged(estimators=["drr"]), SettingError, r"got 'drr'. Did you mean"),
-    "a confidence in percent": (judged(confidence=95), SettingError, r"got 95\. Use 0\.95"),
+    "a confidence in percent": (
+        lambda: Interval(confidence=95),
+        SettingError,
+        r"got 95\. Use 0\.95",
+    ),
     "an unknown interval": (judged(interval="t"), SettingError, r"interval needs .* got 't'"),
-    "a clip of zero": (judged(clip=0.0), SettingError, r"clip needs to be above 0: got 0\.0"),
+    "a clip of zero": (
+        lambda: IPS(clip=0.0),
+        SettingError,
+        r"clip to be .* above 0: got 0\.0\. Change",
+    ),
     "no draws": (
         lambda: evaluate(uniform_log(), _Sized(8), draws=0),
         SettingError,
         r"draws needs to be at least 1: got 0",
     ),
-    "a floor in percent": (
-        lambda: evaluate(uniform_log(), _Sized(8), epsilon=5),
+    "an epsilon in percent": (
+        lambda: Draws(epsilon=5),
         SettingError,
-        r"floor of uniform exploration needs to be a probability: got 5",
+        r"needs to be a probability: got 5",
     ),
-    "one fold": (judged(folds=1), SettingError, r"from 2 folds .* got 1\. Use 2 or 3"),
+    "one fold": (
+        judged(model=CrossFit(folds=1)),
+        SettingError,
+        r"from 2 folds .* got 1\. Use 2 or 3",
+    ),
     "an unknown model": (judged(model="forest"), SettingError, r"model of the reward .* 'forest'"),
     "a logistic model of real rewards": (
         judged(model="logistic"),
@@ -238,7 +259,7 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
     "a model of another shape": (
         judged(model=lambda contexts, rows: np.zeros((len(rows), 2))),
         ShapeError,
-        r"one number for each pair, of shape \(4,\): got \(4, 2\)",
+        r"one number for each context and row, of shape \(4,\): got \(4, 2\)",
     ),
     "a model that says NaN": (
         judged(model=lambda contexts, rows: np.full(len(rows), NAN)),
@@ -251,18 +272,18 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
         r"mips needs vectors of the arms or clusters=: got neither",
     ),
     "a number of clusters without vectors": (
-        judged(clusters=2),
+        judged(estimators=MIPS(clusters=2)),
         InputError,
         r"mips needs vectors of the arms or clusters=: got neither\. .* with --arms",
     ),
     "clusters of some arms": (
-        judged(estimators=["mips"], clusters=[0, 1]),
+        judged(estimators=MIPS(clusters=[0, 1])),
         ShapeError,
         r"one number for each of the 3 arms: got shape \(2,\)",
     ),
     "more clusters than arms": (
         lambda: evaluate(
-            little_log(vectors=np.eye(3)), little_policy(), estimators=["mips"], clusters=9
+            little_log(vectors=np.eye(3)), little_policy(), estimators=MIPS(clusters=9)
         ),
         SettingError,
         r"from 1 to the 3 arms: got 9",

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastbandit.errors import DataError, FastbanditError, SettingError
-from fastbandit.evaluation import LoggedRounds
-from fastbandit.evaluation.tables import read_table
+from fastbandit.evaluation import LoggedRounds, read_rounds
 
 HEAD = "x_a,arm,reward,propensity\n"
 
@@ -26,12 +25,12 @@ def write(folder: Path, text: str, name: str = "log.csv") -> Path:
 
 def of_ids(folder: Path, *ids: str, **settings: Any) -> LoggedRounds:
     rows = "".join(f"{place},{id},0,0.5\n" for place, id in enumerate(ids))
-    return read_table(write(folder, HEAD + rows), **settings)
+    return read_rounds(write(folder, HEAD + rows), **settings)
 
 
 def of_contexts(folder: Path, *values: str, **settings: Any) -> LoggedRounds:
     rows = "".join(f"{value},a,0,0.5\n" for value in values)
-    return read_table(write(folder, HEAD + rows), **settings)
+    return read_rounds(write(folder, HEAD + rows), **settings)
 
 
 def parquet(folder: Path, **columns: list[Any]) -> Path:
@@ -95,7 +94,7 @@ def test_an_arm_without_an_id_is_named_by_its_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ids", [["a", None], [1, None]])
 def test_a_null_for_an_arm_is_named_by_its_row(tmp_path: Path, ids: list[Any]) -> None:
     with pytest.raises(DataError, match="in every row of the column 'arm': row 2 has none"):
-        read_table(parquet(tmp_path, arm=ids))
+        read_rounds(parquet(tmp_path, arm=ids))
 
 
 # -- columns of the context
@@ -108,7 +107,7 @@ def test_a_slip_among_numbers_is_named(tmp_path: Path) -> None:
 
 def test_numbers_that_are_written_as_texts_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="'x_a': 2 of 2 values are numbers, and all are written as"):
-        read_table(parquet(tmp_path, x_a=["1", "2"]))
+        read_rounds(parquet(tmp_path, x_a=["1", "2"]))
 
 
 def test_a_text_that_differs_in_nearly_every_row_is_refused(tmp_path: Path) -> None:
@@ -146,11 +145,11 @@ def test_a_column_of_another_type_is_named_with_it(
     tmp_path: Path, cells: list[Any], kind: str
 ) -> None:
     with pytest.raises(DataError, match=rf"in the column 'x_a': .*{kind}.*leave it out"):
-        read_table(parquet(tmp_path, x_a=cells))
+        read_rounds(parquet(tmp_path, x_a=cells))
 
 
 def test_truths_and_lists_of_numbers_are_contexts(tmp_path: Path) -> None:
-    found = read_table(parquet(tmp_path, x_a=[True, False], x_b=[[1, 2], [3, 4]]))
+    found = read_rounds(parquet(tmp_path, x_a=[True, False], x_b=[[1, 2], [3, 4]]))
 
     assert found.contexts.tolist() == [[1.0, 1.0, 2.0], [0.0, 3.0, 4.0]]
 
@@ -201,7 +200,7 @@ def test_levels_that_are_no_list_are_refused(tmp_path: Path, told: Any) -> None:
 
 def test_a_reward_that_is_a_number_in_text_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="numbers in the column 'reward': found '1' in row 1"):
-        read_table(parquet(tmp_path, reward=["1", "0"]))
+        read_rounds(parquet(tmp_path, reward=["1", "0"]))
 
 
 # -- files
@@ -227,7 +226,7 @@ def test_a_table_that_cannot_be_used_says_why(tmp_path: Path, name: str) -> None
     text, said = MISTAKES[name]
 
     with pytest.raises(FastbanditError, match=said):
-        read_table(write(tmp_path, text))
+        read_rounds(write(tmp_path, text))
 
 
 def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
@@ -238,7 +237,7 @@ def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
     write_table(pyarrow.table(columns), tmp_path / "log.parquet")
 
     with pytest.raises(DataError, match="needs at least one row: it has a header alone"):
-        read_table(tmp_path / "log.parquet")
+        read_rounds(tmp_path / "log.parquet")
 
 
 def test_a_table_of_arms_without_rows_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from little_log import uniform_log
 
-from fastbandit.evaluation import LoggedRounds, SparsePolicy
+from fastbandit.evaluation import CrossFit, LoggedRounds, SparsePolicy
 from fastbandit.evaluation.clusters import clusters_of, logging_shares
 from fastbandit.evaluation.expected import expect
 from fastbandit.evaluation.reward_models import best_strength
@@ -28,7 +28,7 @@ def linear_log(count: int = 2_000, noise: float = 0.1) -> tuple[LoggedRounds, An
 def test_ridge_finds_products_of_context_and_arm() -> None:
     log, means = linear_log()
 
-    found = expect(log, SparsePolicy.fixed(log, 4))
+    found = expect(log, SparsePolicy.fixed(log, 4), CrossFit())
 
     assert found.of_policy == pytest.approx(means[:, 4], abs=0.05)
     assert found.logged == pytest.approx(means[np.arange(len(log)), log.chosen], abs=0.1)
@@ -37,7 +37,7 @@ def test_ridge_finds_products_of_context_and_arm() -> None:
 def test_the_mean_over_all_arms_is_exact_for_ridge() -> None:
     log, means = linear_log()
 
-    found = expect(log, SparsePolicy.uniform(log))
+    found = expect(log, SparsePolicy.uniform(log), CrossFit())
 
     assert found.of_policy == pytest.approx(means.mean(axis=1), abs=0.05)
 
@@ -46,7 +46,7 @@ def test_the_mean_over_all_arms_is_exact_for_ridge() -> None:
 def test_arms_without_vectors_have_worths_of_their_own(model: str) -> None:
     log = uniform_log(4_000)
 
-    best, other = (expect(log, SparsePolicy.fixed(log, arm), model=model) for arm in (3, 5))
+    best, other = (expect(log, SparsePolicy.fixed(log, arm), CrossFit(model)) for arm in (3, 5))
 
     assert best.of_policy.mean() == pytest.approx(0.9, abs=0.05)
     assert other.of_policy.mean() == pytest.approx(0.2, abs=0.05)
@@ -55,7 +55,7 @@ def test_arms_without_vectors_have_worths_of_their_own(model: str) -> None:
 def test_a_logistic_model_stays_within_0_and_1() -> None:
     log = uniform_log(500, vectors=np.random.default_rng(1).normal(size=(8, 3)))
 
-    found = expect(log, SparsePolicy.uniform(log), model="logistic").of_policy
+    found = expect(log, SparsePolicy.uniform(log), CrossFit("logistic")).of_policy
 
     assert 0.0 <= found.min() <= found.max() <= 1.0
 
@@ -64,7 +64,7 @@ def test_a_model_never_saw_the_rounds_it_speaks_of() -> None:
     noise = np.random.default_rng(0).normal(size=300)
     log = uniform_log(300, arms=150, rewards=noise)
 
-    found = expect(log, SparsePolicy.uniform(log), folds=3, strength=1e-3)
+    found = expect(log, SparsePolicy.uniform(log), CrossFit(folds=3, strength=1e-3))
 
     assert np.corrcoef(found.logged, noise)[0, 1] < 0.2
 
@@ -73,7 +73,7 @@ def test_many_features_are_brought_to_fewer_axes() -> None:
     rng = np.random.default_rng(0)
     log = uniform_log(contexts=rng.normal(size=(400, 50)), vectors=rng.normal(size=(8, 60)))
 
-    found = expect(log, SparsePolicy.uniform(log))
+    found = expect(log, SparsePolicy.uniform(log), CrossFit())
 
     assert np.isfinite(found.of_policy).all()
 
@@ -82,7 +82,7 @@ def test_the_mean_over_many_arms_is_drawn() -> None:
     rng = np.random.default_rng(0)
     log = uniform_log(arms=2_000, chosen=rng.integers(0, 2_000, 400))
 
-    found = expect(log, SparsePolicy.uniform(log), model=lambda contexts, rows: rows / 2_000)
+    found = expect(log, SparsePolicy.uniform(log), lambda contexts, rows: rows / 2_000)
 
     assert found.of_policy.mean() == pytest.approx(0.5, abs=0.02)
 

@@ -11,9 +11,11 @@ from little_log import CHOSEN, EVERY, TARGET, little_log, little_policy, uniform
 from fastbandit.baselines import RandomBandit
 from fastbandit.errors import UnknownArmError
 from fastbandit.evaluation import LoggedRounds, SparsePolicy, evaluate
-from fastbandit.evaluation.drawn_policies import draws_for, policy_of
+from fastbandit.evaluation.drawn_policies import Draws, policy_of
 from fastbandit.types import Decision
 from lab.estimators import speed as speed_check
+
+GREEDY = Draws(explore=False)
 
 
 class Coin:
@@ -47,7 +49,7 @@ def test_the_probability_of_the_logged_arm_is_found() -> None:
     assert found == pytest.approx([0.5, 0.8, 0.5, 1.0])
 
 
-def test_a_floor_is_shared_by_all_arms() -> None:
+def test_epsilon_is_shared_by_all_arms() -> None:
     policy = SparsePolicy([[2], [2]], [[0.4], [0.4]], arms=3, epsilon=0.6)
 
     assert policy.probability_of(np.array([2, 0])) == pytest.approx([0.6, 0.2])
@@ -84,7 +86,7 @@ def test_padding_belongs_to_no_cluster() -> None:
 
 
 @pytest.mark.parametrize("model", ["ridge", "logistic"])
-def test_a_floor_of_one_is_worth_what_all_arms_as_candidates_are(model: str) -> None:
+def test_an_epsilon_of_one_is_worth_what_all_arms_as_candidates_are(model: str) -> None:
     log = uniform_log(vectors=np.random.default_rng(3).normal(size=(8, 3)))
     rows = np.tile(np.arange(8), (len(log), 1))
     dense = SparsePolicy(rows, np.full(rows.shape, 1 / 8), arms=8)
@@ -95,10 +97,10 @@ def test_a_floor_of_one_is_worth_what_all_arms_as_candidates_are(model: str) -> 
         assert one.value == pytest.approx(other.value, rel=1e-5)
 
 
-def test_a_bandit_is_drawn_from_as_often_as_told() -> None:
+def test_a_bandit_is_asked_for_as_many_draws_as_named() -> None:
     log, coin = uniform_log(arms=3), Coin()
 
-    _, policy = policy_of(log, coin, draws=64, seed=1)
+    _, policy = policy_of(log, coin, draws=Draws(64), seed=1)
 
     assert coin.asked == 64
     shares = [policy.probability_of(np.full(len(log), arm)).mean() for arm in range(3)]
@@ -107,7 +109,7 @@ def test_a_bandit_is_drawn_from_as_often_as_told() -> None:
 
 @pytest.mark.parametrize(("rounds", "draws"), [(1, 16), (60_000, 16), (200_000, 5), (10**6, 1)])
 def test_many_rounds_are_asked_for_fewer_draws_each(rounds: int, draws: int) -> None:
-    assert draws_for(rounds) == draws
+    assert Draws().a_round(rounds) == draws
 
 
 def test_one_draw_a_round_is_right_on_average() -> None:
@@ -122,11 +124,13 @@ def test_one_draw_a_round_is_right_on_average() -> None:
 def test_an_evaluation_says_that_draws_stand_for_the_policy() -> None:
     log = uniform_log(arms=3)
 
-    drawn, greedy = (evaluate(log, Coin(), draws=1, explore=explore) for explore in (True, False))
+    drawn, greedy = (
+        evaluate(log, Coin(), draws=Draws(1, explore=explore)) for explore in (True, False)
+    )
 
     assert any(note.startswith("1 draw a round stands for") for note in drawn.notes)
     assert any(
-        note.startswith("the weights that SWITCH cut are those of these draws")
+        note.startswith("the weights that SWITCH cuts are those of these draws")
         for note in drawn.notes
     )
     assert not any("draw" in note for note in greedy.notes)
@@ -135,7 +139,7 @@ def test_an_evaluation_says_that_draws_stand_for_the_policy() -> None:
 def test_draws_of_another_seed_are_others() -> None:
     log = uniform_log(arms=3)
 
-    first, second = (policy_of(log, Coin(), draws=4, seed=seed)[1].rows for seed in (0, 1))
+    first, second = (policy_of(log, Coin(), draws=Draws(4), seed=seed)[1].rows for seed in (0, 1))
 
     assert (first != second).any()
 
@@ -143,7 +147,7 @@ def test_draws_of_another_seed_are_others() -> None:
 def test_a_greedy_policy_is_asked_once() -> None:
     log, coin = uniform_log(arms=3), Coin()
 
-    _, policy = policy_of(log, coin, explore=False)
+    _, policy = policy_of(log, coin, draws=GREEDY)
 
     assert coin.asked == 1
     assert policy.probability_of(np.full(len(log), 1)) == pytest.approx(1.0)
@@ -152,7 +156,7 @@ def test_a_greedy_policy_is_asked_once() -> None:
 def test_arms_are_matched_by_their_ids() -> None:
     log = uniform_log(arms=3, ids=["c", "b", "a"])
 
-    rounds, policy = policy_of(log, Coin(("a", "b", "c")), explore=False)
+    rounds, policy = policy_of(log, Coin(("a", "b", "c")), draws=GREEDY)
 
     assert rounds.arms == 3
     assert (policy.rows == 1).all()
@@ -161,7 +165,7 @@ def test_arms_are_matched_by_their_ids() -> None:
 def test_an_arm_that_was_never_logged_gets_a_row() -> None:
     log = uniform_log(arms=2, ids=["a", "b"])
 
-    rounds, policy = policy_of(log, Coin(("a", "new", "b")), explore=False)
+    rounds, policy = policy_of(log, Coin(("a", "new", "b")), draws=GREEDY)
 
     assert list(rounds.ids or ()) == ["a", "b", "new"]
     assert (policy.rows == 2).all()
@@ -171,14 +175,14 @@ def test_an_arm_without_a_vector_is_refused() -> None:
     log = uniform_log(arms=2, ids=["a", "b"], vectors=np.ones((2, 1)))
 
     with pytest.raises(UnknownArmError, match="it chose 'new', which is none of the log's 2"):
-        policy_of(log, Coin(("a", "new", "b")), explore=False)
+        policy_of(log, Coin(("a", "new", "b")), draws=GREEDY)
 
 
 def test_ids_of_another_kind_are_refused() -> None:
     log = uniform_log(arms=3, ids=["0", "1", "2"])
 
     with pytest.raises(UnknownArmError, match="ids of the log's kind, str: it chose 1"):
-        policy_of(log, Coin(), explore=False)
+        policy_of(log, Coin(), draws=GREEDY)
 
 
 def test_a_policy_that_learned_nothing_is_uniform() -> None:
@@ -189,7 +193,7 @@ def test_a_policy_that_learned_nothing_is_uniform() -> None:
     assert policy.probability_of(log.chosen) == pytest.approx(1 / 8)
 
 
-def test_a_function_tells_rows() -> None:
+def test_a_function_returns_rows() -> None:
     log = little_log()
 
     _, policy = policy_of(log, lambda contexts: np.zeros(len(contexts), dtype=int))
@@ -197,10 +201,10 @@ def test_a_function_tells_rows() -> None:
     assert policy.probability_of(log.chosen) == pytest.approx([1.0, 0.0, 0.0, 1.0])
 
 
-def test_a_function_tells_rows_and_probabilities_above_a_floor() -> None:
+def test_a_function_returns_rows_and_probabilities_beside_epsilon() -> None:
     log = little_log()
 
-    _, policy = policy_of(log, lambda contexts: (EVERY, TARGET), epsilon=0.3)
+    _, policy = policy_of(log, lambda contexts: (EVERY, TARGET), draws=Draws(epsilon=0.3))
 
     assert policy.probability_of(log.chosen) == pytest.approx([0.45, 0.66, 0.45, 0.8])
 
@@ -208,7 +212,7 @@ def test_a_function_tells_rows_and_probabilities_above_a_floor() -> None:
 def test_a_frozen_bandit_is_evaluated(frozen_log: tuple[LoggedRounds, Any]) -> None:
     log, frozen = frozen_log
 
-    found, again = (evaluate(log, frozen, draws=4, epsilon=0.5) for _ in range(2))
+    found, again = (evaluate(log, frozen, draws=Draws(4, epsilon=0.5)) for _ in range(2))
 
     assert np.isfinite([one.value for one in found.estimates]).all()
     assert found == again
@@ -223,7 +227,7 @@ def test_the_speed_of_drawing_from_a_frozen_bandit_is_checked(
 
     assert (found.arms, found.candidates) == (40, 1)
     assert found.evaluation["snips"].value == pytest.approx(found.truth, abs=0.1)
-    assert "a frozen bandit asked 1 time a round" in speed_check.speed_words(found)
+    assert "a frozen bandit asked 1 time a round" in speed_check.speed_sentences(found)
 
 
 @pytest.fixture(scope="module")

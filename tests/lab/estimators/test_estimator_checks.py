@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from fastbandit.errors import DataError
 from lab.estimators.command import coverage_command, speed_command
-from lab.estimators.coverage import World, check_coverage
+from lab.estimators.coverage import LoggedEnvironment, check_coverage
 from lab.estimators.open_bandit import check_open_bandit
 from lab.estimators.page import marks_of, write_into
 from lab.estimators.speed import check_speed
@@ -36,17 +36,18 @@ def test_errors_fall_as_rounds_come() -> None:
     assert all(more.error < less.error for less, more in zip(few, many, strict=True))
 
 
-def _places(world: World, contexts: np.ndarray) -> np.ndarray:
-    known = {row.tobytes(): place for place, row in enumerate(world.contexts)}
+def _numbers(environment: LoggedEnvironment, contexts: np.ndarray) -> np.ndarray:
+    known = {row.tobytes(): number for number, row in enumerate(environment.contexts)}
     return np.array([known[row.tobytes()] for row in contexts])
 
 
 def test_the_true_value_is_what_the_policy_earns() -> None:
-    world = World.make()
-    rounds, policy = world.log(20_000, seed=1)
-    told = (policy.probabilities * world.chances[_places(world, rounds.contexts)]).sum(axis=1)
+    environment = LoggedEnvironment.make()
+    rounds, policy = environment.log(20_000, seed=1)
+    rewards = environment.probabilities[_numbers(environment, rounds.contexts)]
+    earned = (policy.probabilities * rewards).sum(axis=1)
 
-    assert told.mean() == pytest.approx(world.value, abs=0.01)
+    assert earned.mean() == pytest.approx(environment.value, abs=0.01)
 
 
 def test_many_rounds_over_many_arms_are_evaluated() -> None:

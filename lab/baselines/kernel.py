@@ -12,19 +12,19 @@ Carratino, Lazaric, Valko and Rosasco do, 2019).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from fastbandit.baselines.exploration import LinearExploration, UpperConfidence
 from fastbandit.baselines.linear import LinearBandit
-from fastbandit.baselines.ridge import Floats, Rows, Seeds
+from fastbandit.baselines.ridge import Floats, Rows
 from fastbandit.declaration import check_number
 from fastbandit.errors import SettingError
-from fastbandit.features.kinds import Features, is_size
-from fastbandit.features.rewards import RewardKind
+from fastbandit.features.kinds import is_size
+from fastbandit.types import Inputs
 
 _NOVEL = 0.05  # of its variance is left open by the pairs kept: a pair is worth keeping
 _BLOCK = 2**22  # numbers held at once while all arms are scored
@@ -170,54 +170,37 @@ class KernelModel:
         return (slice(start, start + size) for start in range(0, contexts, size))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelUCB(LinearBandit):
     """The arm with the highest mean + `width` x standard deviation, by kernel regression.
 
     `length` is how far the kernel reaches, in units of the spread of arms, and of contexts as
-    first seen. At most `points` pairs are kept; a decision costs their square for each arm.
+    first seen. At most `points` interactions stay; a decision costs their square for each arm.
     """
 
-    _model: KernelModel  # type: ignore[assignment]  # it gives no draws
+    disjoint: bool = field(default=False, init=False)
+    intercept: bool = field(default=False, init=False)
+    half_life: float | None = field(default=None, init=False)
+    width: float = 1.0
+    length: float = 1.0
+    points: int = 200
+    _model: KernelModel = field(init=False)  # type: ignore[assignment]  # it gives no draws
 
-    def __init__(
-        self,
-        *,
-        arms: Any = None,
-        ids: Iterable[Any] | None = None,
-        context: int | Features,
-        reward: RewardKind = "real",
-        seed: int = 0,
-        ridge: float = 1.0,
-        width: float = 1.0,
-        length: float = 1.0,
-        points: int = 200,
-    ) -> None:
-        check_number("width", width)
-        check_number("length", length, above_zero=True)
-        if not is_size(points):
-            raise SettingError(
-                f"A kernel needs at least 1 point to keep: got points={points!r}. Try 200."
-            )
-        self._width, self._length, self._points = width, length, int(points)
-        super().__init__(
-            arms=arms,
-            ids=ids,
-            context=context,
-            reward=reward,
-            seed=seed,
-            disjoint=False,
-            intercept=False,
-            ridge=ridge,
-        )
+    @property
+    def exploration(self) -> LinearExploration:
+        """Bounds above the means."""
+        return UpperConfidence(self.width)
 
-    def _blank(  # type: ignore[override]
-        self, vectors: Floats, *, context_dim: int, ridge: float, half_life: float | None
+    def _new_model(  # type: ignore[override]
+        self, features: Inputs | None, context_dim: int
     ) -> KernelModel:
-        nothing = Seen.nothing(context_dim)
-        return KernelModel(vectors, ridge, self._length, self._points, nothing, nothing)
-
-    def _score(self, contexts: Floats, seeds: Seeds) -> Floats:
-        return self._model.means(contexts) + self._width * self._model.stds(contexts)
+        check_number("length", self.length, above_zero=True)
+        if not is_size(self.points):
+            raise SettingError(
+                f"A kernel needs at least 1 point to keep: got points={self.points!r}. Try 200."
+            )
+        arms, nothing = self._arm_vectors(features), Seen.nothing(context_dim)
+        return KernelModel(arms, self.ridge, self.length, int(self.points), nothing, nothing)
 
 
 def _gaussian(one: Floats, two: Floats, length: float) -> Floats:

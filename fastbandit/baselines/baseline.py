@@ -37,8 +37,6 @@ class Baseline(ABC):
         table, features = read_arms(arms, ids)
         kind = None if context is None else read_context(context)
         self._table = ArmTable(table, kind, reward, seed)
-        self._decided = 0
-        self._version = 0
         self._prepare(features)
 
     def select(
@@ -55,16 +53,15 @@ class Baseline(ABC):
         feedback = self._table.read_feedback(contexts=contexts, arms=arms, rewards=rewards)
         if len(feedback.rows):
             self._learn(feedback)
-            self._version += 1
 
-    @abstractmethod
     def _prepare(self, features: Inputs | None) -> None:
         """Check the settings, and make what the policy decides by."""
+        self._decided = self._version = 0
 
     @abstractmethod
     def _decide(self, request: Request, *, explore: bool) -> Decision:
         """Answer a request."""
 
-    @abstractmethod
     def _learn(self, feedback: Feedback) -> None:
         """Take in rewards, of which there is at least one."""
+        self._version += 1

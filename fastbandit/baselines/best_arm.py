@@ -28,6 +28,7 @@ class BestArmBandit(Baseline):
     prior_count: float = 10.0
 
     def _prepare(self, features: Inputs | None) -> None:
+        super()._prepare(features)
         if not 0.0 < self.prior_count < np.inf:
             raise SettingError(
                 f"A prior_count needs to be above 0: got {self.prior_count}. Use 1 to trust "
@@ -46,6 +47,7 @@ class BestArmBandit(Baseline):
         return self._table.decide(request, rows, scores, version=self._version)
 
     def _learn(self, feedback: Feedback) -> None:
+        super()._learn(feedback)
         size = len(self._sums)
         self._sums = self._sums + np.bincount(feedback.rows, feedback.rewards, minlength=size)
         self._counts = self._counts + np.bincount(feedback.rows, minlength=size)
@@ -67,6 +69,7 @@ class FixedArmBandit(Baseline):
     row: int
 
     def _prepare(self, features: Inputs | None) -> None:
+        super()._prepare(features)
         row, arms = self.row, len(self._table.ids)
         is_whole = isinstance(row, int | np.integer) and not isinstance(row, bool)
         if not is_whole or not 0 <= row < arms:
@@ -82,9 +85,6 @@ class FixedArmBandit(Baseline):
         rows = _take_leaders(means, request)
         scores = np.where(rows >= 0, 0.0, -np.inf)
         return self._table.decide(request, rows, scores, version=self._version)
-
-    def _learn(self, feedback: Feedback) -> None:
-        pass
 
 
 def _take_leaders(means: NDArray[np.float64], request: Request) -> NDArray[np.int64]:

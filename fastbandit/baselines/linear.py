@@ -76,6 +76,7 @@ class LinearBandit(Baseline):
         return self._to_vectors(features)
 
     def _prepare(self, features: Inputs | None) -> None:
+        super()._prepare(features)
         self._exploration = self.exploration
         check_number("ridge", self.ridge, above_zero=True)
         if self.half_life is not None:
@@ -103,6 +104,7 @@ class LinearBandit(Baseline):
 
     def _learn(self, feedback: Feedback) -> None:
         """Learn from rewards; costs the cube of the number of weights at the next select."""
+        super()._learn(feedback)
         vectors = self._to_vectors(feedback.contexts)
         self._model = self._model.learn(vectors, feedback.rows, feedback.rewards.astype(np.float64))
 
@@ -117,9 +119,7 @@ class LinearBandit(Baseline):
 class LinearTS(LinearBandit):
     """Thompson sampling: the best arm under one draw of the weights for each context.
 
-    `scale` widens (or narrows) the posterior that is drawn from. `intercept` adds a constant
-    to both kinds of features. A disjoint bandit takes arms without features, by `ids` alone.
-    Where rewards drift, one counts half as much as another `half_life` rewards later.
+    `scale` widens (or narrows) the posterior that is drawn from.
     """
 
     scale: float = 1.0
@@ -132,11 +132,7 @@ class LinearTS(LinearBandit):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinUCB(LinearBandit):
-    """Upper confidence: the arm with the highest mean + `width` x standard deviation.
-
-    `intercept` adds a constant to both kinds of features. A disjoint bandit takes arms
-    without features, by `ids` alone. `half_life` as for LinearTS.
-    """
+    """Upper confidence: the arm with the highest mean + `width` x standard deviation."""
 
     width: float = 1.0
 

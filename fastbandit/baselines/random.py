@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fastbandit.arms.requests import Feedback, Request
+from fastbandit.arms.requests import Request
 from fastbandit.baselines.baseline import Baseline
-from fastbandit.types import Decision, Inputs
+from fastbandit.types import Decision
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -17,11 +17,5 @@ class RandomBandit(Baseline):
     dense, sparse or image contexts are taken.
     """
 
-    def _prepare(self, features: Inputs | None) -> None:
-        pass
-
     def _decide(self, request: Request, *, explore: bool) -> Decision:
         return self._table.decide_uniformly(request, version=self._version)
-
-    def _learn(self, feedback: Feedback) -> None:
-        pass

@@ -34,7 +34,7 @@ class LoggedEnvironment:
 
     @staticmethod
     def make(*, arms: int = 20, dim: int = 5, seed: int = 0) -> LoggedEnvironment:
-        """Make an environment in which the target leans to better arms than the logging policy does."""
+        """Make one in which the target leans to better arms than the logging policy does."""
         rng = np.random.default_rng(seed)
         contexts, vectors = rng.normal(size=(_POOL, dim)), rng.normal(size=(arms, dim))
         worth = contexts @ rng.normal(size=(dim, dim)) @ vectors.T / dim

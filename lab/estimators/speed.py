@@ -101,8 +101,8 @@ def speed_sentences(found: Speed) -> str:
     return (
         f"{found.rounds:,} rounds over {found.arms:,} arms, {few}: "
         f"{found.evaluated_s:.1f} s, bootstrap included, and at most {found.peak_gib:.2f} GiB in "
-        f"memory, on {cores()} cores. The true value is {found.truth:.4f}: {estimates}; the log's own "
-        f"policy earned {found.evaluation.logged.value:.4f}."
+        f"memory, on {cores()} cores. The true value is {found.truth:.4f}: {estimates}; the log's "
+        f"own policy earned {found.evaluation.logged.value:.4f}."
     )
 
 
@@ -147,7 +147,7 @@ def frozen_log(
     """Make a log of what a frozen bandit would do, and any arm in a tenth of the rounds.
 
     Contexts come again: so many draws in each show nearly all arms that the bandit takes there,
-    and how likely. The reward is 1 with a probability that is linear in products of context and arm.
+    and how likely. The reward is 1 with a probability linear in products of context and arm.
     """
     rng = np.random.default_rng(seed)
     contexts = rng.normal(size=(_FEW, _columns_of(frozen))).astype(np.float32)

@@ -30,7 +30,7 @@ from fastbandit import (
     Sparse,
 )
 from fastbandit.adapters import onnx_export
-from fastbandit.adapters.onnx_export import check_onnx, export_onnx, export_snapshot, open_arms
+from fastbandit.adapters.onnx_export import check_onnx, eligible_arms, export_onnx, export_snapshot
 from fastbandit.arms.own_lists import BANK
 from fastbandit.cli.export import command
 from fastbandit.errors import SettingError, SnapshotError
@@ -230,7 +230,7 @@ def test_arms_that_came_later_have_no_part_of_their_own(has_features: bool, tmp_
     export_onnx(frozen, tmp_path / "made")
 
     session = session_of(tmp_path / "made" / "score.onnx")
-    points, _ = open_arms(frozen.parts[1])
+    points, _ = eligible_arms(frozen.parts[1])
     given = {
         "context": CONTEXTS[:1],
         "points": points[None],

@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from little_log import (
-    CHOSEN,
-    CONTEXTS,
     EVERY,
-    PROPENSITIES,
-    REWARDS,
     TARGET,
     little_log,
     little_policy,
@@ -34,7 +30,6 @@ from fastbandit.evaluation import (
     CrossFit,
     Draws,
     Interval,
-    LoggedRounds,
     SparsePolicy,
     evaluate,
 )
@@ -52,113 +47,6 @@ def judged(policy: Any = None, **settings: Any) -> Do:
 
 
 MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
-    # the log
-    "a propensity of zero": (
-        logged(propensities=[0.5, 0.0, 0.2, 0.5]),
-        InputError,
-        r"propensities need to be above 0 and at most 1: got 0 in round 1, counted.* log that one",
-    ),
-    "propensities in percent": (
-        logged(propensities=[50.0, 25.0, 20.0, 50.0]),
-        InputError,
-        r"propensities .* got 50 in round 0, counted from 0 \(4 such\)\. Divide percentages by 100",
-    ),
-    "logarithms for propensities": (
-        logged(propensities=[0.5, -1.4, 0.2, 0.5]),
-        InputError,
-        r"propensities .* got -1.4 in round 1, counted.* not their logarithms",
-    ),
-    "a propensity that was not logged": (
-        logged(propensities=[0.5, NAN, 0.2, 0.5]),
-        InputError,
-        r"propensities .* got nan in round 1, counted.* Drop the rounds",
-    ),
-    "no propensities": (
-        logged(propensities=None),
-        InputError,
-        r"propensities need a probability for each round: got None\. .* give 1 / arms",
-    ),
-    "propensities as text": (
-        logged(propensities=["high"] * 4),
-        InputError,
-        r"propensities need to be numbers: got list such as \['high'\]",
-    ),
-    "a reward that is NaN": (
-        logged(rewards=[1.0, 0.0, NAN, 0.5]),
-        NotFiniteError,
-        r"rewards need to be finite: got nan in round 2, counted.* put 0",
-    ),
-    "rewards and propensities swapped": (
-        lambda: LoggedRounds(CONTEXTS, CHOSEN, PROPENSITIES, [1.0, 0.0, 1.0, 0.0]),
-        InputError,
-        r"propensities .* got 0 in round 1, counted.* changed places: swap them",
-    ),
-    "chosen and propensities swapped": (
-        lambda: LoggedRounds(CONTEXTS, PROPENSITIES, REWARDS, CHOSEN),
-        InputError,
-        r"chosen arms need to be rows, .* got \[0.5\] .* LoggedRounds\(contexts, chosen",
-    ),
-    "ids for rows": (
-        logged(chosen=["a", "b", "c", "a"]),
-        InputError,
-        r"chosen arms need to be rows, .* got \['a'\]",
-    ),
-    "slates for rows": (
-        logged(chosen=EVERY),
-        ShapeError,
-        r"chosen arms need the shape \(n,\): got \(4, 3\)\. .* of a slate, the first",
-    ),
-    "rewards of a slate": (
-        logged(rewards=TARGET),
-        ShapeError,
-        r"rewards need the shape \(n,\): got \(4, 3\)",
-    ),
-    "one reward too few": (
-        logged(rewards=[1.0, 0.0, 1.0]),
-        ShapeError,
-        r"got 4 contexts, 4 chosen, 3 rewards, 4 propensities\. Drop the rounds",
-    ),
-    "an empty log": (
-        lambda: LoggedRounds(np.empty((0, 1)), np.empty(0, dtype=int), [], []),
-        ShapeError,
-        r"at least one round: got none",
-    ),
-    "contexts as strings": (
-        logged(contexts=["young", "old", "old", "young"]),
-        InputError,
-        r"contexts need to be rows of numbers, .* starts with 'young'\. Encode text as numbers",
-    ),
-    "contexts as dicts": (
-        logged(contexts=[{"age": 3}] * 4),
-        InputError,
-        r"contexts need to be rows of numbers, .* starts with \{'age': 3\}",
-    ),
-    "contexts in one dimension": (
-        logged(contexts=np.arange(4.0)),
-        ShapeError,
-        r"contexts need the shape \(n, d\): got \(4,\)",
-    ),
-    "a context that is NaN": (
-        logged(contexts=[[0.0], [NAN], [2.0], [3.0]]),
-        NotFiniteError,
-        r"contexts need finite numbers, up to 3.4e38: got \[nan\] in row 1",
-    ),
-    "a context that single precision cannot hold": (
-        logged(contexts=[[0.0], [1e300], [2.0], [3.0]]),
-        NotFiniteError,
-        r"up to 3.4e38: got \[1e\+300\] in row 1, counted from 0",
-    ),
-    "a row beyond the arms": (
-        logged(chosen=[0, 1, 7, 0]),
-        UnknownArmError,
-        r"rows from 0 to 2: got 7 \(1 such\)\. .* as arms=",
-    ),
-    "a negative row": (logged(chosen=[0, -1, 2, 0]), UnknownArmError, r"from 0 to 2: got -1"),
-    "vectors of too few arms": (
-        logged(vectors=np.ones((2, 2))),
-        ShapeError,
-        r"vectors need one row for each of the 3 arms: got 2",
-    ),
     # the policy
     "log and policy swapped": (
         lambda: evaluate(little_policy(), little_log()),  # type: ignore[arg-type]

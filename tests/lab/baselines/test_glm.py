@@ -21,14 +21,11 @@ from fastbandit.errors import (
 )
 from fastbandit.noise.philox import decision_seeds
 from lab.baselines import GLOC, GLOCTS, QGLOC, glm, inner_product
-from lab.baselines.inner_product import InnerProductIndex
 from lab.experiments.run import run
 
 Make = Callable[..., Any]
-
 FEW = Synthetic("h1", 3, 40, noise=0.3, seed=1)
 MANY = Synthetic("h1", 3, 5_000, noise=0.3, seed=1)
-
 every = pytest.mark.parametrize("make", [GLOC, GLOCTS, QGLOC])
 every_searched = pytest.mark.parametrize("make", [GLOCTS, QGLOC])
 few_and_many = pytest.mark.parametrize("world", [FEW, MANY], ids=["few arms", "many arms"])
@@ -49,9 +46,6 @@ def exact_best(bandit: Any, contexts: Any, seeds: Any) -> Any:
     """Score all arms under the same draw, and give the best and the mean score."""
     scores = bandit._score(contexts.astype(np.float64), seeds, explore=True)
     return scores.max(axis=1), scores.mean(axis=1)
-
-
-# -- the front door
 
 
 @every
@@ -182,9 +176,6 @@ def test_more_products_than_fit_into_memory_are_rejected_with_the_arithmetic() -
         QGLOC(arms=np.zeros((40_000, 133), dtype=np.float32), context=1)
 
 
-# -- what is learned
-
-
 def test_with_the_identity_newton_steps_are_ridge_regression() -> None:
     contexts, rows = FEW.contexts(0, 50), np.arange(50) % 40
     rewards = FEW.observed(0, rows)
@@ -248,9 +239,6 @@ def test_without_exploration_the_best_mean_is_chosen(make: Make, world: Syntheti
     means = bandit._model.means(contexts.astype(np.float64))
     gap = means.max(axis=1) - greedy.scores[:, 0]
     assert (gap < 0.01 * (means.max(axis=1) - means.mean(axis=1))).all()
-
-
-# -- the search
 
 
 @every_searched
@@ -325,27 +313,6 @@ def test_the_score_of_qgloc_is_the_mean_and_a_multiple_of_the_variance() -> None
     assert np.allclose(
         bandit._score(contexts, decision_seeds(0, 0, 5), explore=True), expected, atol=1e-6
     )
-
-
-def test_an_index_finds_the_largest_products_of_vectors_of_any_length() -> None:
-    rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(5_000, 4)) * rng.uniform(0.1, 2.0, size=(5_000, 1))
-    queries = rng.normal(size=(50, 4)) * 100.0
-
-    found = InnerProductIndex(vectors).search(queries, 5)
-
-    products = queries @ vectors.T
-    gap = products.max(axis=1) - np.take_along_axis(products, found, axis=1).max(axis=1)
-    assert (gap <= 0.02 * products.max(axis=1)).all()
-
-
-def test_a_query_of_zeros_finds_some_arms() -> None:
-    found = InnerProductIndex(MANY.arms.astype(np.float64)).search(np.zeros((1, 3)), 5)
-
-    assert (found >= 0).all()
-
-
-# -- against what is known
 
 
 @pytest.mark.parametrize(("make", "rival"), [(GLOC, LinUCB), (GLOCTS, LinearTS), (QGLOC, LinUCB)])

@@ -1,4 +1,4 @@
-"""GLM-UCB and KernelUCB against the plain formulas, and what they keep."""
+"""KernelUCB: kernel regression through a few interactions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from fastbandit.baselines import LinUCB
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import SettingError
-from lab.baselines import GLMUCB, KernelUCB
+from lab.baselines import KernelUCB
 from lab.experiments.run import run
 
 WORLD = Synthetic("h1", 3, 40, noise=0.3, seed=1)
@@ -25,42 +25,6 @@ def trained(make: type[Any], world: Synthetic = WORLD, *, batches: int = 1, **mo
         rewards = rewards > 0 if more.get("reward") == "binary" else rewards
         bandit.update(contexts=contexts, arms=rows, rewards=rewards)
     return bandit
-
-
-# -- GLM-UCB
-
-
-def test_binary_weights_stand_where_the_penalised_likelihood_is_flat() -> None:
-    model = trained(GLMUCB, reward="binary", batches=2, ridge=2.0)._model
-    pairs = np.einsum("nc,nd->ncd", model.contexts, WORLD.arms[model.rows]).reshape(120, -1)
-    chances = 1 / (1 + np.exp(-pairs @ model.weights.reshape(-1)))
-
-    slope = pairs.T @ (model.rewards - chances) - 2.0 * model.weights.reshape(-1)
-
-    assert np.abs(slope).max() < 1e-4
-
-
-def test_real_rewards_make_it_lin_ucb() -> None:
-    one, two = trained(GLMUCB, width=0.5), trained(LinUCB, width=0.5)
-    contexts = WORLD.contexts(500, 20)
-
-    assert np.allclose(one.select(contexts).scores, two.select(contexts).scores, atol=1e-5)
-
-
-def test_the_bonus_is_added_after_the_link() -> None:
-    wide, none = (trained(GLMUCB, reward="binary", width=width) for width in (0.7, 0.0))
-    contexts = np.asarray(WORLD.contexts(500, 5), dtype=np.float64)
-
-    means, bounds = (
-        none._model.means(contexts),
-        wide._score(contexts, np.zeros(5, np.uint64), explore=True),
-    )
-
-    assert ((means > 0) & (means < 1)).all()
-    assert np.allclose(bounds - means, 0.7 * wide._model.stds(contexts))
-
-
-# -- KernelUCB
 
 
 def exact(bandit: Any, seen: Any, contexts: Any) -> tuple[Any, Any]:

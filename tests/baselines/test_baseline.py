@@ -1,4 +1,4 @@
-"""Baselines: the same select and update, and each does what its name says."""
+"""What all baselines have in common: the same select and update."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbandit.baselines import BestArmBandit, LinearTS, LinUCB, RandomBandit, ridge
+from fastbandit.baselines import BestArmBandit, LinearTS, LinUCB, RandomBandit
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import (
     DuplicateArmError,
@@ -21,12 +21,10 @@ from fastbandit.errors import (
     ShapeError,
     UnknownArmError,
 )
-from fastbandit.features.kinds import Ids, Sparse
 from fastbandit.noise.philox import decision_seeds
 from lab.baselines import GLMUCB, KernelUCB
 
 Make = Callable[..., Any]
-
 WORLD = Synthetic("h1", 3, 40, noise=0.3, seed=1)
 NAMES = [f"arm {row}" for row in range(40)]
 
@@ -58,10 +56,8 @@ def kernel_ucb(**settings: Any) -> KernelUCB:
 LINEAR: list[Make] = [linear_ts, lin_ucb, disjoint_ts, disjoint_ucb]
 LEARNERS: list[Make] = [BestArmBandit, *LINEAR, glm_ucb, kernel_ucb]
 ALL: list[Make] = [RandomBandit, *LEARNERS]
-
 every = pytest.mark.parametrize("make", ALL)
 every_learner = pytest.mark.parametrize("make", LEARNERS)
-every_linear = pytest.mark.parametrize("make", LINEAR)
 
 
 def taught(make: Make, *, ids: Any = None, rounds: int = 60, **settings: Any) -> Any:
@@ -71,21 +67,6 @@ def taught(make: Make, *, ids: Any = None, rounds: int = 60, **settings: Any) ->
     rewards = WORLD.observed(0, decision.rows[:, 0])
     bandit.update(contexts=contexts, arms=decision.arms, rewards=rewards)
     return bandit
-
-
-def mean_reward(bandit: Any, env: Synthetic, *, batches: int, size: int) -> float:
-    total = 0.0
-    for first in range(0, batches * size, size):
-        contexts = env.contexts(first, size)
-        decision = bandit.select(contexts)
-        rows = decision.rows[:, 0]
-        total += float(env.means(contexts, rows).sum())
-        rewards = env.observed(first, rows)
-        bandit.update(contexts=contexts, arms=decision.arms, rewards=rewards)
-    return total / (batches * size)
-
-
-# -- the front door, the same for all
 
 
 @every
@@ -252,191 +233,3 @@ def test_bad_settings_are_refused(
 ) -> None:
     with pytest.raises(error):
         make(**({"arms": WORLD.arms} | settings))
-
-
-# -- random and best arm
-
-
-def test_a_random_bandit_stays_random_whatever_it_is_told() -> None:
-    bandit = taught(RandomBandit)
-
-    assert bandit.select(WORLD.contexts(60, 3)).uniform
-    assert bandit.select(WORLD.contexts(60, 3)).version == 1
-
-
-def test_arms_may_be_ids_alone() -> None:
-    decision = RandomBandit(ids=["a", "b"]).select(np.zeros((20, 3)))
-
-    assert set(decision.arms) == {"a", "b"}
-
-
-def teach_arms(bandit: Any, rewards: dict[int, list[float]]) -> None:
-    pairs = [(arm, reward) for arm, group in rewards.items() for reward in group]
-    contexts = np.zeros((len(pairs), 3))
-    bandit.update(contexts=contexts, arms=[a for a, _ in pairs], rewards=[r for _, r in pairs])
-
-
-def test_the_best_arm_is_not_the_luckiest_one() -> None:
-    bandit = BestArmBandit(arms=WORLD.arms)
-    teach_arms(bandit, {1: [1.0] * 20, 2: [3.0], 3: [-1.0] * 10})
-
-    assert set(bandit.select(np.zeros((10, 3))).arms) == {1}
-
-
-def test_the_score_of_the_best_arm_is_its_mean_held_back() -> None:
-    bandit = BestArmBandit(arms=WORLD.arms, prior_count=4.0)
-    teach_arms(bandit, {1: [1.0, 1.0], 2: [0.0, 0.0]})
-
-    decision = bandit.select(np.zeros((1, 3)), k=2)
-
-    assert decision.scores[0] == pytest.approx([(2 + 4 * 0.5) / 6, 0.5])
-
-
-def test_level_arms_share_the_decisions() -> None:
-    bandit = BestArmBandit(arms=WORLD.arms)
-    teach_arms(bandit, {4: [1.0], 5: [1.0], 6: [0.0]})
-
-    counts = np.bincount(bandit.select(np.zeros((400, 3))).rows[:, 0], minlength=40)
-
-    assert counts[4] + counts[5] == 400
-    assert min(counts[4], counts[5]) > 150
-
-
-def test_better_arms_come_before_level_ones() -> None:
-    bandit = BestArmBandit(arms=WORLD.arms)
-    teach_arms(bandit, {3: [1.0, 1.0], 4: [1.0], 5: [1.0], 6: [0.0]})
-
-    rows = bandit.select(np.zeros((50, 3)), k=2).rows
-
-    assert set(rows[:, 0]) == {3}
-    assert set(rows[:, 1]) == {4, 5}
-
-
-def test_without_any_success_the_best_arm_is_still_looked_for_everywhere() -> None:
-    bandit = BestArmBandit(arms=WORLD.arms, reward="binary")
-    teach_arms(bandit, {1: [0.0], 2: [0.0]})
-
-    assert len(set(bandit.select(np.zeros((300, 3))).arms)) == 40
-
-
-# -- linear
-
-
-def test_arms_that_are_alike_get_the_same_draw_of_a_shared_model() -> None:
-    arms = np.concatenate([WORLD.arms[:5], WORLD.arms[:5]])
-    bandit = LinearTS(arms=arms, context=3)
-    bandit.update(contexts=WORLD.contexts(0, 2), arms=[0, 1], rewards=[1.0, 0.0])
-
-    scores = bandit.select(WORLD.contexts(2, 20), k=2).scores
-
-    assert np.allclose(scores[:, 0], scores[:, 1], atol=1e-6)
-
-
-@every_linear
-def test_linear_bandits_beat_random_on_a_linear_world(make: Make) -> None:
-    env = Synthetic("h1", 3, 15, noise=0.1, seed=2)
-    size = {"batches": 8, "size": 50}
-
-    learned = mean_reward(make(arms=env.arms), env, **size)
-    random = mean_reward(RandomBandit(arms=env.arms), env, **size)
-    best = float(env.best(env.contexts(0, 400))[1].mean())
-
-    assert learned > random + 0.4 * (best - random)
-
-
-@pytest.mark.parametrize("make", [linear_ts, lin_ucb])
-def test_a_shared_model_soon_comes_close_to_the_best_choice(make: Make) -> None:
-    bandit = taught(make, rounds=400)
-    contexts = WORLD.contexts(400, 100)
-
-    chosen = WORLD.means(contexts, bandit.select(contexts, explore=False).rows[:, 0])
-
-    assert (WORLD.best(contexts)[1] - chosen).mean() < 0.1
-
-
-@every_linear
-def test_without_exploration_the_best_mean_is_chosen(make: Make) -> None:
-    bandit = taught(make, rounds=30)
-    contexts = WORLD.contexts(30, 4)
-
-    greedy = bandit.select(contexts, explore=False)
-    again = bandit.select(contexts, explore=False)
-
-    means = bandit._model.means(contexts.astype(np.float64))
-    assert np.array_equal(greedy.rows[:, 0], means.argmax(axis=1))
-    assert greedy.arms == again.arms
-
-
-@every_linear
-def test_linear_bandits_say_that_they_score_every_arm(make: Make) -> None:
-    decision = taught(make).select(WORLD.contexts(60, 3))
-
-    assert decision.evaluations.tolist() == [40] * 3
-    assert decision.lookups.tolist() == [0] * 3
-
-
-@every_linear
-def test_scoring_in_small_blocks_changes_no_choice(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    contexts = WORLD.contexts(60, 12)
-    whole = taught(make).select(contexts, k=2)
-
-    monkeypatch.setattr(ridge, "_BLOCK", 100)
-    parts = taught(make).select(contexts, k=2)
-
-    assert np.array_equal(whole.rows, parts.rows)
-
-
-def test_a_disjoint_bandit_needs_no_features_of_its_arms() -> None:
-    bandit = LinUCB(ids=["a", "b"], context=2, disjoint=True)
-    contexts = np.repeat(np.eye(2), 20, axis=0)
-    bandit.update(contexts=contexts, arms=["a"] * 20 + ["b"] * 20, rewards=np.ones(40))
-
-    assert bandit.select(np.eye(2), explore=False).arms == ["a", "b"]
-
-
-def test_a_shared_bandit_needs_features_of_its_arms() -> None:
-    with pytest.raises(SettingError, match="disjoint=True"):
-        LinearTS(ids=["a", "b"], context=2)
-
-
-def test_an_intercept_learns_arms_that_are_good_for_everyone() -> None:
-    contexts = WORLD.contexts(0, 100)
-    bandit = LinearTS(arms=[[1.0], [-1.0]], context=3, intercept=True)
-    bandit.update(contexts=contexts, arms=[0, 1] * 50, rewards=[1.0, -1.0] * 50)
-
-    assert bandit.select(contexts, explore=False).arms == [0] * 100
-
-
-def test_sparse_contexts_are_read_as_dense_ones() -> None:
-    scipy_sparse = pytest.importorskip("scipy.sparse")
-    contexts = WORLD.contexts(0, 20)
-    dense, sparse = LinUCB(arms=WORLD.arms, context=3), LinUCB(arms=WORLD.arms, context=Sparse(3))
-
-    dense.update(contexts=contexts, arms=range(20), rewards=np.ones(20))
-    sparse.update(contexts=scipy_sparse.csr_matrix(contexts), arms=range(20), rewards=np.ones(20))
-
-    assert dense.select(contexts).arms == sparse.select(scipy_sparse.csr_matrix(contexts)).arms
-
-
-@pytest.mark.parametrize(
-    ("settings", "arithmetic"),
-    [
-        ({"ids": range(100_000), "disjoint": True}, r"2 x 100000 x 50² numbers.*3\.7 GiB"),
-        ({"arms": np.zeros((1, 300))}, r"50 x 300 = 15000 weights.*5\.0 GiB"),
-    ],
-)
-def test_a_model_too_large_for_memory_is_refused_with_the_arithmetic(
-    settings: dict[str, Any], arithmetic: str
-) -> None:
-    with pytest.raises(SettingError, match=arithmetic):
-        LinearTS(context=50, **settings)
-
-
-@pytest.mark.parametrize(
-    "settings", [{"ridge": 0.0}, {"scale": -1.0}, {"scale": np.nan}, {"context": Ids(4)}]
-)
-def test_linear_settings_out_of_range_are_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(SettingError):
-        linear_ts(**({"arms": WORLD.arms} | settings))

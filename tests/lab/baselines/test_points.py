@@ -24,10 +24,8 @@ from lab.baselines.points import cover
 pytest.importorskip("sklearn")
 
 Make = Callable[..., Any]
-
 LINE = Box.between([0.0], [1.0])
 PLANE = Box.between([-2.0, 10.0], [2.0, 30.0])
-
 every = pytest.mark.parametrize("make", [GaussianProcessUCB, GaussianProcessTS, HOO, GridLinearTS])
 every_but_ucb = pytest.mark.parametrize("make", [GaussianProcessTS, HOO, GridLinearTS])
 boxes = pytest.mark.parametrize("box", [LINE, PLANE], ids=["line", "plane"])
@@ -188,9 +186,6 @@ def test_bad_settings_are_rejected(make: Make, settings: dict[str, Any]) -> None
         make(**({"box": LINE} | settings))
 
 
-# -- covers and grids
-
-
 @pytest.mark.parametrize("dim", [1, 2, 6])
 def test_a_cover_is_spread_evenly(dim: int) -> None:
     points = cover(1_000, dim)
@@ -199,25 +194,3 @@ def test_a_cover_is_spread_evenly(dim: int) -> None:
     assert ((points >= 0) & (points <= 1)).all()
     assert np.allclose(points.mean(axis=0), 0.5, atol=0.01)
     assert (np.histogram(points[:, -1], bins=10, range=(0, 1))[0] > 80).all()
-
-
-def test_a_linear_bandit_on_a_grid_can_only_prefer_a_corner() -> None:
-    bandit = GridLinearTS(box=LINE, points=101)
-    points = np.linspace(0, 1, 101)[:, None]
-    bandit.update(contexts=ones(101), arms=points, rewards=1 - np.abs(points[:, 0] - 0.6))
-
-    assert bandit.select(ones(1), explore=False).arms[0, 0] in (0.0, 1.0)
-
-
-def test_a_reward_between_two_points_of_the_grid_is_learned_as_the_nearest_one() -> None:
-    one, two = (GridLinearTS(box=LINE, points=11) for _ in range(2))
-    one.update(contexts=ones(2), arms=[[0.31], [0.97]], rewards=[1.0, 0.0])
-    two.update(contexts=ones(2), arms=[[0.3], [1.0]], rewards=[1.0, 0.0])
-
-    assert np.array_equal(one.select(ones(5)).arms, two.select(ones(5)).arms)
-
-
-@pytest.mark.parametrize("points", [1, 2.5])
-def test_a_grid_needs_at_least_two_points(points: Any) -> None:
-    with pytest.raises(SettingError, match="at least 2 points"):
-        GridLinearTS(box=LINE, points=points)

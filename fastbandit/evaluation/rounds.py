@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import InputError, NotFiniteError, ShapeError, UnknownArmError
+from fastbandit.features.kinds import to_floats
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -41,11 +42,11 @@ class LoggedRounds:
     def __post_init__(self) -> None:
         rows = _read_rows(self.chosen)
         made = {
-            "contexts": _read_contexts(self.contexts),
+            "contexts": _read_features(self.contexts, "contexts"),
             "chosen": rows,
             "rewards": _read_column(self.rewards, "rewards"),
             "propensities": _read_propensities(self.propensities),
-            "vectors": None if self.vectors is None else _read_contexts(self.vectors, "vectors"),
+            "vectors": None if self.vectors is None else _read_features(self.vectors, "vectors"),
         }
         for name, value in made.items():
             object.__setattr__(self, name, value)
@@ -88,28 +89,12 @@ class LoggedRounds:
 # -- reading columns
 
 
-def _read_contexts(values: Any, what: str = "contexts") -> NDArray[np.float32]:
-    try:
-        with np.errstate(over="ignore"):
-            array = np.ascontiguousarray(values, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        first = np.asarray(values, dtype=object).reshape(-1)[:1].tolist()
-        raise InputError(
-            f"The {what} need to be rows of numbers, of shape (n, d): got {type(values).__name__} "
-            f"that starts with {first[0] if first else values!r}. Encode text as numbers first, "
-            f"one column for each level."
-        ) from error
+def _read_features(values: Any, what: str) -> NDArray[np.float32]:
+    array = to_floats(values, what=what)
     if array.ndim != 2:
         raise ShapeError(
             f"The {what} need the shape (n, d): got {array.shape}. Give one row of numbers each; "
             f"a column of zeros stands for nothing known."
-        )
-    wrong = np.flatnonzero(~np.isfinite(array).all(axis=1))
-    if len(wrong):
-        came = np.asarray(values, dtype=np.float64)[wrong[0]].tolist()
-        raise NotFiniteError(
-            f"The {what} need finite numbers, up to 3.4e38: got {came} in row {wrong[0]}, counted "
-            f"from 0 ({len(wrong)} such rows). Fill or drop those rows."
         )
     return array
 

@@ -60,12 +60,9 @@ def _read(folder: Path, after: int, progress: Progress) -> tuple[_UsedRows, Coun
         left_out[LEARNED] = count_decisions(log, Bounds(until=after + 1))
         for batch in joined_rows(log, Bounds(since=after + 1)):
             known = list(takewhile(lambda row: row.reward is not None, batch))
-            for row in known:
-                why = _why_not(row)
-                left_out[why] += 1
-                if not why:
-                    used.add(row)
-            used.pack()
+            reasons = [_why_not(row) for row in known]
+            left_out.update(reasons)
+            used.add([row for row, why in zip(known, reasons, strict=True) if not why])
             progress(left_out.total(), steps, "reading")
             if len(known) < len(batch):
                 left_out[WAITING] = steps - left_out.total()
@@ -77,25 +74,21 @@ class _UsedRows:
     """Columns that grow; contexts are packed a batch at a time."""
 
     def __init__(self) -> None:
-        self._contexts: list[list[float]] = []
-        self._packed: list[Any] = []
+        self._contexts: list[Any] = []
         self._taken: list[Any] = []
         self._numbers: list[tuple[float, float | None]] = []
 
-    def add(self, row: Any) -> None:
-        self._contexts.append(row.context)
-        self._taken.append(row.arms[0])
-        self._numbers.append((row.reward, _probability(row)))
-
-    def pack(self) -> None:
-        if len({len(context) for context in self._contexts}) > 1:
+    def add(self, rows: list[Any]) -> None:
+        widths = {len(row.context) for row in rows} | {part.shape[1] for part in self._contexts[:1]}
+        if len(widths) > 1:
             raise DataError(
                 "The log of a service needs contexts of one length: some decisions have another "
                 "number of features. Export the time since they changed, with --since, to Parquet."
             )
-        if self._contexts:
-            self._packed.append(np.array(self._contexts, dtype=np.float32))
-        self._contexts = []
+        if rows:
+            self._contexts.append(np.array([row.context for row in rows], dtype=np.float32))
+        self._taken += [row.arms[0] for row in rows]
+        self._numbers += [(row.reward, _probability(row)) for row in rows]
 
     def rounds(self, left_out: Counter[str], arms: Path | None) -> LoggedRounds:
         ids, vectors = (None, None) if arms is None else read_arms(arms, "id")
@@ -108,7 +101,7 @@ class _UsedRows:
             )
         numbers = np.array(self._numbers, dtype=np.float64)
         return LoggedRounds(
-            contexts=np.concatenate(self._packed),
+            contexts=np.concatenate(self._contexts),
             chosen=np.array(rows),
             rewards=numbers[:, 0],
             propensities=numbers[:, 1],

@@ -110,12 +110,12 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
     "contexts as strings": (
         logged(contexts=["young", "old", "old", "young"]),
         InputError,
-        r"contexts need to be rows of numbers, .* starts with 'young'\. Encode text as numbers",
+        r"contexts need to be numbers: got .*'young'.* Encode text",
     ),
     "contexts as dicts": (
         logged(contexts=[{"age": 3}] * 4),
         InputError,
-        r"contexts need to be rows of numbers, .* starts with \{'age': 3\}",
+        r"contexts need to be numbers: got object .*dict.* Encode text",
     ),
     "contexts in one dimension": (
         logged(contexts=np.arange(4.0)),
@@ -125,12 +125,12 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
     "a context that is NaN": (
         logged(contexts=[[0.0], [NAN], [2.0], [3.0]]),
         NotFiniteError,
-        r"contexts need finite numbers, up to 3.4e38: got \[nan\] in row 1",
+        r"contexts need finite numbers: got nan in row 1 ",
     ),
     "a context that single precision cannot hold": (
         logged(contexts=[[0.0], [1e300], [2.0], [3.0]]),
         NotFiniteError,
-        r"up to 3.4e38: got \[1e\+300\] in row 1, counted from 0",
+        r"contexts need finite numbers: got inf in row 1 ",
     ),
     "a row beyond the arms": (
         logged(chosen=[0, 1, 7, 0]),

@@ -73,7 +73,7 @@ def _seen(graph: Graph, context: LinearEncoding) -> Signal:
 
 
 def _features(graph: Graph, context: LinearEncoding) -> Signal:
-    """Return numbers standardised and cut, or words weighed by how rare they are."""
+    """Return numbers standardised and cut, or tokens weighed by how rare they are."""
     kind, features = context.kind, context.inputs.features
     kind = kind.features if isinstance(kind, FeaturesAndIds) else kind
     if isinstance(kind, Image):

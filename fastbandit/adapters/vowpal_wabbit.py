@@ -216,12 +216,12 @@ def _actions(listed: Any, where: str) -> list[Mapping[str, Any]]:
 def _taken(fields: Mapping[str, Any], actions: int, where: str) -> int:
     has_index = "_labelIndex" in fields
     field = "_labelIndex" if has_index else "_label_Action"
-    place = _number(fields, field, where) - (0 if has_index else 1)
-    if place == int(place) and 0 <= place < actions:
-        return int(place)
+    number = _number(fields, field, where) - (0 if has_index else 1)
+    if number == int(number) and 0 <= number < actions:
+        return int(number)
     raise DataError(
         f"A label needs to be of one of the {actions} actions in c._multi: got {field} "
-        f"{fields[field]!r} in {where}, action {place + 1:g} of {actions}. Drop that line."
+        f"{fields[field]!r} in {where}, action {number + 1:g} of {actions}. Drop that line."
     )
 
 
@@ -296,31 +296,31 @@ class _Table:
 
     def __init__(self, columns: Iterable[str] | None = None) -> None:
         self._is_growing = columns is None
-        self._places = {name: place for place, name in enumerate(columns or ())}
+        self._known = {name: number for number, name in enumerate(columns or ())}
         self._rows, self._columns, self._values = array("q"), array("q"), array("d")
         self._count = 0
 
     def add(self, fields: Mapping[str, Any], *, but: str | None = None) -> None:
         """Add a row of features, less an id that is the arm's name already."""
-        places = self._places
+        known = self._known
         for name, value in _flat(fields, "", but):
-            place = places.setdefault(name, len(places)) if self._is_growing else places.get(name)
-            if place is not None:
+            column = known.setdefault(name, len(known)) if self._is_growing else known.get(name)
+            if column is not None:
                 self._rows.append(self._count)
-                self._columns.append(place)
+                self._columns.append(column)
                 self._values.append(value)
         self._count += 1
-        if self._is_growing and len(places) > _MOST_COLUMNS:
+        if self._is_growing and len(known) > _MOST_COLUMNS:
             raise InputError(
                 f"Features in DSJSON become at most {_MOST_COLUMNS:,} columns: got more, such as "
-                f"{next(reversed(places))!r}. Give columns= with those that matter."
+                f"{next(reversed(known))!r}. Give columns= with those that matter."
             )
 
     def named(self) -> tuple[tuple[str, ...], Floats]:
         """Return the names of columns, in order, and the rows; what one lacks is 0."""
-        names = sorted(self._places, key=_in_order) if self._is_growing else list(self._places)
+        names = sorted(self._known, key=_in_order) if self._is_growing else list(self._known)
         order = np.empty(len(names), dtype=np.int64)
-        order[[self._places[name] for name in names]] = np.arange(len(names))
+        order[[self._known[name] for name in names]] = np.arange(len(names))
         table = np.zeros((self._count, len(names)), dtype=np.float32)
         table[np.array(self._rows), order[np.array(self._columns)]] = np.array(self._values)
         return tuple(names), table
@@ -331,7 +331,7 @@ def _flat(fields: Mapping[str, Any], before: str, but: str | None) -> Iterator[t
     for key, value in fields.items():
         name = f"{before}{key}"
         if key == "_text" and isinstance(value, str):
-            yield from ((f"{before}{word}", 1.0) for word in dict.fromkeys(value.split()))
+            yield from ((f"{before}{token}", 1.0) for token in dict.fromkeys(value.split()))
         elif key.startswith("_") or (key == "id" and str(value) == but):
             continue
         elif isinstance(value, bool) or value is None:
@@ -343,7 +343,7 @@ def _flat(fields: Mapping[str, Any], before: str, but: str | None) -> Iterator[t
         elif isinstance(value, Mapping):
             yield from _flat(value, f"{name}.", but)
         else:
-            parts = {str(place): part for place, part in enumerate(value)}
+            parts = {str(number): part for number, part in enumerate(value)}
             yield from _flat(parts, f"{name}.", but)
 
 

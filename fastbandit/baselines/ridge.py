@@ -114,7 +114,7 @@ class SharedRidge:
 
     @cached_property
     def covariance(self) -> Floats:
-        """Covariances of the weights, by pairs of context features and pairs of arm features."""
+        """Covariances of the weights, by products of context features and of arm features."""
         context_dim, arm_dim = self.weights.shape
         four = (self.root @ self.root.T).reshape(context_dim, arm_dim, context_dim, arm_dim)
         return four.transpose(0, 2, 1, 3).reshape(context_dim**2, arm_dim**2)

@@ -25,7 +25,7 @@ def read_csv(
     """Read columns of a CSV file with a header, gzipped or not, as text.
 
     Where the file `is_ragged`, rows with too few fields are filled up and those with too many
-    are cut; otherwise they are errors.
+    are cut; else they are errors.
     """
     table: dict[str, list[str]] = {column: [] for column in columns}
     for block in read_blocks(path, columns, is_ragged=is_ragged):

@@ -46,7 +46,7 @@ class Diagnostics:
 
     @property
     def is_off(self) -> bool:
-        """Whether the mean weight is too far from 1 to be so by chance."""
+        """Whether the mean weight is too far from 1 to be noise."""
         return abs(self.mean_weight - 1.0) > max(4.0 * self.weight_error, 0.01)
 
     @property
@@ -63,19 +63,19 @@ class Diagnostics:
         return size, match, self._on_the_mean()
 
     def _on_the_mean(self) -> str:
-        said = f"mean weight {self.mean_weight:.3f} ± {self.weight_error:.3f}"
+        mean = f"mean weight {self.mean_weight:.3f} ± {self.weight_error:.3f}"
         if self.cut_rounds:
-            return f"{said} after clipping; it should be near 1 without"
+            return f"{mean} after clipping; it should be near 1 without"
         if not self.is_off and self.weight_error > _NOISY:
-            return f"{said}: too noisy to tell whether it is near 1, as it should be"
+            return f"{mean}: too noisy to tell whether it is near 1, as it should be"
         if not self.is_off:
-            return f"{said}, near 1 as it should be"
+            return f"{mean}, near 1 as it should be"
         why = (
             "the policy takes arms that the log hardly shows"
             if self.mean_weight < 1.0
             else "the propensities are lower than the arms' true shares"
         )
-        return f"{said}, but it should be near 1: {why}, or the propensities are wrong"
+        return f"{mean}, but it should be near 1: {why}, or the propensities are wrong"
 
 
 def diagnose(weights: Floats, *, clip: float | None = None) -> Diagnostics:

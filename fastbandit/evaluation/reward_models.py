@@ -79,7 +79,7 @@ def _mean_over_arms(
 ) -> Floats:
     """Average over all arms where they are few, else over some drawn for each context.
 
-    Those drawn keep a doubly robust estimate unbiased: they know nothing of the rewards.
+    Those drawn leave a doubly robust estimate unbiased: they know nothing of the rewards.
     """
     found, width = np.empty(len(contexts)), min(arms, _FEW_ARMS)
     step = max(1, _AT_ONCE // width)
@@ -260,7 +260,7 @@ def _offsets(model: FittedRewards, rounds: LoggedRounds, part: Rows) -> Floats:
     """Return what each arm earns beyond the model, shrunk towards 0.
 
     The shrinkage is the one of a random effect whose variance the method of moments gives;
-    it is whole where arms differ no more than by chance.
+    it is whole where arms differ no more than noise does.
     """
     rows = rounds.chosen[part]
     found = np.concatenate(

@@ -108,8 +108,8 @@ def _diagnose(
 
     The weights are clipped where all estimators that rest on them clip at one number.
     """
-    pairs = zip(estimators, found, strict=True)
-    clips = {one.clip for estimator, one in pairs if "weights" in estimator.needs}
+    both = zip(estimators, found, strict=True)
+    clips = {one.clip for estimator, one in both if "weights" in estimator.needs}
     diagnostics = diagnose(prepared.weights, clip=clips.pop() if len(clips) == 1 else None)
     notes = [note for one in found for note in one.notes]
     cuts = sorted({one.clip for one in found if one.clip is not None})

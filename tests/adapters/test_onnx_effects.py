@@ -57,7 +57,7 @@ OWN: dict[str, tuple[dict[str, Any], Any]] = {
 COMMON = {"arms": ARMS, "context": 4, "reward": "real", "seed": 3, "search": "generator"}
 
 
-def taught(contexts: Any = CONTEXTS, **changes: Any) -> Bandit:
+def trained(contexts: Any = CONTEXTS, **changes: Any) -> Bandit:
     if isinstance(changes.get("preset"), dict):
         changes["preset"] = Settings(sections={"network": changes["preset"]})
     bandit = Bandit(**{**COMMON, **changes})
@@ -123,7 +123,7 @@ def scored(
 @pytest.mark.parametrize("case", OWN)
 def test_arms_with_weights_of_their_own_are_all_scored(case: str, tmp_path: Path) -> None:
     changes, contexts = OWN[case]
-    bandit = taught(contexts, arms=None, ids=range(40), search="auto", **changes)
+    bandit = trained(contexts, arms=None, ids=range(40), search="auto", **changes)
 
     made = export_onnx(bandit, tmp_path / "made")
 
@@ -179,7 +179,7 @@ def chosen_elsewhere(bandit: Bandit, folder: Path) -> list[list[Any]]:
 
 
 def test_onnx_runtime_alone_chooses_among_arms_with_weights_of_their_own(tmp_path: Path) -> None:
-    bandit = taught(arms=None, ids=range(40), search="auto")
+    bandit = trained(arms=None, ids=range(40), search="auto")
     export_onnx(bandit, tmp_path / "made")
 
     chosen, calm, _ = chosen_elsewhere(bandit, tmp_path / "made")

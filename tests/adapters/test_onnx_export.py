@@ -46,7 +46,7 @@ SEEDS = seeds_of(COUNT)
 COMMON = {"arms": ARMS, "context": 4, "reward": "real", "seed": 3, "search": "generator"}
 
 
-def taught(contexts: Any = CONTEXTS, **changes: Any) -> Bandit:
+def trained(contexts: Any = CONTEXTS, **changes: Any) -> Bandit:
     if isinstance(changes.get("preset"), dict):
         changes["preset"] = Settings(sections={"network": changes["preset"]})
     bandit = Bandit(**{**COMMON, **changes})
@@ -141,7 +141,7 @@ def points_of(folder: Path) -> NDArray[np.float32]:
 
 @pytest.mark.parametrize("posterior", ["dropout", "last-layer", "arm-effects"])
 def test_onnx_runtime_and_faiss_alone_choose_the_same_arms(posterior: str, tmp_path: Path) -> None:
-    bandit = taught(posterior=posterior, arms=vectors_of(3000, 5, seed=1))
+    bandit = trained(posterior=posterior, arms=vectors_of(3000, 5, seed=1))
     export_onnx(bandit, tmp_path / "made")
 
     chosen, calm, exhaustive = chosen_elsewhere(bandit, tmp_path / "made")
@@ -167,7 +167,7 @@ def test_onnx_runtime_and_faiss_alone_choose_the_same_arms(posterior: str, tmp_p
 def test_many_arms_lie_in_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_export, "SCANNED", 1000)
     monkeypatch.setattr(onnx_export, "_LISTS_PER_ROOT", 1)
-    bandit = taught(arms=vectors_of(3000, 5, seed=1), ids=[f"arm {n}" for n in range(3000)])
+    bandit = trained(arms=vectors_of(3000, 5, seed=1), ids=[f"arm {n}" for n in range(3000)])
     export_onnx(bandit, tmp_path / "made")
 
     chosen, _, exhaustive = chosen_elsewhere(bandit, tmp_path / "made")
@@ -178,7 +178,7 @@ def test_many_arms_lie_in_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_only_arms_that_can_be_chosen_are_exported(tmp_path: Path) -> None:
-    frozen = taught(arms=ARMS[:30], ids=[("a", n) for n in range(30)]).freeze()
+    frozen = trained(arms=ARMS[:30], ids=[("a", n) for n in range(30)]).freeze()
     frozen.discard_arms([("a", 3)])
     frozen.add_arms(ARMS[40:42], ids=["new", 7.5])
 
@@ -190,8 +190,8 @@ def test_only_arms_that_can_be_chosen_are_exported(tmp_path: Path) -> None:
     assert {"tuple": ["a", 4]} in ids
 
 
-def test_an_export_vouches_for_its_files(tmp_path: Path) -> None:
-    made = export_onnx(taught(), tmp_path / "made")
+def test_an_export_has_the_sums_of_its_files(tmp_path: Path) -> None:
+    made = export_onnx(trained(), tmp_path / "made")
 
     assert check_onnx(made.folder)["arms"] == 400
     assert sorted(path.name for path in tmp_path.iterdir()) == ["made"]
@@ -207,19 +207,19 @@ def test_an_export_needs_a_new_folder(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("keep me")
 
     with pytest.raises(SnapshotError, match="is there and not empty"):
-        export_onnx(taught(), tmp_path)
+        export_onnx(trained(), tmp_path)
 
 
-def test_what_has_not_learned_or_settles_bounds_is_refused(tmp_path: Path) -> None:
+def test_what_has_not_learned_or_reranks_by_bounds_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"Call update\(\) first"):
         export_onnx(Bandit(arms=ARMS, context=4), tmp_path / "made")
     with pytest.raises(SettingError, match="exploration='ts'"):
-        export_onnx(taught(exploration="ucb"), tmp_path / "made")
+        export_onnx(trained(exploration="ucb"), tmp_path / "made")
     assert not list(tmp_path.iterdir())
 
 
 def test_saved_and_frozen_bandits_are_exported_from_their_folders(tmp_path: Path) -> None:
-    bandit = taught()
+    bandit = trained()
     bandit.save(tmp_path / "bandit")
     bandit.freeze().save(tmp_path / "version" / "frozen")
 
@@ -233,7 +233,7 @@ def test_saved_and_frozen_bandits_are_exported_from_their_folders(tmp_path: Path
 
 
 def test_the_option_exports_a_saved_bandit(tmp_path: Path) -> None:
-    taught().save(tmp_path / "bandit")
+    trained().save(tmp_path / "bandit")
     args = ["--onnx", str(tmp_path / "bandit"), "--out"]
 
     told = CliRunner().invoke(command, [*args, str(tmp_path / "one")])
@@ -251,5 +251,5 @@ def test_an_export_that_fails_leaves_nothing(
     monkeypatch.setattr(onnx_export, "write_file", full)
 
     with pytest.raises(SnapshotError, match="no space left"):
-        export_onnx(taught(), tmp_path / "made")
+        export_onnx(trained(), tmp_path / "made")
     assert not list(tmp_path.iterdir())

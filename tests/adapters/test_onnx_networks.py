@@ -68,7 +68,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], Any]] = {
 COMMON = {"arms": ARMS, "context": 4, "reward": "real", "seed": 3, "search": "generator"}
 
 
-def taught(contexts: Any = CONTEXTS, **changes: Any) -> Bandit:
+def trained(contexts: Any = CONTEXTS, **changes: Any) -> Bandit:
     if isinstance(changes.get("preset"), dict):
         changes["preset"] = Settings(sections={"network": changes["preset"]})
     bandit = Bandit(**{**COMMON, **changes})
@@ -124,7 +124,7 @@ def variant(
     little_training: None, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Bandit, Any, Path]:
     changes, contexts = VARIANTS[request.param]
-    bandit = taught(contexts, **changes)
+    bandit = trained(contexts, **changes)
     folder = tmp_path_factory.mktemp("exports") / "made"
     export_onnx(bandit, folder)
     return bandit, contexts, folder
@@ -157,7 +157,7 @@ def scored(
 def test_constants_of_arms_stand_beside_what_features_say(
     count: int, is_drawn: bool, tmp_path: Path
 ) -> None:
-    bandit = taught(arms=vectors_of(count, 5, seed=1))
+    bandit = trained(arms=vectors_of(count, 5, seed=1))
     export_onnx(bandit, tmp_path / "made")
 
     session = session_of(tmp_path / "made" / "score.onnx")
@@ -178,7 +178,7 @@ def test_constants_of_arms_stand_beside_what_features_say(
 @pytest.mark.parametrize("has_features", [True, False])
 def test_arms_that_came_later_have_no_part_of_their_own(has_features: bool, tmp_path: Path) -> None:
     arms = {"arms": ARMS[:30]} if has_features else {"arms": None, "search": "auto"}
-    frozen = taught(**arms, ids=range(30)).freeze()
+    frozen = trained(**arms, ids=range(30)).freeze()
     frozen.discard_arms([3])
     frozen.add_arms(ARMS[40:41] if has_features else None, ids=[77])
 
@@ -230,6 +230,6 @@ def proposed(bandit: Bandit, contexts: Any) -> NDArray[np.float32]:
 
 
 def test_a_search_without_a_generator_exports_no_proposals(tmp_path: Path) -> None:
-    made = export_onnx(taught(search="exhaustive"), tmp_path / "made")
+    made = export_onnx(trained(search="exhaustive"), tmp_path / "made")
 
     assert set(made.files) == {"score.onnx", "arms.faiss", "ids.json"}

@@ -60,7 +60,7 @@ every = pytest.mark.parametrize("make", ALL)
 every_learner = pytest.mark.parametrize("make", LEARNERS)
 
 
-def taught(make: Make, *, ids: Any = None, rounds: int = 60, **settings: Any) -> Any:
+def trained(make: Make, *, ids: Any = None, rounds: int = 60, **settings: Any) -> Any:
     bandit = make(arms=WORLD.arms, ids=ids, **settings)
     contexts = WORLD.contexts(0, rounds)
     decision = bandit.select(contexts)
@@ -81,7 +81,7 @@ def test_the_first_choices_are_uniform_and_say_so(make: Make) -> None:
 
 @every_learner
 def test_choices_after_an_update_are_not_uniform(make: Make) -> None:
-    decision = taught(make).select(WORLD.contexts(60, 5))
+    decision = trained(make).select(WORLD.contexts(60, 5))
 
     assert not decision.uniform
     assert decision.version == 1
@@ -90,7 +90,7 @@ def test_choices_after_an_update_are_not_uniform(make: Make) -> None:
 
 @every
 def test_one_arm_for_each_context_is_a_flat_list_of_ids(make: Make) -> None:
-    decision = taught(make, ids=NAMES).select(WORLD.contexts(60, 5))
+    decision = trained(make, ids=NAMES).select(WORLD.contexts(60, 5))
 
     assert decision.rows.shape == decision.scores.shape == (5, 1)
     assert decision.arms == [NAMES[row] for row in decision.rows[:, 0]]
@@ -98,7 +98,7 @@ def test_one_arm_for_each_context_is_a_flat_list_of_ids(make: Make) -> None:
 
 @every
 def test_several_arms_are_different_and_best_first(make: Make) -> None:
-    decision = taught(make, ids=NAMES).select(WORLD.contexts(60, 5), k=4)
+    decision = trained(make, ids=NAMES).select(WORLD.contexts(60, 5), k=4)
 
     assert [len(set(arms)) for arms in decision.arms] == [4] * 5
     assert (np.diff(decision.scores, axis=1) <= 0).all()
@@ -107,8 +107,8 @@ def test_several_arms_are_different_and_best_first(make: Make) -> None:
 
 @every
 @pytest.mark.parametrize("rounds", [0, 60])
-def test_asking_for_more_than_is_allowed_gives_all_that_is_allowed(make: Make, rounds: int) -> None:
-    bandit = taught(make, ids=NAMES) if rounds else make(arms=WORLD.arms, ids=NAMES)
+def test_asking_for_more_than_is_eligible_gives_all_of_these(make: Make, rounds: int) -> None:
+    bandit = trained(make, ids=NAMES) if rounds else make(arms=WORLD.arms, ids=NAMES)
     eligible = [["arm 3", "arm 5"], ["arm 7"]]
 
     decision = bandit.select(WORLD.contexts(60, 2), k=3, eligible=eligible)
@@ -121,7 +121,7 @@ def test_asking_for_more_than_is_allowed_gives_all_that_is_allowed(make: Make, r
 
 @every
 def test_asking_for_more_arms_than_there_are_gives_them_all(make: Make) -> None:
-    decision = taught(make).select(WORLD.contexts(60, 1), k=50)
+    decision = trained(make).select(WORLD.contexts(60, 1), k=50)
 
     assert sorted(decision.arms[0]) == list(range(40))
     assert decision.rows.shape == (1, 50)
@@ -132,14 +132,14 @@ def test_only_eligible_arms_are_chosen(make: Make) -> None:
     mask = np.random.default_rng(0).random((30, 40)) < 0.1
     mask[:, 0] = True
 
-    decision = taught(make).select(WORLD.contexts(60, 30), eligible=mask)
+    decision = trained(make).select(WORLD.contexts(60, 30), eligible=mask)
 
     assert mask[np.arange(30), decision.rows[:, 0]].all()
 
 
 @every
 def test_decisions_have_the_seeds_of_their_numbers_and_do_not_depend_on_batches(make: Make) -> None:
-    whole, split = taught(make, seed=5), taught(make, seed=5)
+    whole, split = trained(make, seed=5), trained(make, seed=5)
     contexts = WORLD.contexts(60, 6)
 
     at_once = whole.select(contexts)
@@ -151,7 +151,7 @@ def test_decisions_have_the_seeds_of_their_numbers_and_do_not_depend_on_batches(
 
 @every
 def test_no_contexts_are_no_decisions(make: Make) -> None:
-    decision = taught(make).select(np.zeros((0, 3)))
+    decision = trained(make).select(np.zeros((0, 3)))
 
     assert len(decision) == 0
     assert decision.arms == []
@@ -228,7 +228,7 @@ def test_a_bad_update_raises_and_leaves_the_bandit_as_it_was(
         ({"seed": "tomorrow"}, SettingError),
     ],
 )
-def test_bad_settings_are_refused(
+def test_bad_settings_are_rejected(
     make: Make, settings: dict[str, Any], error: type[FastbanditError]
 ) -> None:
     with pytest.raises(error):

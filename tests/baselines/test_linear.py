@@ -39,7 +39,7 @@ LINEAR: list[Make] = [linear_ts, lin_ucb, disjoint_ts, disjoint_ucb]
 every_linear = pytest.mark.parametrize("make", LINEAR)
 
 
-def taught(make: Make, *, ids: Any = None, rounds: int = 60, **settings: Any) -> Any:
+def trained(make: Make, *, ids: Any = None, rounds: int = 60, **settings: Any) -> Any:
     bandit = make(arms=WORLD.arms, ids=ids, **settings)
     contexts = WORLD.contexts(0, rounds)
     decision = bandit.select(contexts)
@@ -71,7 +71,7 @@ def test_arms_that_are_alike_get_the_same_draw_of_a_shared_model() -> None:
 
 
 @every_linear
-def test_linear_bandits_beat_random_on_a_linear_world(make: Make) -> None:
+def test_linear_bandits_beat_random_on_linear_rewards(make: Make) -> None:
     env = Synthetic("h1", 3, 15, noise=0.1, seed=2)
     size = {"batches": 8, "size": 50}
 
@@ -84,7 +84,7 @@ def test_linear_bandits_beat_random_on_a_linear_world(make: Make) -> None:
 
 @pytest.mark.parametrize("make", [linear_ts, lin_ucb])
 def test_a_shared_model_soon_comes_close_to_the_best_choice(make: Make) -> None:
-    bandit = taught(make, rounds=400)
+    bandit = trained(make, rounds=400)
     contexts = WORLD.contexts(400, 100)
 
     chosen = WORLD.means(contexts, bandit.select(contexts, explore=False).rows[:, 0])
@@ -94,7 +94,7 @@ def test_a_shared_model_soon_comes_close_to_the_best_choice(make: Make) -> None:
 
 @every_linear
 def test_without_exploration_the_best_mean_is_chosen(make: Make) -> None:
-    bandit = taught(make, rounds=30)
+    bandit = trained(make, rounds=30)
     contexts = WORLD.contexts(30, 4)
 
     greedy = bandit.select(contexts, explore=False)
@@ -107,7 +107,7 @@ def test_without_exploration_the_best_mean_is_chosen(make: Make) -> None:
 
 @every_linear
 def test_linear_bandits_say_that_they_score_every_arm(make: Make) -> None:
-    decision = taught(make).select(WORLD.contexts(60, 3))
+    decision = trained(make).select(WORLD.contexts(60, 3))
 
     assert decision.evaluations.tolist() == [40] * 3
     assert decision.lookups.tolist() == [0] * 3
@@ -118,10 +118,10 @@ def test_scoring_in_small_blocks_changes_no_choice(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contexts = WORLD.contexts(60, 12)
-    whole = taught(make).select(contexts, k=2)
+    whole = trained(make).select(contexts, k=2)
 
     monkeypatch.setattr(ridge, "_BLOCK", 100)
-    parts = taught(make).select(contexts, k=2)
+    parts = trained(make).select(contexts, k=2)
 
     assert np.array_equal(whole.rows, parts.rows)
 
@@ -165,7 +165,7 @@ def test_sparse_contexts_are_read_as_dense_ones() -> None:
         ({"arms": np.zeros((1, 300))}, r"50 x 300 = 15000 weights.*5\.0 GiB"),
     ],
 )
-def test_a_model_too_large_for_memory_is_refused_with_the_arithmetic(
+def test_a_model_too_large_for_memory_is_rejected_with_the_arithmetic(
     settings: dict[str, Any], arithmetic: str
 ) -> None:
     with pytest.raises(SettingError, match=arithmetic):
@@ -175,6 +175,6 @@ def test_a_model_too_large_for_memory_is_refused_with_the_arithmetic(
 @pytest.mark.parametrize(
     "settings", [{"ridge": 0.0}, {"scale": -1.0}, {"scale": np.nan}, {"context": Ids(4)}]
 )
-def test_linear_settings_out_of_range_are_refused(settings: dict[str, Any]) -> None:
+def test_linear_settings_out_of_range_are_rejected(settings: dict[str, Any]) -> None:
     with pytest.raises(SettingError):
         linear_ts(**({"arms": WORLD.arms} | settings))

@@ -14,7 +14,7 @@ Make = Callable[..., Any]
 WORLD = Synthetic("h1", 3, 40, noise=0.3, seed=1)
 
 
-def taught(make: Make, *, ids: Any = None, rounds: int = 60, **settings: Any) -> Any:
+def trained(make: Make, *, ids: Any = None, rounds: int = 60, **settings: Any) -> Any:
     bandit = make(arms=WORLD.arms, ids=ids, **settings)
     contexts = WORLD.contexts(0, rounds)
     decision = bandit.select(contexts)
@@ -23,8 +23,8 @@ def taught(make: Make, *, ids: Any = None, rounds: int = 60, **settings: Any) ->
     return bandit
 
 
-def test_a_random_bandit_stays_random_whatever_it_is_told() -> None:
-    bandit = taught(RandomBandit)
+def test_a_random_bandit_stays_random_whatever_it_earns() -> None:
+    bandit = trained(RandomBandit)
 
     assert bandit.select(WORLD.contexts(60, 3)).uniform
     assert bandit.select(WORLD.contexts(60, 3)).version == 1

@@ -25,7 +25,7 @@ def printed(*args: str) -> str:
     return done.output
 
 
-def test_the_command_prints_a_table_and_words(tmp_path: Path) -> None:
+def test_the_command_prints_a_table_and_sentences(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(CSV)
 
     said = printed("--log", str(tmp_path / "log.csv"), "--policy", "arm:1")

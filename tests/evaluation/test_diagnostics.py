@@ -17,13 +17,13 @@ def test_the_effective_size_is_the_one_of_its_formula() -> None:
     assert found.match_share == 1.0
 
 
-def test_weights_whose_mean_is_far_from_1_are_told() -> None:
+def test_weights_whose_mean_is_far_from_1_are_reported() -> None:
     words = diagnose(np.full(1_000, 0.5)).sentences
 
     assert any("should be near 1: the policy takes arms that the log hardly" in w for w in words)
 
 
-def test_noisy_weights_are_told() -> None:
+def test_noisy_weights_are_reported() -> None:
     weights = np.zeros(1_000)
     weights[0] = 3_000.0
 

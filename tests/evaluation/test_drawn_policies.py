@@ -116,14 +116,14 @@ def test_an_arm_that_was_never_logged_gets_a_row() -> None:
     assert (policy.rows == 2).all()
 
 
-def test_an_arm_without_a_vector_is_refused() -> None:
+def test_an_arm_without_a_vector_is_rejected() -> None:
     log = uniform_log(arms=2, ids=["a", "b"], vectors=np.ones((2, 1)))
 
     with pytest.raises(UnknownArmError, match="it chose 'new', which is none of the log's 2"):
         policy_of(log, Coin(("a", "new", "b")), draws=GREEDY)
 
 
-def test_ids_of_another_kind_are_refused() -> None:
+def test_ids_of_another_kind_are_rejected() -> None:
     log = uniform_log(arms=3, ids=["0", "1", "2"])
 
     with pytest.raises(UnknownArmError, match="ids of the log's kind, str: it chose 1"):

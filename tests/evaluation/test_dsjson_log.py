@@ -79,7 +79,7 @@ def test_lines_without_a_label_are_left_out_and_said(tmp_path: Path) -> None:
     )
 
 
-def test_lines_without_any_label_are_refused(tmp_path: Path) -> None:
+def test_lines_without_any_label_are_rejected(tmp_path: Path) -> None:
     path = write(tmp_path / "log.json", line(_label_cost=None, _label_probability=None))
 
     with pytest.raises(DataError, match=r"it has none \(1 have no label\)\. Export"):
@@ -131,7 +131,7 @@ def test_a_label_beyond_the_actions_is_named(tmp_path: Path) -> None:
         read_rounds(path)
 
 
-def test_lines_of_another_export_are_told_apart(tmp_path: Path) -> None:
+def test_lines_of_another_export_are_recognised(tmp_path: Path) -> None:
     path = write(tmp_path / "log.jsonl", json.dumps({"arms": ["a"], "reward": 1.0}) + "\n")
 
     with pytest.raises(DataError, match="Export with --format dsjson or parquet"):

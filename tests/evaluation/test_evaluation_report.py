@@ -10,7 +10,7 @@ from little_log import uniform_log
 from fastbandit.evaluation import SparsePolicy, evaluate
 
 
-def test_few_matches_are_told_in_words() -> None:
+def test_few_matches_are_reported() -> None:
     log = uniform_log(200)
 
     found = evaluate(log, SparsePolicy.fixed(log, 3), estimators=["ips"])
@@ -20,7 +20,7 @@ def test_few_matches_are_told_in_words() -> None:
     assert not found.diagnostics.is_trusted
 
 
-def test_wrong_propensities_are_told_before_anything_else() -> None:
+def test_wrong_propensities_are_reported_before_anything_else() -> None:
     log = uniform_log(propensities=np.full(400, 0.01))
 
     words = evaluate(log, "uniform").sentences

@@ -32,7 +32,7 @@ def test_replay_on_an_uneven_log_is_warned_of() -> None:
     assert any("replay supposes" in said for said in evaluate(log, "uniform").sentences)
 
 
-def test_weights_of_clusters_that_are_off_are_told() -> None:
+def test_weights_of_clusters_that_are_off_are_reported() -> None:
     rng = np.random.default_rng(0)
     chosen = rng.integers(0, 8, 400)  # the policy follows the log, which no context explains
     log = uniform_log(chosen=chosen, propensities=rng.uniform(0.1, 0.2, 400))

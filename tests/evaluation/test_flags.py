@@ -45,12 +45,12 @@ def test_numbers_that_are_written_as_texts_are_named(tmp_path: Path) -> None:
         read_rounds(parquet(tmp_path, x_a=["1", "2"]))
 
 
-def test_a_text_that_differs_in_nearly_every_row_is_refused(tmp_path: Path) -> None:
+def test_a_text_that_differs_in_nearly_every_row_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"'x_a' has 30 in 30 rows, such as 'v0'.*--levels"):
         of_contexts(tmp_path, *(f"v{place}" for place in range(30)))
 
 
-def test_too_many_levels_are_refused(tmp_path: Path) -> None:
+def test_too_many_levels_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"at most 100 different texts .* has 101 in 404 rows"):
         of_contexts(tmp_path, *(f"v{place % 101}" for place in range(404)))
 
@@ -96,12 +96,12 @@ def test_levels_may_be_written_as_numbers(tmp_path: Path) -> None:
     assert found.contexts.tolist() == [[0, 1], [1, 0]]
 
 
-def test_levels_of_no_column_are_refused(tmp_path: Path) -> None:
+def test_levels_of_no_column_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"got 'city', and these are x_a\. Name one"):
         of_contexts(tmp_path, "1", levels={"city": ["Oslo"]})
 
 
 @pytest.mark.parametrize("told", ["Oslo", []])
-def test_levels_that_are_no_list_are_refused(tmp_path: Path, told: Any) -> None:
+def test_levels_that_are_no_list_are_rejected(tmp_path: Path, told: Any) -> None:
     with pytest.raises(SettingError, match=r"list of its texts: got .* for 'x_a'"):
         of_contexts(tmp_path, "Oslo", levels={"x_a": told})

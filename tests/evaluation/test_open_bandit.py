@@ -26,7 +26,7 @@ def open_bandit(folder: Path, policy: str, arms: list[int]) -> Path:
     return home
 
 
-def test_an_open_bandit_folder_is_read_with_the_place_on_the_page(tmp_path: Path) -> None:
+def test_an_open_bandit_folder_is_read_with_the_position_on_the_page(tmp_path: Path) -> None:
     found = read_rounds(open_bandit(tmp_path, "random", [0, 1, 1, 0]))
 
     assert found.arms == 2

@@ -78,7 +78,7 @@ def test_a_parquet_file_is_read_like_a_csv_file(tmp_path: Path) -> None:
     assert list(ours.ids or ()) == list(theirs.ids or ())
 
 
-def test_a_table_of_arms_tells_all_arms_and_their_features(tmp_path: Path) -> None:
+def test_a_table_of_arms_has_all_arms_and_their_features(tmp_path: Path) -> None:
     arms = write(tmp_path / "arms.csv", "arm,price\nc,3\nb,2\na,1\n")
 
     found = read_rounds(write(tmp_path / "log.csv", HEAD + ROWS), arms=arms)
@@ -118,14 +118,14 @@ def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
         read_rounds(path, reward="clicks")
 
 
-def test_a_context_that_holds_the_reward_is_refused(tmp_path: Path) -> None:
+def test_a_context_that_holds_the_reward_is_rejected(tmp_path: Path) -> None:
     path = write(tmp_path / "log.csv", HEAD + ROWS)
 
     with pytest.raises(DataError, match="none may be the arm, the reward or the propensity"):
         read_rounds(path, context="reward")
 
 
-def test_rewards_in_words_are_refused(tmp_path: Path) -> None:
+def test_rewards_as_text_are_rejected(tmp_path: Path) -> None:
     path = write(tmp_path / "log.csv", HEAD + "0,0,a,bought,0.5\n")
 
     with pytest.raises(DataError, match="numbers in the column 'reward': found 'bought'"):
@@ -144,6 +144,6 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         read_rounds(tmp_path / "gone.csv")
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"in \.parquet, \.csv.*: got .*log\.xlsx\. Save or"):
         read_rounds(write(tmp_path / "log.xlsx", ""))

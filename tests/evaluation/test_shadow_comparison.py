@@ -187,7 +187,7 @@ def test_a_baseline_that_never_takes_some_arms_is_noticed(numbers: np.random.Gen
     assert any("in place of 1" in text for text in found.warnings)
 
 
-def test_without_propensities_agreement_stands_in_place_of_a_difference() -> None:
+def test_without_propensities_agreement_stands_in_for_a_difference() -> None:
     unknown = ComparisonSums.of([1, 1, 0, 0], [1, 1, 1, 1], [1.0, 0.5, 0.25, 0.0])
 
     found = evidence_of(NONE, unknown, decided_by="baseline")

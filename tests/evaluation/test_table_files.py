@@ -82,7 +82,7 @@ def test_a_table_that_cannot_be_used_says_why(tmp_path: Path, name: str) -> None
         read_rounds(write(tmp_path, text))
 
 
-def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
+def test_a_parquet_file_without_rows_is_rejected(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow.parquet import write_table
 
@@ -93,7 +93,7 @@ def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
         read_rounds(tmp_path / "log.parquet")
 
 
-def test_a_table_of_arms_without_rows_is_refused(tmp_path: Path) -> None:
+def test_a_table_of_arms_without_rows_is_rejected(tmp_path: Path) -> None:
     arms = write(tmp_path, "arm,price\n", "arms.csv")
 
     with pytest.raises(DataError, match=r"arms\.csv needs at least one row"):

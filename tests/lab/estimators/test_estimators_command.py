@@ -27,14 +27,14 @@ def test_the_speed_check_prints_what_it_took() -> None:
 
 
 @pytest.mark.parametrize("option", [["--seed", "-1"], ["--logs", "0"]])
-def test_a_number_out_of_range_is_refused(option: list[str]) -> None:
+def test_a_number_out_of_range_is_rejected(option: list[str]) -> None:
     done = CliRunner().invoke(coverage_command, option)
 
     assert done.exit_code == 2
     assert f"Invalid value for '{option[0]}'" in done.output
 
 
-def test_no_rounds_are_refused() -> None:
+def test_no_rounds_are_rejected() -> None:
     done = CliRunner().invoke(speed_command, ["--rounds", "0"])
 
     assert done.exit_code == 2

@@ -16,13 +16,13 @@ MOST_ARMS = 2**20
 
 
 def with_arms_of(rounds: LoggedRounds, bandit: FrozenBandit) -> LoggedRounds:
-    """Give the same rounds among all arms of a bandit, with their coordinates as features.
+    """Return the same rounds among all arms of a bandit, with their coordinates as features.
 
     Rounds stay as they are where they have features, where the bandit knows arms by ids alone or
     has too many, and where some arm that was taken is none of its arms now.
     """
-    _, live, words = bandit.parts
-    if rounds.vectors is not None or rounds.ids is None or not words.arm.is_dense:
+    _, live, units = bandit.parts
+    if rounds.vectors is not None or rounds.ids is None or not units.arm.is_dense:
         return rounds
     rows = live.eligible_rows_of(list(rounds.ids)) if len(live) <= MOST_ARMS else np.array([-1])
     if (rows < 0).any():

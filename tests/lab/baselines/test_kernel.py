@@ -1,4 +1,4 @@
-"""GLM-UCB and KernelUCB against the plain formulas, and what they keep."""
+"""KernelUCB: kernel regression through a few interactions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from fastbandit.baselines import LinUCB
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import SettingError
-from lab.baselines import GLMUCB, KernelUCB
+from lab.baselines import KernelUCB
 from lab.experiments.run import run
 
 WORLD = Synthetic("h1", 3, 40, noise=0.3, seed=1)
 CURVED = Synthetic("h2", 2, 60, noise=0.3, seed=1)
 
 
-def taught(make: type[Any], world: Synthetic = WORLD, *, batches: int = 1, **more: Any) -> Any:
+def trained(make: type[Any], world: Synthetic = WORLD, *, batches: int = 1, **more: Any) -> Any:
     bandit = make(arms=world.arms, context=world.dim, **more)
     for first in range(0, 60 * batches, 60):
         contexts, rows = world.contexts(first, 60), np.arange(first, first + 60) * 7 % world.size
@@ -25,39 +25,6 @@ def taught(make: type[Any], world: Synthetic = WORLD, *, batches: int = 1, **mor
         rewards = rewards > 0 if more.get("reward") == "binary" else rewards
         bandit.update(contexts=contexts, arms=rows, rewards=rewards)
     return bandit
-
-
-# -- GLM-UCB
-
-
-def test_binary_weights_stand_where_the_penalised_likelihood_is_flat() -> None:
-    model = taught(GLMUCB, reward="binary", batches=2, ridge=2.0)._model
-    pairs = np.einsum("nc,nd->ncd", model.contexts, WORLD.arms[model.rows]).reshape(120, -1)
-    chances = 1 / (1 + np.exp(-pairs @ model.weights.reshape(-1)))
-
-    slope = pairs.T @ (model.rewards - chances) - 2.0 * model.weights.reshape(-1)
-
-    assert np.abs(slope).max() < 1e-4
-
-
-def test_real_rewards_make_it_lin_ucb() -> None:
-    one, two = taught(GLMUCB, width=0.5), taught(LinUCB, width=0.5)
-    contexts = WORLD.contexts(500, 20)
-
-    assert np.allclose(one.select(contexts).scores, two.select(contexts).scores, atol=1e-5)
-
-
-def test_the_bonus_is_added_after_the_link() -> None:
-    wide, none = (taught(GLMUCB, reward="binary", width=width) for width in (0.7, 0.0))
-    contexts = np.asarray(WORLD.contexts(500, 5), dtype=np.float64)
-
-    means, bounds = none._model.means(contexts), wide._score(contexts, np.zeros(5, np.uint64))
-
-    assert ((means > 0) & (means < 1)).all()
-    assert np.allclose(bounds - means, 0.7 * wide._model.stds(contexts))
-
-
-# -- KernelUCB
 
 
 def exact(bandit: Any, seen: Any, contexts: Any) -> tuple[Any, Any]:
@@ -76,25 +43,25 @@ def exact(bandit: Any, seen: Any, contexts: Any) -> tuple[Any, Any]:
     return alike @ inverse @ rewards, np.sqrt(np.maximum(1.0 - known, 0.0))
 
 
-def test_means_and_doubt_are_nearly_those_of_all_pairs() -> None:
-    bandit = taught(KernelUCB, CURVED, length=0.7)
+def test_means_and_deviations_are_nearly_those_of_all_interactions() -> None:
+    bandit = trained(KernelUCB, CURVED, length=0.7)
     contexts, rows = np.asarray(CURVED.contexts(0, 60), float), np.arange(60) * 7 % 60
     fresh = np.asarray(CURVED.contexts(500, 5), dtype=np.float64)
 
     means, stds = exact(bandit, (contexts, rows, CURVED.observed(0, rows)), fresh)
 
-    assert len(bandit._model.kept.rows) < 60
+    assert len(bandit._model.stored.rows) < 60
     assert np.abs(bandit._model.means(fresh) - means).mean() < 0.05 * means.std()
     assert np.abs(bandit._model.stds(fresh) - stds).max() < 0.15
 
 
-def test_no_more_pairs_are_kept_than_told_and_none_wait_then() -> None:
-    model = taught(KernelUCB, CURVED, batches=3, length=0.2, points=25)._model
+def test_no_more_interactions_stay_than_asked_for_and_none_wait_then() -> None:
+    model = trained(KernelUCB, CURVED, batches=3, length=0.2, points=25)._model
 
-    assert len(model.kept.rows) == len(model.moment) == 25
+    assert len(model.stored.rows) == len(model.moment) == 25
     assert len(model.waiting.rows) == 0
-    more = model.learn(model.kept.contexts, model.kept.rows, model.kept.rewards)
-    assert len(more.kept.rows) == 25
+    more = model.learn(model.stored.contexts, model.stored.rows, model.stored.rewards)
+    assert len(more.stored.rows) == 25
     assert not np.array_equal(more.moment, model.moment)
 
 
@@ -106,6 +73,6 @@ def test_a_curved_function_is_learned_that_no_linear_policy_can() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"points": 0}, {"length": 0.0}, {"width": -1.0}])
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
+def test_settings_that_make_no_sense_are_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(SettingError, match="needs"):
         KernelUCB(arms=WORLD.arms, context=3, **wrong)

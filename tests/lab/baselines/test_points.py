@@ -24,10 +24,8 @@ from lab.baselines.points import cover
 pytest.importorskip("sklearn")
 
 Make = Callable[..., Any]
-
 LINE = Box([0.0], [1.0])
 PLANE = Box([-2.0, 10.0], [2.0, 30.0])
-
 every = pytest.mark.parametrize("make", [GaussianProcessUCB, GaussianProcessTS, HOO, GridLinearTS])
 every_but_ucb = pytest.mark.parametrize("make", [GaussianProcessTS, HOO, GridLinearTS])
 boxes = pytest.mark.parametrize("box", [LINE, PLANE], ids=["line", "plane"])
@@ -37,7 +35,7 @@ def ones(count: int) -> np.ndarray[Any, Any]:
     return np.ones((count, 1))
 
 
-def taught(make: Make, box: Box = LINE, *, rounds: int = 20, **settings: Any) -> Any:
+def trained(make: Make, box: Box = LINE, *, rounds: int = 20, **settings: Any) -> Any:
     """Teach rewards that are highest in the upper corner."""
     bandit = make(box=box, **settings)
     decision = bandit.select(ones(rounds))
@@ -53,7 +51,7 @@ def slope(box: Box, points: Any) -> Any:
 @boxes
 @every
 def test_a_decision_is_points_of_the_box(make: Make, box: Box) -> None:
-    decision = taught(make, box).select(ones(7))
+    decision = trained(make, box).select(ones(7))
 
     assert decision.arms.shape == (7, box.dim)
     assert decision.arms.dtype == np.float32
@@ -81,7 +79,7 @@ def test_the_first_choices_are_spread_over_the_box(make: Make, box: Box) -> None
 @boxes
 @every
 def test_a_seed_replays_all_choices(make: Make, box: Box) -> None:
-    one, two = (taught(make, box, seed=4).select(ones(5)) for _ in range(2))
+    one, two = (trained(make, box, seed=4).select(ones(5)) for _ in range(2))
     first, other = (make(box=box, seed=seed).select(ones(5)) for seed in (4, 5))
 
     assert np.array_equal(one.arms, two.arms)
@@ -92,7 +90,7 @@ def test_a_seed_replays_all_choices(make: Make, box: Box) -> None:
 @boxes
 @every_but_ucb
 def test_choices_do_not_depend_on_batches(make: Make, box: Box) -> None:
-    whole, split = taught(make, box), taught(make, box)
+    whole, split = trained(make, box), trained(make, box)
 
     at_once = whole.select(ones(6)).arms
     one_by_one = [split.select(ones(1)).arms for _ in range(6)]
@@ -103,7 +101,7 @@ def test_choices_do_not_depend_on_batches(make: Make, box: Box) -> None:
 @boxes
 @every
 def test_without_exploration_all_choices_are_one_and_near_the_best(make: Make, box: Box) -> None:
-    bandit = taught(make, box, rounds=60)
+    bandit = trained(make, box, rounds=60)
 
     points = bandit.select(ones(4), explore=False).arms
 
@@ -113,7 +111,7 @@ def test_without_exploration_all_choices_are_one_and_near_the_best(make: Make, b
 
 @every
 def test_no_contexts_are_no_decisions(make: Make) -> None:
-    for bandit in (make(box=PLANE), taught(make, PLANE)):
+    for bandit in (make(box=PLANE), trained(make, PLANE)):
         assert bandit.select(np.zeros((0, 1))).arms.shape == (0, 2)
 
 
@@ -183,12 +181,9 @@ def test_a_bad_select_uses_up_no_decision(make: Make) -> None:
 
 @every
 @pytest.mark.parametrize("settings", [{"box": [0.0, 1.0]}, {"reward": "counts"}, {"seed": "now"}])
-def test_bad_settings_are_refused(make: Make, settings: dict[str, Any]) -> None:
+def test_bad_settings_are_rejected(make: Make, settings: dict[str, Any]) -> None:
     with pytest.raises(SettingError):
         make(**({"box": LINE} | settings))
-
-
-# -- covers and grids
 
 
 @pytest.mark.parametrize("dim", [1, 2, 6])
@@ -199,25 +194,3 @@ def test_a_cover_is_spread_evenly(dim: int) -> None:
     assert ((points >= 0) & (points <= 1)).all()
     assert np.allclose(points.mean(axis=0), 0.5, atol=0.01)
     assert (np.histogram(points[:, -1], bins=10, range=(0, 1))[0] > 80).all()
-
-
-def test_a_linear_bandit_on_a_grid_can_only_prefer_a_corner() -> None:
-    bandit = GridLinearTS(box=LINE, points=101)
-    points = np.linspace(0, 1, 101)[:, None]
-    bandit.update(contexts=ones(101), arms=points, rewards=1 - np.abs(points[:, 0] - 0.6))
-
-    assert bandit.select(ones(1), explore=False).arms[0, 0] in (0.0, 1.0)
-
-
-def test_a_reward_between_two_points_of_the_grid_is_learned_as_the_nearest_one() -> None:
-    one, two = (GridLinearTS(box=LINE, points=11) for _ in range(2))
-    one.update(contexts=ones(2), arms=[[0.31], [0.97]], rewards=[1.0, 0.0])
-    two.update(contexts=ones(2), arms=[[0.3], [1.0]], rewards=[1.0, 0.0])
-
-    assert np.array_equal(one.select(ones(5)).arms, two.select(ones(5)).arms)
-
-
-@pytest.mark.parametrize("points", [1, 2.5])
-def test_a_grid_needs_at_least_two_points(points: Any) -> None:
-    with pytest.raises(SettingError, match="at least 2 points"):
-        GridLinearTS(box=LINE, points=points)

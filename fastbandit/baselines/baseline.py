@@ -8,9 +8,8 @@ from dataclasses import InitVar, dataclass
 from typing import Any
 
 from fastbandit.arms.requests import ArmTable, Feedback, Request, read_arms, read_context
-from fastbandit.types import Features
 from fastbandit.features.rewards import RewardKind
-from fastbandit.types import Decision, Inputs
+from fastbandit.types import Decision, Features, Inputs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

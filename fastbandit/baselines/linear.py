@@ -33,8 +33,7 @@ from fastbandit.baselines.ridge import (
 from fastbandit.declaration import check_number
 from fastbandit.errors import SettingError
 from fastbandit.features.kinds import Dense, Image, Sparse
-from fastbandit.types import Features
-from fastbandit.types import Decision, Inputs
+from fastbandit.types import Decision, Features, Inputs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

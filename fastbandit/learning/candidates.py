@@ -14,13 +14,13 @@ from fastbandit.bandit import Bandit
 from fastbandit.learning.arm_changes import apply_changes
 from fastbandit.learning.candidate_checks import Checks, check_candidate
 from fastbandit.learning.joining import Interaction, to_arrays
+from fastbandit.optim.process_group import SINGLE, ProcessGroup
 from fastbandit.runtime.columns import Columns
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.settings.service import LearnConfig
 from fastbandit.storage.events import ArmId, ArmsChanged
 from fastbandit.storage.snapshot_store import Cut, Reached, Snapshot, SnapshotStore
 from fastbandit.training.fit_reward import Curve
-from fastbandit.optim.process_group import SINGLE, ProcessGroup
 
 _MOST_HELD_OUT = 1_000
 

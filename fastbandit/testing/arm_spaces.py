@@ -26,9 +26,9 @@ def check_arm_space(arms: ArmSpace, *, rng: Generator) -> None:
         need(bool(inside.all()), f"an arm of {name} lies outside the box")
         need(some.rows.shape == some.points.shape[:2], f"{name}: rows and points that differ")
     need(len(everything.rows) == len(sample.rows) == 1, "all() and sample() are a batch of one")
-    placed = arms.place(points)
+    placed = arms.to_embedding(points)
     need(placed.shape[:2] == (4, 3), f"place() turns {points.shape} into {placed.shape}")
-    need_close(arms.place(points[1:2, :1]), placed[1:2, :1], "place() of one point alone")
+    need_close(arms.to_embedding(points[1:2, :1]), placed[1:2, :1], "place() of one point alone")
     if arms.neighbours(everything.rows) is not None:
         _check_rows(arms, everything, rng=rng)
 

@@ -107,7 +107,8 @@ class _CountingArms:
     def __init__(self, arms: ArmSpace) -> None:
         self.arms, self.lookups = arms, 0
         self.empty = torch.zeros(1, dtype=torch.int64)
-        self.dim, self.low, self.high, self.place = arms.dim, arms.low, arms.high, arms.place
+        self.dim, self.low, self.high = arms.dim, arms.low, arms.high
+        self.size, self.to_embedding = arms.size, arms.to_embedding
         self.sample, self.spanning, self.all = arms.sample, arms.spanning, arms.all
         self.device_index = arms.device_index
 

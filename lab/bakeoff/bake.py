@@ -88,7 +88,9 @@ class Baker:
         try:
             with at_most(self.most_seconds):
                 agent = job.system.make(setting.environment, job.seed, rounds)
-                played = play(setting, agent, rounds=rounds, batch=job.set.batch, after_batch=report)
+                played = play(
+                    setting, agent, rounds=rounds, batch=job.set.batch, after_batch=report
+                )
             found |= notes_of(played, batch=job.set.batch)
         except (ModuleNotFoundError, MissingExtraError) as error:
             return {"missing": describe_error(error)}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from fastbandit.demo.comparison import DemoResult, run_demo
+from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.presets import blueprint
-from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 
@@ -23,7 +23,7 @@ POLICIES = (
     "GANBandit UCB",
 )
 SHORT = Training(
-    reward=RewardFit(iterations=20), generator=GeneratorFit(iterations=20, pairs=64, sample=32)
+    reward=RewardFit(iterations=20), generator=GeneratorFit(iterations=20, targets=64, sample=32)
 )
 
 

@@ -80,7 +80,9 @@ def wanted(events: list[Event], who: str, *, until: int) -> Evidence:
             share = made.propensities[0] if made.propensities else 1.0
             is_match = float(made.arms[0] == made.other)
             rows[made.propensities is not None].append((is_match, share, rewards[made.seq]))
-    known, unknown = (ComparisonSums.of(*zip(*rows[is_known], strict=True)) for is_known in (True, False))
+    known, unknown = (
+        ComparisonSums.of(*zip(*rows[is_known], strict=True)) for is_known in (True, False)
+    )
     return evidence_of(known, _without_weights(unknown), decided_by=who)
 
 

@@ -16,9 +16,9 @@ from fastbandit import Exhaustive, GeneratorSearch, GradientAscent
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
 from fastbandit.interfaces import ArmSpace, Choice, Exploration, Score, Search
+from fastbandit.search.fit_generator import fit_generator
 from fastbandit.search.spanner import SpannerSearch
 from fastbandit.testing.searches import check_cost_does_not_grow, check_search
-from fastbandit.search.fit_generator import fit_generator
 from fastbandit.types import Inputs
 
 SEARCHES: dict[str, Search] = {
@@ -45,7 +45,7 @@ EXPLORATIONS: dict[str, Exploration] = {
 def bowl_score(arms: ArmSpace, exploration: Exploration, *, count: int = 6) -> Score:
     contexts = torch.from_numpy(vectors_of(count, DIM, seed=4))
     score = exploration.score(BowlReward(DIM), contexts, seeds=seeds_of(count))
-    return score.through(arms.place)
+    return score.through(arms.to_embedding)
 
 
 def ready(search: Search, arms: ArmSpace, exploration: Exploration) -> Search:

@@ -50,6 +50,6 @@ def _told(config: Config, own: Setting) -> dict[str, Any]:
 
 
 def value_of(config: Config, own: Setting) -> Any:
-    """Give the value that a setting has, without the password of a URL."""
+    """Return the value that a setting has, without the password of a URL."""
     value = getattr(getattr(config, own.section), own.key)
     return hide_password(value) if own.key == "url" else value

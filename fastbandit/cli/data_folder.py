@@ -30,7 +30,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 def log_folder(config: Path | None, data_dir: Path | None, *, progress: Progress) -> Path:
-    """Give the folder of the log to read: where it is shared, that of a copy, up to date.
+    """Return the folder of the log to read: where it is shared, that of a copy, up to date.
 
     A folder that is named, and holds a log, is read as it is.
     """

@@ -157,7 +157,7 @@ def freeze_folder(
 
 
 def _check_not_of_service(folder: Path) -> None:
-    """Refuse the folder of a service, or a version in it: those are frozen as they are made."""
+    """Reject the folder of a service, or a version in it: those are frozen as they are made."""
     if any((folder / name).exists() for name in (NOTES, POINTER, "snapshots")):
         raise SnapshotError(
             f"`fastbandit freeze` needs a folder that Bandit.save wrote: {folder} is of a service, "

@@ -35,7 +35,7 @@ def installed_version(name: str) -> str | None:
 
 
 def fits(version: str, bounds: str) -> bool:
-    """Tell whether a version lies within bounds, by its numbers."""
+    """Return whether a version lies within bounds, by its numbers."""
     found = re.findall(r"(>=|<=|==|!=|~=|>|<)\s*([^,\s]+)", bounds)
     return all(_HOLDS[sign](_numbers(version), _numbers(bound)) for sign, bound in found)
 

@@ -84,12 +84,12 @@ def list_keys(as_json: bool, config: Path | None, data_dir: Path | None) -> None
 @click.argument("id")
 @_places
 def revoke(id: str, config: Path | None, data_dir: Path | None) -> None:
-    """Revoke the key with this ID; a running service refuses it from then on."""
+    """Revoke the key with this ID; a running service rejects it from then on."""
     click.echo(f"Revoked: {_worded(revoke_key(keys_file(config, data_dir), id))}")
 
 
 def keys_file(config: Path | None, data_dir: Path | None) -> Path:
-    """Give the file that holds the keys of a service."""
+    """Return the file that holds the keys of a service."""
     if data_dir is None:
         return keys_path(read_config(find_config(config)).server)
     return data_dir / KEYS_FILE

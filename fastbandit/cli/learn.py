@@ -50,13 +50,13 @@ def command(
     if parent is not None:
         end_with(parent)  # before the slow imports: the service may be killed meanwhile
     from fastbandit.learning.running import run_learner
-    from fastbandit.serving.journal import start_journal
+    from fastbandit.serving.json_logs import start_json_logs
 
     config = read_service(path, data_dir)
     if engine == "local":
-        _refuse(workers=workers, address=address, gpu=gpu or None)
+        _reject(workers=workers, address=address, gpu=gpu or None)
     if not once:
-        start_journal(config.server.log_level)
+        start_json_logs(config.server.log_level)
     os.nice(_LESS_URGENT)  # decisions come first
     if engine == "local":
         run_learner(config, once=once)
@@ -81,7 +81,7 @@ def end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _refuse(**told: Any) -> None:
+def _reject(**told: Any) -> None:
     for name, value in told.items():
         if value is not None:
             raise SettingError(

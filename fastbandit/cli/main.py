@@ -33,7 +33,7 @@ COMMANDS = {
     "score": "Choose arms for files of contexts, on many workers.",
     "serve": "Serve decisions over HTTP, remember them, and learn.",
     "shadow": "Say how a bandit in shadow mode compares with its baseline.",
-    "snapshots": "List the snapshots of a service, and those refused.",
+    "snapshots": "List the snapshots of a service, and those rejected.",
 }
 """What the help says of each command; its module has the command's name, and holds `command`."""
 

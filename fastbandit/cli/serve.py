@@ -37,11 +37,11 @@ def command(
     Needs a config file (`fastbandit init` writes one), or --demo. Stops at Ctrl-C.
     """
     with _needs_serve():
-        from fastbandit.serving.journal import start_journal
+        from fastbandit.serving.json_logs import start_json_logs
         from fastbandit.serving.learner_process import learner_command
         from fastbandit.serving.server import make_server
         from fastbandit.serving.service import Service
-        from fastbandit.serving.startup import check_beginning
+        from fastbandit.serving.startup import check_startup
     overrides = {"server.port": port, "server.data_dir": data_dir}
     told = {name: value for name, value in overrides.items() if value is not None}
     if demo:
@@ -50,10 +50,10 @@ def command(
         path = Path(CONFIG_FILE)
     config = read_config(None if demo else path, overrides=told)
     config.context.dim  # noqa: B018 - raises where it is not known
-    start_journal(config.server.log_level)
+    start_json_logs(config.server.log_level)
     learns = config.learn.enabled and not no_learner
     if learns:
-        check_beginning(config)
+        check_startup(config)
     service = Service(config, learner=learner_command() if learns else None)
     server = make_server(config, service)
     with _visitors(is_wanted=demo) as start_visitors:

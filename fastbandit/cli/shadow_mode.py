@@ -14,8 +14,8 @@ import click
 from fastbandit.errors import LogUnavailableError, SettingError, SnapshotError
 from fastbandit.evaluation.lift import Evidence
 from fastbandit.progress import progress_bar
-from fastbandit.serving.console.compared import read_evidence
-from fastbandit.serving.decides import Decides, read_decides, write_decides
+from fastbandit.serving.console.comparison import read_evidence
+from fastbandit.serving.promotion import Promotion, read_promotion, write_promotion
 from fastbandit.settings.service import Config, find_config, read_config
 from fastbandit.storage.events import Who
 from fastbandit.storage.local_copy import local_copy
@@ -24,7 +24,7 @@ from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import now
 
 if TYPE_CHECKING:
-    from fastbandit.serving.shared_decides import SharedDecides
+    from fastbandit.serving.shared_promotion import SharedPromotion
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -56,36 +56,36 @@ def read_service(path: Path | None, data_dir: str | None) -> Config:
     return read_config(find_config(path), overrides={"server.data_dir": data_dir})
 
 
-def who_decides(config: Config) -> Decides | None:
+def who_decides(config: Config) -> Promotion | None:
     """Read who decides; while a shared log is away, what a decider here was told last."""
     folder = Path(config.server.data_dir)
     if not config.log.url:
-        return read_decides(folder)
+        return read_promotion(folder)
     try:
         with closing(_shared(config.log.url)) as shared:
             return shared.read()
     except LogUnavailableError:
-        if (here := read_decides(folder)) is None:
+        if (here := read_promotion(folder)) is None:
             raise
         return here
 
 
-def let_decide(config: Config, who: Who, *, is_told: bool) -> Decides:
+def let_decide(config: Config, who: Who, *, is_told: bool) -> Promotion:
     if config.log.url:
         with closing(_shared(config.log.url)) as shared:
             decides = shared.write(who)
     else:
         folder = Path(config.server.data_dir)
-        decides = write_decides(folder, who, version=_version(folder))
+        decides = write_promotion(folder, who, version=_version(folder))
     if is_told:
         click.echo(f"The {who} decides from now on.")
     return decides
 
 
-def _shared(url: str) -> SharedDecides:
-    from fastbandit.serving.shared_decides import SharedDecides
+def _shared(url: str) -> SharedPromotion:
+    from fastbandit.serving.shared_promotion import SharedPromotion
 
-    return SharedDecides(url)
+    return SharedPromotion(url)
 
 
 def find_evidence(config: Config, minutes: int | None) -> list[Evidence]:
@@ -125,7 +125,7 @@ def tell_evidence(evidence: list[Evidence]) -> None:
             _warn(f"  {posterior}")
 
 
-def print_comparison(decides: Decides | None, evidence: list[Evidence]) -> None:
+def print_comparison(decides: Promotion | None, evidence: list[Evidence]) -> None:
     told = {
         "decides": decides.decides if decides else "baseline",
         "since": decides.since if decides else None,

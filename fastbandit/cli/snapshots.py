@@ -1,4 +1,4 @@
-"""The command `snapshots`: the versions of a service's bandit, and those refused."""
+"""The command `snapshots`: the versions of a service's bandit, and those rejected."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ data_dir_option = click.option(
 @data_dir_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(path: Path | None, data_dir: str | None, as_json: bool) -> None:
-    """List the versions of a service's bandit, and those that were refused."""
+    """List the versions of a service's bandit, and those that were rejected."""
     store = open_snapshots(path, data_dir)
     current = store.current()
     found, reports = store.list(), store.refused()
     if as_json:
         rows = [_row(one) for one in found]
-        told = {"current": current and current.version, "snapshots": rows, "refused": reports}
+        told = {"current": current and current.version, "snapshots": rows, "rejected": reports}
         click.echo(json.dumps(told, indent=1))
         return
     if current is None:
         click.echo(f"{store.folder} holds no version yet.")
-    refused = {report["version"] for report in reports}
+    rejected = {report["version"] for report in reports}
     for one in found:
         mark = "→" if current and one.version == current.version else " "
-        state = "rolled back" if one.version in refused else ""
+        state = "rolled back" if one.version in rejected else ""
         click.echo(f"{mark} {_line(one)} {state}".rstrip())
     for report in reports:
         click.echo(f"✗ version {report['version']}: {report['reason']}")

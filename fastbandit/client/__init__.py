@@ -13,12 +13,12 @@ try:
     from fastbandit.client.delivery import NOT_SENT, SPOOLED, Flushed
     from fastbandit.client.retries import Retries
     from fastbandit.client.shapes import (
-        ArmToPut,
+        ArmUpsert,
         Baseline,
-        DeleteArmsAnswer,
-        PutArmsAnswer,
+        DiscardArmsAnswer,
         Reward,
         Selected,
+        UpsertArmsAnswer,
     )
 except ModuleNotFoundError as error:
     if error.name not in {"httpx", "msgspec"}:
@@ -31,15 +31,15 @@ except ModuleNotFoundError as error:
 __all__ = [
     "NOT_SENT",
     "SPOOLED",
-    "ArmToPut",
+    "ArmUpsert",
     "AsyncClient",
     "Baseline",
     "Client",
-    "DeleteArmsAnswer",
+    "DiscardArmsAnswer",
     "Fallback",
     "Flushed",
-    "PutArmsAnswer",
     "Retries",
     "Reward",
     "Selected",
+    "UpsertArmsAnswer",
 ]

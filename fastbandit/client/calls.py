@@ -8,19 +8,19 @@ from uuid import uuid4
 
 from msgspec import json
 
-from fastbandit.client.asking import Asker, Call
 from fastbandit.client.delivery import Delivery
+from fastbandit.client.requester import Call, Requester
 from fastbandit.client.retries import Retries
 from fastbandit.client.shapes import (
     FALLBACK,
-    ArmToPut,
+    ArmUpsert,
     Baseline,
     Context,
-    DeleteArmsAnswer,
+    DiscardArmsAnswer,
     Eligible,
-    PutArmsAnswer,
     Selected,
     SelectedMany,
+    UpsertArmsAnswer,
     check_id,
     encode,
     to_baseline,
@@ -45,8 +45,8 @@ class Calls:
         fallback: Fallback | None,
         spool: Spool | None,
     ) -> None:
-        self.asker = Asker(urls, deadline_seconds=deadline_seconds, retries=retries)
-        self.delivery = Delivery(self.asker, spool)
+        self.requester = Requester(urls, deadline_seconds=deadline_seconds, retries=retries)
+        self.delivery = Delivery(self.requester, spool)
         self._fallback = fallback
 
     def select(
@@ -69,7 +69,7 @@ class Calls:
         body = encode({"context": context, "id": decision, **asked})
         fallback = self._fallback if fallback is None else fallback
         try:
-            return (yield from self.asker.ask("POST", "/v1/select", body, read=_read_one))
+            return (yield from self.requester.ask("POST", "/v1/select", body, read=_read_one))
         except ServiceUnavailable:
             if fallback is None:
                 raise
@@ -98,7 +98,7 @@ class Calls:
         read = _read_many(len(decisions))
         fallback = self._fallback if fallback is None else fallback
         try:
-            return (yield from self.asker.ask("POST", "/v1/select", body, read=read))
+            return (yield from self.requester.ask("POST", "/v1/select", body, read=read))
         except ServiceUnavailable:
             if fallback is None:
                 raise
@@ -108,33 +108,33 @@ class Calls:
         """Choose without the service."""
         given = fallback(context) if callable(fallback) else fallback
         arms = [given] if isinstance(given, str | int) else list(given)
-        self.asker.count("fallbacks")
+        self.requester.count("fallbacks")
         return Selected(FALLBACK + decision, arms, [0.0] * len(arms), is_fallback=True)
 
     def upsert_arms(
-        self, arms: Sequence[ArmToPut], deadline_seconds: float | None
-    ) -> Call[PutArmsAnswer]:
+        self, arms: Sequence[ArmUpsert], deadline_seconds: float | None
+    ) -> Call[UpsertArmsAnswer]:
         """Add arms, or change them."""
-        body, end = encode({"arms": arms}), self.asker.end(deadline_seconds)
-        read = json.Decoder(PutArmsAnswer).decode
-        return (yield from self.asker.ask("PUT", "/v1/arms", body, read=read, end=end))
+        body, end = encode({"arms": arms}), self.requester.end(deadline_seconds)
+        read = json.Decoder(UpsertArmsAnswer).decode
+        return (yield from self.requester.ask("PUT", "/v1/arms", body, read=read, end=end))
 
-    def delete_arms(
+    def discard_arms(
         self, ids: Sequence[ArmId], deadline_seconds: float | None
-    ) -> Call[DeleteArmsAnswer]:
+    ) -> Call[DiscardArmsAnswer]:
         """Remove arms."""
-        body, end = encode({"ids": ids}), self.asker.end(deadline_seconds)
-        read = json.Decoder(DeleteArmsAnswer).decode
-        return (yield from self.asker.ask("DELETE", "/v1/arms", body, read=read, end=end))
+        body, end = encode({"ids": ids}), self.requester.end(deadline_seconds)
+        read = json.Decoder(DiscardArmsAnswer).decode
+        return (yield from self.requester.ask("DELETE", "/v1/arms", body, read=read, end=end))
 
     def status(self, deadline_seconds: float | None) -> Call[dict[str, Any]]:
         """Ask what the service is doing."""
-        read, end = json.Decoder(dict[str, Any]).decode, self.asker.end(deadline_seconds)
-        return (yield from self.asker.ask("GET", "/v1/status", None, read=read, end=end))
+        read, end = json.Decoder(dict[str, Any]).decode, self.requester.end(deadline_seconds)
+        return (yield from self.requester.ask("GET", "/v1/status", None, read=read, end=end))
 
 
 def _ids_of(contexts: Sequence[Context], ids: Sequence[str] | None) -> list[str]:
-    """Give the ids of decisions: those given, one for each context, or new ones."""
+    """Return the ids of decisions: those given, one for each context, or new ones."""
     if ids is None:
         return [uuid4().hex for _ in contexts]
     if len(ids) != len(contexts):
@@ -146,7 +146,7 @@ def _ids_of(contexts: Sequence[Context], ids: Sequence[str] | None) -> list[str]
 
 
 def _asked(*, k: int, eligible: Eligible | None, explore: bool, propensity: bool) -> dict[str, Any]:
-    """Give the fields of a request that are not as the service would take them anyway."""
+    """Return the fields of a request that are not as the service would take them anyway."""
     fields: dict[str, Any] = {} if k == 1 else {"k": k}
     if eligible is not None:
         fields["eligible"] = eligible

@@ -11,19 +11,19 @@ from typing import Any, TypeVar
 
 import httpx
 
-from fastbandit.client.asking import Call, OnDisk, Send
 from fastbandit.client.calls import Calls, Fallback
 from fastbandit.client.delivery import Flushed
+from fastbandit.client.requester import Call, OnDisk, Send
 from fastbandit.client.retries import Answer, NoAnswer, Retries
 from fastbandit.client.shapes import (
-    ArmToPut,
+    ArmUpsert,
     Baseline,
     Context,
-    DeleteArmsAnswer,
+    DiscardArmsAnswer,
     Eligible,
-    PutArmsAnswer,
     Reward,
     Selected,
+    UpsertArmsAnswer,
 )
 from fastbandit.client.spool import Spool
 from fastbandit.client.transport import StrictTransport
@@ -42,7 +42,7 @@ class Client:
     fails. Where no answer comes in time, `select` takes the `fallback` (an arm, or a function of
     the context), and rewards are kept in the file `spool`, up to `spool_limit` of them; without
     these a call raises ServiceUnavailable. Rewards of a decision that is unknown are kept too,
-    for `unknown_seconds`. What the service refuses raises ServiceError. A client may be used by
+    for `unknown_seconds`. What the service rejects raises ServiceError. A client may be used by
     many threads.
     """
 
@@ -150,16 +150,16 @@ class Client:
         return self._run(self._calls.delivery.flush(deadline_seconds))
 
     def upsert_arms(
-        self, arms: Sequence[ArmToPut], *, deadline_seconds: float | None = None
-    ) -> PutArmsAnswer:
+        self, arms: Sequence[ArmUpsert], *, deadline_seconds: float | None = None
+    ) -> UpsertArmsAnswer:
         """Add arms, or change those of the same ids."""
         return self._run(self._calls.upsert_arms(arms, deadline_seconds))
 
-    def delete_arms(
+    def discard_arms(
         self, ids: Sequence[ArmId], *, deadline_seconds: float | None = None
-    ) -> DeleteArmsAnswer:
+    ) -> DiscardArmsAnswer:
         """Remove arms: none of them is chosen again."""
-        return self._run(self._calls.delete_arms(ids, deadline_seconds))
+        return self._run(self._calls.discard_arms(ids, deadline_seconds))
 
     def status(self, *, deadline_seconds: float | None = None) -> dict[str, Any]:
         """Ask what the service is doing."""
@@ -167,8 +167,8 @@ class Client:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many retries, fallbacks, and rewards spooled, sent later, refused or not sent."""
-        return self._calls.asker.counts
+        """How many retries, fallbacks, and rewards spooled, sent later, rejected or not sent."""
+        return self._calls.requester.counts
 
     @property
     def spool(self) -> Spool | None:
@@ -315,16 +315,16 @@ class AsyncClient:
         return await self._run(self._calls.delivery.flush(deadline_seconds))
 
     async def upsert_arms(
-        self, arms: Sequence[ArmToPut], *, deadline_seconds: float | None = None
-    ) -> PutArmsAnswer:
+        self, arms: Sequence[ArmUpsert], *, deadline_seconds: float | None = None
+    ) -> UpsertArmsAnswer:
         """Add arms, or change those of the same ids."""
         return await self._run(self._calls.upsert_arms(arms, deadline_seconds))
 
-    async def delete_arms(
+    async def discard_arms(
         self, ids: Sequence[ArmId], *, deadline_seconds: float | None = None
-    ) -> DeleteArmsAnswer:
+    ) -> DiscardArmsAnswer:
         """Remove arms: none of them is chosen again."""
-        return await self._run(self._calls.delete_arms(ids, deadline_seconds))
+        return await self._run(self._calls.discard_arms(ids, deadline_seconds))
 
     async def status(self, *, deadline_seconds: float | None = None) -> dict[str, Any]:
         """Ask what the service is doing."""
@@ -332,8 +332,8 @@ class AsyncClient:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many retries, fallbacks, and rewards spooled, sent later, refused or not sent."""
-        return self._calls.asker.counts
+        """How many retries, fallbacks, and rewards spooled, sent later, rejected or not sent."""
+        return self._calls.requester.counts
 
     @property
     def spool(self) -> Spool | None:
@@ -385,7 +385,7 @@ class AsyncClient:
 
 
 def check_urls(urls: str | Sequence[str]) -> list[str]:
-    """Give the addresses of a service, each once."""
+    """Return the addresses of a service, each once."""
     found = list(
         dict.fromkeys(check_url(url) for url in ([urls] if isinstance(urls, str) else urls))
     )
@@ -398,7 +398,7 @@ def check_urls(urls: str | Sequence[str]) -> list[str]:
 
 
 def check_url(url: str) -> str:
-    """Give the address of a service without the slash at its end."""
+    """Return the address of a service without the slash at its end."""
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL:

@@ -34,7 +34,7 @@ class Deciders:
         return ", ".join(one.url for one in self._deciders)
 
     def order(self) -> list[str]:
-        """Give all addresses, those that rest last."""
+        """Return all addresses, those that rest last."""
         now = self._clock()
         with self._lock:
             return [one.url for one in sorted(self._deciders, key=lambda one: one.until > now)]

@@ -88,7 +88,7 @@ class RewardAnswers(Struct):
     rewards: list[RewardAnswer]
 
 
-class ArmToPut(Struct, frozen=True, omit_defaults=True):
+class ArmUpsert(Struct, frozen=True, omit_defaults=True):
     """An arm to choose from now on, in place of any of the same id."""
 
     id: ArmId
@@ -96,7 +96,7 @@ class ArmToPut(Struct, frozen=True, omit_defaults=True):
     columns: Mapping[str, str | float | bool | None] | None = None
 
 
-class PutArmsAnswer(Struct):
+class UpsertArmsAnswer(Struct):
     """How many arms are new, were changed, and were there just so."""
 
     added: int
@@ -106,7 +106,7 @@ class PutArmsAnswer(Struct):
     catalogue: int
 
 
-class DeleteArmsAnswer(Struct):
+class DiscardArmsAnswer(Struct):
     """How many arms were removed; those that were not there are listed."""
 
     removed: int
@@ -130,7 +130,7 @@ def _as_list(value: Any) -> Any:
 
 
 def to_baseline(given: Baseline | ArmId) -> Baseline:
-    """Give what is told of the baseline; an arm alone says nothing of its propensity."""
+    """Return what is told of the baseline; an arm alone says nothing of its propensity."""
     baseline = given if isinstance(given, Baseline) else Baseline(given)
     propensity = baseline.propensity
     if propensity is not None and not 0.0 < propensity <= 1.0:
@@ -142,7 +142,7 @@ def to_baseline(given: Baseline | ArmId) -> Baseline:
 
 
 def check_id(id: str) -> str:
-    """Give an id that a caller chose, if a decision may have it."""
+    """Return an id that a caller chose, if a decision may have it."""
     if not isinstance(id, str) or not _ID.fullmatch(id) or id.startswith(FALLBACK):
         raise InputError(
             f"The id of a decision needs 1 to 128 letters, digits and . _ : - and may not "
@@ -152,7 +152,7 @@ def check_id(id: str) -> str:
 
 
 def check_reward(reward: Reward) -> Reward:
-    """Give a reward, if the service may take it: what is spooled must not be refused later."""
+    """Return a reward, if the service may take it: what is spooled must not be rejected later."""
     if not _ID.fullmatch(reward.decision):
         raise InputError(
             f"A reward needs the id of a decision, such as select() gives: got "

@@ -48,7 +48,7 @@ _WAITING = "SELECT DISTINCT decision FROM rewards WHERE decision = ? AND refusal
 class Spool:
     """Keeps up to `limit` rewards in the file `path`, in their order; one file a service.
 
-    A reward that the service refused for good stays, with the reason, until it is taken out.
+    A reward that the service rejected for good stays, with the reason, until it is taken out.
     One of a decision that is unknown waits for `unknown_seconds`: another decider may hold it.
     """
 
@@ -85,13 +85,13 @@ class Spool:
             )
 
     def first(self, count: int) -> list[tuple[int, Reward]]:
-        """Give the rewards that have waited longest and may be sent now, with their numbers."""
+        """Return the rewards that have waited longest and may be sent now, with their numbers."""
         with self._opened() as connection:
             rows = connection.execute(_FIRST, (self._clock(), count)).fetchall()
         return [(number, json.decode(text, type=Reward)) for number, text in rows]
 
     def waiting(self, decisions: Iterable[str]) -> set[str]:
-        """Tell for which of some decisions a reward waits."""
+        """Return for which of some decisions a reward waits."""
         with self._opened() as connection:
             return {
                 found
@@ -119,13 +119,13 @@ class Spool:
                     over.add(number)
         return over
 
-    def refuse(self, number: int, why: str) -> None:
+    def reject(self, number: int, why: str) -> None:
         """Set a reward aside that the service will never take."""
         with self._opened() as connection, _writing(connection):
             connection.execute("UPDATE rewards SET refusal = ? WHERE number = ?", (why, number))
 
-    def take_refused(self) -> list[tuple[Reward, str]]:
-        """Give the rewards that were refused, each with the reason, and forget them."""
+    def take_rejected(self) -> list[tuple[Reward, str]]:
+        """Return the rewards that were rejected, each with the reason, and forget them."""
         with self._opened() as connection, _writing(connection):
             rows = connection.execute(
                 "SELECT reward, refusal FROM rewards WHERE refusal IS NOT NULL ORDER BY number"
@@ -134,7 +134,7 @@ class Spool:
         return [(json.decode(text, type=Reward), why) for text, why in rows]
 
     def count(self) -> int:
-        """Tell how many rewards wait."""
+        """Return how many rewards wait."""
         with self._opened() as connection:
             counted = "SELECT count(*) FROM rewards WHERE refusal IS NULL"
             return int(connection.execute(counted).fetchall()[0][0])

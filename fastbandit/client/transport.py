@@ -102,7 +102,7 @@ class _Stream(httpcore.NetworkStream):
 
 
 def _left(end: float | None, error: type[httpcore.TimeoutException]) -> float | None:
-    """Give the seconds left until a point on the clock, or raise where it has passed."""
+    """Return the seconds left until a point on the clock, or raise where it has passed."""
     if end is None:
         return None
     left = end - monotonic()

@@ -35,7 +35,7 @@ _LONGEST_NAME = 100
 
 
 def keys_path(server: ServerConfig) -> Path:
-    """Give the file of a service's keys: its own, or one that services share."""
+    """Return the file of a service's keys: its own, or one that services share."""
     return Path(server.keys_file or Path(server.data_dir) / KEYS_FILE)
 
 
@@ -91,7 +91,7 @@ _UNKNOWN = Grant(fault=KeyFault.UNKNOWN)
 class KeyRing:
     """The keys of a service, as its file had them when it was read.
 
-    `is_open` says that there is no such file. `check` then refuses every key all the same:
+    `is_open` says that there is no such file. `check` then rejects every key all the same:
     whether anything may be done without one is for the server to say.
     """
 
@@ -125,9 +125,9 @@ class KeyRing:
         return cls(_read(path, text), path=path, stamp=stamp, clock=clock)
 
     def reload(self) -> KeyRing:
-        """Give the keys that the file holds now: these, if it is the same file.
+        """Return the keys that the file holds now: these, if it is the same file.
 
-        A file that is gone leaves a ring that refuses all: a service never opens by itself.
+        A file that is gone leaves a ring that rejects all: a service never opens by itself.
         """
         if self.path is None or _stamp_at(self.path) == self._stamp:
             return self

@@ -18,15 +18,15 @@ _SHAPES = (
     schemas.RewardRequest,
     schemas.RewardAnswer,
     schemas.RewardAnswers,
-    schemas.PutArmsRequest,
-    schemas.PutArmsAnswer,
-    schemas.DeleteArmsRequest,
-    schemas.DeleteArmsAnswer,
+    schemas.UpsertArmsRequest,
+    schemas.UpsertArmsAnswer,
+    schemas.DiscardArmsRequest,
+    schemas.DiscardArmsAnswer,
     schemas.Problem,
     schemas.Readiness,
     Status,
 )
-_REFUSALS = {
+_REJECTIONS = {
     "400": "The body is not JSON.",
     "401": "No key, or one that is not known.",
     "403": "The key lacks the scope.",
@@ -68,14 +68,14 @@ def openapi() -> dict[str, Any]:
                 "put": _operation(
                     "putArms",
                     "Add or change arms",
-                    "PutArmsRequest",
-                    {"200": ("They can be chosen from now on.", ["PutArmsAnswer"])},
+                    "UpsertArmsRequest",
+                    {"200": ("They can be chosen from now on.", ["UpsertArmsAnswer"])},
                 ),
                 "delete": _operation(
                     "deleteArms",
                     "Remove arms",
-                    "DeleteArmsRequest",
-                    {"200": ("They are never chosen again.", ["DeleteArmsAnswer"])},
+                    "DiscardArmsRequest",
+                    {"200": ("They are never chosen again.", ["DiscardArmsAnswer"])},
                 ),
             },
             "/v1/status": {
@@ -101,7 +101,7 @@ def _operation(
     told = {status: _answer(text, shapes) for status, (text, shapes) in answers.items()}
     told |= {
         status: _answer(text, ["Problem"])
-        for status, text in _REFUSALS.items()
+        for status, text in _REJECTIONS.items()
         if status not in told
     }
     return {
@@ -115,14 +115,14 @@ def _operation(
 def _reading(name: str, said: str, shape: str | None, *others: str) -> dict[str, Any]:
     answers = {"200": _answer(said, [shape] if shape else [])}
     answers |= {status: _answer("The reasons.", [shape] if shape else []) for status in others}
-    answers |= {status: _answer(_REFUSALS[status], ["Problem"]) for status in ("401", "403")}
+    answers |= {status: _answer(_REJECTIONS[status], ["Problem"]) for status in ("401", "403")}
     return {"operationId": name, "summary": said, "responses": answers}
 
 
 def _metrics() -> dict[str, Any]:
     text = {"text/plain": {"schema": {"type": "string"}}}
     answers = {"200": {"description": "Counts and times for Prometheus.", "content": text}}
-    answers |= {status: _answer(_REFUSALS[status], ["Problem"]) for status in ("401", "403")}
+    answers |= {status: _answer(_REJECTIONS[status], ["Problem"]) for status in ("401", "403")}
     return {"operationId": "metrics", "summary": "For Prometheus", "responses": answers}
 
 

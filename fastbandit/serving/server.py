@@ -12,7 +12,7 @@ import uvicorn
 from fastbandit.errors import SettingError
 from fastbandit.serving.app import App
 from fastbandit.serving.keys import KeyRing, keys_path
-from fastbandit.serving.overload import RefusingProtocol
+from fastbandit.serving.overload import OverloadProtocol
 from fastbandit.serving.service import Service
 from fastbandit.settings.service import Config
 
@@ -87,7 +87,7 @@ def make_server(config: Config, service: Service) -> Server:
             App(service, key_ring(config)),
             host=server.host,
             port=server.port,
-            http=RefusingProtocol,
+            http=OverloadProtocol,
             ws="none",
             loop="uvloop",
             lifespan="off",
@@ -108,7 +108,7 @@ def make_server(config: Config, service: Service) -> Server:
 
 
 def _bound(host: str, port: int) -> Iterator[socket.socket]:
-    """Give sockets bound to all addresses of a host, at one port (0: a free one)."""
+    """Return sockets bound to all addresses of a host, at one port (0: a free one)."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, _, _, _, address in dict.fromkeys(found):
@@ -124,7 +124,7 @@ def _bound(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def _bind(family: int, address: tuple[str | int, ...]) -> socket.socket:
-    """Give a socket that is bound, and does not listen yet: who asks too early is refused."""
+    """Return a socket that is bound, and does not listen yet: who asks too early is rejected."""
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -138,7 +138,7 @@ def _bind(family: int, address: tuple[str | int, ...]) -> socket.socket:
 
 
 def key_ring(config: Config) -> KeyRing:
-    """Give the keys of a service; none are needed where only this machine can ask."""
+    """Return the keys of a service; none are needed where only this machine can ask."""
     server = config.server
     path = keys_path(server)
     ring = KeyRing.load(path)

@@ -33,7 +33,7 @@ class Writer:
 
     While one group is synced the next gathers. `waiting` counts the events that are not
     synced yet. An error of the log goes to all who wait for the group, and is kept in
-    `trouble` until an append succeeds again, unless the log is away and says so itself.
+    `problem` until an append succeeds again, unless the log is away and says so itself.
     """
 
     def __init__(self, open_log: Callable[[], EventLog], loop: asyncio.AbstractEventLoop) -> None:
@@ -42,7 +42,7 @@ class Writer:
         self._lock, self._wake = threading.Lock(), threading.Event()
         self._is_stopping = False
         self.waiting = 0
-        self.trouble: LogError | None = None
+        self.problem: LogError | None = None
         self._opened: asyncio.Future[int] = loop.create_future()
         self._thread = threading.Thread(target=self._work, name="log writer", daemon=True)
 
@@ -120,7 +120,7 @@ class Writer:
     # -- in the loop's thread
 
     def _settle(self, group: list[_Waiting], outcomes: list[Outcome]) -> None:
-        self.trouble = None
+        self.problem = None
         self.waiting -= len(outcomes)
         first = 0
         for one in group:
@@ -131,7 +131,7 @@ class Writer:
 
     def _fail(self, group: list[_Waiting], error: LogError) -> None:
         if not isinstance(error, LogUnavailableError):
-            self.trouble = error
+            self.problem = error
         for one in group:
             self.waiting -= len(one.events)
             if not one.written.done():

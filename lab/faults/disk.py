@@ -290,7 +290,7 @@ def _learner_trial(home: Path, world: Synthetic, stack: ExitStack, seconds: floa
         said = wait_for(lambda: _failure(stage), seconds=60.0, what="a learner that fails")
         time.sleep(seconds / 3)
         half = sum(version > 0 for version in stage.store.versions())
-        wait_for(lambda: _is_told(caller, said), seconds=30.0, what="an ailment in the status")
+        wait_for(lambda: _is_told(caller, said), seconds=30.0, what="an problem in the status")
         make_room(snapshots)
         began = time.monotonic()
         wait_for(lambda: _asked(caller, "version"), seconds=90.0, what="a version after that")
@@ -304,8 +304,8 @@ def _learner_trial(home: Path, world: Synthetic, stack: ExitStack, seconds: floa
 
 def _is_told(caller: Caller, said: str) -> bool:
     """Tell whether the status says why the learner failed, but for the name of its draft."""
-    ailments = [ailment["detail"] for ailment in _asked(caller, "ailments") or []]
-    return any(said.rpartition("(")[2] in ailment for ailment in ailments)
+    problems = [problem["detail"] for problem in _asked(caller, "problems") or []]
+    return any(said.rpartition("(")[2] in problem for problem in problems)
 
 
 def _asked(caller: Caller, what: str) -> Any:

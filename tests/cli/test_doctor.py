@@ -39,7 +39,7 @@ LINES = [
 
 @pytest.fixture
 def closed_folder() -> Iterator[Path]:
-    """Give a folder that may be read and not written to, even where tests are run by root."""
+    """Return a folder that may be read and not written to, even where tests are run by root."""
     folder, user = Path(tempfile.mkdtemp()), os.geteuid()
     folder.chmod(0o555)
     if user == 0:

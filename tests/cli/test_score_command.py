@@ -1,4 +1,4 @@
-"""The command `score`: what it prints, and how it refuses."""
+"""The command `score`: what it prints, and how it rejects."""
 
 from __future__ import annotations
 

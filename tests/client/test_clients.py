@@ -15,10 +15,10 @@ from fake_service import (
     drop,
     drop_once_done,
     hang,
-    refuse,
+    reject,
 )
 
-from fastbandit.client import NOT_SENT, ArmToPut, Retries, Reward
+from fastbandit.client import NOT_SENT, ArmUpsert, Retries, Reward
 from fastbandit.errors import (
     InputError,
     RewardError,
@@ -29,7 +29,7 @@ from fastbandit.errors import (
 
 Connect = Callable[..., Any]
 ONCE = Retries(tries=1)
-FAILURES = [drop, drop_once_done, babble, *(refuse(status) for status in (429, 500, 502, 503, 504))]
+FAILURES = [drop, drop_once_done, babble, *(reject(status) for status in (429, 500, 502, 503, 504))]
 NAMES = ["drop", "drop once done", "babble", "429", "500", "502", "503", "504"]
 
 
@@ -116,8 +116,8 @@ def test_many_rewards_are_one_request(service: FakeService, connect: Connect) ->
 def test_arms_are_put_and_deleted(service: FakeService, connect: Connect) -> None:
     client = connect(service.url)
 
-    put = client.upsert_arms([ArmToPut("a", [0.1]), ArmToPut(7, [0.2], {"price": 3.0})])
-    removed = client.delete_arms(["a", "b"], deadline_seconds=20.0)
+    put = client.upsert_arms([ArmUpsert("a", [0.1]), ArmUpsert(7, [0.2], {"price": 3.0})])
+    removed = client.discard_arms(["a", "b"], deadline_seconds=20.0)
 
     assert (put.added, put.catalogue) == (2, 7)
     assert (removed.removed, removed.unknown) == (1, ["b"])
@@ -196,7 +196,7 @@ def test_a_call_ends_at_its_deadline(failure: Any, service: FakeService, connect
 
 
 def test_a_refusal_is_not_tried_again(service: FakeService, connect: Connect) -> None:
-    service.failures = [refuse(403)]
+    service.failures = [reject(403)]
 
     with pytest.raises(ServiceError, match=r"Not now\. Send another\.") as caught:
         connect(service.url, fallback="a").select([0.1])
@@ -208,7 +208,7 @@ def test_a_refusal_is_not_tried_again(service: FakeService, connect: Connect) ->
 def test_a_service_that_asks_for_more_time_than_there_is_is_left_alone(
     service: FakeService, connect: Connect
 ) -> None:
-    service.failures = [refuse(503, Retry_After="3600")]
+    service.failures = [reject(503, Retry_After="3600")]
 
     selected = connect(service.url, fallback="a").select([0.1])
 
@@ -248,7 +248,7 @@ def test_without_a_fallback_a_select_raises(connect: Connect) -> None:
 
 
 def test_the_reward_of_a_fallback_is_not_sent(service: FakeService, connect: Connect) -> None:
-    service.failures = [refuse(503)]
+    service.failures = [reject(503)]
     client = connect(service.url, fallback="home", retries=ONCE)
     selected = client.select([0.1])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_service import NOBODY, FakeService, babble, drop, drop_once_done, hang, refuse, serving
+from fake_service import NOBODY, FakeService, babble, drop, drop_once_done, hang, reject, serving
 
 from fastbandit.client import SPOOLED, Flushed, Retries, Reward
 from fastbandit.client.deciders import Deciders
@@ -16,7 +16,7 @@ from fastbandit.client.spool import Spool
 from fastbandit.errors import ServiceError, ServiceUnavailable, SettingError
 
 Connect = Callable[..., Any]
-FAILURES = [drop, drop_once_done, babble, refuse(503), refuse(503, Retry_After="3600")]
+FAILURES = [drop, drop_once_done, babble, reject(503), reject(503, Retry_After="3600")]
 NAMES = ["drop", "drop once done", "babble", "503", "503 for an hour"]
 
 
@@ -89,7 +89,7 @@ def test_the_first_is_asked_as_long_as_it_answers(two: Two, connect: Connect) ->
 
 
 def test_a_refusal_is_of_all(two: Two, connect: Connect) -> None:
-    two[0].failures = [refuse(403)]
+    two[0].failures = [reject(403)]
 
     with pytest.raises(ServiceError, match="Not now"):
         connect(urls(two)).select([0.1])
@@ -167,7 +167,7 @@ def test_a_reward_of_an_unknown_decision_is_kept(
     client = connect(urls(two), spool=tmp_path / "spool")
 
     assert client.reward("later", 1.0) == SPOOLED
-    assert client.flush() == Flushed(sent=0, refused=0, left=1)
+    assert client.flush() == Flushed(sent=0, rejected=0, left=1)
     assert len(two[0].asked("/v1/reward")) == 1  # it is not due yet
 
 
@@ -190,7 +190,7 @@ def test_once_the_decision_is_known_the_reward_counts(
     two[0].decisions["later"] = {}
     clock.now += 1.0
 
-    assert client.flush() == Flushed(sent=2, refused=0, left=0)
+    assert client.flush() == Flushed(sent=2, rejected=0, left=0)
     assert two[0].counted == {"later": 1.0}
 
 

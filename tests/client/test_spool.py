@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_service import NOBODY, FakeService, babble, drop_once_done, hang, refuse, serving
+from fake_service import NOBODY, FakeService, babble, drop_once_done, hang, reject, serving
 
 from fastbandit.client import SPOOLED, Flushed, Retries, Reward
 from fastbandit.client.spool import Spool
@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def known() -> Iterator[FakeService]:
-    """Give a service that knows the decisions a, b and c."""
+    """Return a service that knows the decisions a, b and c."""
     with serving() as service:
         service.decisions = {id: {} for id in "abc"}
         yield service
@@ -53,7 +53,7 @@ def test_a_reward_that_is_not_delivered_is_spooled(path: Path, connect: Connect)
     assert client.counts == {"rewards spooled": 1}
 
 
-@pytest.mark.parametrize("failure", [hang, babble, refuse(503)], ids=["hang", "babble", "503"])
+@pytest.mark.parametrize("failure", [hang, babble, reject(503)], ids=["hang", "babble", "503"])
 def test_a_failing_service_spools_rewards(
     failure: Any, path: Path, known: FakeService, connect: Connect
 ) -> None:
@@ -93,7 +93,7 @@ def test_flush_sends_all_that_waits_in_order(
 ) -> None:
     Spool(path).keep(rewards("a", "b", "c"))
 
-    assert connect(known.url, spool=path).flush() == Flushed(sent=3, refused=0, left=0)
+    assert connect(known.url, spool=path).flush() == Flushed(sent=3, rejected=0, left=0)
     assert [reward["decision"] for reward in known.asked("/v1/reward")[0]["rewards"]] == [
         "a",
         "b",
@@ -108,13 +108,13 @@ def test_flush_leaves_what_was_not_acknowledged(
     known.failures = [drop_once_done]
     client = connect(known.url, spool=path)
 
-    assert client.flush(20.0) == Flushed(sent=0, refused=0, left=1)
-    assert client.flush(20.0) == Flushed(sent=1, refused=0, left=0)
+    assert client.flush(20.0) == Flushed(sent=0, rejected=0, left=1)
+    assert client.flush(20.0) == Flushed(sent=1, rejected=0, left=0)
     assert known.counted == {"a": 1.0}
 
 
 def test_flush_without_a_spool_has_nothing_to_do(connect: Connect) -> None:
-    assert connect(NOBODY).flush() == Flushed(sent=0, refused=0, left=0)
+    assert connect(NOBODY).flush() == Flushed(sent=0, rejected=0, left=0)
 
 
 def test_a_reward_that_is_refused_for_good_is_set_aside(
@@ -123,19 +123,19 @@ def test_a_reward_that_is_refused_for_good_is_set_aside(
     Spool(path).keep([Reward("a", 1.0), Reward("b", 5.0), Reward("c", 0.0)])
     client = connect(known.url, spool=path)
 
-    assert client.flush() == Flushed(sent=2, refused=1, left=0)
+    assert client.flush() == Flushed(sent=2, rejected=1, left=0)
     assert known.counted == {"a": 1.0, "c": 0.0}
-    assert client.spool.take_refused() == [
+    assert client.spool.take_rejected() == [
         (Reward("b", 5.0), "A reward needs to be 0 or 1. Send another.")
     ]
-    assert client.spool.take_refused() == []
+    assert client.spool.take_rejected() == []
 
 
 def test_a_key_without_the_right_keeps_rewards_in_the_spool(
     path: Path, known: FakeService, connect: Connect
 ) -> None:
     Spool(path).keep(rewards("a"))
-    known.failures = [refuse(403)]
+    known.failures = [reject(403)]
 
     with pytest.raises(ServiceError, match="Not now"):
         connect(known.url, spool=path).flush()
@@ -148,7 +148,7 @@ def test_what_waits_is_no_reason_to_fail_a_reward_that_was_counted(
 ) -> None:
     Spool(path).keep(rewards("a"))
     known.failures = [lambda handler: handler.reply(*known.take([{"decision": "b", "value": 1}]))]
-    known.failures.append(refuse(403))
+    known.failures.append(reject(403))
 
     assert connect(known.url, spool=path).reward("b", 1.0) == "counted"
     assert kept(path) == rewards("a")

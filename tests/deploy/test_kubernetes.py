@@ -132,7 +132,7 @@ def test_an_upgrade_leaves_two_deciders() -> None:
 
     assert deciders["replicas"] == scaler["minReplicas"] == 3
     assert manifest("PodDisruptionBudget", "decider")["spec"]["minAvailable"] == 2
-    assert manifest("Deployment", "trainer")["spec"]["replicas"] == 2
+    assert manifest("Deployment", "learner")["spec"]["replicas"] == 2
 
 
 def test_a_pod_has_no_rights() -> None:

@@ -14,7 +14,7 @@ from fastbandit.cli.evaluate import command as evaluate_command
 from fastbandit.errors import DataError, FastbanditError, SettingError
 from fastbandit.evaluation import SparsePolicy, evaluate
 from fastbandit.evaluation.diagnostics import diagnose
-from tests.serving.little_service import Asker, begin, run
+from tests.serving.little_service import Caller, begin, run
 
 CSV = "x_0,arm,reward,propensity\n" + "".join(
     f"{place % 3},{place % 2},{place % 2},0.5\n" for place in range(40)
@@ -200,7 +200,7 @@ def test_a_saved_bandit_is_a_policy(tmp_path: Path, is_frozen: bool) -> None:
 def test_a_service_is_judged_by_its_own_folder(tmp_path: Path) -> None:
     config = begin(tmp_path)
 
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         for number in range(12):
             made = await ask.select(propensity=True)
             told = {"decision": made["decision"], "value": float(number % 2)}

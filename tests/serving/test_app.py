@@ -1,4 +1,4 @@
-"""What the service answers: selects, rewards, arms, and refusals."""
+"""What the service answers: selects, rewards, arms, and rejections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastbandit.settings.service import Config
 from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
-from tests.serving.little_service import ARMS, CONTEXT, Asker, config_in, run
+from tests.serving.little_service import ARMS, CONTEXT, Caller, config_in, run
 
 
 def log_of(config: Config) -> list[Any]:
@@ -27,7 +27,7 @@ def log_of(config: Config) -> list[Any]:
 
 
 def test_a_select_is_in_the_log_before_it_is_answered(config: Config) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         answer = await ask.select()
         (made,) = log_of(config)
         assert isinstance(made, DecisionMade)
@@ -38,7 +38,7 @@ def test_a_select_is_in_the_log_before_it_is_answered(config: Config) -> None:
 
 
 def test_before_anything_is_learned_every_arm_is_equally_likely(config: Config) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         answers = [await ask.select(propensity=True) for _ in range(60)]
         assert [one["propensities"][0] for one in answers] == pytest.approx([1 / ARMS] * 60)
         assert len({answer["arms"][0] for answer in answers}) > ARMS / 2
@@ -47,7 +47,7 @@ def test_before_anything_is_learned_every_arm_is_equally_likely(config: Config) 
 
 
 def test_an_id_sent_again_gives_the_same_answer_and_one_event(config: Config) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         first = await ask.select(id="visit-1", k=3)
         again = await ask.select(id="visit-1", k=3)
         assert first == again
@@ -57,7 +57,7 @@ def test_an_id_sent_again_gives_the_same_answer_and_one_event(config: Config) ->
 
 
 def test_an_id_of_another_request_is_refused(config: Config) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         await ask.select(id="visit-1")
         reply = await ask("POST", "/v1/select", {"context": [0.0, 0.0, 0.0], "id": "visit-1"})
         assert (reply.status, reply.body["field"]) == (409, "id")
@@ -66,14 +66,14 @@ def test_an_id_of_another_request_is_refused(config: Config) -> None:
 
 
 def test_a_restarted_service_still_knows_an_id(config: Config) -> None:
-    async def story(ask: Asker) -> Any:
+    async def story(ask: Caller) -> Any:
         return await ask.select(id="visit-1")
 
     assert run(config, story) == run(config, story)
 
 
 def test_a_batch_gives_one_decision_for_each_context(config: Config) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         told = {"contexts": [CONTEXT] * 20, "ids": [f"visit-{n}" for n in range(20)], "k": 2}
         reply = await ask("POST", "/v1/select", told)
         assert [one["decision"] for one in reply.body["decisions"]] == told["ids"]
@@ -83,10 +83,10 @@ def test_a_batch_gives_one_decision_for_each_context(config: Config) -> None:
 
 
 def test_the_same_id_decides_alike_alone_and_in_a_batch(config: Config, tmp_path: Path) -> None:
-    async def alone(ask: Asker) -> Any:
+    async def alone(ask: Caller) -> Any:
         return (await ask.select(id="visit-1"))["arms"]
 
-    async def batch(ask: Asker) -> Any:
+    async def batch(ask: Caller) -> Any:
         told = {"contexts": [CONTEXT], "ids": ["visit-1"]}
         return (await ask("POST", "/v1/select", told)).body["decisions"][0]["arms"]
 
@@ -104,7 +104,7 @@ def test_the_same_id_decides_alike_alone_and_in_a_batch(config: Config, tmp_path
     ],
 )
 def test_only_eligible_arms_are_chosen(config: Config, eligible: Any, may_be: set[str]) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         chosen = {(await ask.select(eligible=eligible))["arms"][0] for _ in range(10)}
         assert chosen <= may_be
 
@@ -135,7 +135,7 @@ def test_only_eligible_arms_are_chosen(config: Config, eligible: Any, may_be: se
     ],
 )
 def test_a_wrong_select_names_the_field_and_the_fix(config: Config, told: Any, field: str) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         reply = await ask("POST", "/v1/select", told)
         assert (reply.status, reply.body["field"]) == (422, field), reply
         assert reply.body["fix"]
@@ -147,7 +147,7 @@ def test_a_wrong_select_names_the_field_and_the_fix(config: Config, told: Any, f
 
 @pytest.mark.parametrize("raw", [b"", b"{", b'{"k": NaN}', b'{"context": [Infinity]}', b"\xff\xfe"])
 def test_a_body_that_is_no_json_is_refused(config: Config, raw: bytes) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         reply = await ask("POST", "/v1/select", raw=raw)
         assert (reply.status, reply.body["field"]) == (400, "body")
 
@@ -155,7 +155,7 @@ def test_a_body_that_is_no_json_is_refused(config: Config, raw: bytes) -> None:
 
 
 def test_nesting_without_end_is_refused(config: Config) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         deep = b'{"context": [0, 0, 0], "eligible": ' + b'{"a":' * 5000 + b"1" + b"}" * 5001
         assert (await ask("POST", "/v1/select", raw=deep)).status in (400, 422)
 
@@ -167,7 +167,7 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read_whole(
 ) -> None:
     (tmp_path / "snapshots").symlink_to(first_folder / "snapshots")
 
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         reply = await ask("POST", "/v1/select", raw=b" " * 500, pieces=5)
         assert reply.status == 413
 
@@ -178,7 +178,7 @@ def test_named_features_may_come_in_any_order(first_folder: Path, tmp_path: Path
     (tmp_path / "snapshots").symlink_to(first_folder / "snapshots")
     config = config_in(tmp_path, context__features=0, context__names=("x", "y", "z"))
 
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         told = {"context": {"z": 3.0, "x": 1.0, "y": 2.0}}
         assert (await ask("POST", "/v1/select", told)).status == 200
         missing = await ask("POST", "/v1/select", {"context": {"x": 1.0, "y": 2.0}})
@@ -192,7 +192,7 @@ def test_named_features_may_come_in_any_order(first_folder: Path, tmp_path: Path
 
 
 def test_each_kind_of_reward_has_its_own_answer_and_all_are_kept(config: Config) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         await ask.select(id="visit-1", k=2)
         sent = [("visit-1", 1.0), ("visit-1", 1.0), ("visit-1", 0.0), ("nobody", 1.0)]
         replies = [
@@ -213,7 +213,7 @@ def test_each_kind_of_reward_has_its_own_answer_and_all_are_kept(config: Config)
 def test_a_reward_after_the_wait_is_late(first_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "snapshots").symlink_to(first_folder / "snapshots")
 
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         await ask.select(id="visit-1")
         reply = await ask("POST", "/v1/reward", {"decision": "visit-1", "value": 1})
         assert (reply.status, reply.body["status"]) == (202, "late")
@@ -222,7 +222,7 @@ def test_a_reward_after_the_wait_is_late(first_folder: Path, tmp_path: Path) -> 
 
 
 def test_many_rewards_are_answered_in_their_order(config: Config) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         answer = await ask.select(id="visit-1", k=2)
         rewards = [
             {"decision": "visit-1", "value": 1, "arm": answer["arms"][1]},
@@ -250,7 +250,7 @@ def test_many_rewards_are_answered_in_their_order(config: Config) -> None:
     ],
 )
 def test_a_wrong_reward_names_the_field(config: Config, told: Any, field: str) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         reply = await ask("POST", "/v1/reward", told)
         assert (reply.status, reply.body["field"]) == (422, field), reply
 
@@ -264,7 +264,7 @@ def test_a_wrong_reward_names_the_field(config: Config, told: Any, field: str) -
 def test_an_arm_that_is_put_can_be_chosen_and_one_that_is_deleted_cannot(config: Config) -> None:
     arm = {"id": "new", "features": [0.1, 0.2, 0.3], "columns": {"price": 99, "colour": "green"}}
 
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         put = (await ask("PUT", "/v1/arms", {"arms": [arm]})).body
         assert (put["added"], put["arms"]) == (1, ARMS + 1)
         assert (await ask.select(eligible={"price": {">": 50}}))["arms"] == ["new"]
@@ -287,7 +287,7 @@ def plain(tmp_path: Path) -> Config:
 
 
 def test_without_columns_a_predicate_names_the_setting(plain: Config) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         told = {"context": CONTEXT, "eligible": {"price": {"<=": 10}}}
         reply = await ask("POST", "/v1/select", told)
         assert (reply.status, reply.body["field"]) == (422, "eligible")
@@ -303,7 +303,7 @@ def test_without_columns_a_predicate_names_the_setting(plain: Config) -> None:
 def test_a_change_that_changes_nothing_leaves_no_trace(config: Config) -> None:
     arm = {"id": "new", "features": [0.1, 0.2, 0.3], "columns": {"price": 9, "colour": "red"}}
 
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         first = (await ask("PUT", "/v1/arms", {"arms": [arm]})).body
         again = (await ask("PUT", "/v1/arms", {"arms": [arm]})).body
         gone = (await ask("DELETE", "/v1/arms", {"ids": ["nobody"]})).body
@@ -317,12 +317,12 @@ def test_a_change_that_changes_nothing_leaves_no_trace(config: Config) -> None:
 def test_the_arms_are_the_same_after_a_restart(config: Config) -> None:
     arm = {"id": "new", "features": [0.1, 0.2, 0.3], "columns": {"price": 99, "colour": "green"}}
 
-    async def change(ask: Asker) -> Any:
+    async def change(ask: Caller) -> Any:
         await ask("PUT", "/v1/arms", {"arms": [arm]})
         await ask("DELETE", "/v1/arms", {"ids": ["arm-0"]})
         return (await ask("GET", "/v1/status")).body["catalogue"]
 
-    async def look(ask: Asker) -> Any:
+    async def look(ask: Caller) -> Any:
         assert (await ask.select(eligible=["new"]))["arms"] == ["new"]
         gone = await ask("POST", "/v1/select", {"context": CONTEXT, "eligible": ["arm-0"]})
         assert gone.status == 422
@@ -336,7 +336,7 @@ def test_putting_the_same_arm_again_changes_nothing(config: Config) -> None:
     other = {**arm, "features": [5.0, 5.0, 5.0]}
     dearer = {**other, "columns": {"price": 10, "colour": "red"}}
 
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         counts = []
         for one in (arm, arm, other, dearer):
             put = (await ask("PUT", "/v1/arms", {"arms": [one]})).body
@@ -357,7 +357,7 @@ def test_putting_the_same_arm_again_changes_nothing(config: Config) -> None:
     ],
 )
 def test_a_wrong_arm_is_refused_and_leaves_no_trace(config: Config, arms: Any) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         reply = await ask("PUT", "/v1/arms", {"arms": arms})
         assert reply.status == 422, reply
         assert (await ask("GET", "/v1/status")).body["arms"] == ARMS
@@ -367,7 +367,7 @@ def test_a_wrong_arm_is_refused_and_leaves_no_trace(config: Config, arms: Any) -
 
 
 def test_the_last_arms_cannot_be_deleted(config: Config) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         reply = await ask("DELETE", "/v1/arms", {"ids": [f"arm-{n}" for n in range(ARMS)]})
         assert (reply.status, reply.body["field"]) == (422, "ids")
 
@@ -378,18 +378,18 @@ def test_the_last_arms_cannot_be_deleted(config: Config) -> None:
 
 
 def test_a_service_without_a_snapshot_says_why_it_is_not_ready(tmp_path: Path) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         assert (await ask("GET", "/live")).status == 200
         reply = await ask("GET", "/ready")
         assert (reply.status, reply.body["reasons"][0]["name"]) == (503, "no snapshot")
-        refused = await ask("POST", "/v1/select", {"context": CONTEXT})
-        assert (refused.status, refused.headers["retry-after"]) == (503, "1")
+        rejected = await ask("POST", "/v1/select", {"context": CONTEXT})
+        assert (rejected.status, rejected.headers["retry-after"]) == (503, "1")
 
     run(config_in(tmp_path), story)
 
 
 def test_arms_may_come_before_there_is_any_snapshot(tmp_path: Path) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         put = await ask("PUT", "/v1/arms", {"arms": [{"id": "a", "features": [1.0, 2.0]}]})
         assert (put.status, put.body["arms"]) == (200, 1)
         wrong = await ask("PUT", "/v1/arms", {"arms": [{"id": "b", "features": [1.0]}]})
@@ -399,7 +399,7 @@ def test_arms_may_come_before_there_is_any_snapshot(tmp_path: Path) -> None:
 
 
 def test_metrics_count_what_was_answered(config: Config) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         await ask.select(id="visit-1")
         await ask("POST", "/v1/reward", {"decision": "visit-1", "value": 1})
         text = (await ask("GET", "/metrics")).body.decode()
@@ -411,7 +411,7 @@ def test_metrics_count_what_was_answered(config: Config) -> None:
 
 
 def test_an_unknown_path_and_a_wrong_method_say_what_there_is(config: Config) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         assert (await ask("GET", "/v1/selekt")).status == 404
         wrong = await ask("GET", "/v1/select")
         assert (wrong.status, wrong.headers["allow"]) == (405, "POST")
@@ -424,7 +424,7 @@ def test_a_log_that_cannot_be_written_to_is_never_acknowledged_and_recovers(
 ) -> None:
     from fastbandit.errors import LogError
 
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         await ask.select()
         with monkeypatch.context() as broken:
 
@@ -443,7 +443,7 @@ def test_a_log_that_cannot_be_written_to_is_never_acknowledged_and_recovers(
 
 
 def test_the_root_leads_to_the_console_where_there_is_one(config: Config, tmp_path: Path) -> None:
-    async def story(ask: Asker) -> Any:
+    async def story(ask: Caller) -> Any:
         return await ask("GET", "/")
 
     reply = run(config, story)

@@ -148,14 +148,14 @@ def opened(visit: Visit, site: Site) -> Any:
 def answer_of(
     folder: Path, *, is_empty: bool = False, shadow: dict[str, str] | None = None
 ) -> bytes:
-    """Give a true answer about a small log, with hostile words wherever words may come from."""
+    """Return a true answer about a small log, with hostile words wherever words may come from."""
     now = [BEGIN]
     log = SqliteLog(folder / "events.db", clock=lambda: now[0])
     if not is_empty:
         _fill(log, folder, now)
     figures = Figures(folder / "events.db", folder / "snapshots", folder, clock=lambda: now[0])
     serving: dict[str, Any] = {"select_p50_s": 0.0012, "select_p99_s": 0.0061}
-    serving |= {"refused": 3, "errors": 0}
+    serving |= {"rejected": 3, "errors": 0}
     serving = ({} if is_empty else serving) | ({} if shadow is None else {"shadow": shadow})
     answer = figures.figures(60, serving=serving)
     log.close()
@@ -184,7 +184,7 @@ def _fill(log: SqliteLog, folder: Path, now: list[int]) -> None:
     curve = [[step, 1.0 / (step + 1)] for step in range(30)]
     checks = {"quality": 0.5, "recall": 0.9, "loss": 0.4, "worse": 0.2}
     report = {"reason": HOSTILE[0], "checks": checks, "curve": curve, "cut": {"pairs": 9, "at": 1}}
-    SnapshotStore(folder / "snapshots").refuse(3, report)
+    SnapshotStore(folder / "snapshots").reject(3, report)
     learner = {"state": "waiting", "error": HOSTILE[1], "seconds": 1.5, "fresh": 7, "needed": 500}
     (folder / "learner.json").write_text(json.dumps(learner))
     audit = {"version": 2, "quality": 0.91, "count": 64, "lowest": 0.5}
@@ -344,7 +344,7 @@ def test_a_key_is_asked_for_and_kept_in_the_tab_only(visit: Visit, site: Site) -
 
     page.fill("#secret", "a-wrong-key")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#refused:not(:empty)")
+    page.wait_for_selector("#rejected:not(:empty)")
     page.fill("#secret", "the-right-key")
     page.keyboard.press("Enter")
     page.wait_for_selector("#status.is-live")

@@ -252,7 +252,7 @@ def test_a_flipped_bit_never_changes_the_keys(path: Path) -> None:
         for bit in range(8):
             flipped = bytes([whole[place] ^ (1 << bit)])
             path.write_bytes(whole[:place] + flipped + whole[place + 1 :])
-            # The same where the bit was of a space between two values; else refused.
+            # The same where the bit was of a space between two values; else rejected.
             assert keys_if_whole(path) in (keys, None)
 
 

@@ -17,7 +17,7 @@ import pytest
 import trustme
 
 from fastbandit.errors import LogError, SettingError
-from fastbandit.serving.journal import JsonLines
+from fastbandit.serving.json_logs import JsonLines
 from fastbandit.serving.server import Server, key_ring, make_server
 from fastbandit.serving.service import Service
 from fastbandit.settings.service import Config

@@ -111,7 +111,7 @@ class Rewards(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """A version of the model that was published, or one that was refused and why.
+    """A version of the model that was published, or one that was rejected and why.
 
     Losses are of `held_out` pairs that it has not seen; `parent_loss` is that of the version
     it was made from, on the same pairs. `curve` has the steps of training and the loss there.
@@ -128,7 +128,7 @@ class Candidate(Struct, frozen=True):
     parent_loss: float | None
     curve: list[tuple[float, float]]
     is_current: bool = False
-    refused: str | None = None
+    rejected: str | None = None
 
 
 class Audit(Struct, frozen=True):

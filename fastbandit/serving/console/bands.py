@@ -12,7 +12,7 @@ _BORROWED = 10
 
 
 def mean_of(sums: Sums, *, around: Sums | None = None) -> Mean | None:
-    """Give the mean reward of chosen arms; None where there are none.
+    """Return the mean reward of chosen arms; None where there are none.
 
     A small group says little of its own spread (ten zeros in a row would have none at all), so
     it borrows that of the group `around` it, as if ten values came from there.
@@ -25,7 +25,7 @@ def mean_of(sums: Sums, *, around: Sums | None = None) -> Mean | None:
 
 
 def lift_of(sums: Sums, baseline: Sums) -> Mean | None:
-    """Give by how much one mean exceeds the other, with the band of the difference."""
+    """Return by how much one mean exceeds the other, with the band of the difference."""
     ours, theirs = mean_of(sums), mean_of(baseline)
     if ours is None or theirs is None:
         return None
@@ -47,5 +47,5 @@ def _half(sums: Sums, around: Sums | None) -> float | None:
 
 
 def _spread(sums: Sums) -> float:
-    """Give the sum of squared distances from the mean."""
+    """Return the sum of squared distances from the mean."""
     return max(0.0, sums.squares - sums.total**2 / sums.pairs)

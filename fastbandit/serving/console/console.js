@@ -143,7 +143,7 @@ const trafficChart = timeChart("Decisions per second over time; arrow keys read 
 function showTraffic({ series, serving, notes }) {
   const body = bodyOf("traffic");
   const numbers = facts([
-    ["Refused (too busy)", typeof serving.refused === "number" ? count(serving.refused) : "–"],
+    ["Rejected (too busy)", typeof serving.rejected === "number" ? count(serving.rejected) : "–"],
     ["Errors", typeof serving.errors === "number" ? count(serving.errors) : "–"],
     ["p50 / p99, ms", milliseconds(serving)],
   ]);
@@ -160,7 +160,7 @@ function showTraffic({ series, serving, notes }) {
 }
 
 function showQuality({ audit, candidates, learner, notes }) {
-  const rows = candidates.filter((one) => one.quality !== null && one.refused === null).slice(0, 5)
+  const rows = candidates.filter((one) => one.quality !== null && one.rejected === null).slice(0, 5)
     .map((one) => [`v${one.version}, when checked`, bar(one.quality), one.quality.toFixed(3)]);
   if (audit !== null) {
     const name = make("b", {}, `v${audit.version}, live`);
@@ -246,13 +246,13 @@ function candidateTable(candidates) {
     one.pairs === null ? "–" : count(one.pairs),
     number(one.quality, 3), number(one.recall, 3), number(one.loss, 4), number(one.parent_loss, 4),
     one.curve.length > 1 ? curveOf(one) : "–",
-    make("div", { class: "refusal" }, one.refused ?? ""),
+    make("div", { class: "rejection" }, one.rejected ?? ""),
   ]);
   return table("Model versions", [
     { name: "Version", class: "whole" }, { name: "Up to", class: "whole" }, { name: "Pairs learned", class: "number" },
     { name: "q", class: "number" }, { name: "Recall", class: "number" },
     { name: "Held-out loss", class: "number" }, { name: "Parent's", class: "number" },
-    { name: "Training loss" }, { name: "Refused because" },
+    { name: "Training loss" }, { name: "Rejected because" },
   ], rows);
 }
 
@@ -265,7 +265,7 @@ function curveOf(one) {
 }
 
 function tagOf(one) {
-  if (one.refused !== null) return make("span", { class: "tag is-bad" }, "refused");
+  if (one.rejected !== null) return make("span", { class: "tag is-bad" }, "rejected");
   return one.is_current ? make("span", { class: "tag" }, "in service") : null;
 }
 
@@ -372,7 +372,7 @@ function askForKey(status, key) {
   say("Waiting for a key", "");
   byId("panels").hidden = true;
   byId("key").hidden = false;
-  byId("refused").textContent = !key ? "" : status === 401
+  byId("rejected").textContent = !key ? "" : status === 401
     ? "The service does not know this key: try another." : "This key may not read the console: it needs the scope admin.";
   sessionStorage.removeItem("fastbandit-key");
   byId("secret").focus();

@@ -23,9 +23,9 @@ from fastbandit.serving.console.answer import (
     Summary,
     VersionMean,
 )
+from fastbandit.serving.console.arm_counts import ArmCounts
 from fastbandit.serving.console.bands import lift_of, mean_of
 from fastbandit.serving.console.buckets import SECOND
-from fastbandit.serving.console.chosen import ChosenArms
 from fastbandit.serving.console.models import Models
 from fastbandit.serving.console.notes import RULES, Notes, reading
 from fastbandit.serving.console.tally import BASELINE, DELAYS_S, Sums, Tally
@@ -77,7 +77,7 @@ class Figures:
     def figures(
         self, minutes: int | None, *, serving: dict[str, Any] | None = None, note: str | None = None
     ) -> Console:
-        """Give everything that happened in the last minutes (None: since the beginning).
+        """Return everything that happened in the last minutes (None: since the beginning).
 
         A note on the log itself is told with the others.
         """
@@ -104,7 +104,7 @@ class Figures:
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(5_000)
         self._opened = _identity(self._path)
-        self._tally, self._chosen = Tally(connection), ChosenArms(connection)
+        self._tally, self._chosen = Tally(connection), ArmCounts(connection)
         self._connection = connection
 
     def _collect(self, minutes: int | None, serving: dict[str, Any], note: str | None) -> Console:
@@ -212,7 +212,7 @@ class Figures:
         )
 
     def _per_second(self, now: int) -> float:
-        """Give the rate of decisions of about the last minute."""
+        """Return the rate of decisions of about the last minute."""
         since = now - 60 * SECOND
         since -= since % (10 * SECOND)
         made = sum(self._tally.by_version(since=since, now=now).values(), _NONE)
@@ -240,7 +240,7 @@ class Figures:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Tell a file from another that takes its name."""
+    """Return a file from another that takes its name."""
     try:
         found = path.stat()
     except OSError:
@@ -249,7 +249,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _width_for(span: int) -> int:
-    """Give the narrowest width of which few enough buckets span a time."""
+    """Return the narrowest width of which few enough buckets span a time."""
     for width in _WIDTHS_S:
         if span <= _MOST_BUCKETS * width * SECOND:
             return width * SECOND
@@ -258,7 +258,7 @@ def _width_for(span: int) -> int:
 
 
 def _known_arms(serving: dict[str, Any], candidates: list[Candidate]) -> int:
-    """Give how many arms there are: now, else in the current version, else 0 for not known."""
+    """Return how many arms there are: now, else in the current version, else 0 for not known."""
     current = next((one.arms for one in candidates if one.is_current), None)
     return int(serving.get("arms") or current or 0)
 
@@ -274,7 +274,7 @@ def _by_version(versions: dict[int, Sums]) -> list[VersionMean]:
 
 
 def _delays(counts: dict[int, int]) -> list[DelayBin]:
-    """Give the bins from the first to the last that has a reward."""
+    """Return the bins from the first to the last that has a reward."""
     if not counts:
         return []
     bounds: list[float | None] = [0.0, *DELAYS_S, None]

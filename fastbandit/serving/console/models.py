@@ -1,4 +1,4 @@
-"""What the learner left in its files: versions, refusals, audits, and what it does now.
+"""What the learner left in its files: versions, rejections, audits, and what it does now.
 
 Whatever is missing or cannot be read is not shown; it never keeps the rest from being shown.
 """
@@ -17,7 +17,7 @@ from fastbandit.serving.console.answer import Audit, Candidate, Learner
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 _MOST_POINTS = 120
-_MOST_REFUSED = 20
+_MOST_REJECTED = 20
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Models:
         self._candidates: list[Candidate] = []
 
     def candidates(self) -> list[Candidate]:
-        """Give the versions that are kept and those that were refused, newest first."""
+        """Return the versions that are kept and those that were rejected, newest first."""
         folder = self.store.folder
         seen = tuple(_changed_at(path) for path in (folder, self.store.pointer, folder / "refused"))
         if seen != self._seen:
@@ -40,7 +40,7 @@ class Models:
         return self._candidates
 
     def audit(self) -> Audit | None:
-        """Give the audit of the live choices of one version, None where there was none."""
+        """Return the audit of the live choices of one version, None where there was none."""
         told = _object(_read(self.data_dir / "audits.json"))
         quality, lowest = _number(told.get("quality")), _number(told.get("lowest"))
         if quality is None or lowest is None:
@@ -50,7 +50,7 @@ class Models:
         )
 
     def learner(self) -> Learner | None:
-        """Tell what the learner does now, None where it has not said."""
+        """Return what the learner does now, None where it has not said."""
         told = _read(self.data_dir / "learner.json")
         if not isinstance(told, dict):
             return None
@@ -63,7 +63,7 @@ class Models:
         )
 
     def _read_candidates(self) -> list[Candidate]:
-        refused = {_whole(report.get("version")) or 0: report for report in self.store.refused()}
+        rejected = {_whole(report.get("version")) or 0: report for report in self.store.refused()}
         current = None
         with suppress(SnapshotError):
             found = self.store.current()
@@ -73,11 +73,11 @@ class Models:
                 one.version, asdict(one.cut), one.notes, is_current=one.version == current
             )
             for one in self.store.list()
-            if one.version not in refused
+            if one.version not in rejected
         ]
         reports = [
-            _to_candidate(version, report.get("cut"), report, refused=_reason(report))
-            for version, report in list(refused.items())[-_MOST_REFUSED:]
+            _to_candidate(version, report.get("cut"), report, rejected=_reason(report))
+            for version, report in list(rejected.items())[-_MOST_REJECTED:]
         ]
         return sorted(published + reports, key=lambda one: one.version, reverse=True)
 
@@ -88,7 +88,7 @@ def _to_candidate(
     notes: dict[str, Any],
     *,
     is_current: bool = False,
-    refused: str | None = None,
+    rejected: str | None = None,
 ) -> Candidate:
     cut, checks = _object(cut), _object(notes.get("checks"))
     loss, worse = _number(checks.get("loss")), _number(checks.get("worse"))
@@ -104,7 +104,7 @@ def _to_candidate(
         parent_loss=None if loss is None or worse is None else loss - worse,
         curve=_thinned(_points(notes.get("curve"))),
         is_current=is_current,
-        refused=refused,
+        rejected=rejected,
     )
 
 

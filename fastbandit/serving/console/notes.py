@@ -73,7 +73,7 @@ class Notes:
         return f"{came}: {self._waiting()}"
 
     def dropped(self, statuses: dict[str, int]) -> str | None:
-        """Tell which rules kept rewards from counting."""
+        """Return which rules kept rewards from counting."""
         parts = [
             f"{statuses[status]:,} {status} ({_begun(RULES[status])})"
             for status in REWARD_STATUSES
@@ -99,10 +99,12 @@ class Notes:
 
     def models(self, candidates: list[Candidate], learner: Learner | None) -> str | None:
         """Say why no version was published."""
-        if any(one.version > 0 and one.refused is None for one in candidates):
+        if any(one.version > 0 and one.rejected is None for one in candidates):
             return None
-        if any(one.refused is not None for one in candidates):
-            return "No update has been published: each candidate was refused, for the reason below."
+        if any(one.rejected is not None for one in candidates):
+            return (
+                "No update has been published: each candidate was rejected, for the reason below."
+            )
         if learner is None:
             return (
                 f"No update has been published, and the learner has not reported: {self._silence}."
@@ -149,7 +151,7 @@ class Notes:
 
 
 def reading(share: float) -> str | None:
-    """Tell how much of the log the figures are of, where that is not all."""
+    """Return how much of the log the figures are of, where that is not all."""
     if share >= 1:
         return None
     return f"{share:.0%} of the log is read so far, newest first: earlier figures follow."

@@ -24,7 +24,7 @@ from fastbandit.serving.console.buckets import (
     start,
     width,
 )
-from fastbandit.serving.console.compared import ComparedTally
+from fastbandit.serving.console.comparison import ComparisonTally
 
 DELAYS_S = (
     0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 60, 180, 600, 1800, 3600, 10800, 21600, 86400, 259200
@@ -169,7 +169,7 @@ class Tally:
         connection.execute(_TABLES)
         self.last = last_event(connection)
         self._low = self._high = self.last
-        self.compared = ComparedTally(connection)
+        self.compared = ComparisonTally(connection)
 
     # -- reading on
 
@@ -210,25 +210,25 @@ class Tally:
         return (self._high - self._low) / self.last if self.last else 1.0
 
     def whole_since(self) -> int:
-        """Give the time from which on every bucket is whole: 0 where all was read."""
+        """Return the time from which on every bucket is whole: 0 where all was read."""
         if self._low == 0:
             return 0
         rows = ask(self._connection, _FIRST_AFTER, (self._low,))
         return int(rows[0][0]) + 1 if rows else 1 << 62
 
     def span(self) -> tuple[int, int] | None:
-        """Give the first and the last time with a decision, None where there is none."""
+        """Return the first and the last time with a decision, None where there is none."""
         ((first, last),) = ask(self._connection, _SPAN)
         return None if first is None else (int(first), int(last))
 
     def by_version(self, *, since: int, now: int) -> dict[int, Sums]:
-        """Give what the decisions since a time add up to, for each version."""
+        """Return what the decisions since a time add up to, for each version."""
         return dict(self._sums("made", "name", since=since, now=now))
 
     def by_bucket(
         self, *, since: int, now: int, width: int, version: int | None = None
     ) -> dict[int, Sums]:
-        """Give what the decisions of each bucket add up to, of one version or of all."""
+        """Return what the decisions of each bucket add up to, of one version or of all."""
         only = "" if version is None else f"AND name = {int(version)}"
         by = f"(start - :since) / {int(width)}"
         return dict(self._sums("made", by, since=since, now=now, only=only))

@@ -17,8 +17,8 @@ from fastbandit.cli.shadow import command as shadow_command
 from fastbandit.errors import LogError, SettingError
 from fastbandit.evaluation.lift import Compared, Evidence, evidence_of
 from fastbandit.learning.joining import Joiner
-from fastbandit.serving.console.compared import ComparedTally, read_evidence
-from fastbandit.serving.decides import read_decides
+from fastbandit.serving.console.comparison import ComparisonTally, read_evidence
+from fastbandit.serving.promotion import read_promotion
 from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.sqlite_log import SqliteLog, now
 
@@ -69,7 +69,7 @@ def _fields(made: DecisionMade) -> dict[str, Any]:
 
 
 def wanted(events: list[Event], who: str, *, until: int) -> Evidence:
-    """Give the evidence of decisions of one, from the rewards that a learner would take."""
+    """Return the evidence of decisions of one, from the rewards that a learner would take."""
     joiner = Joiner()
     for event in [*events, TimePassed(len(events) + 1, until + WAIT + 1)]:
         joiner.feed(event)
@@ -115,7 +115,7 @@ def test_pieces_may_be_read_in_any_order_and_merged(
     log = Random(tmp_path, numbers)
     log.write(200)
     connection = apsw.Connection(str(log.path), flags=apsw.SQLITE_OPEN_READONLY)
-    tally, whole = ComparedTally(connection), 600
+    tally, whole = ComparisonTally(connection), 600
     for after in numbers.permutation(range(0, whole, 50)).tolist():
         tally.count(after, after + 50, log.now - 3600 * SECOND)
         tally.age(log.now)
@@ -170,7 +170,7 @@ def test_a_promotion_says_what_speaks_for_it(tmp_path: Path) -> None:
     assert "a lift of +0.5" in done.stdout
     assert done.stdout.endswith("The bandit decides from now on.\n")
     assert "do not trust" not in done.output
-    told = read_decides(tmp_path)
+    told = read_promotion(tmp_path)
     assert told is not None
     assert (told.decides, told.version) == ("bandit", None)
     assert told.since == pytest.approx(now() / 1e6, abs=60)
@@ -182,7 +182,7 @@ def test_weak_evidence_is_told_and_the_command_done(tmp_path: Path) -> None:
     done = asked(promote_command, tmp_path)
 
     assert "Effective sample size 12 of 24: do not trust this." in done.output
-    assert read_decides(tmp_path) is not None
+    assert read_promotion(tmp_path) is not None
 
 
 def test_back_gives_the_baseline_its_place_again(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_back_is_done_also_where_the_log_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(LogError):
         asked(promote_command, tmp_path, "--back")
 
-    told = read_decides(tmp_path)
+    told = read_promotion(tmp_path)
     assert told is not None
     assert told.decides == "baseline"
 
@@ -213,7 +213,7 @@ def test_shadow_says_the_same_and_changes_nothing(tmp_path: Path) -> None:
 
     assert told.stdout.startswith("The baseline decides.\nThe baseline decided 24 times")
     assert json.loads(asked(shadow_command, tmp_path, "--json").stdout)["decides"] == "baseline"
-    assert read_decides(tmp_path) is None
+    assert read_promotion(tmp_path) is None
 
 
 def test_a_service_without_a_baseline_has_nothing_to_promote(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_service_without_a_baseline_has_nothing_to_promote(tmp_path: Path) -> 
 
     with pytest.raises(SettingError, match="is empty, and"):
         asked(promote_command, tmp_path)
-    assert read_decides(tmp_path) is None
+    assert read_promotion(tmp_path) is None
 
 
 def test_a_folder_without_a_log_is_told(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ FROM compared WHERE start >= :since GROUP BY 1, 2
 """
 
 
-class ComparedTally:
+class ComparisonTally:
     """Adds up, through a connection that nothing else uses meanwhile."""
 
     def __init__(self, connection: apsw.Connection) -> None:
@@ -100,7 +100,7 @@ class ComparedTally:
         connection.execute(_TABLES)
 
     def has_any(self) -> bool:
-        """Tell whether the log holds a decision that names both."""
+        """Return whether the log holds a decision that names both."""
         return bool(ask(self._connection, _HAS_ANY))
 
     def count(self, after: int, last: int, now: int) -> None:
@@ -118,7 +118,7 @@ class ComparedTally:
         self._connection.execute("DELETE FROM compared")
 
     def evidence(self, *, since: int, now: int) -> list[Evidence]:
-        """Give what the decisions since a time say, for each of the two who decided any."""
+        """Return what the decisions since a time say, for each of the two who decided any."""
         rows = ask(self._connection, _FOUND, {"since": since, "now": now})
         found = {(who, bool(known)): Compared(*sums) for who, known, *sums in rows}
         nothing = Compared()
@@ -136,7 +136,7 @@ def read_evidence(
     """Read the evidence of a whole log, or of its last minutes, as it is at one moment."""
     with one_moment_of(path) as log:
         check_version(log, path, is_reader=True)
-        tally, last = ComparedTally(log), last_event(log)
+        tally, last = ComparisonTally(log), last_event(log)
         if not tally.has_any():
             return []
         for after in range(0, last, PIECE):

@@ -1,6 +1,6 @@
 """Who decides in shadow mode, as a file in the data folder says: the bandit or the baseline.
 
-Where a log is shared its database says so for all, and each decider keeps the file in line.
+Where a log is shared its database says so for all, and each decider brings the file in line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fastbandit.storage.backups import DECIDES_FILE
 from fastbandit.storage.events import Who
 
 
-class Decides(Struct, frozen=True):
+class Promotion(Struct, frozen=True):
     """Who decides since when (seconds since 1970), and the version that served then."""
 
     decides: Who
@@ -28,11 +28,11 @@ class Decides(Struct, frozen=True):
     version: int | None = None
 
 
-def read_decides(folder: Path) -> Decides | None:
-    """Read who decides; None where nobody has said so yet."""
+def read_promotion(folder: Path) -> Promotion | None:
+    """Read who decides; None where nothing says so yet."""
     path = folder / DECIDES_FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Decides)
+        return msgspec.json.decode(path.read_bytes(), type=Promotion)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -42,35 +42,35 @@ def read_decides(folder: Path) -> Decides | None:
         ) from error
 
 
-def write_decides(folder: Path, decides: Who, *, version: int | None) -> Decides:
+def write_promotion(folder: Path, decides: Who, *, version: int | None) -> Promotion:
     """Say who decides from now on; a service that runs follows within a second."""
-    told = Decides(decides, round(time.time(), 3), version)
-    _write(folder, told)
-    return told
+    promotion = Promotion(decides, round(time.time(), 3), version)
+    _write(folder, promotion)
+    return promotion
 
 
-def keep_decides(folder: Path, told: Decides) -> None:
-    """Keep what was told for all; a file that says the same is left as it is."""
+def store_promotion(folder: Path, promotion: Promotion) -> None:
+    """Store what holds for all; a file that says the same is left as it is."""
     with suppress(DataError):
-        if read_decides(folder) == told:
+        if read_promotion(folder) == promotion:
             return
-    _write(folder, told)
+    _write(folder, promotion)
 
 
-def promote_line(config: Config, decides: Who) -> str:
-    """Give the command that lets the other one decide, with the options that serve was given."""
-    told = {source for source in config.sources.values() if source.startswith("file ")}
-    words = ["fastbandit", "promote", *(["--back"] if decides == "bandit" else [])]
-    for source in told - {f"file {CONFIG_FILE}"}:  # at most one
-        words += ["--config", source.removeprefix("file ")]
+def promote_command(config: Config, decides: Who) -> str:
+    """Return the command that lets the other one decide, with the options that serve was given."""
+    files = {source for source in config.sources.values() if source.startswith("file ")}
+    command = ["fastbandit", "promote", *(["--back"] if decides == "bandit" else [])]
+    for source in files - {f"file {CONFIG_FILE}"}:  # at most one
+        command += ["--config", source.removeprefix("file ")]
     if config.sources.get("server.data_dir") == "command line":
-        words += ["--data-dir", config.server.data_dir]
-    return shlex.join(words)
+        command += ["--data-dir", config.server.data_dir]
+    return shlex.join(command)
 
 
-def _write(folder: Path, told: Decides) -> None:
+def _write(folder: Path, promotion: Promotion) -> None:
     try:
-        write_json(folder / DECIDES_FILE, msgspec.to_builtins(told))
+        write_json(folder / DECIDES_FILE, msgspec.to_builtins(promotion))
     except OSError as error:
         raise DataError(
             f"Who decides needs a data folder that can be written to: {folder} cannot ({error}). "

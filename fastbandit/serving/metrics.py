@@ -22,7 +22,7 @@ _BOUNDS = tuple(
 """Seconds; between two of them a quantile is read off as if times lay evenly."""
 
 
-class Times:
+class Histogram:
     """A histogram of seconds.
 
     That of prometheus_client tells no quantile, adds a series `_created`, and counts more slowly.
@@ -38,7 +38,7 @@ class Times:
         self.total += seconds
 
     def quantile(self, share: float) -> float | None:
-        """Give the time below which a share of them lies, None where there are none."""
+        """Return the time below which a share of them lies, None where there are none."""
         rank = share * sum(self.counts)
         if rank == 0:
             return None
@@ -61,19 +61,19 @@ class Window(msgspec.Struct, frozen=True):
     p99_s: float
 
 
-class Measures:
+class Metrics:
     """Counts since the start of the process; what the log holds is counted there."""
 
     def __init__(self) -> None:
         self.answers: Counter[tuple[str, int]] = Counter()  # by route and status
         self.rewards: Counter[str] = Counter()  # by what became of them
         self.compared: Counter[tuple[str, bool]] = Counter()  # by who decided, and if both agreed
-        self.decisions = self.degraded = self.refused = 0
+        self.decisions = self.degraded = self.rejected = 0
         self.swaps = self.failed_swaps = self.learner_starts = 0
         self.spool_conflicts = self.deltas = self.ignored_deltas = 0
-        self.select_times, self.reward_times = Times(), Times()
+        self.select_times, self.reward_times = Histogram(), Histogram()
         self.windows: deque[Window] = deque(maxlen=_WINDOWS)
-        self._recent, self._since = Times(), time.time()
+        self._recent, self._since = Histogram(), time.time()
 
     def selected(self, seconds: float) -> None:
         """Count a select that was answered after so long."""
@@ -89,10 +89,10 @@ class Measures:
         if p50 is not None and p99 is not None:
             count = sum(self._recent.counts)
             self.windows.append(Window(int(1000 * self._since), count, p50, p99))
-        self._recent, self._since = Times(), now
+        self._recent, self._since = Histogram(), now
 
     def quantiles(self) -> dict[str, float | int | None]:
-        """Give what a person looks at first; the times are those of the last windows."""
+        """Return what a person looks at first; the times are those of the last windows."""
         recent = [*self.windows][-_SHOWN:]
         selects = sum(window.selects for window in recent)
         p50 = sum(window.selects * window.p50_s for window in recent) / selects if selects else None
@@ -100,18 +100,18 @@ class Measures:
             "select_p50_s": p50,
             "select_p99_s": max((window.p99_s for window in recent), default=None),
             "selects": sum(self.select_times.counts),
-            "refused": self.refused,
+            "rejected": self.rejected,
             "errors": sum(n for (_, status), n in self.answers.items() if status >= 500),
         }
 
 
-def render(measures: Measures, gauges: dict[str, float]) -> bytes:
+def render(metrics: Metrics, gauges: dict[str, float]) -> bytes:
     """Write everything as Prometheus reads it; gauges are named without the prefix."""
     from prometheus_client import CollectorRegistry, generate_latest
 
     class _Once:
         def collect(self) -> Iterable[Metric]:
-            return _families(measures, gauges)
+            return _families(metrics, gauges)
 
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Once())
@@ -119,39 +119,39 @@ def render(measures: Measures, gauges: dict[str, float]) -> bytes:
     return text
 
 
-def _families(measures: Measures, gauges: dict[str, float]) -> Iterator[Metric]:
+def _families(metrics: Metrics, gauges: dict[str, float]) -> Iterator[Metric]:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     answers = CounterMetricFamily(
         "fastbandit_answers", "Requests answered, by route and status.", labels=["route", "status"]
     )
-    for (route, status), count in sorted(measures.answers.items()):
+    for (route, status), count in sorted(metrics.answers.items()):
         answers.add_metric([route, str(status)], count)
     yield answers
     rewards = CounterMetricFamily(
         "fastbandit_rewards", "Rewards that were kept, by what became of them.", labels=["status"]
     )
-    for became, count in sorted(measures.rewards.items()):
+    for became, count in sorted(metrics.rewards.items()):
         rewards.add_metric([became], count)
     yield rewards
-    yield from _shadow(measures.compared)
+    yield from _shadow(metrics.compared)
     for name, said, value in (
-        ("decisions", "Decisions that were logged and answered.", measures.decisions),
-        ("degraded", "Decisions from less than the model that should serve.", measures.degraded),
-        ("refused", "Requests refused because too many were waiting.", measures.refused),
-        ("swaps", "Snapshots that were put into service.", measures.swaps),
-        ("failed_swaps", "Snapshots that could not be loaded.", measures.failed_swaps),
-        ("learner_starts", "Starts of the learner process.", measures.learner_starts),
-        ("spool_conflicts", "Spooled ones made otherwise elsewhere.", measures.spool_conflicts),
+        ("decisions", "Decisions that were logged and answered.", metrics.decisions),
+        ("degraded", "Decisions from less than the model that should serve.", metrics.degraded),
+        ("rejected", "Requests rejected because too many were waiting.", metrics.rejected),
+        ("swaps", "Snapshots that were put into service.", metrics.swaps),
+        ("failed_swaps", "Snapshots that could not be loaded.", metrics.failed_swaps),
+        ("learner_starts", "Starts of the learner process.", metrics.learner_starts),
+        ("spool_conflicts", "Spooled ones made otherwise elsewhere.", metrics.spool_conflicts),
     ):
         yield CounterMetricFamily(f"fastbandit_{name}", said, value=value)
     for name, said, value in (
-        ("deltas", "Deltas that were applied.", measures.deltas),
-        ("ignored_deltas", "Deltas that were damaged or foreign.", measures.ignored_deltas),
+        ("deltas", "Deltas that were applied.", metrics.deltas),
+        ("ignored_deltas", "Deltas that were damaged or foreign.", metrics.ignored_deltas),
     ):
         if value:  # told once there are any
             yield CounterMetricFamily(f"fastbandit_{name}", said, value=value)
-    for name, times in (("select", measures.select_times), ("reward", measures.reward_times)):
+    for name, times in (("select", metrics.select_times), ("reward", metrics.reward_times)):
         yield _histogram(name, times)
     for name, number in sorted(gauges.items()):
         yield GaugeMetricFamily(f"fastbandit_{name}", name.replace("_", " "), value=number)
@@ -172,7 +172,7 @@ def _shadow(compared: Counter[tuple[str, bool]]) -> Iterator[Metric]:
             yield family
 
 
-def _histogram(name: str, times: Times) -> Metric:
+def _histogram(name: str, times: Histogram) -> Metric:
     from prometheus_client.core import HistogramMetricFamily
 
     buckets, below = [], 0

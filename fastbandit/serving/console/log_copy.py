@@ -15,7 +15,7 @@ _COPYING_S, _WAITING_S, _ANSWER_S = 4.0, 1.0, 3.0  # so an answer does not take 
 _REST_S = 2.0
 
 
-class FollowedCopy:
+class LogCopy:
     """Follows the log at a URL with a copy in a data folder."""
 
     def __init__(

@@ -9,17 +9,16 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from fastbandit.errors import FastbanditError, LogUnavailableError, SnapshotError
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.serving.arm_change_file import ArmChangeFile, KnownChanges
 from fastbandit.serving.arm_changes import apply_change
-from fastbandit.serving.decider import Decider, Serving
-from fastbandit.serving.kept_changes import KeptChanges, Known
-from fastbandit.serving.measures import Measures
+from fastbandit.serving.decider import Decider
+from fastbandit.serving.metrics import Metrics
 from fastbandit.serving.schemas import Reason
 from fastbandit.settings.passwords import hide_password
 from fastbandit.settings.service import Config
@@ -33,28 +32,29 @@ _CHANGES_FILE = "changes.jsonl"
 _DELTA_SECONDS = 3.0  # so long a snapshot waits for its first delta
 
 
-class Follower:
-    """Replaces what a decider decides with; `is_away` tells whether the log is away.
+class SnapshotFollower:
+    """Publishes snapshots to a decider; `is_unavailable` says whether the log cannot be reached.
 
-    Whoever changes arms holds `changing`. `trouble` ails the snapshot that should serve, and
-    `lost` says why those that others published cannot be taken over. `seen` is the number of the
-    last event, as far as known here. `delta` is the last that was applied to what serves.
+    Whoever changes arms holds `changing`. `problem` is what is wrong with the snapshot that should
+    serve, and `lost` says why those that others published cannot be taken over. `seen` is the
+    number of the last event, as far as known here. `delta` is the last that was applied to what
+    serves.
     """
 
     def __init__(
         self,
         config: Config,
         decider: Decider,
-        measures: Measures,
+        metrics: Metrics,
         *,
         is_unavailable: Callable[[], bool],
     ) -> None:
-        self._config, self._decider, self._measures = config, decider, measures
-        self._folder, self._is_away = Path(config.server.data_dir), is_unavailable
+        self._config, self._decider, self._metrics = config, decider, metrics
+        self._folder, self._is_unavailable = Path(config.server.data_dir), is_unavailable
         self.store = open_store(config.log.url, config.snapshots.url, self._folder)
-        self._kept = KeptChanges(self._folder / _CHANGES_FILE) if config.log.url else None
+        self._change_file = ArmChangeFile(self._folder / _CHANGES_FILE) if config.log.url else None
         self.changing = asyncio.Lock()
-        self.trouble: Reason | None = None
+        self.problem: Reason | None = None
         self.lost = ""
         self.seen = 0
         self._pointer = (0, 0)
@@ -79,16 +79,18 @@ class Follower:
         except LogUnavailableError:
             return  # tried again: nothing is wrong with the snapshot
         except FastbanditError as error:
-            self._measures.failed_swaps += 1
+            self._metrics.failed_swaps += 1
             text = " ".join(str(error).split())
-            self.trouble = Reason("snapshot", text, "Roll back, or restore the snapshot.")
-            if self._decider.serving is not None:
-                self._decider.serving = replace(self._decider.serving, reasons=(self.trouble,))
-            _LOGGER.error("snapshot refused", extra={"reason": text})
+            self.problem = Reason("snapshot", text, "Roll back, or restore the snapshot.")
+            if (serving := self._decider.serving) is not None:
+                self._decider.publish(
+                    serving.bandit, catalogue=serving.catalogue, problems=[self.problem]
+                )
+            _LOGGER.error("snapshot rejected", extra={"reason": text})
         self._pointer = pointer
 
     def _is_early(self, pointer: tuple[int, int]) -> bool:
-        """Tell whether to wait for a snapshot's first delta: it may know less than what serves."""
+        """Return whether to wait for a snapshot's first delta: it may know less than what serves."""
         if self.delta is None or self.store.has_delta():
             return False
         if pointer != self._found[0]:
@@ -101,30 +103,35 @@ class Follower:
         if snapshot is None:
             return
         async with self.changing:  # no arm changes between reading them and the swap
-            serving = await asyncio.to_thread(self._load, snapshot)
+            bandit, catalogue = await asyncio.to_thread(self._load, snapshot)
             self._snapshot, self.delta = snapshot, None
-            await self._take_delta(serving.bandit)
-            self.trouble = serving.reasons[0] if serving.reasons else None
-            self._decider.serving = serving
-        self._measures.swaps += 1
+            await self._take_delta(bandit)
+            self.problem = None
+            if snapshot.fell_back:
+                self.problem = Reason("snapshot", snapshot.fell_back, "Restore it, or roll back.")
+            problems = [] if self.problem is None else [self.problem]
+            self._decider.publish(bandit, catalogue=catalogue, problems=problems)
+        self._metrics.swaps += 1
         gc.collect(1)
-        _LOGGER.info("swapped", extra={"version": snapshot.version, "arms": len(serving.bandit)})
+        _LOGGER.info("swapped", extra={"version": snapshot.version, "arms": len(bandit)})
 
-    def _load(self, snapshot: Snapshot) -> Serving:
-        """Map a snapshot, tell it of the arms that changed since, and try it."""
+    def _load(self, snapshot: Snapshot) -> tuple[FrozenBandit, int]:
+        """Map a snapshot, change its arms as was done since, and try it on a context.
+
+        Returns it with the number of the last change.
+        """
         known = self._known(snapshot)
         bandit = FrozenBandit.load(snapshot.frozen)
         for change in known.changes:
             if change.seq > snapshot.cut.seq:
                 _apply(bandit, change)
         bandit.warm()
-        bandit.select_one(np.zeros(self._decider.columns, dtype=np.float32), seed=0)
+        bandit.select(
+            np.zeros((1, self._decider.columns), dtype=np.float32), seeds=np.zeros(1, np.uint64)
+        )
         if self._decider.shadow is not None:
             bandit.parts[1].eligible_rows_of([0])  # ids are found by name from now on
-        reasons: tuple[Reason, ...] = ()
-        if snapshot.fell_back:
-            reasons = (Reason("snapshot", snapshot.fell_back, "Restore it, or roll back."),)
-        return Serving(bandit, known.catalogue, reasons)
+        return bandit, known.catalogue
 
     # -- deltas
 
@@ -153,7 +160,7 @@ class Follower:
         else:
             if delta is not None:
                 self.delta = delta
-                self._measures.deltas += 1
+                self._metrics.deltas += 1
 
     def _applied(self, bandit: FrozenBandit, snapshot: Snapshot) -> Delta | None:
         delta = self.store.deltas.read(snapshot.version, snapshot.hash)
@@ -163,7 +170,7 @@ class Follower:
         return delta
 
     def _ignore_delta(self, error: FastbanditError) -> None:
-        self._measures.ignored_deltas += 1
+        self._metrics.ignored_deltas += 1
         _LOGGER.warning("delta ignored", extra={"reason": " ".join(str(error).split())})
 
     async def follow_deltas(self) -> None:
@@ -179,45 +186,45 @@ class Follower:
     # -- changes of the arms
 
     def catch_up(self, reader: AnyLog) -> None:
-        """Let what serves know of all changes of the arms that are in the log."""
+        """Make all changes of the arms that are in the log in what serves."""
         serving = self._decider.serving
         if serving is not None:
             changes = reader.changes(after=serving.catalogue)
             for change in changes:
                 _apply(serving.bandit, change)
-                serving = replace(serving, catalogue=change.seq)
-                self._decider.serving = serving
-            if changes and self._kept is not None:
-                self._kept.add(changes)
+                self._decider.publish(serving.bandit, catalogue=change.seq)
+            if changes and self._change_file is not None:
+                self._change_file.add(changes)
         self.seen = reader.last
 
-    def _known(self, snapshot: Snapshot) -> Known:
-        """Give the changes since a snapshot: those in the log, or kept here while it is away."""
-        if self._kept is None:
+    def _known(self, snapshot: Snapshot) -> KnownChanges:
+        """Return the changes since a snapshot: from the log, or from the file in an outage."""
+        if self._change_file is None:
             return self._logged(after=snapshot.cut.seq)
         known = None
-        if not self._is_away():
+        if not self._is_unavailable():
             with suppress(LogUnavailableError):
                 known = self._logged(after=self._oldest_cut())
         if known is None:
-            known = self._kept.read()
+            known = self._change_file.read()
         if known is None or known.after > snapshot.cut.seq:
             raise LogUnavailableError(
                 f"Version {snapshot.version} needs the changes of the arms since it was made: "
-                f"the database of the log is away, and they were not kept here. See that it runs."
+                f"the database of the log is unavailable, and they were not stored here. See that "
+                f"it runs."
             )
-        self._kept.write(known)
+        self._change_file.write(known)
         return known
 
-    def _logged(self, *, after: int) -> Known:
+    def _logged(self, *, after: int) -> KnownChanges:
         config = self._config
         with closing(open_log(config.log.url, self._folder, is_reader=True)) as log:
             last = log.last_change()  # first: others may change arms meanwhile
             changes = log.changes(after=after)
-        return Known(after, max([last, *(change.seq for change in changes)]), changes)
+        return KnownChanges(after, max([last, *(change.seq for change in changes)]), changes)
 
     def _oldest_cut(self) -> int:
-        """Give the number up to which every version that may serve knows the changes."""
+        """Return the number up to which every version that may serve knows the changes."""
         cuts = []
         for folder in self.store.folder.glob("[0-9]*"):
             with suppress(SnapshotError):
@@ -227,7 +234,7 @@ class Follower:
     # -- what others published
 
     async def follow_store(self) -> None:
-        """Take over what was published; where that fails, what is here goes on."""
+        """Take over what was published; where that fails, what is here goes on serving."""
         try:
             await asyncio.to_thread(self.store.follow)
             self.lost = ""
@@ -245,5 +252,5 @@ def _apply(bandit: FrozenBandit, change: ArmsChanged) -> None:
     try:
         apply_change(bandit, change)
     except FastbanditError as error:
-        told = {"change": change.seq, "reason": " ".join(str(error).split())}
-        _LOGGER.error("a change of the arms cannot be made", extra=told)
+        found = {"change": change.seq, "reason": " ".join(str(error).split())}
+        _LOGGER.error("a change of the arms cannot be made", extra=found)

@@ -16,7 +16,7 @@ from fastbandit.learning.learner import Learner
 from fastbandit.settings.service import Config
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
-from tests.serving.little_service import ARMS, Asker, begin, run
+from tests.serving.little_service import ARMS, Caller, begin, run
 
 _SHORT = """format = 1
 [training.reward]
@@ -40,8 +40,8 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Config]:
     preset = str(folder / "short.toml")
     config = begin(folder, select__preset=preset, learn__fresh=30, learn__growth=0.0, **floors)
 
-    async def story(asker: Asker) -> None:
-        await tell(asker, 30)
+    async def story(requester: Caller) -> None:
+        await tell(requester, 30)
 
     run(config, story)
     assert Learner(config).step().version == 1
@@ -58,12 +58,12 @@ def config(learned: tuple[Path, Config], tmp_path: Path) -> Config:
     return replace(learned[1], server=server)
 
 
-async def tell(asker: Asker, count: int) -> None:
+async def tell(requester: Caller, count: int) -> None:
     """Decide, and reward only arms whose number is even."""
     for number in range(count):
-        made = await asker.select(eligible=[f"arm-{number % ARMS}"])
+        made = await requester.select(eligible=[f"arm-{number % ARMS}"])
         value = float(number % 2 == 0)
-        await asker("POST", "/v1/reward", {"decision": made["decision"], "value": value})
+        await requester("POST", "/v1/reward", {"decision": made["decision"], "value": value})
 
 
 async def soon(holds: Callable[[], Any]) -> None:
@@ -74,8 +74,8 @@ async def soon(holds: Callable[[], Any]) -> None:
     raise AssertionError("it does not hold in time")
 
 
-def constants(asker: Asker) -> Any:
-    serving = asker.service.decider.serving
+def constants(requester: Caller) -> Any:
+    serving = requester.service.decider.serving
     assert serving is not None
     return serving.bandit.parts[0].own_constants.copy()
 
@@ -96,19 +96,19 @@ def made_delta(config: Config, mean: float = 0.5, **more: Any) -> Delta:
 
 
 def test_a_reward_changes_what_decides_without_a_version(config: Config) -> None:
-    async def story(asker: Asker) -> None:
-        before, follower = constants(asker), asker.service.follower
+    async def story(requester: Caller) -> None:
+        before, follower = constants(requester), requester.service.follower
         assert follower.delta is None
-        await tell(asker, 10)
+        await tell(requester, 10)
         made = await asyncio.to_thread(Deltas(config).step)
         assert made is not None
         await soon(lambda: follower.delta is not None)
 
-        assert asker.service.version == 1
-        after = constants(asker)
+        assert requester.service.version == 1
+        after = constants(requester)
         np.testing.assert_array_equal(after[made.rows], made.means)
         assert (after != before).any()
-        metrics = (await asker("GET", "/metrics")).body.decode()
+        metrics = (await requester("GET", "/metrics")).body.decode()
         assert "fastbandit_delta 1.0" in metrics
         assert f"fastbandit_delta_events {float(made.seq)}" in metrics
         assert "fastbandit_deltas_total 1.0" in metrics
@@ -120,8 +120,8 @@ def test_a_restart_carries_it_over(config: Config) -> None:
     store, _ = store_of(config)
     store.publish_delta(made_delta(config, 0.75))
 
-    async def story(asker: Asker) -> None:
-        assert constants(asker)[0] == 0.75
+    async def story(requester: Caller) -> None:
+        assert constants(requester)[0] == 0.75
 
     run(config, story)
 
@@ -132,8 +132,8 @@ def test_one_that_cannot_be_trusted_is_ignored_and_counted(config: Config, kind:
     path = store.deltas.path(snapshot.version)
     path.parent.mkdir()
 
-    async def story(asker: Asker) -> None:
-        before, follower = constants(asker), asker.service.follower
+    async def story(requester: Caller) -> None:
+        before, follower = constants(requester), requester.service.follower
         if kind in ("damaged", "empty"):
             path.write_bytes(b"" if kind == "empty" else made_delta(config).to_bytes()[:-1])
         elif kind == "another snapshot":
@@ -142,20 +142,20 @@ def test_one_that_cannot_be_trusted_is_ignored_and_counted(config: Config, kind:
             rows = np.array([ARMS + 5], np.int32)
             wrong = made_delta(config)
             store.publish_delta(Delta(**{**vars(wrong), "rows": rows}))
-        await soon(lambda: asker.service.measures.ignored_deltas == 1)
+        await soon(lambda: requester.service.metrics.ignored_deltas == 1)
         await asyncio.sleep(0.6)
 
-        assert asker.service.measures.ignored_deltas == 1
+        assert requester.service.metrics.ignored_deltas == 1
         assert follower.delta is None
-        np.testing.assert_array_equal(constants(asker), before)
-        assert (await asker.select())["version"] == 1
-        metrics = (await asker("GET", "/metrics")).body.decode()
+        np.testing.assert_array_equal(constants(requester), before)
+        assert (await requester.select())["version"] == 1
+        metrics = (await requester("GET", "/metrics")).body.decode()
         assert "fastbandit_ignored_deltas_total 1.0" in metrics
-        assert not asker.service.ailments()
+        assert not requester.service.problems()
 
         store.publish_delta(made_delta(config, 0.25))
         await soon(lambda: follower.delta is not None)
-        assert constants(asker)[0] == 0.25
+        assert constants(requester)[0] == 0.25
 
     run(config, story)
 
@@ -164,10 +164,10 @@ def test_one_of_another_version_is_not_looked_at(config: Config) -> None:
     store, _ = store_of(config)
     store.publish_delta(made_delta(config, version=7))
 
-    async def story(asker: Asker) -> None:
-        assert asker.service.follower.delta is None
-        assert asker.service.measures.ignored_deltas == 0
-        assert (await asker.select())["version"] == 1
+    async def story(requester: Caller) -> None:
+        assert requester.service.follower.delta is None
+        assert requester.service.metrics.ignored_deltas == 0
+        assert (await requester.select())["version"] == 1
 
     run(config, story)
 
@@ -175,30 +175,30 @@ def test_one_of_another_version_is_not_looked_at(config: Config) -> None:
 def test_one_that_knows_less_does_not_replace_the_newer(config: Config) -> None:
     store, _ = store_of(config)
 
-    async def story(asker: Asker) -> None:
-        follower = asker.service.follower
+    async def story(requester: Caller) -> None:
+        follower = requester.service.follower
         store.publish_delta(made_delta(config, 0.5, seq=100))
         await soon(lambda: follower.delta is not None)
         store.publish_delta(made_delta(config, 0.25, seq=99, number=2))
         await asyncio.sleep(0.6)
-        assert constants(asker)[0] == 0.5
+        assert constants(requester)[0] == 0.5
 
     run(config, story)
 
 
 def test_a_new_version_comes_with_its_first_delta(config: Config) -> None:
-    async def story(asker: Asker) -> None:
-        follower, deltas, learner = asker.service.follower, Deltas(config), Learner(config)
-        await tell(asker, 29)
+    async def story(requester: Caller) -> None:
+        follower, deltas, learner = requester.service.follower, Deltas(config), Learner(config)
+        await tell(requester, 29)
         await asyncio.to_thread(deltas.step)
         await soon(lambda: follower.delta is not None)
-        await tell(asker, 5)
+        await tell(requester, 5)
         await asyncio.to_thread(learner.step)
         await asyncio.sleep(0.6)
-        assert asker.service.version == 1  # a delta of the next one is awaited
+        assert requester.service.version == 1  # a delta of the next one is awaited
 
         await asyncio.to_thread(deltas.step)
-        await soon(lambda: asker.service.version == 2)
+        await soon(lambda: requester.service.version == 2)
         assert follower.delta is not None
         assert follower.delta.version == 2
 
@@ -206,18 +206,18 @@ def test_a_new_version_comes_with_its_first_delta(config: Config) -> None:
 
 
 def test_a_new_version_leaves_the_old_delta_behind(config: Config) -> None:
-    async def story(asker: Asker) -> None:
-        follower, deltas = asker.service.follower, Deltas(config)
-        await tell(asker, 30)
+    async def story(requester: Caller) -> None:
+        follower, deltas = requester.service.follower, Deltas(config)
+        await tell(requester, 30)
         await asyncio.to_thread(deltas.step)
         await soon(lambda: follower.delta is not None)
         assert (await asyncio.to_thread(Learner(config).step)).version == 2
-        await soon(lambda: asker.service.version == 2)
+        await soon(lambda: requester.service.version == 2)
         assert follower.delta is None
-        await tell(asker, 3)
+        await tell(requester, 3)
         await asyncio.to_thread(deltas.step)
         await soon(lambda: follower.delta is not None)
         assert follower.delta.version == 2
-        assert asker.service.measures.ignored_deltas == 0
+        assert requester.service.metrics.ignored_deltas == 0
 
     run(config, story)

@@ -60,7 +60,7 @@ SELECT count(*), count(count), total(count) FROM arms LEFT JOIN chosen USING (id
 """
 
 
-class ChosenArms:
+class ArmCounts:
     """Counts choices through the connection that a tally uses as well."""
 
     def __init__(self, connection: apsw.Connection) -> None:
@@ -70,7 +70,7 @@ class ChosenArms:
         connection.execute(_TABLES)
 
     def figures(self, minutes: int | None, *, since: int, now: int, known: int) -> Arms:
-        """Give the arms chosen since a time; `minutes` names the range.
+        """Return the arms chosen since a time; `minutes` names the range.
 
         `known` is how many arms there are; the log knows only of those that came through it.
         """
@@ -132,7 +132,7 @@ class ChosenArms:
                 self._connection.execute(_TAKE, (self._change,))
 
     def _first_since(self, since: int) -> tuple[int, bool]:
-        """Give the number of the first decision to count, and whether earlier ones are cut.
+        """Return the number of the first decision to count, and whether earlier ones are cut.
 
         Times never go back from one number to the next, so the first one is found by halving.
         """

@@ -18,19 +18,19 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, tz=UTC).isoformat(timespec="milliseconds")
-        told: dict[str, Any] = {
+        line: dict[str, Any] = {
             "at": at,
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
         }
-        told |= {name: value for name, value in vars(record).items() if name not in _PLAIN}
+        line |= {name: value for name, value in vars(record).items() if name not in _PLAIN}
         if record.exc_info:
-            told["error"] = "".join(traceback.format_exception(*record.exc_info))
-        return msgspec.json.encode(told, enc_hook=str).decode()
+            line["error"] = "".join(traceback.format_exception(*record.exc_info))
+        return msgspec.json.encode(line, enc_hook=str).decode()
 
 
-def start_journal(level: str) -> None:
+def start_json_logs(level: str) -> None:
     """Send the logs of this process to stderr, as lines of JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())

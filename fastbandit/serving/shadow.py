@@ -19,22 +19,24 @@ from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.gates import gate_for_one
 from fastbandit.runtime.live import Gate, Live
 from fastbandit.runtime.propensity import draw_eligible_row
-from fastbandit.serving.decides import read_decides
-from fastbandit.serving.problems import Refusal, wrong_field
+from fastbandit.serving.problems import Rejection, wrong_field
+from fastbandit.serving.promotion import read_promotion
 from fastbandit.serving.schemas import Baseline, SelectRequest
 from fastbandit.settings.service import Config
 from fastbandit.storage.backups import DECIDES_FILE
 from fastbandit.storage.events import DecisionMade, Who
+from fastbandit.types import Inputs
 
 if TYPE_CHECKING:
-    from fastbandit.serving.shared_decides import DecidesFollower
+    from fastbandit.serving.shared_promotion import PromotionFollower
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 
 
 class Plan(NamedTuple):
-    """Who decides a request, and the arms that the caller names for the baseline."""
+    """A request, who decides it, and the arms that the caller names for the baseline."""
 
+    request: SelectRequest
     decides: Who
     named: Sequence[Baseline] | None
 
@@ -51,12 +53,12 @@ class Shadow:
         self._folder, self._seed_of = Path(config.server.data_dir), seed_of
         self.shared = _follower(config.log.url, self._folder) if config.log.url else None
         self._seen: tuple[int, int] | None = None
-        self._trouble: str | None = None
+        self._problem: str | None = None
 
     @property
-    def trouble(self) -> str | None:
+    def problem(self) -> str | None:
         """Why who decides cannot be read."""
-        return self._trouble or (None if self.shared is None else self.shared.trouble)
+        return self._problem or (None if self.shared is None else self.shared.problem)
 
     async def start(self) -> None:
         """Read who decides, first of all for all."""
@@ -67,25 +69,25 @@ class Shadow:
     def follow(self) -> None:
         """Read who decides, where that was written anew; what cannot be read changes nothing."""
         try:
-            found = (self._folder / DECIDES_FILE).stat()
-            seen = (found.st_mtime_ns, found.st_ino)
+            file = (self._folder / DECIDES_FILE).stat()
+            seen = (file.st_mtime_ns, file.st_ino)
         except OSError:
             seen = None
         if seen == self._seen:
             return
-        self._seen, self._trouble = seen, None
+        self._seen, self._problem = seen, None
         try:
-            told = read_decides(self._folder)
+            found = read_promotion(self._folder)
         except DataError as error:
-            self._trouble = " ".join(str(error).split())
+            self._problem = " ".join(str(error).split())
             return
-        self.decides = "baseline" if told is None else told.decides
+        self.decides = "baseline" if found is None else found.decides
         _LOGGER.info("who decides", extra={"decides": self.decides})
 
     # -- requests
 
     def plan(self, request: SelectRequest, count: int) -> Plan:
-        """Read what a request of so many contexts says of the baseline, or refuse it."""
+        """Read what a request of so many contexts says of the baseline, or reject it."""
         decides, named = self.decides, _read_named(request, count)
         if self.baseline == "random" and named is not None:
             raise _not_named("This service draws the arm of the baseline itself.", request)
@@ -102,17 +104,13 @@ class Shadow:
                 field="k",
                 value=request.k,
             )
-        return Plan(decides, named)
+        return Plan(request, decides, named)
 
     def compare(
-        self,
-        plan: Plan,
-        request: SelectRequest,
-        made: list[DecisionMade],
-        *,
-        bandit: FrozenBandit,
+        self, plan: Plan, made: list[DecisionMade], *, bandit: FrozenBandit, inputs: Inputs
     ) -> list[DecisionMade]:
         """Set the baseline's arm beside each choice of the bandit; whoever decides is answered."""
+        request = plan.request
         if request.k != 1:
             return made
         if plan.named is not None:
@@ -122,10 +120,14 @@ class Shadow:
             taken = self._draw(bandit, request.eligible, [one.id for one in made])
         else:
             return made
-        pairs = zip(made, taken, strict=True)
+        both = list(zip(made, taken, strict=True))
         if plan.decides == "bandit":
-            return [structs.replace(one, other=other.arm) for one, other in pairs]
-        return [_turned(one, other, bandit) for one, other in pairs]
+            return [structs.replace(one, other=other.arm) for one, other in both]
+        contexts = [inputs.take(slice(row, row + 1)) for row in range(len(both))]
+        return [
+            _by_baseline(one, other, bandit, context=context)
+            for (one, other), context in zip(both, contexts, strict=True)
+        ]
 
     def _draw(self, bandit: FrozenBandit, eligible: Any, ids: list[str]) -> list[Baseline]:
         """Draw an eligible arm for each id, all as likely as another; a retry draws the same."""
@@ -138,33 +140,33 @@ class Shadow:
         return [Baseline(arm, 1.0 / gate.eligible_count) for arm in arms]
 
 
-def _follower(url: str, folder: Path) -> DecidesFollower:
-    from fastbandit.serving.shared_decides import DecidesFollower
+def _follower(url: str, folder: Path) -> PromotionFollower:
+    from fastbandit.serving.shared_promotion import PromotionFollower
 
-    return DecidesFollower(url, folder)
+    return PromotionFollower(url, folder)
 
 
 def check_no_baseline(request: SelectRequest) -> None:
-    """Refuse a baseline that nobody would compare with."""
+    """Reject a baseline that nothing is compared with."""
     if request.baseline is not None or request.baselines is not None:
         raise _not_named("This service has no baseline beside the bandit.", request)
 
 
 def is_match(made: DecisionMade) -> bool:
-    """Tell whether bandit and baseline named the same arm."""
+    """Return whether bandit and baseline named the same arm."""
     return made.other is not None and made.other == made.arms[0]
 
 
 def named_arm(made: DecisionMade) -> Any:
-    """Give the arm of the baseline, None where it named none."""
+    """Return the arm of the baseline, None where there is none."""
     return made.arms[0] if made.decided_by == "baseline" else made.other
 
 
-def _turned(made: DecisionMade, taken: Baseline, bandit: FrozenBandit) -> DecisionMade:
-    """Give the decision of the baseline in place of the bandit's, scored by the bandit."""
-    scored = bandit.select_one(
-        made.context, seed=made.seed, explore=made.explored, eligible=[taken.arm]
-    )
+def _by_baseline(
+    made: DecisionMade, taken: Baseline, bandit: FrozenBandit, *, context: Inputs
+) -> DecisionMade:
+    """Return the decision of the baseline in place of the bandit's, scored by the bandit."""
+    scored = bandit.select_one(context, seed=made.seed, explore=made.explored, eligible=[taken.arm])
     return structs.replace(
         made,
         arms=[taken.arm],
@@ -183,7 +185,7 @@ def _read_named(request: SelectRequest, count: int) -> list[Baseline] | None:
     is_batch = isinstance(request.contexts, list)
     if (one is not None and many is not None) or (many is not None) != is_batch:
         raise wrong_field(
-            "The baseline needs to be told as the contexts are: one, or a list of them.",
+            "The baseline needs to come as the contexts do: one, or a list of them.",
             fix="Send baseline with context, or baselines with contexts.",
             field="baseline" if one is not None else "baselines",
         )
@@ -198,29 +200,29 @@ def _read_named(request: SelectRequest, count: int) -> list[Baseline] | None:
 
 
 def _check_named(named: Sequence[Baseline], request: SelectRequest, live: Live) -> None:
-    """Refuse arms that the bandit could not have taken as well."""
+    """Reject arms that the bandit could not have taken as well."""
     gate = gate_for_one(live, request.eligible)
     rows = live.eligible_rows_of([one.arm for one in named]).tolist()
-    for place, (one, row) in enumerate(zip(named, rows, strict=True)):
+    for n, (one, row) in enumerate(zip(named, rows, strict=True)):
         if row < 0:
             said = "The arm of the baseline needs to be in the catalogue."
             fix = "PUT it to /v1/arms first, or name another."
-        elif not _lets_through(gate, live, row):
+        elif not _is_eligible(gate, live, row):
             said = "The arm of the baseline needs to be eligible."
             fix = "Name an arm that this request may take, or widen eligible."
         else:
             continue
-        field = "baseline" if request.baselines is None else f"baselines[{place}]"
+        field = "baseline" if request.baselines is None else f"baselines[{n}]"
         raise wrong_field(said, fix=fix, field=f"{field}.arm", value=one.arm)
 
 
-def _lets_through(gate: Gate, live: Live, row: int) -> bool:
+def _is_eligible(gate: Gate, live: Live, row: int) -> bool:
     if len(gate.listed):
         return bool((gate.listed == live.places[row]).any())
     return not len(gate.eligible) or bool(gate.eligible[row])
 
 
-def _not_named(said: str, request: SelectRequest) -> Refusal:
+def _not_named(said: str, request: SelectRequest) -> Rejection:
     one, many = request.baseline, request.baselines
     return wrong_field(
         said,

@@ -292,13 +292,13 @@ def test_versions_and_refusals_are_shown_with_their_checks(service: Service) -> 
     publish(service, 0, {"arms": 3})
     publish(service, 1, {"arms": 4, "checks": checks, "curve": curve})
     store = SnapshotStore(service.folder / "snapshots")
-    store.refuse(
+    store.reject(
         2, {"reason": "Its recall is low.", "checks": {"recall": 0.2}, "cut": {"pairs": 60}}
     )
 
-    refused, current, first = service.show().candidates
+    rejected, current, first = service.show().candidates
 
-    assert (refused.version, refused.refused, refused.recall) == (2, "Its recall is low.", 0.2)
+    assert (rejected.version, rejected.rejected, rejected.recall) == (2, "Its recall is low.", 0.2)
     assert (current.version, current.is_current, current.pairs) == (1, True, 40)
     assert (current.quality, current.loss, current.parent_loss) == (0.95, 0.4, 0.5)
     assert 60 <= len(current.curve) <= 120
@@ -310,9 +310,9 @@ def test_a_refusal_that_comes_later_is_seen(service: Service) -> None:
     publish(service, 0, {})
     assert len(service.show().candidates) == 1
 
-    SnapshotStore(service.folder / "snapshots").refuse(1, {"reason": "No."})
+    SnapshotStore(service.folder / "snapshots").reject(1, {"reason": "No."})
 
-    assert [one.refused for one in service.show().candidates] == ["No.", None]
+    assert [one.rejected for one in service.show().candidates] == ["No.", None]
 
 
 def test_the_learner_and_its_audit_are_shown(service: Service) -> None:

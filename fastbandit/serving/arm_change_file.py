@@ -1,4 +1,4 @@
-"""Changes of the arms as this machine knows them, in a file: the log may be away at a start."""
+"""Changes of the arms as this machine knows them, in a file: a start may find no log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fastbandit.storage.events import ArmsChanged
 _LOGGER = logging.getLogger("fastbandit.serving")
 
 
-class Known(Struct, frozen=True):
+class KnownChanges(Struct, frozen=True):
     """All changes after the number `after`, up to the last that was known: `catalogue`."""
 
     after: int
@@ -23,8 +23,8 @@ class Known(Struct, frozen=True):
     changes: list[ArmsChanged] = []
 
 
-class KeptChanges:
-    """Keeps what is known in a file of lines: what it begins with, then a change in each.
+class ArmChangeFile:
+    """Stores what is known in a file of lines: what it begins with, then a change in each.
 
     Where it cannot be written there is no file, rather than one that lacks a change.
     """
@@ -32,11 +32,11 @@ class KeptChanges:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def read(self) -> Known | None:
-        """Read what is known; None where nothing was kept. A line that was cut off never was."""
+    def read(self) -> KnownChanges | None:
+        """Read what is known; None where nothing was stored. A line that was cut off never was."""
         try:
             first, *lines = self._path.read_bytes().split(b"\n")[:-1]
-            found = json.decode(first, type=Known)
+            found = json.decode(first, type=KnownChanges)
         except (OSError, ValueError):
             return None
         changes = []
@@ -46,12 +46,15 @@ class KeptChanges:
             except DecodeError:
                 break  # of the last add, which was not synced
         catalogue = max([found.catalogue, *(change.seq for change in changes)])
-        return Known(found.after, catalogue, changes)
+        return KnownChanges(found.after, catalogue, changes)
 
-    def write(self, known: Known) -> None:
-        """Keep this in place of what is there."""
+    def write(self, known: KnownChanges) -> None:
+        """Store this in place of what is there."""
         beside = self._path.with_name(f"{self._path.name}.part")
-        lines = [json.encode(Known(known.after, known.catalogue)), *map(json.encode, known.changes)]
+        lines = [
+            json.encode(KnownChanges(known.after, known.catalogue)),
+            *map(json.encode, known.changes),
+        ]
         try:
             write_file(beside, [line + b"\n" for line in lines])
             rename(beside, self._path)
@@ -59,7 +62,7 @@ class KeptChanges:
             self._forget(error)
 
     def add(self, changes: Sequence[ArmsChanged]) -> None:
-        """Keep changes that come after all that are kept; on return they are synced."""
+        """Store changes that come after all that are stored; on return they are synced."""
         try:
             with self._path.open("rb+") as file:
                 file.seek(0, os.SEEK_END)
@@ -73,4 +76,4 @@ class KeptChanges:
 
     def _forget(self, error: OSError) -> None:
         self._path.unlink(missing_ok=True)
-        _LOGGER.error("changes of the arms cannot be kept here", extra={"reason": str(error)})
+        _LOGGER.error("changes of the arms cannot be stored here", extra={"reason": str(error)})

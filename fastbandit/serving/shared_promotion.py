@@ -7,33 +7,33 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.errors import FastbanditError, LogUnavailableError
-from fastbandit.serving.decides import Decides, keep_decides
+from fastbandit.serving.promotion import Promotion, store_promotion
 from fastbandit.storage.events import Who
 from fastbandit.storage.postgres_connection import Connection, Server, rows
 from fastbandit.storage.postgres_schema import prepare
 
 _FOLLOW_SECONDS = 1.0
 _TIMEOUT_SECONDS = 3.0
-_TOLD = "who, extract(epoch FROM since)::float, version"
-_READ = f"SELECT {_TOLD} FROM decides"
+_COLUMNS = "who, extract(epoch FROM since)::float, version"
+_READ = f"SELECT {_COLUMNS} FROM decides"
 _WRITE = f"""
 UPDATE decides SET who = %s, since = now(), version = (SELECT version FROM pointer)
-RETURNING {_TOLD}
+RETURNING {_COLUMNS}
 """
 
 
-class SharedDecides:
+class SharedPromotion:
     """The row that says who decides; one thread at a time reads or writes it."""
 
     def __init__(self, url: str, *, schema: str = "fastbandit") -> None:
         self._server = Server(url, schema=schema, timeout_seconds=_TIMEOUT_SECONDS)
         self._connection: Connection | None = None
 
-    def read(self) -> Decides:
-        """Read who decides: the baseline, until someone says otherwise."""
+    def read(self) -> Promotion:
+        """Read who decides: the baseline, until a promotion."""
         return self._ask(_READ)
 
-    def write(self, decides: Who) -> Decides:
+    def write(self, decides: Who) -> Promotion:
         """Say who decides from now on; services that run follow within two seconds."""
         return self._ask(_WRITE, decides)
 
@@ -43,14 +43,14 @@ class SharedDecides:
         if connection is not None:
             connection.close()
 
-    def _ask(self, query: str, *values: Any) -> Decides:
+    def _ask(self, query: str, *values: Any) -> Promotion:
         with self._server.reporting("used" if values else "read"):
             try:
                 ((who, since, version),) = rows(self._opened(), query, *values)
             except BaseException:
                 self.close()  # the next call connects anew
                 raise
-        return Decides(who, round(since, 3), version)
+        return Promotion(who, round(since, 3), version)
 
     def _opened(self) -> Connection:
         if self._connection is None:
@@ -59,25 +59,25 @@ class SharedDecides:
         return self._connection
 
 
-class DecidesFollower:
-    """Keeps the file of who decides in line with the database; `trouble` is why it cannot.
+class PromotionFollower:
+    """Brings the file of who decides in line with the database; `problem` is why it cannot.
 
-    While the database is away the file stays as it is: what was told last holds.
+    While the database is unavailable the file stays as it is: what it says holds.
     """
 
     def __init__(self, url: str, folder: Path) -> None:
-        self.trouble: str | None = None
-        self._shared, self._folder = SharedDecides(url), folder
+        self.problem: str | None = None
+        self._shared, self._folder = SharedPromotion(url), folder
 
     async def follow(self) -> None:
         """Bring the file in line once."""
         try:
-            keep_decides(self._folder, await asyncio.to_thread(self._shared.read))
-            self.trouble = None
+            store_promotion(self._folder, await asyncio.to_thread(self._shared.read))
+            self.problem = None
         except LogUnavailableError:
             pass  # the log itself says so
         except FastbanditError as error:
-            self.trouble = " ".join(str(error).split())
+            self.problem = " ".join(str(error).split())
 
     async def keep_following(self) -> None:
         """Bring it in line each second, until cancelled."""

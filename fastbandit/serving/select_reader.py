@@ -1,26 +1,34 @@
-"""Reads what a select asks for: contexts in the order of the config, ids, and a predicate."""
+"""Reads what a select asks for: contexts in the order of the config, ids, and a predicate.
+
+Contexts are checked here and nowhere else on the way to a decision: the bandit gets them as
+`Inputs`, with as many numbers as the config says, all finite and of ordinary size.
+"""
 
 from __future__ import annotations
 
 import secrets
 import time
 from collections.abc import Mapping
+from math import isnan
 from typing import Any, NamedTuple
 
+import numpy as np
 from msgspec import UNSET, UnsetType
 
 from fastbandit.serving.problems import wrong_field
 from fastbandit.serving.schemas import MOST_ANSWERED, SelectRequest
 from fastbandit.settings.service import ContextConfig
+from fastbandit.types import Inputs
 
 _DEEPEST = 4
 _LARGEST = 1e30
 
 
-class Asked(NamedTuple):
-    """Contexts as lists of numbers, and the id of each decision."""
+class Query(NamedTuple):
+    """Contexts as lists of numbers and as a bandit reads them, and the id of each decision."""
 
     contexts: list[list[float]]
+    inputs: Inputs
     ids: list[str]
 
 
@@ -31,14 +39,14 @@ class SelectReader:
         self._names = context.names
         self.columns = len(context.names) or context.features
 
-    def read(self, request: SelectRequest) -> Asked:
-        """Give what is asked for, or refuse it."""
+    def read(self, request: SelectRequest) -> Query:
+        """Return what is asked for, or reject it."""
         contexts = self._read_contexts(request)
         ids = _read_ids(request, len(contexts))
         _check_depth(request.eligible)
         if request.propensity and request.k != 1:
             raise wrong_field(
-                f"A propensity can be told of one arm: got k = {request.k}.",
+                f"A propensity is of one arm: got k = {request.k}.",
                 fix="Ask for one arm, or leave propensity out.",
                 field="k",
                 value=request.k,
@@ -51,7 +59,7 @@ class SelectReader:
                 field="k",
                 value=request.k,
             )
-        return Asked(contexts, ids)
+        return Query(contexts, Inputs(dense=np.array(contexts, dtype=np.float32)), ids)
 
     def _read_contexts(self, request: SelectRequest) -> list[list[float]]:
         one, many = request.context, request.contexts
@@ -75,7 +83,7 @@ class SelectReader:
                 field=field,
                 value=raw,
             )
-        if max(values) > _LARGEST or min(values) < -_LARGEST:
+        if max(values) > _LARGEST or min(values) < -_LARGEST or isnan(sum(values)):
             raise wrong_field(
                 f"A context needs numbers of ordinary size, at most {_LARGEST:g}.",
                 fix="Scale the features.",
@@ -85,7 +93,7 @@ class SelectReader:
         return values
 
     def _by_name(self, raw: Mapping[str, float], field: str) -> list[float]:
-        """Put named features into the order of the config."""
+        """Bring named features into the order of the config."""
         if not self._names:
             raise wrong_field(
                 "This service knows no names of features.",
@@ -107,7 +115,7 @@ class SelectReader:
 
 
 def new_id() -> str:
-    """Give an id of its own for a decision; later ones sort after earlier ones."""
+    """Return an id of its own for a decision; later ones sort after earlier ones."""
     return f"{time.time_ns() // 1000:014x}{secrets.token_hex(8)}"
 
 
@@ -131,7 +139,7 @@ def _read_ids(request: SelectRequest, count: int) -> list[str]:
 
 
 def _check_depth(value: Any, *, depth: int = 0) -> None:
-    """Refuse a predicate that is nested deeper than any can be."""
+    """Reject a predicate that is nested deeper than any can be."""
     if depth > _DEEPEST:
         raise wrong_field(
             "A predicate needs at most an object of conditions, with lists in them.",

@@ -65,7 +65,7 @@ Step: TypeAlias = Send | Pause | OnDisk
 Call: TypeAlias = Generator[Step, Any, _T]
 
 
-class Asker:
+class Requester:
     """Asks the service at one of some addresses, and counts what a caller may not notice."""
 
     def __init__(
@@ -124,9 +124,9 @@ class Asker:
         raise self._unavailable(outcome)
 
     def _note(self, url: str, outcome: Answer | NoAnswer) -> float:
-        """Note a failure, and give the seconds that it asks to wait; raise a refusal."""
+        """Note a failure, and give the seconds that it asks to wait; raise a rejection."""
         if not is_worth_another(outcome):
-            raise _refusal(outcome, url)
+            raise _rejection(outcome, url)
         rest = asked_to_wait(outcome)
         self._deciders.note(url, is_well=False, rest=rest)
         return rest
@@ -157,7 +157,7 @@ class Asker:
                 self._counts[what] += number
 
     def end(self, seconds: float | None = None) -> float:
-        """Give the point on the clock at which a call that begins now must end."""
+        """Return the point on the clock at which a call that begins now must end."""
         return self._clock() + (self._deadline_seconds if seconds is None else seconds)
 
 
@@ -173,7 +173,7 @@ def _read_by(
     return outcome
 
 
-def _refusal(outcome: Answer | NoAnswer, url: str) -> ServiceError:
+def _rejection(outcome: Answer | NoAnswer, url: str) -> ServiceError:
     status, problem = _problem_in(outcome)
     said = problem.get("detail") or f"The service answered {status} to this request."
     fix = problem.get("fix") or f"Check that {url} is the service's address."
@@ -181,7 +181,7 @@ def _refusal(outcome: Answer | NoAnswer, url: str) -> ServiceError:
 
 
 def _problem_in(outcome: Answer | NoAnswer) -> tuple[int, dict[str, Any]]:
-    """Give the status, and what the service said of it (RFC 9457) where it said something."""
+    """Return the status, and what the service said of it (RFC 9457) where it said something."""
     if isinstance(outcome, NoAnswer):
         return 0, {}
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fastbandit.client.asking import Asker, Pause, Send
+from fastbandit.client.requester import Pause, Requester, Send
 from fastbandit.client.retries import Answer, NoAnswer, Retries, seconds_until
 from fastbandit.errors import ServiceUnavailable, SettingError
 
@@ -32,8 +32,8 @@ def drive(
 ) -> tuple[list[float], list[float]]:
     """Ask once with a deadline of a second; give the patience of each try, and each pause."""
     clock, came, sent, paused = Clock(), iter(outcomes), [], []
-    asker = Asker(["http://x"], deadline_seconds=1.0, retries=retries, clock=clock)
-    call = asker.ask("GET", "/", None, read=bytes)
+    requester = Requester(["http://x"], deadline_seconds=1.0, retries=retries, clock=clock)
+    call = requester.ask("GET", "/", None, read=bytes)
     step: Any = next(call)
     try:
         while True:
@@ -57,7 +57,7 @@ def test_a_request_is_sent_no_more_often_than_allowed() -> None:
 
 
 def test_a_good_answer_ends_the_tries() -> None:
-    sent, _ = drive([NoAnswer("refused"), Answer(200, b"")], retries=Retries())
+    sent, _ = drive([NoAnswer("rejected"), Answer(200, b"")], retries=Retries())
 
     assert len(sent) == 2
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from fastbandit.cli.snapshots import config_option, data_dir_option, read_service
+from fastbandit.cli.options import config_option, data_dir_option, read_service
 from fastbandit.cluster.engine import ENGINES, engine_for
 from fastbandit.errors import SettingError
 from fastbandit.settings.service import Config
@@ -34,7 +34,7 @@ _ENDING_SECONDS = 1.0
 @click.option("--parent", type=int, hidden=True, help="End once another process is the parent.")
 def command(
     path: Path | None,
-    data_dir: str | None,
+    data_dir: Path | None,
     once: bool,
     engine: str,
     workers: int | None,
@@ -81,8 +81,8 @@ def end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _reject(**told: Any) -> None:
-    for name, value in told.items():
+def _reject(**options: Any) -> None:
+    for name, value in options.items():
         if value is not None:
             raise SettingError(
                 f"--{name} needs the engine ray: got it for the engine local, which learns in one "
@@ -94,7 +94,7 @@ def _reject(**told: Any) -> None:
 def _on_ray(
     config: Config, *, workers: int | None, address: str | None, gpu: bool
 ) -> Iterator[dict[str, Any]]:
-    """Start or join a Ray; give how a learner teaches and joins on it."""
+    """Start or join a Ray; yield how a learner trains and joins on it."""
     from fastbandit.cluster.joining import RayJoin
     from fastbandit.cluster.training import RayTrainer
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from fastbandit.errors import MissingExtraError
 
 try:
+    from fastbandit.client.async_client import AsyncClient
     from fastbandit.client.calls import Fallback
-    from fastbandit.client.clients import AsyncClient, Client
+    from fastbandit.client.client import Client
     from fastbandit.client.delivery import NOT_SENT, SPOOLED, Flushed
     from fastbandit.client.retries import Retries
     from fastbandit.client.shapes import (
@@ -20,6 +21,7 @@ try:
         Selected,
         UpsertArmsAnswer,
     )
+    from fastbandit.client.spool import Spool
 except ModuleNotFoundError as error:
     if error.name not in {"httpx", "msgspec"}:
         raise
@@ -41,5 +43,6 @@ __all__ = [
     "Retries",
     "Reward",
     "Selected",
+    "Spool",
     "UpsertArmsAnswer",
 ]

@@ -1,4 +1,4 @@
-"""Rewards on their way: delivered, or kept in the spool until they can be; never dropped."""
+"""Rewards on their way: delivered, or spooled until they can be; never dropped."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class _Went(NamedTuple):
 
 @dataclass(frozen=True)
 class Delivery:
-    """Sends rewards through `requester`; those that cannot be sent go to the spool, if there is one."""
+    """Sends rewards by `requester`; those that cannot be sent go to the spool, if there is one."""
 
     requester: Requester
     spool: Spool | None
 
     def rewards(self, rewards: Sequence[Reward]) -> Call[list[str]]:
-        """Deliver rewards, or keep them; give what became of each.
+        """Deliver rewards, or spool them; return what became of each.
 
         A reward waits behind those of the same decision, so that the first stays the first.
         """
@@ -57,8 +57,8 @@ class Delivery:
         behind = yield from self._waiting(own)
         direct = [reward for reward in own if reward.decision not in behind]
         statuses = yield from self._deliver(direct, end)
-        found = iter((yield from self._keep_unknown(direct, statuses)))
-        yield from self._keep([reward for reward in own if reward.decision in behind])
+        found = iter((yield from self._spool_unknown(direct, statuses)))
+        yield from self._store([reward for reward in own if reward.decision in behind])
         if SPOOLED not in statuses:
             yield from self._send_waiting(A_FEW, end)
         return [_status(reward, behind) or next(found) for reward in rewards]
@@ -89,20 +89,21 @@ class Delivery:
         except ServiceUnavailable:
             if self.spool is None:
                 raise
-        yield from self._keep(rewards)
+        yield from self._store(rewards)
         return [SPOOLED] * len(rewards)
 
-    def _keep(self, rewards: list[Reward], *, are_unknown: bool = False) -> Call[None]:
+    def _store(self, rewards: list[Reward], *, are_unknown: bool = False) -> Call[None]:
         if self.spool is not None and rewards:
-            yield OnDisk(partial(self.spool.keep, rewards, are_unknown=are_unknown))
+            yield OnDisk(partial(self.spool.store, rewards, are_unknown=are_unknown))
             self.requester.count("rewards spooled", len(rewards))
 
-    def _keep_unknown(self, rewards: list[Reward], statuses: list[str]) -> Call[list[str]]:
-        """Keep rewards of decisions that another decider may hold, and not have told of yet."""
+    def _spool_unknown(self, rewards: list[Reward], statuses: list[str]) -> Call[list[str]]:
+        """Spool rewards of decisions that another decider may hold, and not have logged yet."""
         if self.spool is None or self.spool.unknown_seconds <= 0:
             return statuses
-        told = list(zip(rewards, statuses, strict=True))
-        yield from self._keep([one for one, status in told if status == _UNKNOWN], are_unknown=True)
+        answered = zip(rewards, statuses, strict=True)
+        unknown = [reward for reward, status in answered if status == _UNKNOWN]
+        yield from self._store(unknown, are_unknown=True)
         return [SPOOLED if status == _UNKNOWN else status for status in statuses]
 
     def _send(
@@ -116,13 +117,13 @@ class Delivery:
 
         body = encode({"rewards": rewards})
         return (
-            yield from self.requester.ask(
+            yield from self.requester.request(
                 "POST", "/v1/reward", body, read=read, end=end, tries=tries
             )
         )
 
     def _send_waiting(self, count: int, end: float, *, is_strict: bool = False) -> Call[_Went]:
-        """Send the rewards that wait longest, once; tell what became of them.
+        """Send the rewards that wait longest, once; return what became of them.
 
         What is not acknowledged stays. A service that takes no rewards at all (from a key
         without that right) is an error only where `is_strict`.
@@ -143,7 +144,9 @@ class Delivery:
             if is_strict:
                 raise
             return _Went()
-        return (yield from self._settle(spool, [number for number, _ in waiting], statuses))
+        return (
+            yield from self._remove_answered(spool, [number for number, _ in waiting], statuses)
+        )
 
     def _send_one_by_one(
         self, spool: Spool, waiting: list[tuple[int, Reward]], end: float
@@ -162,13 +165,15 @@ class Delivery:
                 yield OnDisk(partial(spool.reject, number, str(error)))
                 rejected += 1
         self.requester.count("rewards rejected", rejected)
-        went = yield from self._settle(spool, numbers, statuses)
+        went = yield from self._remove_answered(spool, numbers, statuses)
         return went._replace(rejected=rejected)
 
-    def _settle(self, spool: Spool, numbers: list[int], statuses: list[str]) -> Call[_Went]:
+    def _remove_answered(
+        self, spool: Spool, numbers: list[int], statuses: list[str]
+    ) -> Call[_Went]:
         """Remove rewards that were answered for, but those that may be known later."""
-        told = list(zip(numbers, statuses, strict=True))
-        unknown = {number for number, status in told if status == _UNKNOWN}
+        answered = zip(numbers, statuses, strict=True)
+        unknown = {number for number, status in answered if status == _UNKNOWN}
         over: set[int] = yield OnDisk(partial(spool.put_off, unknown))
         done = [number for number in numbers if number not in unknown or number in over]
         yield OnDisk(partial(spool.remove, done))
@@ -178,7 +183,7 @@ class Delivery:
 
 
 def _status(reward: Reward, behind: set[str]) -> str:
-    """Return what became of a reward that was not sent; nothing of one that was."""
+    """Return what became of a reward that was not sent, nothing of one that was."""
     if reward.decision.startswith(FALLBACK):
         return NOT_SENT
     return SPOOLED if reward.decision in behind else ""

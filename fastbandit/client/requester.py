@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from threading import Lock
 from time import monotonic
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from msgspec import MsgspecError, json
 
@@ -54,19 +54,12 @@ class OnDisk:
     work: Callable[[], Any]
 
 
-@dataclass(frozen=True)
-class _Read(Generic[_T]):
-    """What was found in an answer that can be used."""
-
-    found: _T
-
-
 Step: TypeAlias = Send | Pause | OnDisk
 Call: TypeAlias = Generator[Step, Any, _T]
 
 
 class Requester:
-    """Asks the service at one of some addresses, and counts what a caller may not notice."""
+    """Sends requests to one of some addresses, and counts what a caller may not notice."""
 
     def __init__(
         self,
@@ -86,7 +79,7 @@ class Requester:
         self._counts: Counter[str] = Counter()
         self._lock = Lock()
 
-    def ask(
+    def request(
         self,
         method: str,
         path: str,
@@ -102,20 +95,25 @@ class Requester:
         """
         end = self.end() if end is None else end
         tries, share = tries or self._retries.tries, self._retries.share
-        outcome: _Read[_T] | Answer | NoAnswer = NoAnswer("no time was left to ask")
+        outcome: Answer | NoAnswer = NoAnswer("no time was left to ask")
         for tried in range(tries):
             urls, rests = self._deciders.order(), []
-            for place, url in enumerate(urls):
+            for n, url in enumerate(urls):
                 left = end - self._clock()
                 if left <= 0:
                     raise self._unavailable(outcome)
-                is_last = tried + 1 == tries and place + 1 == len(urls)
+                is_last = tried + 1 == tries and n + 1 == len(urls)
                 seconds = left if is_last else left * share
-                self.count("retries", int(tried + place > 0))
-                outcome = _read_by(read, (yield Send(method, url + path, body, seconds)))
-                if isinstance(outcome, _Read):
-                    self._deciders.note(url, is_well=True)
-                    return outcome.found
+                self.count("retries", int(tried + n > 0))
+                outcome = yield Send(method, url + path, body, seconds)
+                if isinstance(outcome, Answer) and 200 <= outcome.status < 300:
+                    try:
+                        found = read(outcome.body)
+                    except (MsgspecError, ValueError) as error:
+                        outcome = NoAnswer(f"an answer that cannot be read: {error}")
+                    else:
+                        self._deciders.note(url, is_well=True)
+                        return found
                 rests.append(self._note(url, outcome))
             pause = min(rests) + self._retries.pause(tried, self._rng)
             if tried + 1 == tries or self._clock() + pause >= end:
@@ -124,15 +122,14 @@ class Requester:
         raise self._unavailable(outcome)
 
     def _note(self, url: str, outcome: Answer | NoAnswer) -> float:
-        """Note a failure, and give the seconds that it asks to wait; raise a rejection."""
+        """Note a failure, and return the seconds that it asks to wait; raise a rejection."""
         if not is_worth_another(outcome):
             raise _rejection(outcome, url)
         rest = asked_to_wait(outcome)
         self._deciders.note(url, is_well=False, rest=rest)
         return rest
 
-    def _unavailable(self, outcome: _Read[Any] | Answer | NoAnswer) -> ServiceUnavailable:
-        assert not isinstance(outcome, _Read)
+    def _unavailable(self, outcome: Answer | NoAnswer) -> ServiceUnavailable:
         status, problem = _problem_in(outcome)
         why = outcome.why if isinstance(outcome, NoAnswer) else problem.get("detail", "")
         last = f"{status} {why}".strip() if status else why
@@ -159,18 +156,6 @@ class Requester:
     def end(self, seconds: float | None = None) -> float:
         """Return the point on the clock at which a call that begins now must end."""
         return self._clock() + (self._deadline_seconds if seconds is None else seconds)
-
-
-def _read_by(
-    read: Callable[[bytes], _T], outcome: Answer | NoAnswer
-) -> _Read[_T] | Answer | NoAnswer:
-    """Read an answer that is one; what cannot be read counts as none."""
-    if isinstance(outcome, Answer) and 200 <= outcome.status < 300:
-        try:
-            return _Read(read(outcome.body))
-        except (MsgspecError, ValueError) as error:
-            return NoAnswer(f"an answer that cannot be read: {error}")
-    return outcome
 
 
 def _rejection(outcome: Answer | NoAnswer, url: str) -> ServiceError:

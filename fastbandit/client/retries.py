@@ -54,7 +54,7 @@ class Retries:
             )
 
     def pause(self, tried: int, rng: Random) -> float:
-        """Return the seconds to wait after so many tries, besides those that the service asks for."""
+        """Return the seconds to wait after so many tries, on top of what the service asks for."""
         return rng.uniform(0.0, min(self.first_seconds * 2.0**tried, self.most_seconds))
 
 

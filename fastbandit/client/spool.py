@@ -1,7 +1,7 @@
 """Rewards that could not be delivered yet, in a file that outlives the process.
 
 It is a SQLite file, because several processes may share it and each reward must be there or
-not, whenever one is killed. It keeps a rollback journal instead of a write-ahead log: Python
+not, whenever one is killed. It has a rollback journal instead of a write-ahead log: Python
 comes with whatever SQLite it was built with, and before 3.51.3 a write-ahead log with several
 writers can lose what was synced. A connection lives as long as one step, so a spool can be
 used by any thread and after a fork.
@@ -46,7 +46,7 @@ _WAITING = "SELECT DISTINCT decision FROM rewards WHERE decision = ? AND refusal
 
 
 class Spool:
-    """Keeps up to `limit` rewards in the file `path`, in their order; one file a service.
+    """Stores up to `limit` rewards in the file `path`, in their order; one file a service.
 
     A reward that the service rejected for good stays, with the reason, until it is taken out.
     One of a decision that is unknown waits for `unknown_seconds`: another decider may hold it.
@@ -65,7 +65,7 @@ class Spool:
         with self._opened() as connection, _writing(connection):
             self._prepare(connection)
 
-    def keep(self, rewards: Sequence[Reward], *, are_unknown: bool = False) -> None:
+    def store(self, rewards: Sequence[Reward], *, are_unknown: bool = False) -> None:
         """Write rewards at the end, all or none: on return they outlive a power cut."""
         at = self._clock()
         since, due = (at, at + _FIRST_WAIT) if are_unknown else (None, 0.0)
@@ -75,8 +75,8 @@ class Spool:
             if held + len(rows) > self.limit:
                 raise SpoolFull(
                     f"The spool may hold {self.limit:,} rewards: {self.path} holds {held:,}, and "
-                    f"{len(rows):,} more came. They were not kept: see that the service answers, "
-                    f"call flush(), or allow more with spool_limit."
+                    f"{len(rows):,} more came. They were not stored: see that the service answers, "
+                    f"call flush(), or allow more with Spool(path, limit=…)."
                 )
             connection.executemany(
                 "INSERT INTO rewards (at, decision, reward, unknown_since, due) "
@@ -107,15 +107,15 @@ class Spool:
             )
 
     def put_off(self, numbers: Iterable[int]) -> set[int]:
-        """Let rewards of decisions that are unknown wait; give those that have waited enough.
+        """Let rewards of unknown decisions wait; return those that have waited enough.
 
         Each waits as long again as it did, so that it is sent a few times in all.
         """
         now, over = self._clock(), set()
         with self._opened() as connection, _writing(connection):
             for number in numbers:
-                told = (now, _FIRST_WAIT, number, self.unknown_seconds)
-                if connection.execute(_UNKNOWN, told).rowcount == 0:
+                values = (now, _FIRST_WAIT, number, self.unknown_seconds)
+                if connection.execute(_UNKNOWN, values).rowcount == 0:
                     over.add(number)
         return over
 

@@ -174,7 +174,7 @@ def test_a_reward_of_an_unknown_decision_is_kept(
 def test_without_time_for_them_unknown_rewards_are_dropped(
     two: Two, connect: Connect, tmp_path: Path
 ) -> None:
-    client = connect(urls(two), spool=tmp_path / "spool", unknown_seconds=0.0)
+    client = connect(urls(two), spool=Spool(tmp_path / "spool", unknown_seconds=0.0))
 
     assert client.reward("never", 1.0) == "unknown"
     assert client.spool.count() == 0
@@ -216,7 +216,7 @@ def test_other_rewards_do_not_wait_for_unknown_ones(
 ) -> None:
     two[0].decisions |= {"a": {}, "b": {}}
     client = connect(urls(two), spool=tmp_path / "spool")
-    client.spool.keep([Reward("never", 1.0), Reward("a", 1.0)])
+    client.spool.store([Reward("never", 1.0), Reward("a", 1.0)])
 
     assert client.reward("b", 1.0) == "counted"
     assert client.flush().left == 1
@@ -225,7 +225,7 @@ def test_other_rewards_do_not_wait_for_unknown_ones(
 
 def test_a_spool_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     path = tmp_path / "spool"
-    Spool(path).keep([Reward("a", 1.0)])
+    Spool(path).store([Reward("a", 1.0)])
     with sqlite3.connect(path) as connection:
         for column in ("due", "unknown_since"):
             connection.execute(f"ALTER TABLE rewards DROP COLUMN {column}")

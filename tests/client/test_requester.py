@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from email.utils import formatdate
 from random import Random
-from time import time
 from typing import Any
 
-import pytest
-
 from fastbandit.client.requester import Pause, Requester, Send
-from fastbandit.client.retries import Answer, NoAnswer, Retries, seconds_until
-from fastbandit.errors import ServiceUnavailable, SettingError
+from fastbandit.client.retries import Answer, NoAnswer, Retries
+from fastbandit.errors import ServiceUnavailable
 
 BUSY = Answer(503, b"{}")
 
@@ -33,7 +29,7 @@ def drive(
     """Ask once with a deadline of a second; give the patience of each try, and each pause."""
     clock, came, sent, paused = Clock(), iter(outcomes), [], []
     requester = Requester(["http://x"], deadline_seconds=1.0, retries=retries, clock=clock)
-    call = requester.ask("GET", "/", None, read=bytes)
+    call = requester.request("GET", "/", None, read=bytes)
     step: Any = next(call)
     try:
         while True:
@@ -97,21 +93,3 @@ def test_a_pause_is_as_long_as_the_service_asked() -> None:
 
     assert len(paused) == 4
     assert all(0.2 <= pause <= 0.21 for pause in paused)
-
-
-def test_a_date_says_how_long_to_wait() -> None:
-    assert 50 < seconds_until(formatdate(time() + 60, usegmt=True)) <= 60
-    assert seconds_until(formatdate(time() - 60, usegmt=True)) == 0.0
-
-
-@pytest.mark.parametrize("said", ["", "soon", "-3", "nan"])
-def test_a_wait_that_says_nothing_is_none(said: str) -> None:
-    assert seconds_until(said) == 0.0
-
-
-@pytest.mark.parametrize(
-    "settings", [{"tries": 0}, {"first_seconds": 2.0}, {"first_seconds": -1.0}, {"share": 0.0}]
-)
-def test_retries_that_make_no_sense_are_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(SettingError, match="need"):
-        Retries(**settings)

@@ -103,7 +103,7 @@ def test_a_spooled_reward_that_the_service_refuses_is_set_aside(
         async with client_of(requester, tmp_path / "spool") as client:
             selected = await client.select(CONTEXT)
             assert client.spool is not None
-            client.spool.keep([Reward("x", 0.5), Reward(selected.decision, 1.0)])
+            client.spool.store([Reward("x", 0.5), Reward(selected.decision, 1.0)])
             flushed = await client.flush()
             assert (flushed.sent, flushed.rejected, flushed.left) == (1, 1, 0)
             assert "0 or 1" in client.spool.take_rejected()[0][1]

@@ -11,10 +11,8 @@ from fake_service import (
     NOBODY,
     FakeService,
     babble,
-    dribble,
     drop,
     drop_once_done,
-    hang,
     reject,
 )
 
@@ -83,10 +81,6 @@ def test_many_contexts_are_one_request(service: FakeService, connect: Connect) -
     ]
 
 
-def test_no_contexts_need_no_service(connect: Connect) -> None:
-    assert connect(NOBODY).select_many([]) == []
-
-
 def test_a_reward_tells_what_became_of_it(service: FakeService, connect: Connect) -> None:
     client = connect(service.url)
     selected = client.select([0.1])
@@ -136,12 +130,6 @@ def test_the_status_is_passed_on(service: FakeService, connect: Connect) -> None
     assert connect(service.url).status()["decisions"] == 0
 
 
-def test_the_key_is_sent_as_a_bearer(service: FakeService, connect: Connect) -> None:
-    connect(service.url, key="fb_secret").status()
-
-    assert service.headers[0]["Authorization"] == "Bearer fb_secret"
-
-
 def test_a_service_may_live_below_a_path(service: FakeService, connect: Connect) -> None:
     with pytest.raises(ServiceError, match="no such route"):
         connect(f"{service.url}/bandit/").status()
@@ -175,26 +163,6 @@ def test_a_lost_answer_counts_a_reward_once(service: FakeService, connect: Conne
     assert service.counted == {selected.decision: 1.0}
 
 
-@pytest.mark.parametrize("failure", [hang, dribble], ids=["hang", "dribble"])
-def test_a_try_that_hangs_leaves_time_for_another(
-    failure: Any, service: FakeService, connect: Connect
-) -> None:
-    service.failures = [failure]
-    share = 0.005  # of 20 seconds
-
-    selected = connect(service.url, retries=Retries(share=share, seed=7)).select([0.1])
-
-    assert not selected.is_fallback
-
-
-@pytest.mark.parametrize("failure", [hang, dribble], ids=["hang", "dribble"])
-def test_a_call_ends_at_its_deadline(failure: Any, service: FakeService, connect: Connect) -> None:
-    service.failures = [failure] * 9
-
-    with pytest.raises(ServiceUnavailable, match="needs to answer in time"):
-        connect(service.url, deadline_seconds=0.1).select([0.1])
-
-
 def test_a_refusal_is_not_tried_again(service: FakeService, connect: Connect) -> None:
     service.failures = [reject(403)]
 
@@ -215,38 +183,6 @@ def test_a_service_that_asks_for_more_time_than_there_is_is_left_alone(
     assert (selected.is_fallback, len(service.requests)) == (True, 1)
 
 
-# -- fallbacks
-
-
-def test_a_fallback_is_taken_where_no_answer_comes(connect: Connect) -> None:
-    client = connect(NOBODY, fallback="home", retries=ONCE)
-
-    selected = client.select([0.1])
-
-    assert (selected.arm, selected.is_fallback, selected.version) == ("home", True, 0)
-    assert client.counts == {"fallbacks": 1}
-
-
-def test_a_fallback_may_look_at_the_context(connect: Connect) -> None:
-    client = connect(NOBODY, fallback=lambda context: ["a", "b"][context[0]], retries=ONCE)
-
-    assert [selected.arm for selected in client.select_many([[0], [1]])] == ["a", "b"]
-
-
-def test_the_fallback_of_a_call_goes_first(connect: Connect) -> None:
-    client = connect(NOBODY, fallback="home", retries=ONCE)
-
-    assert client.select([0.1], k=2, fallback=[0, 1]).arms == [0, 1]
-
-
-def test_without_a_fallback_a_select_raises(connect: Connect) -> None:
-    with pytest.raises(ServiceUnavailable, match="needs to answer in time") as caught:
-        connect(NOBODY, retries=ONCE).select([0.1])
-
-    assert isinstance(caught.value, ConnectionError)
-    assert caught.value.status == 0
-
-
 def test_the_reward_of_a_fallback_is_not_sent(service: FakeService, connect: Connect) -> None:
     service.failures = [reject(503)]
     client = connect(service.url, fallback="home", retries=ONCE)
@@ -265,11 +201,6 @@ def test_the_reward_of_a_fallback_is_not_sent(service: FakeService, connect: Con
 def test_an_id_that_no_decision_may_have_is_refused(id: str, connect: Connect) -> None:
     with pytest.raises(InputError, match="The id of a decision needs"):
         connect(NOBODY).select([0.1], id=id)
-
-
-def test_each_context_needs_an_id(connect: Connect) -> None:
-    with pytest.raises(InputError, match="got 1 ids for 2 contexts"):
-        connect(NOBODY).select_many([[0.1], [0.2]], ids=["one"])
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

@@ -45,7 +45,7 @@ def write_config(path: Path, *, force: bool = False) -> None:
         beside.unlink(missing_ok=True)
         raise SettingError(
             f"A file of settings needs a folder that can be written to: got {path} ({error}). "
-            f"Choose another folder."
+            f"Choose another place."
         ) from error
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 WINDOW_SECONDS = 10.0
-_WINDOWS = 360  # of which so many are kept
+_WINDOWS = 360  # of which so many are retained
 _SHOWN = 6  # and so many make up the times shown first
 _BOUNDS = tuple(
     scale * step for scale in (1e-4, 1e-3, 1e-2, 1e-1, 1.0) for step in (1.0, 1.5, 2.0, 3.0, 5.0)
@@ -25,7 +25,7 @@ _BOUNDS = tuple(
 class Histogram:
     """A histogram of seconds.
 
-    That of prometheus_client tells no quantile, adds a series `_created`, and counts more slowly.
+    That of prometheus_client has no quantile, adds a series `_created`, and counts more slowly.
     """
 
     def __init__(self) -> None:
@@ -43,10 +43,10 @@ class Histogram:
         if rank == 0:
             return None
         below = 0
-        for place, count in enumerate(self.counts):
+        for n, count in enumerate(self.counts):
             if count and below + count >= rank:
-                low = _BOUNDS[place - 1] if place else 0.0
-                high = _BOUNDS[min(place, len(_BOUNDS) - 1)]
+                low = _BOUNDS[n - 1] if n else 0.0
+                high = _BOUNDS[min(n, len(_BOUNDS) - 1)]
                 return low + (high - low) * (rank - below) / count
             below += count
         return _BOUNDS[-1]
@@ -129,7 +129,7 @@ def _families(metrics: Metrics, gauges: dict[str, float]) -> Iterator[Metric]:
         answers.add_metric([route, str(status)], count)
     yield answers
     rewards = CounterMetricFamily(
-        "fastbandit_rewards", "Rewards that were kept, by what became of them.", labels=["status"]
+        "fastbandit_rewards", "Rewards that were logged, by what became of them.", labels=["status"]
     )
     for became, count in sorted(metrics.rewards.items()):
         rewards.add_metric([became], count)
@@ -139,17 +139,21 @@ def _families(metrics: Metrics, gauges: dict[str, float]) -> Iterator[Metric]:
         ("decisions", "Decisions that were logged and answered.", metrics.decisions),
         ("degraded", "Decisions from less than the model that should serve.", metrics.degraded),
         ("rejected", "Requests rejected because too many were waiting.", metrics.rejected),
-        ("swaps", "Snapshots that were put into service.", metrics.swaps),
+        ("swaps", "Snapshots that were published to the decider.", metrics.swaps),
         ("failed_swaps", "Snapshots that could not be loaded.", metrics.failed_swaps),
         ("learner_starts", "Starts of the learner process.", metrics.learner_starts),
-        ("spool_conflicts", "Spooled ones made otherwise elsewhere.", metrics.spool_conflicts),
+        (
+            "spool_conflicts",
+            "Spooled ones that the log holds with other arms.",
+            metrics.spool_conflicts,
+        ),
     ):
         yield CounterMetricFamily(f"fastbandit_{name}", said, value=value)
     for name, said, value in (
         ("deltas", "Deltas that were applied.", metrics.deltas),
         ("ignored_deltas", "Deltas that were damaged or foreign.", metrics.ignored_deltas),
     ):
-        if value:  # told once there are any
+        if value:  # once there are any
             yield CounterMetricFamily(f"fastbandit_{name}", said, value=value)
     for name, times in (("select", metrics.select_times), ("reward", metrics.reward_times)):
         yield _histogram(name, times)

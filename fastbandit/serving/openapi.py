@@ -49,9 +49,9 @@ def openapi() -> dict[str, Any]:
             "Counted, or a duplicate; many rewards at once.",
             ["RewardAnswer", "RewardAnswers"],
         ),
-        "202": ("Late: kept, and not learned from.", ["RewardAnswer"]),
-        "404": ("Unknown decision or arm: kept, and not learned from.", ["RewardAnswer"]),
-        "409": ("Another value was counted before: kept, not learned from.", ["RewardAnswer"]),
+        "202": ("Late: logged, and not learned from.", ["RewardAnswer"]),
+        "404": ("Unknown decision or arm: logged, and not learned from.", ["RewardAnswer"]),
+        "409": ("Another value was counted before: logged, not learned from.", ["RewardAnswer"]),
     }
     return {
         "openapi": "3.1.0",
@@ -63,24 +63,22 @@ def openapi() -> dict[str, Any]:
         },
         "paths": {
             "/v1/select": {"post": _operation("select", "Choose arms", "SelectRequest", select)},
-            "/v1/reward": {"post": _operation("reward", "Tell a reward", "RewardRequest", reward)},
+            "/v1/reward": {"post": _operation("reward", "Send a reward", "RewardRequest", reward)},
             "/v1/arms": {
                 "put": _operation(
-                    "putArms",
+                    "upsertArms",
                     "Add or change arms",
                     "UpsertArmsRequest",
                     {"200": ("They can be chosen from now on.", ["UpsertArmsAnswer"])},
                 ),
                 "delete": _operation(
-                    "deleteArms",
+                    "discardArms",
                     "Remove arms",
                     "DiscardArmsRequest",
                     {"200": ("They are never chosen again.", ["DiscardArmsAnswer"])},
                 ),
             },
-            "/v1/status": {
-                "get": _reading("status", "What serves now, and what ails it", "Status")
-            },
+            "/v1/status": {"get": _reading("status", "What serves now, and its health", "Status")},
             "/live": {"get": _reading("live", "Whether the process answers", None)},
             "/ready": {
                 "get": _reading("ready", "Whether it can decide and remember", "Readiness", "503")
@@ -98,17 +96,13 @@ def openapi() -> dict[str, Any]:
 def _operation(
     name: str, said: str, request: str, answers: dict[str, tuple[str, list[str]]]
 ) -> dict[str, Any]:
-    told = {status: _answer(text, shapes) for status, (text, shapes) in answers.items()}
-    told |= {
-        status: _answer(text, ["Problem"])
-        for status, text in _REJECTIONS.items()
-        if status not in told
-    }
+    rejections = {status: (text, ["Problem"]) for status, text in _REJECTIONS.items()}
+    responses = {status: _answer(*one) for status, one in sorted((rejections | answers).items())}
     return {
         "operationId": name,
         "summary": said,
         "requestBody": {"required": True, "content": {"application/json": _shape([request])}},
-        "responses": dict(sorted(told.items())),
+        "responses": responses,
     }
 
 

@@ -1,9 +1,9 @@
-"""Rejections that cost little: under overload a request is rejected before any work is begun.
+"""Rejections that cost little: under overload a request is rejected before any work on it.
 
 uvicorn starts a task for each request as soon as its headers are read. Here a task is started
 once the body is there too, so that the tasks are the requests that are being worked on, and
 not those that arrive slowly. With more of them than can be answered soon, those that come are
-told so at once, and the ones begun are finished. Where more are rejected than answered, their
+rejected at once, and the ones begun are finished. Where more are rejected than answered, their
 connections are not read for a moment, so that rejections never take most of the time.
 """
 
@@ -25,7 +25,7 @@ _KEEP_ALIVE = b"\r\nconnection: keep-alive"
 _ROWS = 8
 _NEARLY = 32  # rows: a request of so many contexts would find no room
 _TICK_SECONDS = 0.005
-_FREE = 5  # rejections in a tick that hold nobody up
+_FREE = 5  # rejections in a tick that hold up no connection
 
 
 class Capacity:
@@ -73,7 +73,7 @@ class Capacity:
 class OverloadProtocol(HttpToolsProtocol):
     """HTTP as uvicorn speaks it, with a limit on the requests that are under way.
 
-    The limit and the metrics are those of the app: see `App.room`. Rewards, of which
+    The limit and the metrics are those of the app: see `App.capacity`. Rewards, of which
     nothing may be lost, have twice the room of selects.
     """
 
@@ -134,7 +134,7 @@ class OverloadProtocol(HttpToolsProtocol):
             self._begin()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let a request that is under way know that nobody waits for its answer."""
+        """Let a request that is under way know that its answer is not waited for."""
         self._give_up()
         super().connection_lost(exc)
 

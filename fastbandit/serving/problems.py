@@ -90,7 +90,7 @@ def rejection_of_body(error: Exception, body: bytes) -> Rejection:
 
 
 def rejection_of_error(error: FastbanditError, *, field: str, value: Any) -> Rejection:
-    """Say why what was asked cannot be done, in the words of the library's error."""
+    """Say why what was asked cannot be done, by the library's error."""
     said, _, fix = str(error).rpartition(". ")
     return Rejection(
         422,

@@ -1,4 +1,4 @@
-"""What is done at each route: parse, ask the service, word the answer."""
+"""What is done at each route: parse, ask the service, encode the answer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from fastbandit.serving.schemas import (
 )
 from fastbandit.serving.service import ArmsOutcome, Service
 from fastbandit.serving.status import status_of
-from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Outcome, RewardCame
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 
 Answer = tuple[int, bytes]
 Route = tuple[Scope | None, Callable[[bytes], Awaitable[Answer]]]
@@ -51,8 +51,8 @@ _STATUS = {"counted": 200, "duplicate": 200, "late": 202, "conflicting": 409}  #
 class Routes:
     """What a service answers, by path and method."""
 
-    def __init__(self, service: Service, room: Capacity) -> None:
-        self.service, self.capacity = service, room
+    def __init__(self, service: Service, capacity: Capacity) -> None:
+        self.service, self.capacity = service, capacity
         self._is_binary = service.config.reward.kind == "binary"
         self._read_select = msgspec.json.Decoder(SelectRequest).decode
         self._read_reward = msgspec.json.Decoder(RewardRequest).decode
@@ -84,17 +84,17 @@ class Routes:
 
     async def select(self, body: bytes) -> Answer:
         request = _read(self._read_select, body)
-        contexts, room = request.contexts, self.capacity
+        contexts, capacity = request.contexts, self.capacity
         rows = 1 if isinstance(contexts, UnsetType) else len(contexts)
-        if room.rows and room.rows + rows > room.most_rows:
+        if capacity.rows and capacity.rows + rows > capacity.most_rows:
             raise self._too_many()
         if self.service.decider.serving is None:
             raise not_ready(self.service.reasons())
-        room.rows += rows
+        capacity.rows += rows
         try:
             made = await self.service.select(request)
         finally:
-            room.rows -= rows
+            capacity.rows -= rows
         is_shadow = self.service.decider.shadow is not None
         answers = [_answer_of(one, is_shadow) for one in made]
         if request.contexts is UNSET:
@@ -106,21 +106,22 @@ class Routes:
         if self.service.writer.waiting >= 2 * self.capacity.most_rows:
             raise self._too_many()
         given = _rewards_of(request)
-        for place, one in enumerate(given):
-            self._check_reward(one, place if request.rewards is not UNSET else None)
+        for n, one in enumerate(given):
+            self._check_reward(one, "value" if request.rewards is UNSET else f"rewards[{n}].value")
         came = [RewardCame(one.decision, one.value, one.arm, one.part) for one in given]
         outcomes = await self.service.reward(came)
-        answers = [_told(one, outcome) for one, outcome in zip(given, outcomes, strict=True)]
+        both = zip(given, outcomes, strict=True)
+        answers = [RewardAnswer(one.decision, became.status) for one, became in both]  # type: ignore[arg-type]
         if request.rewards is not UNSET:
             return 200, _ENCODE(RewardAnswers(answers))
         return _STATUS.get(answers[0].status, 404), _ENCODE(answers[0])
 
-    def _check_reward(self, one: Reward, place: int | None) -> None:
+    def _check_reward(self, one: Reward, field: str) -> None:
         if self._is_binary and one.value not in (0, 1):
             raise wrong_field(
                 "This service takes binary rewards: 0 or 1.",
                 fix='Send 0 or 1, or set reward.kind = "real".',
-                field="value" if place is None else f"rewards[{place}].value",
+                field=field,
                 value=one.value,
             )
 
@@ -134,7 +135,7 @@ class Routes:
         request = _read(self._read_put, body)
         ids = [arm.id for arm in request.arms]
         if len(set(ids)) != len(ids):
-            twice = next(id for place, id in enumerate(ids) if id in ids[:place])
+            twice = next(id for n, id in enumerate(ids) if id in ids[:n])
             raise wrong_field(
                 "Each arm needs an id of its own within a request.",
                 fix="Drop or rename one of the two.",
@@ -143,10 +144,7 @@ class Routes:
             )
         change = ArmsChanged(put=[Arm(arm.id, arm.features, arm.columns) for arm in request.arms])
         changed = await self._change(change, "arms", ids[:3])
-        put = changed.counts
-        answer = UpsertArmsAnswer(
-            put.added, put.changed, put.unchanged, changed.arms, changed.catalogue
-        )
+        answer = UpsertArmsAnswer(*changed.counts, changed.arms, changed.catalogue)
         return 200, _ENCODE(answer)
 
     async def discard_arms(self, body: bytes) -> Answer:
@@ -212,16 +210,16 @@ class Routes:
             )
         minutes = None if asked == "all" else max(1, int(asked))
         status, metrics = status_of(self.service), self.service.metrics
-        told: dict[str, Any] = {"arms": status.arms, "latency": [*metrics.windows]}
-        told |= status.serving
+        serving: dict[str, Any] = {
+            **status.serving,
+            "arms": status.arms,
+            "latency": [*metrics.windows],
+        }
         if status.baseline:
             command = promote_command(self.service.config, status.decides)
-            told["shadow"] = {
-                "baseline": status.baseline,
-                "decides": status.decides,
-                "command": command,
-            }
-        return 200, await self.service.figures.ask(minutes, msgspec.to_builtins(told))
+            shadow = {"baseline": status.baseline, "decides": status.decides, "command": command}
+            serving["shadow"] = shadow
+        return 200, await self.service.figures.ask(minutes, msgspec.to_builtins(serving))
 
     async def home(self, query: bytes) -> Answer:
         return 307, b""  # to the console
@@ -271,7 +269,3 @@ def _rewards_of(request: RewardRequest) -> list[Reward]:
         fix='Send {"decision": …, "value": …}, or {"rewards": [{…}, …]}.',
         field="rewards",
     )
-
-
-def _told(one: Reward, outcome: Outcome) -> RewardAnswer:
-    return RewardAnswer(one.decision, outcome.status)  # type: ignore[arg-type]

@@ -117,7 +117,7 @@ class RewardRequest(Struct, forbid_unknown_fields=True):
 
 
 class RewardAnswer(Struct):
-    """What became of a reward; all are kept, only counted ones are learned from."""
+    """What became of a reward; all are logged, only counted ones are learned from."""
 
     decision: str
     status: RewardStatus

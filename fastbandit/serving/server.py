@@ -1,4 +1,4 @@
-"""Runs a service behind uvicorn: sockets, TLS, keys, and what is told once it listens."""
+"""Runs a service behind uvicorn: sockets, TLS, keys, and a call once it listens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fastbandit.serving.overload import OverloadProtocol
 from fastbandit.serving.service import Service
 from fastbandit.settings.service import Config
 
-_SWITCH_SECONDS = 5e-4  # the writer's thread gets its turn sooner than by default
+_SWITCH_SECONDS = 5e-4  # the writer's thread runs sooner than by default
 
 
 class Lives(Protocol):
@@ -28,7 +28,7 @@ class Lives(Protocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn around the life of a service; it tells `on_started` where it listens."""
+    """uvicorn around the life of a service; `on_started` is called with where it listens."""
 
     on_started: Callable[[str], None] = staticmethod(lambda url: None)
 
@@ -37,7 +37,7 @@ class Server(uvicorn.Server):
         self.service = service
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until told to stop; raises why not before anything is started."""
+        """Serve until a signal to stop; raise why not before anything is started."""
         self._load()
         bound = sockets or list(_bound(self.config.host, self.config.port))
         try:
@@ -93,7 +93,7 @@ def make_server(config: Config, service: Service) -> Server:
             lifespan="off",
             access_log=False,
             log_config=None,
-            log_level="error" if server.log_level == "error" else "warning",  # we tell of our life
+            log_level="error" if server.log_level == "error" else "warning",  # we log our own life
             proxy_headers=False,
             server_header=False,
             date_header=False,

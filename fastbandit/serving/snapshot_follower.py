@@ -90,7 +90,7 @@ class SnapshotFollower:
         self._pointer = pointer
 
     def _is_early(self, pointer: tuple[int, int]) -> bool:
-        """Return whether to wait for a snapshot's first delta: it may know less than what serves."""
+        """Return whether to wait for a snapshot's first delta: it may know less."""
         if self.delta is None or self.store.has_delta():
             return False
         if pointer != self._found[0]:

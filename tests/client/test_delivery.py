@@ -151,7 +151,7 @@ def test_a_full_spool_is_an_error(path: Path, connect: Connect) -> None:
     client = connect(NOBODY, spool=Spool(path, limit=2), retries=ONCE)
     client.rewards(rewards("a", "b"))
 
-    with pytest.raises(SpoolFull, match=r"may hold 2 rewards.*They were not kept"):
+    with pytest.raises(SpoolFull, match=r"may hold 2 rewards.*They were not stored"):
         client.reward("c", 1.0)
 
     assert kept(path) == rewards("a", "b")

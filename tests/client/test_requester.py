@@ -53,7 +53,7 @@ def test_a_request_is_sent_no_more_often_than_allowed() -> None:
 
 
 def test_a_good_answer_ends_the_tries() -> None:
-    sent, _ = drive([NoAnswer("rejected"), Answer(200, b"")], retries=Retries())
+    sent, _ = drive([NoAnswer("no connection"), Answer(200, b"")], retries=Retries())
 
     assert len(sent) == 2
 

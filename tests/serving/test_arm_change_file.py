@@ -77,4 +77,4 @@ def test_where_a_change_cannot_be_kept_there_is_no_file(
     kept.add([TAKEN])
 
     assert not path.exists()
-    assert "cannot be kept" in caplog.text
+    assert "cannot be stored" in caplog.text

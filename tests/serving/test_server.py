@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import socket
 import ssl
 import threading
@@ -17,7 +15,6 @@ import pytest
 import trustme
 
 from fastbandit.errors import LogError, SettingError
-from fastbandit.serving.json_logs import JsonLines
 from fastbandit.serving.server import Server, key_ring, make_server
 from fastbandit.serving.service import Service
 from fastbandit.settings.service import Config
@@ -111,12 +108,3 @@ def test_other_machines_need_keys(tmp_path: Path) -> None:
 
     with pytest.raises(SettingError, match="keys create"):
         key_ring(config)
-
-
-def test_the_journal_is_lines_of_json() -> None:
-    record = logging.LogRecord("fastbandit", logging.INFO, "", 0, "started %s", ("now",), None)
-    record.events = 3
-
-    told = json.loads(JsonLines().format(record))
-
-    assert (told["message"], told["events"], told["level"]) == ("started now", 3, "info")

@@ -9,14 +9,9 @@ from typing import Any
 import pytest
 
 from fastbandit.serving.promotion import (
-    DECIDES_FILE,
-    Promotion,
-    promote_command,
-    read_promotion,
-    store_promotion,
     write_promotion,
 )
-from fastbandit.settings.service import Config, read_config
+from fastbandit.settings.service import Config
 from fastbandit.storage.events import ArmsChanged, DecisionMade
 from fastbandit.storage.sqlite_log import SqliteLog
 from tests.serving.little_service import ARMS, CONTEXT, Caller, config_in, run
@@ -144,79 +139,6 @@ def test_a_retry_that_names_another_arm_is_another_request(named: Config) -> Non
 # -- promotion
 
 
-def test_a_promoted_bandit_decides_and_the_comparison_goes_on(named: Config) -> None:
-    async def story(ask: Caller) -> None:
-        decide(named, "bandit")
-        await followed(ask, "bandit")
-        answer = await ask.select(baseline=ARM_3, eligible=["arm-3", "arm-5"])
-        assert (answer["decided_by"], answer["other"]) == ("bandit", "arm-3")
-        plain = await ask.select(k=2)
-        assert (plain["decided_by"], plain["other"], len(plain["arms"])) == ("bandit", None, 2)
-        decide(named, "baseline")
-        await followed(ask, "baseline")
-        assert (await ask.select(baseline=ARM_3))["arms"] == ["arm-3"]
-
-    run(named, story)
-
-
-def test_a_restart_keeps_who_decides(drawn: Config) -> None:
-    async def story(ask: Caller) -> Any:
-        return (await ask.select())["decided_by"]
-
-    assert run(drawn, story) == "baseline"
-    decide(drawn, "bandit")
-    assert run(drawn, story) == "bandit"
-
-
-def test_a_damaged_file_changes_nothing_and_is_told(drawn: Config) -> None:
-    async def story(ask: Caller) -> None:
-        (Path(drawn.server.data_dir) / DECIDES_FILE).write_text('{"decides": "nobody"}')
-        for _ in range(100):
-            status = (await ask("GET", "/v1/status")).body
-            if status["problems"]:
-                break
-            await asyncio.sleep(0.05)
-        assert (status["decides"], status["problems"][0]["name"]) == ("bandit", "promotion")
-
-    decide(drawn, "bandit")
-    run(drawn, story)
-
-
-def test_what_is_told_again_is_not_written_again(tmp_path: Path) -> None:
-    told = Promotion("bandit", 1700.5, 3)
-    store_promotion(tmp_path, told)
-    before = (tmp_path / DECIDES_FILE).stat()
-
-    store_promotion(tmp_path, told)
-
-    assert (tmp_path / DECIDES_FILE).stat() == before
-    assert read_promotion(tmp_path) == told
-
-
-def test_a_promotion_amid_traffic_never_mixes_answers(named: Config) -> None:
-    """Eligible is an arm that the baseline names and another: who decided must fit the arm."""
-
-    async def story(ask: Caller) -> None:
-        told = {"eligible": ["arm-3", "arm-5"], "baseline": ARM_3}
-        batch = {"contexts": [CONTEXT] * 9, "eligible": ["arm-3", "arm-5"]}
-        seen = set()
-        for turn in range(6):
-            decide(named, ("bandit", "baseline")[turn % 2])
-            for _ in range(8):
-                many = await ask("POST", "/v1/select", {**batch, "baselines": [ARM_3] * 9})
-                answers = [await ask.select(**told), *many.body["decisions"]]
-                assert len({one["decided_by"] for one in answers[1:]}) == 1
-                for one in answers:
-                    seen.add(one["decided_by"])
-                    is_baseline = one["decided_by"] == "baseline"
-                    assert (one["arms"] if is_baseline else [one["other"]]) == ["arm-3"]
-                    assert one["propensities"] == ([0.25] if is_baseline else None)
-                await asyncio.sleep(0.05)
-        assert seen == {"bandit", "baseline"}
-
-    run(named, story)
-
-
 # -- rejections
 
 
@@ -278,18 +200,6 @@ def test_a_baseline_that_nobody_asked_for_is_refused(config: Config, mode: str) 
 # -- what is told
 
 
-def test_metrics_count_decisions_of_both_and_matches(named: Config) -> None:
-    async def story(ask: Caller) -> None:
-        for _ in range(3):
-            await ask.select(baseline=ARM_3, eligible=["arm-3"])
-        text = (await ask("GET", "/metrics")).body.decode()
-        assert 'fastbandit_shadow_decisions_total{decided_by="baseline"} 3.0' in text
-        assert 'fastbandit_shadow_matches_total{decided_by="baseline"} 3.0' in text
-        assert "fastbandit_baseline_decides 1.0" in text
-
-    run(named, story)
-
-
 def test_the_console_shows_the_comparison_in_shadow_mode_only(
     named: Config, config: Config
 ) -> None:
@@ -303,13 +213,3 @@ def test_the_console_shows_the_comparison_in_shadow_mode_only(
     assert (told["decides"], told["command"]) == ("baseline", command)
     assert told["evidence"][0]["matches"] == 4
     assert run(config, story) is None
-
-
-def test_the_command_to_promote_has_the_options_that_serve_was_given(tmp_path: Path) -> None:
-    path = tmp_path / "my shop.toml"
-    path.write_text("[context]\nfeatures = 2\n")
-
-    line = promote_command(read_config(path, environ={}), "bandit")
-
-    assert line == f"fastbandit promote --back --config '{path}'"
-    assert promote_command(read_config(None, environ={}), "baseline") == "fastbandit promote"

@@ -66,7 +66,7 @@ class ArmCounts:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._change = 0
-        self._kept: dict[int | None, tuple[float, Arms]] = {}
+        self._cache: dict[int | None, tuple[float, Arms]] = {}
         connection.execute(_TABLES)
 
     def figures(self, minutes: int | None, *, since: int, now: int, known: int) -> Arms:
@@ -74,16 +74,16 @@ class ArmCounts:
 
         `known` is how many arms there are; the log knows only of those that came through it.
         """
-        due, kept = self._kept.get(minutes, (0.0, None))
-        if kept is not None and monotonic() < due:
-            return kept
+        due, cached = self._cache.get(minutes, (0.0, None))
+        if cached is not None and monotonic() < due:
+            return cached
         began = monotonic()
         arms = self._count(since, now, known)
         took = monotonic() - began
-        if len(self._kept) > 8:
-            self._kept.clear()
+        if len(self._cache) > 8:
+            self._cache.clear()
         if took > 0.02:
-            self._kept[minutes] = (monotonic() + 20 * took, arms)
+            self._cache[minutes] = (monotonic() + 20 * took, arms)
         return arms
 
     def _count(self, since: int, now: int, known: int) -> Arms:
@@ -98,8 +98,8 @@ class ArmCounts:
 
     def _collect(self, first: int, since: int, *, now: int, known: int) -> Arms:
         of, different = self._row("SELECT total(count), count(*) FROM chosen")
-        (put,) = self._row("SELECT count(*) FROM arms")
-        known = known or max(put, different)
+        (logged,) = self._row("SELECT count(*) FROM arms")
+        known = known or max(logged, different)
         fresh, fresh_chosen, fresh_choices = self._row(_FRESH, since)
         top = ceil(known / 100)
         (top_count,) = self._row(_TOP, top)

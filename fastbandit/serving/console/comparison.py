@@ -2,7 +2,7 @@
 
 A decision adds to the sums of its bucket with its default as reward, and each reward that counts
 adds what it changes, as in the tally. So pieces may be read in any order, and what is still
-open is counted as its default.
+pending is counted as its default.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class LogCopy:
         self.file = folder / COPY / LOG_FILE
 
     def go_on(self) -> str | None:
-        """Copy for some seconds, unless that was done just now; tell what the copy lacks."""
+        """Copy for some seconds, unless that was done just now; return what the copy lacks."""
         if self._clock() >= self._next:
             self._note = None
             self._copy()
@@ -43,12 +43,12 @@ class LogCopy:
                 wait_seconds=_WAITING_S,
                 fresh_seconds=inf,
                 timeout_seconds=_ANSWER_S,
-                tell=self._tell,
+                tell=self._note_that,
             )
         except LogError as error:
             if not self.file.exists():
                 raise
-            self._tell(f"The copy of the shared log stays as it is: {error}")
+            self._note_that(f"The copy of the shared log stays as it is: {error}")
 
-    def _tell(self, note: str) -> None:
+    def _note_that(self, note: str) -> None:
         self._note = note

@@ -34,7 +34,7 @@ class Question(msgspec.Struct):
 class FiguresProcess:
     """Asks a child process for figures, one question at a time; starts it when first asked.
 
-    With the URL of a shared log they are of the copy of that, which the child keeps up to date.
+    With the URL of a shared log they are of the copy of that, which the child brings up to date.
     """
 
     def __init__(self, folder: Path, *, log_url: str = "") -> None:
@@ -102,8 +102,8 @@ def main() -> None:
         question = msgspec.json.decode(line, type=Question)
         try:
             note = None if copy is None else copy.go_on()
-            told = figures.figures(question.minutes, serving=question.serving, note=note)
-            answer = b"+" + msgspec.json.encode(told)
+            found = figures.figures(question.minutes, serving=question.serving, note=note)
+            answer = b"+" + msgspec.json.encode(found)
         except FastbanditError as error:
             answer = b"-" + " ".join(str(error).split()).encode()
         sys.stdout.buffer.write(answer + b"\n")

@@ -32,7 +32,7 @@ class Flushed:
 
 
 class _Went(NamedTuple):
-    """How many rewards of the spool were acknowledged, rejected, and put off as unknown."""
+    """How many rewards of the spool were acknowledged, rejected, and postponed as unknown."""
 
     sent: int = 0
     rejected: int = 0
@@ -174,7 +174,7 @@ class Delivery:
         """Remove rewards that were answered for, but those that may be known later."""
         answered = zip(numbers, statuses, strict=True)
         unknown = {number for number, status in answered if status == _UNKNOWN}
-        over: set[int] = yield OnDisk(partial(spool.put_off, unknown))
+        over: set[int] = yield OnDisk(partial(spool.postpone, unknown))
         done = [number for number in numbers if number not in unknown or number in over]
         yield OnDisk(partial(spool.remove, done))
         self.requester.count("rewards sent from the spool", len(done))

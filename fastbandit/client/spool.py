@@ -106,7 +106,7 @@ class Spool:
                 "DELETE FROM rewards WHERE number = ?", [(number,) for number in numbers]
             )
 
-    def put_off(self, numbers: Iterable[int]) -> set[int]:
+    def postpone(self, numbers: Iterable[int]) -> set[int]:
         """Let rewards of unknown decisions wait; return those that have waited enough.
 
         Each waits as long again as it did, so that it is sent a few times in all.

@@ -23,7 +23,7 @@ from fastbandit.errors import (
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.serving.problems import Rejection, rejection_of_error, wrong_field
 from fastbandit.serving.schemas import Reason, SelectRequest
-from fastbandit.serving.select_reader import Query, SelectReader
+from fastbandit.serving.select_reader import ParsedSelect, SelectReader
 from fastbandit.serving.shadow import Shadow, check_no_baseline
 from fastbandit.settings.service import Config
 from fastbandit.storage.events import DecisionMade
@@ -42,7 +42,7 @@ class Serving:
 
 
 class _Choice(NamedTuple):
-    """The arms that were chosen for the context in a row of a query, best first."""
+    """The arms that were chosen for the context in a row of a parsed, best first."""
 
     row: int
     seed: int
@@ -95,25 +95,25 @@ class Decider:
         self, shadow: Shadow, serving: Serving, request: SelectRequest
     ) -> list[DecisionMade]:
         """Decide with a baseline beside the bandit."""
-        query = self._reader.read(request)
-        plan = shadow.plan(request, len(query.contexts))
+        parsed = self._reader.read(request)
+        plan = shadow.plan(request, len(parsed.contexts))
         if plan.decides == "baseline":  # of which only the baseline's propensity matters
             request = structs.replace(request, propensity=False)
         for _ in range(_TRIES):
-            made = self._decide(serving, request, query)
+            made = self._decide(serving, request, parsed)
             try:
-                return shadow.compare(plan, made, bandit=serving.bandit, inputs=query.inputs)
+                return shadow.compare(plan, made, bandit=serving.bandit, inputs=parsed.inputs)
             except (EligibilityError, UnknownArmError) as error:
                 removed = error  # meanwhile
         raise rejection_of_error(removed, field="eligible", value=request.eligible)
 
-    def _decide(self, serving: Serving, request: SelectRequest, query: Query) -> list[DecisionMade]:
+    def _decide(self, serving: Serving, request: SelectRequest, parsed: ParsedSelect) -> list[DecisionMade]:
         _check_columns(serving.bandit, request.eligible)
         try:
-            choices = self._choose(serving.bandit, request, query)
-            return [self._decision(serving, request, query, choice=one) for one in choices]
+            choices = self._choose(serving.bandit, request, parsed)
+            return [self._decision(serving, request, parsed, choice=one) for one in choices]
         except _OF_CONTEXT as error:
-            raise rejection_of_error(error, field="context", value=query.contexts[:1]) from error
+            raise rejection_of_error(error, field="context", value=parsed.contexts[:1]) from error
         except FastbanditError as error:
             raise rejection_of_error(error, field="eligible", value=request.eligible) from error
         except OverflowError as error:  # the columns hold numbers of 64 bits
@@ -128,32 +128,32 @@ class Decider:
         return self._select.epsilon if request.explore else 0.0
 
     def _choose(
-        self, bandit: FrozenBandit, request: SelectRequest, query: Query
+        self, bandit: FrozenBandit, request: SelectRequest, parsed: ParsedSelect
     ) -> Iterator[_Choice]:
         """Choose arms for each context; one arm for one context takes a shorter way."""
-        seeds, epsilon = [self.seed_of(id) for id in query.ids], self._epsilon(request)
+        seeds, epsilon = [self.seed_of(id) for id in parsed.ids], self._epsilon(request)
         terms: dict[str, Any] = {"explore": request.explore, "eligible": request.eligible}
         if len(seeds) == 1 and request.k == 1:
-            chosen = bandit.select_one(query.inputs, seed=seeds[0], epsilon=epsilon, **terms)
+            chosen = bandit.select_one(parsed.inputs, seed=seeds[0], epsilon=epsilon, **terms)
             yield _Choice(0, seeds[0], [chosen.arm], [chosen.score])
             return
         array = np.array(seeds, dtype=np.uint64)
-        decision = bandit.select(query.inputs, k=request.k, seeds=array, epsilon=epsilon, **terms)
+        decision = bandit.select(parsed.inputs, k=request.k, seeds=array, epsilon=epsilon, **terms)
         for row, seed in enumerate(seeds):
             found: Any = decision.arms[row]
             arms = [found] if request.k == 1 else list(found)
             yield _Choice(row, seed, arms, decision.scores[row][: len(arms)].tolist())
 
     def _decision(
-        self, serving: Serving, request: SelectRequest, query: Query, *, choice: _Choice
+        self, serving: Serving, request: SelectRequest, parsed: ParsedSelect, *, choice: _Choice
     ) -> DecisionMade:
         """Return a choice as the log holds it."""
         propensities = None
         if request.propensity:
-            propensities = [self._propensity(serving.bandit, request, query, choice=choice)]
+            propensities = [self._propensity(serving.bandit, request, parsed, choice=choice)]
         return DecisionMade(
-            id=query.ids[choice.row],
-            context=query.contexts[choice.row],
+            id=parsed.ids[choice.row],
+            context=parsed.contexts[choice.row],
             arms=choice.arms,
             scores=choice.scores,
             seed=choice.seed,
@@ -168,13 +168,13 @@ class Decider:
         )
 
     def _propensity(
-        self, bandit: FrozenBandit, request: SelectRequest, query: Query, *, choice: _Choice
+        self, bandit: FrozenBandit, request: SelectRequest, parsed: ParsedSelect, *, choice: _Choice
     ) -> float:
         """Return how likely the chosen arm was, by as many draws as the config says."""
         if not request.explore:
             return 1.0
         found = bandit.propensities(
-            query.inputs.take(slice(choice.row, choice.row + 1)),
+            parsed.inputs.take(slice(choice.row, choice.row + 1)),
             draws=self._select.propensity_draws,
             epsilon=self._select.epsilon,
             eligible=request.eligible,

@@ -24,7 +24,7 @@ _DEEPEST = 4
 _LARGEST = 1e30
 
 
-class Query(NamedTuple):
+class ParsedSelect(NamedTuple):
     """Contexts as lists of numbers and as a bandit reads them, and the id of each decision."""
 
     contexts: list[list[float]]
@@ -39,7 +39,7 @@ class SelectReader:
         self._names = context.names
         self.columns = len(context.names) or context.features
 
-    def read(self, request: SelectRequest) -> Query:
+    def read(self, request: SelectRequest) -> ParsedSelect:
         """Return what is asked for, or reject it."""
         contexts = self._read_contexts(request)
         ids = _read_ids(request, len(contexts))
@@ -59,7 +59,7 @@ class SelectReader:
                 field="k",
                 value=request.k,
             )
-        return Query(contexts, Inputs(dense=np.array(contexts, dtype=np.float32)), ids)
+        return ParsedSelect(contexts, Inputs(dense=np.array(contexts, dtype=np.float32)), ids)
 
     def _read_contexts(self, request: SelectRequest) -> list[list[float]]:
         one, many = request.context, request.contexts

@@ -20,7 +20,7 @@ from little_versions import publish
 from fastbandit.cli import doctor as checks
 from fastbandit.cli.doctor import Finding
 from fastbandit.cli.doctor import command as doctor_command
-from fastbandit.cli.installed import fits, needs_in
+from fastbandit.cli.installed import needs_in
 from fastbandit.storage.log_schema import VERSION
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -162,22 +162,6 @@ def test_a_package_that_is_too_new_is_broken() -> None:
 
 def test_a_base_package_that_is_missing_is_broken() -> None:
     assert packages()["base packages"].state == "broken"
-
-
-@pytest.mark.parametrize(
-    ("version", "bounds", "is_fit"),
-    [
-        ("1.10", ">=1.9", True),
-        ("1.9", ">=1.10", False),
-        ("2", ">=2.0.0", True),
-        ("0.60", ">=0.54,<0.60", False),
-        ("0.59.9", ">=0.54,<0.60", True),
-        ("2.13.0+cpu", "==2.13.0", True),
-        ("1.0", "", True),
-    ],
-)
-def test_versions_are_compared_by_their_numbers(version: str, bounds: str, is_fit: bool) -> None:
-    assert fits(version, bounds) == is_fit
 
 
 def test_a_version_that_pip_does_not_know_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,12 +92,12 @@ def test_no_context_that_is_not_finite_reaches_a_bandit(wrong: float) -> None:
 
 
 def test_contexts_are_read_into_rows_of_numbers() -> None:
-    query = SelectReader(ContextConfig(names=("a", "b"))).read(
+    parsed = SelectReader(ContextConfig(names=("a", "b"))).read(
         SelectRequest(contexts=[{"b": 2.0, "a": 1.0}, [3.0, 4.0]], ids=["x", "y"])
     )
 
-    assert query.contexts == [[1.0, 2.0], [3.0, 4.0]]
-    assert query.ids == ["x", "y"]
-    assert query.inputs.dense is not None
-    assert query.inputs.dense.dtype == np.float32
-    assert query.inputs.dense.tolist() == query.contexts
+    assert parsed.contexts == [[1.0, 2.0], [3.0, 4.0]]
+    assert parsed.ids == ["x", "y"]
+    assert parsed.inputs.dense is not None
+    assert parsed.inputs.dense.dtype == np.float32
+    assert parsed.inputs.dense.tolist() == parsed.contexts

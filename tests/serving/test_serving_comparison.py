@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -10,17 +9,12 @@ from typing import Any
 import apsw
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from fastbandit.cli.promote import command as promote_command
-from fastbandit.cli.shadow import command as shadow_command
-from fastbandit.errors import LogError, SettingError
 from fastbandit.evaluation.lift import Compared, Evidence, evidence_of
 from fastbandit.learning.joining import Joiner
 from fastbandit.serving.console.comparison import ComparisonTally, read_evidence
-from fastbandit.serving.promotion import read_promotion
 from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
-from fastbandit.storage.sqlite_log import SqliteLog, now
+from fastbandit.storage.sqlite_log import SqliteLog
 
 SECOND = 1_000_000
 WAIT = 600 * SECOND
@@ -141,89 +135,3 @@ def test_decisions_before_the_last_minutes_are_left_out(tmp_path: Path) -> None:
     (found,) = read_evidence(tmp_path / "events.db", minutes=10, now=time[0])
 
     assert (found.count, found.open) == (2, 1.0)
-
-
-# -- commands
-
-
-def asked(command: Any, folder: Path, *args: str) -> Result:
-    return CliRunner().invoke(command, ["--data-dir", str(folder), *args], catch_exceptions=False)
-
-
-def fill(folder: Path, *, count: int, is_good: bool = True) -> None:
-    """Write decisions of a baseline that takes one of two arms; the bandit takes the better."""
-    log = SqliteLog(folder / "events.db", pragmas=["synchronous = OFF"])
-    for number in range(count):
-        taken = ("a", "b")[number % 2]
-        made = DecisionMade(**{**_fields(decision(number)), "arms": [taken]})
-        log.append([made, RewardCame(made.id, float((taken == "b") is is_good))])
-    log.close()
-
-
-def test_a_promotion_says_what_speaks_for_it(tmp_path: Path) -> None:
-    fill(tmp_path, count=400)
-
-    done = asked(promote_command, tmp_path)
-
-    assert done.exit_code == 0
-    assert "The baseline decided 400 times; the bandit named the same arm in 50.0 %" in done.stdout
-    assert "a lift of +0.5" in done.stdout
-    assert done.stdout.endswith("The bandit decides from now on.\n")
-    assert "do not trust" not in done.output
-    told = read_promotion(tmp_path)
-    assert told is not None
-    assert (told.decides, told.version) == ("bandit", None)
-    assert told.since == pytest.approx(now() / 1e6, abs=60)
-
-
-def test_weak_evidence_is_told_and_the_command_done(tmp_path: Path) -> None:
-    fill(tmp_path, count=24)
-
-    done = asked(promote_command, tmp_path)
-
-    assert "Effective sample size 12 of 24: do not trust this." in done.output
-    assert read_promotion(tmp_path) is not None
-
-
-def test_back_gives_the_baseline_its_place_again(tmp_path: Path) -> None:
-    fill(tmp_path, count=24, is_good=False)
-    asked(promote_command, tmp_path)
-
-    told = json.loads(asked(promote_command, tmp_path, "--back", "--json").stdout)
-
-    assert told["decides"] == "baseline"
-    assert told["evidence"][0]["lift"]["lift"] == pytest.approx(-0.5)
-
-
-def test_back_is_done_also_where_the_log_cannot_be_read(tmp_path: Path) -> None:
-    (tmp_path / "events.db").write_text("no log")
-
-    with pytest.raises(LogError):
-        asked(promote_command, tmp_path, "--back")
-
-    told = read_promotion(tmp_path)
-    assert told is not None
-    assert told.decides == "baseline"
-
-
-def test_shadow_says_the_same_and_changes_nothing(tmp_path: Path) -> None:
-    fill(tmp_path, count=24)
-
-    told = asked(shadow_command, tmp_path)
-
-    assert told.stdout.startswith("The baseline decides.\nThe baseline decided 24 times")
-    assert json.loads(asked(shadow_command, tmp_path, "--json").stdout)["decides"] == "baseline"
-    assert read_promotion(tmp_path) is None
-
-
-def test_a_service_without_a_baseline_has_nothing_to_promote(tmp_path: Path) -> None:
-    SqliteLog(tmp_path / "events.db").close()
-
-    with pytest.raises(SettingError, match="is empty, and"):
-        asked(promote_command, tmp_path)
-    assert read_promotion(tmp_path) is None
-
-
-def test_a_folder_without_a_log_is_told(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match=r"events\.db"):
-        asked(shadow_command, tmp_path)

@@ -107,7 +107,9 @@ class Decider:
                 removed = error  # meanwhile
         raise rejection_of_error(removed, field="eligible", value=request.eligible)
 
-    def _decide(self, serving: Serving, request: SelectRequest, parsed: ParsedSelect) -> list[DecisionMade]:
+    def _decide(
+        self, serving: Serving, request: SelectRequest, parsed: ParsedSelect
+    ) -> list[DecisionMade]:
         _check_columns(serving.bandit, request.eligible)
         try:
             choices = self._choose(serving.bandit, request, parsed)

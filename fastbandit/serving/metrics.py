@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -120,20 +121,12 @@ def render(metrics: Metrics, gauges: dict[str, float]) -> bytes:
 
 
 def _families(metrics: Metrics, gauges: dict[str, float]) -> Iterator[Metric]:
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+    from prometheus_client.core import GaugeMetricFamily
 
-    answers = CounterMetricFamily(
-        "fastbandit_answers", "Requests answered, by route and status.", labels=["route", "status"]
-    )
-    for (route, status), count in sorted(metrics.answers.items()):
-        answers.add_metric([route, str(status)], count)
-    yield answers
-    rewards = CounterMetricFamily(
-        "fastbandit_rewards", "Rewards that were logged, by what became of them.", labels=["status"]
-    )
-    for became, count in sorted(metrics.rewards.items()):
-        rewards.add_metric([became], count)
-    yield rewards
+    answers = {(route, str(status)): count for (route, status), count in metrics.answers.items()}
+    yield _counter("answers", "Requests answered, by route and status.", answers, "route", "status")
+    became = {(status,): count for status, count in metrics.rewards.items()}
+    yield _counter("rewards", "Rewards that were logged, by what became of them.", became, "status")
     yield from _shadow(metrics.compared)
     for name, said, value in (
         ("decisions", "Decisions that were logged and answered.", metrics.decisions),
@@ -142,50 +135,46 @@ def _families(metrics: Metrics, gauges: dict[str, float]) -> Iterator[Metric]:
         ("swaps", "Snapshots that were published to the decider.", metrics.swaps),
         ("failed_swaps", "Snapshots that could not be loaded.", metrics.failed_swaps),
         ("learner_starts", "Starts of the learner process.", metrics.learner_starts),
-        (
-            "spool_conflicts",
-            "Spooled ones that the log holds with other arms.",
-            metrics.spool_conflicts,
-        ),
-    ):
-        yield CounterMetricFamily(f"fastbandit_{name}", said, value=value)
-    for name, said, value in (
+        ("spool_conflicts", "Spooled ones that the log has otherwise.", metrics.spool_conflicts),
         ("deltas", "Deltas that were applied.", metrics.deltas),
         ("ignored_deltas", "Deltas that were damaged or foreign.", metrics.ignored_deltas),
     ):
-        if value:  # once there are any
-            yield CounterMetricFamily(f"fastbandit_{name}", said, value=value)
-    for name, times in (("select", metrics.select_times), ("reward", metrics.reward_times)):
-        yield _histogram(name, times)
+        if value or "deltas" not in name:  # those once there are any
+            yield _counter(name, said, {(): value})
+    yield _histogram("select", metrics.select_times)
+    yield _histogram("reward", metrics.reward_times)
     for name, number in sorted(gauges.items()):
         yield GaugeMetricFamily(f"fastbandit_{name}", name.replace("_", " "), value=number)
 
 
-def _shadow(compared: Counter[tuple[str, bool]]) -> Iterator[Metric]:
-    """Count what shadow mode compared; nothing where it is off."""
+def _counter(name: str, said: str, counts: Mapping[Any, float], *labels: str) -> Metric:
     from prometheus_client.core import CounterMetricFamily
 
-    for name, said, counted in (
-        ("shadow_decisions", "Decisions with an arm of bandit and baseline.", (False, True)),
-        ("shadow_matches", "Those in which both named the same arm.", (True,)),
-    ):
-        family = CounterMetricFamily(f"fastbandit_{name}", said, labels=["decided_by"])
-        for who in sorted({who for who, _ in compared}):
-            family.add_metric([who], sum(compared[who, is_match] for is_match in counted))
-        if compared:
-            yield family
+    family = CounterMetricFamily(f"fastbandit_{name}", said, labels=labels)
+    for values, count in sorted(counts.items()):
+        family.add_metric(values, count)
+    return family
+
+
+def _shadow(compared: Counter[tuple[str, bool]]) -> Iterator[Metric]:
+    """Count what shadow mode compared; nothing where it is off."""
+    if not compared:
+        return
+    deciders = {who for who, _ in compared}
+    both = {(who,): compared[who, False] + compared[who, True] for who in deciders}
+    same = {(who,): compared[who, True] for who in deciders}
+    said = "Decisions with an arm of bandit and baseline."
+    yield _counter("shadow_decisions", said, both, "decided_by")
+    yield _counter("shadow_matches", "Those in which both named the same arm.", same, "decided_by")
 
 
 def _histogram(name: str, times: Histogram) -> Metric:
     from prometheus_client.core import HistogramMetricFamily
 
-    buckets, below = [], 0
-    for bound, count in zip((*_BOUNDS, float("inf")), times.counts, strict=True):
-        below += count
-        buckets.append(("+Inf" if bound == float("inf") else repr(bound), below))
+    bounds = [*map(repr, _BOUNDS), "+Inf"]
     return HistogramMetricFamily(
         f"fastbandit_{name}_seconds",
         f"Seconds from a {name} request to its answer.",
-        buckets=buckets,
+        buckets=list(zip(bounds, accumulate(times.counts), strict=True)),
         sum_value=times.total,
     )

@@ -70,7 +70,7 @@ def rejection_of_body(error: Exception, body: bytes) -> Rejection:
     """Say what is wrong with a body that is no JSON, or of another shape."""
     if isinstance(error, msgspec.ValidationError):
         text = _AT.sub("", str(error))
-        field, value = _place_of(error, body)
+        field, value = _field_of(error, body)
         return Rejection(
             422,
             "wrong field",
@@ -102,7 +102,7 @@ def rejection_of_error(error: FastbanditError, *, field: str, value: Any) -> Rej
     )
 
 
-def _place_of(error: msgspec.ValidationError, body: bytes) -> tuple[str, str]:
+def _field_of(error: msgspec.ValidationError, body: bytes) -> tuple[str, str]:
     """Return the field that an error speaks of, and what came in it."""
     at, said = _AT.search(str(error)), _AT.sub("", str(error))
     field, is_some_key, _ = (at[1] if at else "").partition(_SOME_KEY)

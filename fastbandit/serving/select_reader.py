@@ -103,10 +103,10 @@ class SelectReader:
             )
         if set(raw) == set(self._names):
             return [raw[name] for name in self._names]
-        known = ", ".join(self._names)
-        odd = sorted(set(raw) ^ set(self._names))
+        known, odd = ", ".join(self._names), sorted(set(raw) ^ set(self._names))
+        known = known if len(known) <= 80 else f"{known[:80]}…"
         raise wrong_field(
-            f"A context needs the features by their names ({shorter(known)}): {odd[0]!r} is "
+            f"A context needs the features by their names ({known}): {odd[0]!r} is "
             f"{'not one of them' if odd[0] in raw else 'missing'}.",
             fix="Send a number for each name, or a list of numbers in that order.",
             field=f"{field}.{odd[0]}",
@@ -117,11 +117,6 @@ class SelectReader:
 def new_id() -> str:
     """Return an id of its own for a decision; later ones sort after earlier ones."""
     return f"{time.time_ns() // 1000:014x}{secrets.token_hex(8)}"
-
-
-def shorter(text: str) -> str:
-    """Cut a long list of names."""
-    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def _read_ids(request: SelectRequest, count: int) -> list[str]:

@@ -184,7 +184,7 @@ def _fill(log: SqliteLog, folder: Path, now: list[int]) -> None:
     curve = [[step, 1.0 / (step + 1)] for step in range(30)]
     checks = {"quality": 0.5, "recall": 0.9, "loss": 0.4, "worse": 0.2}
     report = {"reason": HOSTILE[0], "checks": checks, "curve": curve, "cut": {"pairs": 9, "at": 1}}
-    SnapshotStore(folder / "snapshots").reject(3, report)
+    SnapshotStore(folder / "snapshots").refuse(3, report)
     learner = {"state": "waiting", "error": HOSTILE[1], "seconds": 1.5, "fresh": 7, "needed": 500}
     (folder / "learner.json").write_text(json.dumps(learner))
     audit = {"version": 2, "quality": 0.91, "count": 64, "lowest": 0.5}

@@ -28,7 +28,7 @@ def test_versions_and_refusals_are_shown_with_their_checks(service: LoggedServic
     publish(service, 0, {"arms": 3})
     publish(service, 1, {"arms": 4, "checks": checks, "curve": curve})
     store = SnapshotStore(service.folder / "snapshots")
-    store.reject(
+    store.refuse(
         2, {"reason": "Its recall is low.", "checks": {"recall": 0.2}, "cut": {"pairs": 60}}
     )
 
@@ -46,7 +46,7 @@ def test_a_refusal_that_comes_later_is_seen(service: LoggedService) -> None:
     publish(service, 0, {})
     assert len(service.show().candidates) == 1
 
-    SnapshotStore(service.folder / "snapshots").reject(1, {"reason": "No."})
+    SnapshotStore(service.folder / "snapshots").refuse(1, {"reason": "No."})
 
     assert [one.rejected for one in service.show().candidates] == ["No.", None]
 

@@ -10,7 +10,6 @@ from math import ceil
 from time import monotonic
 
 import apsw
-from msgspec.structs import replace
 
 from fastbandit.serving.console.answer import ArmFigures, Arms
 from fastbandit.serving.console.bands import mean_of
@@ -93,20 +92,20 @@ class ArmCounts:
             self._connection.execute("DELETE FROM chosen; DELETE FROM winners")
             self._connection.execute(_CHOSEN, (first,))
             self._connection.execute(_WINNERS, (WINNERS,))
-            found = self._collect(first, since, now=now, known=known)
-        return replace(found, is_cut=is_cut)
-
-    def _collect(self, first: int, since: int, *, now: int, known: int) -> Arms:
-        of, different = self._row("SELECT total(count), count(*) FROM chosen")
-        (logged,) = self._row("SELECT count(*) FROM arms")
-        known = known or max(logged, different)
-        fresh, fresh_chosen, fresh_choices = self._row(_FRESH, since)
-        top = ceil(known / 100)
-        (top_count,) = self._row(_TOP, top)
+            of, different = self._row("SELECT total(count), count(*) FROM chosen")
+            (logged,) = self._row("SELECT count(*) FROM arms")
+            known = known or max(logged, different)
+            top = ceil(known / 100)
+            (top_count,) = self._row(_TOP, top)
+            earned = ask(self._connection, _EARNED, {"first": first, "now": now})
+            fresh, fresh_chosen, fresh_choices = self._row(_FRESH, since)
         return Arms(
             of=int(of),
-            is_cut=False,
-            winners=self._winners(first, int(of), now),
+            is_cut=is_cut,
+            winners=[
+                ArmFigures(id, count, count / of, mean_of(Sums(count, *rest)))
+                for id, count, *rest in earned
+            ],
             different=different,
             all=known,
             top=top,
@@ -115,13 +114,6 @@ class ArmCounts:
             fresh_chosen=fresh_chosen,
             fresh_choices=int(fresh_choices),
         )
-
-    def _winners(self, first: int, of: int, now: int) -> list[ArmFigures]:
-        rows = ask(self._connection, _EARNED, {"first": first, "now": now})
-        return [
-            ArmFigures(id, count, count / of, mean_of(Sums(count, *rest)))
-            for id, count, *rest in rows
-        ]
 
     def _read_changes(self) -> None:
         """Bring the set of arms to the last change."""

@@ -42,17 +42,18 @@ def openapi() -> dict[str, Any]:
     _, components = msgspec.json.schema_components(
         _SHAPES, ref_template="#/components/schemas/{name}"
     )
-    select = {"200": ("The arms chosen.", ["SelectAnswer", "SelectAnswers"])}
-    select |= {"409": ("The id stands for the decision of another request.", ["Problem"])}
+    select = {
+        "200": ("The arms chosen.", ["SelectAnswer", "SelectAnswers"]),
+        "409": ("The id stands for the decision of another request.", ["Problem"]),
+    }
     reward = {
-        "200": (
-            "Counted, or a duplicate; many rewards at once.",
-            ["RewardAnswer", "RewardAnswers"],
-        ),
+        "200": ("Counted, or a duplicate; many at once.", ["RewardAnswer", "RewardAnswers"]),
         "202": ("Late: logged, and not learned from.", ["RewardAnswer"]),
         "404": ("Unknown decision or arm: logged, and not learned from.", ["RewardAnswer"]),
         "409": ("Another value was counted before: logged, not learned from.", ["RewardAnswer"]),
     }
+    upsert = {"200": ("They can be chosen from now on.", ["UpsertArmsAnswer"])}
+    discard = {"200": ("They are never chosen again.", ["DiscardArmsAnswer"])}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -65,18 +66,8 @@ def openapi() -> dict[str, Any]:
             "/v1/select": {"post": _operation("select", "Choose arms", "SelectRequest", select)},
             "/v1/reward": {"post": _operation("reward", "Send a reward", "RewardRequest", reward)},
             "/v1/arms": {
-                "put": _operation(
-                    "upsertArms",
-                    "Add or change arms",
-                    "UpsertArmsRequest",
-                    {"200": ("They can be chosen from now on.", ["UpsertArmsAnswer"])},
-                ),
-                "delete": _operation(
-                    "discardArms",
-                    "Remove arms",
-                    "DiscardArmsRequest",
-                    {"200": ("They are never chosen again.", ["DiscardArmsAnswer"])},
-                ),
+                "put": _operation("upsertArms", "Add or change arms", "UpsertArmsRequest", upsert),
+                "delete": _operation("discardArms", "Remove arms", "DiscardArmsRequest", discard),
             },
             "/v1/status": {"get": _reading("status", "What serves now, and its health", "Status")},
             "/live": {"get": _reading("live", "Whether the process answers", None)},

@@ -67,6 +67,7 @@ class Service:
 
     def __init__(self, config: Config, *, learner: Sequence[str] | None = None) -> None:
         self.config, self.metrics = config, Metrics()
+        self._is_shared = bool(config.log.url)  # others append to the same log
         self.folder = Path(config.server.data_dir)
         self.decider = Decider(config)
         self.learner = LearnerProcess(config, learner, metrics=self.metrics)
@@ -79,11 +80,6 @@ class Service:
         self._last_event = self._last_own = time.monotonic()
         self.started = time.time()
         self.spooled: SpooledLog | None = None  # the log, where it is shared
-
-    @property
-    def _is_shared(self) -> bool:
-        """Whether other services append to the same log."""
-        return bool(self.config.log.url)
 
     @property
     def _outage(self) -> str | None:

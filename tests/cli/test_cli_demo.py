@@ -131,7 +131,7 @@ def test_bad_numbers_exit_with_2_and_a_clear_message(
     assert "Traceback" not in captured.err
 
 
-def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
+def test_a_folder_that_cannot_be_made_is_rejected_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(demo_module, "run_demo", None)

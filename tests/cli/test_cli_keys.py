@@ -74,7 +74,7 @@ def test_the_data_folder_is_that_of_the_settings(
     assert (tmp_path / "fastbandit-data" / KEYS_FILE).exists()
 
 
-def test_list_tells_all_but_the_secret(path: Path) -> None:
+def test_list_says_all_but_the_secret(path: Path) -> None:
     text = new_key(path, "select", expires=date(2027, 1, 31))
 
     plain = run("list", "--data-dir", str(path.parent)).output
@@ -118,7 +118,7 @@ def test_revoke_takes_a_key_out(path: Path) -> None:
         ({"--expires": "2020-01-31"}, "needs to expire later: got 2020-01-31"),
     ],
 )
-def test_a_key_that_cannot_be_is_refused(path: Path, changes: dict[str, str], said: str) -> None:
+def test_a_key_that_cannot_be_is_rejected(path: Path, changes: dict[str, str], said: str) -> None:
     asked = {"--name": "shop", "--scopes": "select", "--data-dir": str(path.parent), **changes}
 
     done = run("create", *(word for option in asked.items() for word in option))
@@ -128,7 +128,7 @@ def test_a_key_that_cannot_be_is_refused(path: Path, changes: dict[str, str], sa
     assert not path.exists()
 
 
-def test_a_day_that_is_none_is_refused(path: Path) -> None:
+def test_a_day_that_is_none_is_rejected(path: Path) -> None:
     done = run("create", "--name", "a", "--scopes", "admin", "--expires", "31.1.2027")
 
     assert done.exit_code == 2

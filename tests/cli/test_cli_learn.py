@@ -30,7 +30,7 @@ def test_a_learner_learns_in_its_own_process(asked: list[dict[str, Any]], tmp_pa
 
 
 @pytest.mark.parametrize("option", [["--workers", "2"], ["--address", "auto"], ["--gpu"]])
-def test_what_only_ray_has_is_refused_without_it(
+def test_what_only_ray_has_is_rejected_without_it(
     asked: list[dict[str, Any]], option: list[str]
 ) -> None:
     done = CliRunner().invoke(learn_command, option)

@@ -85,7 +85,7 @@ def test_what_is_missing_is_one_line(args: list[str], words: str, tmp_path: Path
     assert said.read_text().count("\n") == 1
 
 
-def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_reported(tmp_path: Path) -> None:
     (tmp_path / "fastbandit.toml").write_text("[context]\nfeatures = 2\n")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -106,7 +106,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
         ('[select]\npreset = "nowhere.toml"', "found none at nowhere.toml"),
     ],
 )
-def test_what_a_service_cannot_begin_with_is_one_line(
+def test_what_a_service_cannot_start_with_is_one_line(
     settings: str, words: str, tmp_path: Path
 ) -> None:
     (tmp_path / "arms.csv").write_text("id,x\na,1\nb,2\n")

@@ -42,7 +42,7 @@ def snapshot(learned: Bandit, tmp_path: Path) -> Path:
     return tmp_path / "mine"
 
 
-def test_freeze_writes_a_folder_beside_the_snapshot_and_tells_its_size(
+def test_freeze_writes_a_folder_beside_the_snapshot_and_says_its_size(
     snapshot: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = run("freeze", str(snapshot))
@@ -113,7 +113,7 @@ def test_what_cannot_be_frozen_is_one_line(
     assert Bandit.load(snapshot).version == 1
 
 
-def test_a_frozen_bandit_that_decides_otherwise_is_refused(
+def test_a_frozen_bandit_that_decides_differently_is_rejected(
     learned: Bandit, snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = learned.freeze()
@@ -127,7 +127,7 @@ def test_a_frozen_bandit_that_decides_otherwise_is_refused(
 @pytest.mark.parametrize(
     "kind", [Dense(3), Sparse(20), Ids(4), FeaturesAndIds(Dense(2), Ids(4))], ids=repr
 )
-def test_contexts_of_any_kind_can_be_made_up(kind: Any) -> None:
+def test_contexts_of_any_kind_can_be_drawn(kind: Any) -> None:
     contexts = draw_contexts(kind, 5, np.random.default_rng(0))
 
     assert len(kind.read(contexts, what="contexts")) == 5

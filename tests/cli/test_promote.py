@@ -58,7 +58,7 @@ def test_a_promotion_says_what_speaks_for_it(tmp_path: Path) -> None:
     assert told.since == pytest.approx(now() / 1e6, abs=60)
 
 
-def test_weak_evidence_is_told_and_the_command_done(tmp_path: Path) -> None:
+def test_weak_evidence_is_reported_and_the_command_done(tmp_path: Path) -> None:
     fill(tmp_path, count=24)
 
     done = asked(promote_command, tmp_path)
@@ -67,7 +67,7 @@ def test_weak_evidence_is_told_and_the_command_done(tmp_path: Path) -> None:
     assert read_promotion(tmp_path) is not None
 
 
-def test_back_gives_the_baseline_its_place_again(tmp_path: Path) -> None:
+def test_back_gives_the_baseline_back_the_decision(tmp_path: Path) -> None:
     fill(tmp_path, count=24, is_good=False)
     asked(promote_command, tmp_path)
 

@@ -52,6 +52,6 @@ def test_shadow_says_the_same_and_changes_nothing(tmp_path: Path) -> None:
     assert read_promotion(tmp_path) is None
 
 
-def test_a_folder_without_a_log_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_a_log_is_reported(tmp_path: Path) -> None:
     with pytest.raises(LogError, match=r"events\.db"):
         asked(shadow_command, tmp_path)

@@ -81,7 +81,7 @@ def test_many_contexts_are_one_request(service: FakeService, connect: Connect) -
     ]
 
 
-def test_a_reward_tells_what_became_of_it(service: FakeService, connect: Connect) -> None:
+def test_a_reward_says_what_became_of_it(service: FakeService, connect: Connect) -> None:
     client = connect(service.url)
     selected = client.select([0.1])
 
@@ -163,7 +163,7 @@ def test_a_lost_answer_counts_a_reward_once(service: FakeService, connect: Conne
     assert service.counted == {selected.decision: 1.0}
 
 
-def test_a_refusal_is_not_tried_again(service: FakeService, connect: Connect) -> None:
+def test_a_rejection_is_not_tried_again(service: FakeService, connect: Connect) -> None:
     service.failures = [reject(403)]
 
     with pytest.raises(ServiceError, match=r"Not now\. Send another\.") as caught:
@@ -198,7 +198,7 @@ def test_the_reward_of_a_fallback_is_not_sent(service: FakeService, connect: Con
 
 
 @pytest.mark.parametrize("id", ["", "two words", "x" * 129, "fallback:mine"])
-def test_an_id_that_no_decision_may_have_is_refused(id: str, connect: Connect) -> None:
+def test_an_id_that_no_decision_may_have_is_rejected(id: str, connect: Connect) -> None:
     with pytest.raises(InputError, match="The id of a decision needs"):
         connect(NOBODY).select([0.1], id=id)
 
@@ -209,7 +209,7 @@ def test_a_reward_needs_to_be_finite(value: float, connect: Connect) -> None:
         connect(NOBODY).reward("mine", value)
 
 
-def test_what_json_has_no_word_for_is_refused(connect: Connect) -> None:
+def test_what_json_has_no_word_for_is_rejected(connect: Connect) -> None:
     with pytest.raises(InputError, match="of type object"):
         connect(NOBODY).select([object()])
 

@@ -88,7 +88,7 @@ def test_the_first_is_asked_as_long_as_it_answers(two: Two, connect: Connect) ->
     assert [len(service.requests) for service in two] == [3, 0]
 
 
-def test_a_refusal_is_of_all(two: Two, connect: Connect) -> None:
+def test_a_rejection_is_of_all(two: Two, connect: Connect) -> None:
     two[0].failures = [reject(403)]
 
     with pytest.raises(ServiceError, match="Not now"):
@@ -161,7 +161,7 @@ def test_where_all_rest_all_are_asked() -> None:
 # -- decisions that are not known yet
 
 
-def test_a_reward_of_an_unknown_decision_is_kept(
+def test_a_reward_of_an_unknown_decision_is_stored(
     two: Two, connect: Connect, tmp_path: Path
 ) -> None:
     client = connect(urls(two), spool=tmp_path / "spool")

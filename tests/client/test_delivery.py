@@ -110,7 +110,7 @@ def test_flush_without_a_spool_has_nothing_to_do(connect: Connect) -> None:
     assert connect(NOBODY).flush() == Flushed(sent=0, rejected=0, left=0)
 
 
-def test_a_reward_that_is_refused_for_good_is_set_aside(
+def test_a_reward_that_is_rejected_for_good_is_set_aside(
     path: Path, known: FakeService, connect: Connect
 ) -> None:
     Spool(path).store([Reward("a", 1.0), Reward("b", 5.0), Reward("c", 0.0)])

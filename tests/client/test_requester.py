@@ -46,7 +46,7 @@ def drive(
         return sent, paused
 
 
-def test_a_request_is_sent_no_more_often_than_allowed() -> None:
+def test_a_request_is_sent_no_more_often_than_may_be() -> None:
     sent, paused = drive([BUSY] * 9, retries=Retries(tries=3, first_seconds=0.0))
 
     assert (len(sent), len(paused)) == (3, 2)

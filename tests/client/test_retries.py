@@ -25,6 +25,6 @@ def test_a_wait_that_says_nothing_is_none(said: str) -> None:
 @pytest.mark.parametrize(
     "settings", [{"tries": 0}, {"first_seconds": 2.0}, {"first_seconds": -1.0}, {"share": 0.0}]
 )
-def test_retries_that_make_no_sense_are_refused(settings: dict[str, Any]) -> None:
+def test_retries_that_make_no_sense_are_rejected(settings: dict[str, Any]) -> None:
     with pytest.raises(SettingError, match="need"):
         Retries(**settings)

@@ -28,7 +28,7 @@ def kept(path: Path) -> list[Reward]:
     return [reward for _, reward in Spool(path).first(100)]
 
 
-def test_rewards_are_kept_all_or_none(path: Path) -> None:
+def test_rewards_are_stored_all_or_none(path: Path) -> None:
     spool = Spool(path, limit=2)
 
     with pytest.raises(SpoolFull):
@@ -65,7 +65,7 @@ def test_several_processes_share_a_spool(path: Path) -> None:
         assert [id for id in found if id[0] == name] == [f"{name}-{n}" for n in range(20)]
 
 
-def test_what_was_kept_outlives_a_kill(path: Path) -> None:
+def test_what_was_stored_outlives_a_kill(path: Path) -> None:
     code = (
         "import sys\n"
         "from fastbandit.client import Reward\n"

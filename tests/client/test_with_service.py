@@ -48,7 +48,7 @@ def test_many_contexts_and_propensities_are_understood(config: Config) -> None:
     run(config, story)
 
 
-def test_a_baseline_is_told_and_its_decision_understood(config: Config) -> None:
+def test_a_baseline_is_sent_and_its_decision_understood(config: Config) -> None:
     async def story(requester: Caller) -> None:
         async with client_of(requester) as client:
             one = await client.select(CONTEXT, baseline=Baseline("arm-2", 0.5), eligible=["arm-2"])
@@ -84,7 +84,7 @@ def test_arms_and_the_status_are_understood(config: Config) -> None:
     run(config, story)
 
 
-def test_a_refusal_names_the_field_and_the_fix(config: Config) -> None:
+def test_a_rejection_names_the_field_and_the_fix(config: Config) -> None:
     async def story(requester: Caller) -> None:
         async with client_of(requester) as client:
             with pytest.raises(ServiceError) as caught:
@@ -96,7 +96,7 @@ def test_a_refusal_names_the_field_and_the_fix(config: Config) -> None:
     run(config, story)
 
 
-def test_a_spooled_reward_that_the_service_refuses_is_set_aside(
+def test_a_spooled_reward_that_the_service_rejects_is_set_aside(
     config: Config, tmp_path: Path
 ) -> None:
     async def story(requester: Caller) -> None:

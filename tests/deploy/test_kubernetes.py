@@ -26,7 +26,7 @@ def test_a_manifest_follows_the_schema(told: dict[str, Any], version: str) -> No
     validator.validate(told, version, strict=True)
 
 
-def test_a_manifest_with_a_mistake_would_be_refused() -> None:
+def test_a_manifest_with_a_mistake_would_be_rejected() -> None:
     validator = pytest.importorskip("kubernetes_validate")
     told = manifest("PodDisruptionBudget", "decider")
     told["spec"]["minAvailible"] = 2

@@ -57,7 +57,7 @@ def test_without_a_known_key_only_open_routes_answer(config: Config, key: str | 
     run(config, story)
 
 
-def test_a_revoked_key_is_refused_without_a_restart(
+def test_a_revoked_key_is_rejected_without_a_restart(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fastbandit.serving.access._KEYS_SECONDS", -1.0)
@@ -71,7 +71,7 @@ def test_a_revoked_key_is_refused_without_a_restart(
     run(config, story)
 
 
-def test_damaged_keys_open_nothing_and_are_told(
+def test_damaged_keys_open_nothing_and_are_reported(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fastbandit.serving.access._KEYS_SECONDS", -1.0)

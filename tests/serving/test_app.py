@@ -14,7 +14,7 @@ from tests.serving.little_service import Caller, config_in, run
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b'{"k": NaN}', b'{"context": [Infinity]}', b"\xff\xfe"])
-def test_a_body_that_is_no_json_is_refused(config: Config, raw: bytes) -> None:
+def test_a_body_that_is_no_json_is_rejected(config: Config, raw: bytes) -> None:
     async def story(ask: Caller) -> None:
         reply = await ask("POST", "/v1/select", raw=raw)
         assert (reply.status, reply.body["field"]) == (400, "body")
@@ -22,7 +22,7 @@ def test_a_body_that_is_no_json_is_refused(config: Config, raw: bytes) -> None:
     run(config, story)
 
 
-def test_a_body_over_the_limit_is_refused_before_it_is_read_whole(
+def test_a_body_over_the_limit_is_rejected_before_it_is_read_whole(
     first_folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "snapshots").symlink_to(first_folder / "snapshots")

@@ -18,7 +18,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "changes.jsonl"
 
 
-def test_what_is_kept_is_read_again(path: Path) -> None:
+def test_what_is_stored_is_read_again(path: Path) -> None:
     ArmChangeFile(path).write(KnownChanges(3, 4, [PUT]))
     ArmChangeFile(path).add([TAKEN])
 
@@ -65,7 +65,7 @@ def test_a_file_that_cannot_be_read_is_as_none(path: Path, content: bytes) -> No
     assert ArmChangeFile(path).read() is None
 
 
-def test_where_a_change_cannot_be_kept_there_is_no_file(
+def test_where_a_change_cannot_be_stored_there_is_no_file(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(descriptor: int) -> None:

@@ -31,7 +31,7 @@ def serving(config: Config) -> Iterator[Server]:
         thread.join(20)
 
 
-def test_the_journal_is_lines_of_json() -> None:
+def test_the_log_is_lines_of_json() -> None:
     record = logging.LogRecord("fastbandit", logging.INFO, "", 0, "started %s", ("now",), None)
     record.events = 3
 

@@ -149,7 +149,7 @@ def test_the_secret_of_another_key_does_not_open(path: Path) -> None:
     assert fault(path, first[:12] + second[12:], "admin") == KeyFault.UNKNOWN
 
 
-def test_an_unknown_key_is_not_told_apart_by_its_id(path: Path) -> None:
+def test_an_unknown_key_looks_alike_whatever_its_id(path: Path) -> None:
     text = new_key(path, "select")
     ring = KeyRing.load(path)
 
@@ -171,7 +171,7 @@ def test_an_unknown_id_is_compared_too(path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @given(st.text())
-def test_any_text_is_refused_without_an_error(presented: str) -> None:
+def test_any_text_is_rejected_without_an_error(presented: str) -> None:
     assert KeyRing().check(presented, "select").fault is not None
 
 
@@ -278,7 +278,7 @@ def test_a_folder_in_place_of_the_file_is_an_error(path: Path) -> None:
         KeyRing.load(path)
 
 
-def test_a_later_format_is_refused(path: Path) -> None:
+def test_a_later_format_is_rejected(path: Path) -> None:
     held = {"format": 2, "keys": []}
     path.parent.mkdir()
     path.write_text(json.dumps({**held, "sha256": seal(held)}))
@@ -308,7 +308,7 @@ def test_one_command_at_a_time_changes_the_keys(path: Path) -> None:
     assert fault(path, text) is None
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "data").touch()
 
     with pytest.raises(DataError, match="can be written to"):
@@ -342,7 +342,7 @@ def test_a_ring_whose_file_did_not_change_stays(path: Path) -> None:
     assert none.reload() is none
 
 
-def test_a_revoked_key_is_refused_after_reading_again(path: Path) -> None:
+def test_a_revoked_key_is_rejected_after_reading_again(path: Path) -> None:
     text, kept = new_key(path, "select"), new_key(path, "select")
     ring = KeyRing.load(path)
     assert ring.check(text, "select").fault is None
@@ -375,7 +375,7 @@ def test_a_file_that_is_gone_does_not_open_the_ring(path: Path) -> None:
     assert again.reload() is again
 
 
-def test_a_file_that_was_damaged_meanwhile_is_told(path: Path) -> None:
+def test_a_file_that_was_damaged_meanwhile_is_reported(path: Path) -> None:
     new_key(path, "select")
     ring = KeyRing.load(path)
     path.write_text("{}")

@@ -22,7 +22,7 @@ def publish(service: LoggedService, version: int, notes: dict[str, object]) -> N
         store.publish(draft, notes, version=version, parent=store.current(), cut=cut)
 
 
-def test_versions_and_refusals_are_shown_with_their_checks(service: LoggedService) -> None:
+def test_versions_and_rejections_are_shown_with_their_checks(service: LoggedService) -> None:
     checks = {"finite": True, "quality": 0.95, "recall": 0.99, "loss": 0.4, "worse": -0.1}
     curve = [[step, 1 / (step + 1)] for step in range(500)]
     publish(service, 0, {"arms": 3})
@@ -42,7 +42,7 @@ def test_versions_and_refusals_are_shown_with_their_checks(service: LoggedServic
     assert (first.version, first.is_current, first.quality) == (0, False, None)
 
 
-def test_a_refusal_that_comes_later_is_seen(service: LoggedService) -> None:
+def test_a_rejection_that_comes_later_is_seen(service: LoggedService) -> None:
     publish(service, 0, {})
     assert len(service.show().candidates) == 1
 

@@ -33,7 +33,9 @@ def test_an_empty_log_says_why_each_panel_is_empty(service: LoggedService) -> No
     assert {"traffic", "models", "audit", "learner"} <= notes.keys()
 
 
-def test_decisions_that_wait_are_told_with_the_time_of_the_first(service: LoggedService) -> None:
+def test_decisions_that_wait_are_reported_with_the_time_of_the_first(
+    service: LoggedService,
+) -> None:
     service.write(made("1"), made("2"))
 
     assert service.show().notes["rewards"] == (
@@ -42,7 +44,7 @@ def test_decisions_that_wait_are_told_with_the_time_of_the_first(service: Logged
     )
 
 
-def test_a_quiet_range_tells_when_the_last_decision_was(service: LoggedService) -> None:
+def test_a_quiet_range_says_when_the_last_decision_was(service: LoggedService) -> None:
     service.write(made("1"))
     service.now += HOUR
 

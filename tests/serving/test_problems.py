@@ -28,7 +28,7 @@ def test_the_titles_are_found() -> None:
 
 
 @pytest.mark.parametrize("title", TITLES)
-def test_a_kind_of_refusal_is_documented(title: str) -> None:
+def test_a_kind_of_rejection_is_documented(title: str) -> None:
     assert f"\n| {title} | " in (ROOT.parent / "docs" / "serving.md").read_text()
 
 
@@ -40,7 +40,7 @@ def test_what_came_is_shown_in_characters_that_are_safe_anywhere(value: object) 
     assert shown.rstrip("…").isascii()
 
 
-def test_a_refusal_has_all_parts() -> None:
+def test_a_rejection_has_all_parts() -> None:
     problem = Rejection(
         422, "wrong field", "Too few.", fix="Send more.", field="k", value=0
     ).problem
@@ -60,7 +60,7 @@ def test_a_refusal_has_all_parts() -> None:
         (SelectRequest, "3", "body", "3"),
     ],
 )
-def test_a_body_of_another_shape_is_told_by_the_field(
+def test_a_body_of_another_shape_is_reported_by_the_field(
     kind: type, body: str, field: str, value: str
 ) -> None:
     with pytest.raises(msgspec.ValidationError) as caught:

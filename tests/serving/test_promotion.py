@@ -71,7 +71,7 @@ def test_a_restart_keeps_who_decides(drawn: Config) -> None:
     assert run(drawn, story) == "bandit"
 
 
-def test_a_damaged_file_changes_nothing_and_is_told(drawn: Config) -> None:
+def test_a_damaged_file_changes_nothing_and_is_reported(drawn: Config) -> None:
     async def story(ask: Caller) -> None:
         (Path(drawn.server.data_dir) / DECIDES_FILE).write_text('{"decides": "nobody"}')
         for _ in range(100):
@@ -85,7 +85,7 @@ def test_a_damaged_file_changes_nothing_and_is_told(drawn: Config) -> None:
     run(drawn, story)
 
 
-def test_what_is_told_again_is_not_written_again(tmp_path: Path) -> None:
+def test_what_is_reported_again_is_not_written_again(tmp_path: Path) -> None:
     told = Promotion("bandit", 1700.5, 3)
     store_promotion(tmp_path, told)
     before = (tmp_path / DECIDES_FILE).stat()

@@ -30,7 +30,7 @@ def test_a_batch_gives_one_decision_for_each_context(config: Config) -> None:
     run(config, story)
 
 
-def test_each_kind_of_reward_has_its_own_answer_and_all_are_kept(config: Config) -> None:
+def test_each_kind_of_reward_has_its_own_answer_and_all_are_stored(config: Config) -> None:
     async def story(ask: Caller) -> None:
         await ask.select(id="visit-1", k=2)
         sent = [("visit-1", 1.0), ("visit-1", 1.0), ("visit-1", 0.0), ("nobody", 1.0)]

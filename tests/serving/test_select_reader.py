@@ -58,7 +58,7 @@ def test_a_wrong_select_names_the_field_and_the_fix(config: Config, told: Any, f
     assert log_of(config) == []
 
 
-def test_nesting_without_end_is_refused(config: Config) -> None:
+def test_nesting_without_end_is_rejected(config: Config) -> None:
     async def story(ask: Caller) -> None:
         deep = b'{"context": [0, 0, 0], "eligible": ' + b'{"a":' * 5000 + b"1" + b"}" * 5001
         assert (await ask("POST", "/v1/select", raw=deep)).status in (400, 422)

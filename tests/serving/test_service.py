@@ -41,7 +41,7 @@ def test_an_id_sent_again_gives_the_same_answer_and_one_event(config: Config) ->
     run(config, story)
 
 
-def test_an_id_of_another_request_is_refused(config: Config) -> None:
+def test_an_id_of_another_request_is_rejected(config: Config) -> None:
     async def story(ask: Caller) -> None:
         await ask.select(id="visit-1")
         reply = await ask("POST", "/v1/select", {"context": [0.0, 0.0, 0.0], "id": "visit-1"})

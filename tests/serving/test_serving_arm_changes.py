@@ -90,7 +90,7 @@ def test_putting_the_same_arm_again_changes_nothing(config: Config) -> None:
         [{"id": "a", "features": [0.1, 0.2, 0.3]}] * 2,
     ],
 )
-def test_a_wrong_arm_is_refused_and_leaves_no_trace(config: Config, arms: Any) -> None:
+def test_a_wrong_arm_is_rejected_and_leaves_no_trace(config: Config, arms: Any) -> None:
     async def story(ask: Caller) -> None:
         reply = await ask("PUT", "/v1/arms", {"arms": arms})
         assert reply.status == 422, reply

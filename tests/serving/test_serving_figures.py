@@ -16,7 +16,7 @@ from tests.serving.little_console import BEGIN, LoggedService, made
 # -- rewards
 
 
-def test_rewards_that_may_still_come_count_as_their_default_and_are_told(
+def test_rewards_that_may_still_come_count_as_their_default_and_are_reported(
     service: LoggedService,
 ) -> None:
     service.write(made("1"), made("2"))
@@ -125,7 +125,7 @@ def test_a_log_that_is_not_there_is_an_error_of_ours(tmp_path: Path) -> None:
 # -- long logs
 
 
-def test_a_note_on_the_log_is_told_with_the_others(service: LoggedService) -> None:
+def test_a_note_on_the_log_is_reported_with_the_others(service: LoggedService) -> None:
     service.write(made("1"))
 
     assert service.figures.figures(None, note="It is old.").notes["log"] == "It is old."

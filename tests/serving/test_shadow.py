@@ -156,7 +156,7 @@ def test_a_retry_that_names_another_arm_is_another_request(named: Config) -> Non
         ({"baselines": [ARM_3]}, "baselines", "as the contexts do"),
     ],
 )
-def test_a_wrong_baseline_is_refused(named: Config, told: Any, field: str, words: str) -> None:
+def test_a_wrong_baseline_is_rejected(named: Config, told: Any, field: str, words: str) -> None:
     async def story(ask: Caller) -> None:
         reply = await ask("POST", "/v1/select", {"context": CONTEXT, **told})
         assert (reply.status, reply.body["field"]) == (422, field), reply
@@ -188,7 +188,7 @@ def test_a_removed_arm_is_no_longer_taken_by_the_baseline(named: Config) -> None
 
 
 @pytest.mark.parametrize("mode", ["", "random"])
-def test_a_baseline_that_nobody_asked_for_is_refused(config: Config, mode: str) -> None:
+def test_a_baseline_that_nothing_asked_for_is_rejected(config: Config, mode: str) -> None:
     async def story(ask: Caller) -> None:
         reply = await ask("POST", "/v1/select", {"context": CONTEXT, "baseline": ARM_3})
         assert (reply.status, reply.body["field"]) == (422, "baseline")

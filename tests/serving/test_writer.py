@@ -101,7 +101,7 @@ def test_stopping_writes_what_was_handed_in() -> None:
     asyncio.run(story())
 
 
-def test_a_log_that_does_not_open_is_told() -> None:
+def test_a_log_that_does_not_open_is_reported() -> None:
     def broken() -> MemoryLog:
         raise LogError("no such disk")
 

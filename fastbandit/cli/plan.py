@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from itertools import count
 
 import click
 
+from fastbandit.cli.options import json_option, print_json
 from fastbandit.cli.tables import print_lines
 from fastbandit.planning.searches import (
     SEARCHES,
@@ -50,9 +50,9 @@ def number_of_arms(text: str) -> int:
     type=click.FloatRange(0.0),
     help="Time each search for so long.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(
-    arms: int, dim: int, bar: str, hidden: int | None, seconds: float, as_json: bool
+    arms: int, dim: int, bar: str, *, hidden: int | None, seconds: float, as_json: bool
 ) -> None:
     """Measure on this machine which search so many arms need, and what it will take.
 
@@ -69,8 +69,7 @@ def command(
         measured = measure(request, seconds=seconds, tick=tick)
     plan = plan_search(request, measured)
     if as_json:
-        report = {**asdict(request), **asdict(plan), "evidence": asdict(measured)}
-        click.echo(json.dumps(report, indent=1, allow_nan=False))
+        print_json({**asdict(request), **asdict(plan), "evidence": asdict(measured)})
     else:
         print_plan(request, plan, measured)
 

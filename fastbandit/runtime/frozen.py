@@ -146,8 +146,8 @@ class FrozenBandit:
             evaluations, lookups, clipped = desk.costs[0].tolist()
             if evaluations < 0:
                 raise NotFiniteError(
-                    f"A context needs finite numbers: got {context!r}. Fill or drop what is "
-                    f"missing."
+                    f"A context needs finite numbers: got {desk.contexts[0].tolist()}. Fill or "
+                    f"drop what is missing."
                 )
             row = int(desk.rows[0, 0])
             if live is self._live or self._live.are_live(row):
@@ -183,7 +183,7 @@ class FrozenBandit:
             raise SettingError(
                 f"The number of arms k needs to be at least 1: got {k!r}. Ask for one or more."
             )
-        inputs = self._words.context.kind.read(contexts, what="contexts")
+        inputs = self._read(contexts)
         first, numbers = self._seeds(len(inputs), seeds)
         any_arm = self._words.version == 0
         candidates = int(k) if any_arm else candidates_for(int(k), diversity)
@@ -237,9 +237,7 @@ class FrozenBandit:
         seeds = propensity_seeds(seed, draws)[: 1 if is_exact else draws]
         if self._words.version == 0:
             seeds, epsilon = seeds[:0], 1.0
-        is_dense = self._words.context.is_dense
-        one = self._read_one(np.asarray(context)[None] if is_dense else context)
-        inputs = one.take(np.zeros(len(seeds), dtype=np.int64))
+        inputs = self._read(context, is_one=True).take(np.zeros(len(seeds), dtype=np.int64))
         gate = gates_for(live, eligible, contexts=1)[0]
         rows, _, _ = self._choose(
             live, inputs, seeds, 1, gate, explore=True, epsilon=0.0, threads=None
@@ -403,11 +401,13 @@ class FrozenBandit:
         """Put a context on the desk, embedded where that is not done by compiled code."""
         words = self._words
         if not words.context.is_compiled:
-            rows = np.asarray(context)[None] if words.context.is_dense else context
-            one = self._read_one(rows)
+            one = self._read(context, is_one=True)
             if not words.version:
                 return  # nothing is scored before the first update
             context, desk.is_clipped = words.context.embed(one)[0], self._is_clipped(one)
+        elif isinstance(context, Inputs):
+            assert context.dense is not None
+            context = context.dense[0]
         try:
             desk.contexts[0] = context
             is_one = np.ndim(context) == 1
@@ -422,9 +422,14 @@ class FrozenBandit:
     def _is_clipped(self, one: Inputs) -> bool:
         return bool(self._words.context.is_clipped(one)[0])
 
-    def _read_one(self, context: Any) -> Inputs:
-        inputs = self._words.context.kind.read(context, what="contexts")
-        if len(inputs) != 1:
+    def _read(self, contexts: Any, *, is_one: bool = False) -> Inputs:
+        """Read contexts and check them; those that come as Inputs were checked by the caller."""
+        if isinstance(contexts, Inputs):
+            return contexts
+        is_row = is_one and self._words.context.is_dense
+        rows = np.asarray(contexts)[None] if is_row else contexts
+        inputs = self._words.context.kind.read(rows, what="contexts")
+        if is_one and len(inputs) != 1:
             raise ShapeError(
                 f"One context needs one row of features: got {len(inputs)}. Give many contexts "
                 f"to select()."
@@ -433,8 +438,8 @@ class FrozenBandit:
 
     def _any_one(self, context: Any, seed: int, eligible: Any) -> Chosen:
         """Choose an arm before anything was learned."""
-        contexts = np.asarray(context)[None] if self._words.context.is_dense else context
-        decision = self.select(contexts, eligible=eligible, seeds=np.array([seed], np.uint64))
+        inputs = self._read(context, is_one=True)
+        decision = self.select(inputs, eligible=eligible, seeds=np.array([seed], np.uint64))
         return Chosen(decision.arms[0], int(decision.rows[0, 0]), 0.0, seed, 0, 0, 0)
 
     def _choose(

@@ -17,7 +17,7 @@ _LARGEST = 1e30
 
 
 def apply_change(bandit: FrozenBandit, change: ArmsChanged, *, is_trial: bool = False) -> Put:
-    """Put arms into a bandit, or take them out; a trial only raises what that would raise."""
+    """Upsert or discard arms of a bandit; a trial only raises what that would raise."""
     counts = Put(0, 0, 0)
     if change.put:
         columns = _columns_of(change.put)
@@ -58,7 +58,7 @@ def _features_of(arms: Sequence[Arm]) -> NDArray[np.float32]:
 
 
 def _columns_of(arms: Sequence[Arm]) -> dict[str, list[Any]] | None:
-    """Give the columns of arms by name, if all have the same."""
+    """Return the columns of arms by name, if all have the same."""
     names = set(arms[0].columns or ())
     odd = next((arm for arm in arms if set(arm.columns or ()) != names), None)
     if odd is not None:

@@ -306,7 +306,7 @@ def _learner_trial(
 
 def _is_reported(caller: Caller, said: str) -> bool:
     """Return whether the status says why the learner failed, but for the name of its draft."""
-    problems = [problem["detail"] for problem in _asked(caller, "ailments") or []]
+    problems = [problem["detail"] for problem in _asked(caller, "problems") or []]
     return any(said.rpartition("(")[2] in problem for problem in problems)
 
 

@@ -260,14 +260,13 @@ def added_time(stage: Stage, *, runs: int = 30, count: int = 100) -> tuple[float
 
 async def _added_time(stage: Stage, runs: int, count: int) -> tuple[float, float]:
     from fastbandit.serving.app import App
-    from fastbandit.serving.decider import Serving
     from fastbandit.serving.keys import KeyRing
     from fastbandit.serving.service import Service
 
     snapshot = stage.store.current()
     assert snapshot is not None
     bandit, service = FrozenBandit.load(snapshot.frozen), Service(stage.config)
-    service.decider.serving = Serving(bandit, 0)
+    service.decider.publish(bandit, catalogue=0)
     service.writer = _Memory()  # type: ignore[assignment]
     app = App(service, KeyRing(is_open=True))
     contexts: list[list[float]] = stage.environment.contexts(10_000, count).astype(float).tolist()

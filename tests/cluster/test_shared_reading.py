@@ -16,7 +16,7 @@ from random_events import fill
 from fastbandit.cli.main import main
 from fastbandit.evaluation import read_rounds
 from fastbandit.serving.console.figures import Figures
-from fastbandit.serving.console.followed_copy import FollowedCopy
+from fastbandit.serving.console.log_copy import LogCopy
 from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.local_copy import local_copy
 from fastbandit.storage.postgres_log import PostgresLog
@@ -103,7 +103,7 @@ def test_between_questions_the_console_rests(
     log: PostgresLog, database: str, tmp_path: Path
 ) -> None:
     time = [0.0]
-    copy = FollowedCopy(database, tmp_path, clock=lambda: time[0])
+    copy = LogCopy(database, tmp_path, clock=lambda: time[0])
     counts = []
     for time[0] in (0.0, 1.0, 3.0):
         assert copy.go_on() is None
@@ -117,9 +117,9 @@ def test_between_questions_the_console_rests(
 def test_a_copy_that_cannot_go_on_is_shown_with_the_reason(
     log: PostgresLog, database: str, tmp_path: Path
 ) -> None:
-    FollowedCopy(database, tmp_path).go_on()
+    LogCopy(database, tmp_path).go_on()
     with closing(SqliteLog(tmp_path / "copy" / "events.db")):  # as copy-log does
-        note = FollowedCopy(database, tmp_path).go_on()
+        note = LogCopy(database, tmp_path).go_on()
 
     assert note is not None
     assert "is written by another process" in note

@@ -12,7 +12,7 @@ from machines import Machines, Started, address, soon, stopped
 
 from fastbandit.storage.postgres_server import LittleServer
 from lab.faults.cluster_stage import hanging
-from tests.serving.little_service import CONTEXT, Asker
+from tests.serving.little_service import CONTEXT, Caller
 
 NEW = {"id": "new", "features": [0.1, 0.2, 0.3], "columns": {"price": 1.0, "colour": "red"}}
 OTHERS = {**NEW, "id": "of another"}
@@ -20,11 +20,11 @@ LIMIT = 5.0
 """Seconds: a select waits for a database that hangs for two, and this machine may be busy."""
 
 
-async def nothing(*askers: Asker) -> None:
+async def nothing(*askers: Caller) -> None:
     """Let services start and stop."""
 
 
-async def change(one: Asker) -> None:
+async def change(one: Caller) -> None:
     """Put an arm in, and take another out."""
     assert (await one("PUT", "/v1/arms", {"arms": [NEW]})).status == 200
     assert (await one("DELETE", "/v1/arms", {"ids": ["arm-0"]})).status == 200
@@ -44,7 +44,7 @@ def test_a_decider_that_is_killed_comes_back_without_the_database_and_keeps_to_t
         one.process.send_signal(signal.SIGKILL)
         one.process.wait()
 
-    async def put_another(two: Asker) -> None:
+    async def put_another(two: Caller) -> None:
         assert (await two("PUT", "/v1/arms", {"arms": [OTHERS]})).status == 200
 
     shared.run(put_another, "b")
@@ -72,14 +72,14 @@ def test_a_start_without_the_database_is_ready_and_tells_the_ailment(
 ) -> None:
     shared.run(nothing, "a")
 
-    async def story(one: Asker) -> None:
+    async def story(one: Caller) -> None:
         assert (await one("GET", "/ready")).status == 200
         assert (await one.select(id="mine"))["degraded"]
-        (ailment,) = (await one("GET", "/v1/status")).body["ailments"]
-        assert ailment["name"] == "log"
-        assert "cannot be reached" in ailment["detail"]
+        (problem,) = (await one("GET", "/v1/status")).body["problems"]
+        assert problem["name"] == "log"
+        assert "cannot be reached" in problem["detail"]
         own_server.start()
-        await soon(lambda: not one.service.ailments())
+        await soon(lambda: not one.service.problems())
         assert not (await one.select())["degraded"]
 
     with stopped(own_server):
@@ -90,7 +90,7 @@ def test_a_start_without_the_database_is_ready_and_tells_the_ailment(
 def test_without_a_snapshot_a_start_waits_for_the_database(
     shared: Machines, own_server: LittleServer
 ) -> None:
-    async def story(one: Asker) -> None:
+    async def story(one: Caller) -> None:
         reply = await one("GET", "/ready")
         assert reply.status == 503
         (reason,) = one.service.reasons()
@@ -109,7 +109,7 @@ def test_without_the_changes_of_the_arms_a_start_waits_for_the_database(
     shared.run(change, "a")
     (shared.folder / "a" / "changes.jsonl").unlink()
 
-    async def story(one: Asker) -> None:
+    async def story(one: Caller) -> None:
         assert (await one("GET", "/ready")).status == 503
         own_server.start()
         await soon(lambda: not one.service.reasons())
@@ -140,13 +140,13 @@ def test_no_select_waits_long_for_a_database_that_hangs(
 ) -> None:
     took: list[float] = []
 
-    async def ask(one: Asker, number: int) -> str:
+    async def ask(one: Caller, number: int) -> str:
         began = time.monotonic()
         made = await one.select(id=f"d{number}")
         took.append(time.monotonic() - began)
         return str(made["decision"])
 
-    async def story(one: Asker) -> list[str]:
+    async def story(one: Caller) -> list[str]:
         ids = [await ask(one, 0)]
         with hanging(own_server):
             while len(ids) < 40 and sum(took) < 4 * LIMIT:
@@ -169,7 +169,7 @@ def test_a_decider_starts_while_the_database_hangs(
 ) -> None:
     shared.run(change, "a")
 
-    async def story(one: Asker) -> None:
+    async def story(one: Caller) -> None:
         made = await one.select(eligible=["new"])
         assert (made["degraded"], made["catalogue"]) == (True, 2)
 

@@ -30,7 +30,7 @@ class Reply(NamedTuple):
     headers: dict[str, str]
 
 
-class Asker:
+class Caller:
     """Asks an app as a server would."""
 
     def __init__(self, app: App) -> None:
@@ -84,7 +84,7 @@ class Asker:
 
 
 def config_in(folder: Path, **settings: Any) -> Config:
-    """Give a config whose data lies in a folder; settings are named section__key."""
+    """Return a config whose data lies in a folder; settings are named section__key."""
     told = {name.replace("__", "."): value for name, value in settings.items()}
     base = {"server.data_dir": str(folder), "context.features": FEATURES}
     return read_config(None, environ={}, overrides={**base, **told})
@@ -110,14 +110,14 @@ def begin(folder: Path, **settings: Any) -> Config:
     return config
 
 
-def run(config: Config, story: Callable[[Asker], Awaitable[_Told]]) -> _Told:
+def run(config: Config, story: Callable[[Caller], Awaitable[_Told]]) -> _Told:
     """Start a service, let a story happen, and stop it."""
 
     async def live() -> _Told:
         service = Service(config)
         await service.start()
         try:
-            return await story(Asker(App(service, key_ring(config))))
+            return await story(Caller(App(service, key_ring(config))))
         finally:
             await service.stop()
 

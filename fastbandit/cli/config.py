@@ -9,7 +9,8 @@ import click
 
 from fastbandit.cli.options import config_option, json_option, print_json, read_service
 from fastbandit.settings.passwords import hide_password
-from fastbandit.settings.service import Config, Setting, all_settings, written
+from fastbandit.settings.service import Config, Setting, all_settings
+from fastbandit.settings.service_files import written
 
 
 @click.group("config")

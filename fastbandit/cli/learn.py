@@ -49,7 +49,7 @@ def command(
     """
     if parent is not None:
         end_with(parent)  # before the slow imports: the service may be killed meanwhile
-    from fastbandit.learning.running import run_learner
+    from fastbandit.learning.learner_loop import run_learner
     from fastbandit.serving.json_logs import start_json_logs
 
     config = read_service(path, data_dir)
@@ -95,8 +95,8 @@ def _on_ray(
     config: Config, *, workers: int | None, address: str | None, gpu: bool
 ) -> Iterator[dict[str, Any]]:
     """Start or join a Ray; yield how a learner trains and joins on it."""
-    from fastbandit.cluster.joining import RayJoin
-    from fastbandit.cluster.training import RayTrainer
+    from fastbandit.cluster.ray_joining import RayJoin
+    from fastbandit.cluster.ray_training import RayTraining
 
     with engine_for("ray", workers=workers, address=address) as engine:
         folder = Path(config.server.data_dir).absolute()

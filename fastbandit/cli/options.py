@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from fastbandit.settings.service import Config, find_config, read_config
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import find_config, read_config
 
 config_option = click.option(
     "--config",

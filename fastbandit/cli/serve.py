@@ -12,7 +12,7 @@ import click
 
 from fastbandit.cli.main import needs_extra
 from fastbandit.cli.options import config_option, data_dir_option
-from fastbandit.settings.service import find_config, read_config
+from fastbandit.settings.service_files import find_config, read_config
 
 _DEMO: dict[str, Any] = {
     "context.features": 4,

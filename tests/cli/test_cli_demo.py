@@ -14,9 +14,9 @@ import pytest
 from fastbandit.cli import demo as demo_command
 from fastbandit.cli import main as cli
 from fastbandit.demo import comparison as demo_module
+from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.presets import blueprint
-from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 

@@ -9,7 +9,8 @@ from little_data import invoke
 
 from fastbandit.cli.init import command
 from fastbandit.errors import SettingError
-from fastbandit.settings.service import Config, read_config
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import read_config
 
 
 def test_what_is_written_reads_as_the_defaults(tmp_path: Path) -> None:

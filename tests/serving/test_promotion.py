@@ -16,7 +16,8 @@ from fastbandit.serving.promotion import (
     store_promotion,
     write_promotion,
 )
-from fastbandit.settings.service import Config, read_config
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import read_config
 from tests.serving.little_service import CONTEXT, Caller, config_in, run
 
 ARM_3 = {"arm": "arm-3", "propensity": 0.25}

@@ -43,7 +43,7 @@ def log_folder(config: Path | None, data_dir: Path | None, *, progress: Progress
     folder = Path(told.server.data_dir)
     if not told.log.url:
         return folder
-    return local_copy(told.log.url, folder, tell=warn, progress=progress).parent
+    return local_copy(told.log.url, folder, warn=warn, progress=progress).parent
 
 
 def data_dir_of(config: Path | None, data_dir: Path | None) -> Path:

@@ -12,7 +12,8 @@ import click
 
 from fastbandit.settings.service import Config, find_config, read_config
 from fastbandit.storage.shared import open_store
-from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Snapshot
 
 config_option = click.option(
     "--config", "path", type=click.Path(path_type=Path), help="The file of the service's settings."
@@ -76,7 +77,7 @@ def _line(snapshot: Snapshot) -> str:
     when = _made(snapshot).strftime("%Y-%m-%d %H:%M:%S")
     quality = snapshot.notes.get("checks", {}).get("quality")
     q = "" if quality is None else f", q {quality:.3f}"
-    pairs, arms = snapshot.cut.pairs, snapshot.notes.get("arms", 0)
+    pairs, arms = snapshot.cut.interactions, snapshot.notes.get("arms", 0)
     return (
         f"version {snapshot.version}  {when}  {snapshot.hash[:12]}  {pairs:,} rewards, "
         f"{arms:,} arms{q}"

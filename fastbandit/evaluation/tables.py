@@ -31,7 +31,7 @@ WAITING = "come with or after the first that waits for its reward"
 UNLIKELY = "do not say how likely their arm was"
 LISTED = "were made among eligible arms only"
 UNTAKEN = "arms that were never taken are not known"
-_OURS = {"decision", "eligible", "otherwise", "until"}
+_OURS = {"decision", "eligible", "scores", "until"}
 _WHOLE = re.compile("0|-?[1-9][0-9]*")
 NO_LEVELS: Levels = MappingProxyType({})
 

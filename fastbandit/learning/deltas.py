@@ -26,7 +26,7 @@ from fastbandit.storage.deltas import Delta
 from fastbandit.storage.events import Event
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.shared import AnyLog, open_log, open_store
-from fastbandit.storage.snapshot_store import Snapshot
+from fastbandit.storage.snapshot_version import Snapshot
 
 _READ = 10_000
 _MOST = 50_000  # events a step reads at most: one that is far behind catches up step by step
@@ -182,7 +182,7 @@ class Deltas:
             joiner = since.joiner
             for event in self._events(after=joiner.seq, until=cut.seq):
                 joiner.feed(event)
-            more = cut.pairs - joiner.learned
+            more = cut.interactions - joiner.learned
             if 0 <= more <= len(joiner.pairs):
                 joiner.cut(more)
                 return joiner

@@ -10,7 +10,8 @@ from fastbandit.settings.files import Sections
 from fastbandit.settings.presets import settings_for
 from fastbandit.settings.service import Config
 from fastbandit.storage.events import ArmsChanged
-from fastbandit.storage.snapshot_store import Cut, Reached, Snapshot, SnapshotStore, nothing_more
+from fastbandit.storage.snapshot_store import Reached, SnapshotStore, nothing_more
+from fastbandit.storage.snapshot_version import Cut, Snapshot
 
 _TRIED = 16
 
@@ -23,7 +24,7 @@ def publish_first(
     reached: Reached = nothing_more,
 ) -> Snapshot:
     """Publish version 0, of the arms in the config's file, else of those `put` into the log."""
-    arms = read_arm_file(config.arms) if put is None else ArmFile.of(put.put)
+    arms = read_arm_file(config.arms) if put is None else ArmFile.of(put.upserted)
     cut = Cut() if put is None else Cut(put.seq, put.at, put.seq)
     try_out(config, arms)
     bandit = first_bandit(config, arms)

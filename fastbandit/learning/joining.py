@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from fastbandit.storage.events import ArmId, DecisionMade, Event, RewardCame
-from fastbandit.storage.snapshot_store import Cut
+from fastbandit.storage.snapshot_version import Cut
 
 
 class Pair(NamedTuple):
@@ -38,23 +38,23 @@ class _Open:
     seq: int
     context: bytes
     arms: tuple[ArmId, ...]
-    otherwise: float
-    sums: bool
+    default_reward: float
+    adds_up: bool
     rewards: dict[int, float]
 
     @staticmethod
     def of(made: DecisionMade) -> _Open:
         context = array("d", made.context).tobytes()
-        return _Open(made.seq, context, tuple(made.arms), made.otherwise, made.sums, {})
+        return _Open(made.seq, context, tuple(made.arms), made.default_reward, made.adds_up, {})
 
     @property
     def waiting(self) -> list[int]:
         """The positions whose rewards are not known for good."""
-        return [n for n in range(len(self.arms)) if self.sums or n not in self.rewards]
+        return [n for n in range(len(self.arms)) if self.adds_up or n not in self.rewards]
 
     def pair(self, position: int, *, ready: int) -> Pair:
         """Give the pair of a position, which is ready at an event."""
-        reward = self.rewards.get(position, self.otherwise)
+        reward = self.rewards.get(position, self.default_reward)
         context = array("d", self.context).tolist()
         return Pair(ready, self.seq, position, context, self.arms[position], reward)
 
@@ -77,7 +77,7 @@ class Joiner:
         joiner = Joiner()
         for event in events:
             joiner.feed(event)
-        joiner.seq, joiner.at, joiner.learned = cut.seq, cut.at, cut.pairs
+        joiner.seq, joiner.at, joiner.learned = cut.seq, cut.at, cut.interactions
         del joiner.pairs[: len(joiner.pairs) - cut.held]
         return joiner
 
@@ -121,7 +121,7 @@ class Joiner:
         position = 0 if event.arm is None else open.arms.index(event.arm)
         is_first = position not in open.rewards
         open.rewards[position] = open.rewards.get(position, 0.0) + event.value
-        if open.sums or not is_first:
+        if open.adds_up or not is_first:
             return []
         if not open.waiting:
             del self._open[event.decision]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fastbandit.bandit import Bandit
+from fastbandit.files.atomic import write_atomic
 from fastbandit.learning.auditing import Audits, is_plain, own_choice
 from fastbandit.learning.catching_up import FAR, LONG, Join
 from fastbandit.learning.first import publish_first
@@ -31,7 +32,8 @@ from fastbandit.settings.service import Config
 from fastbandit.storage.events import ArmsChanged, DecisionMade, Event
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.shared import AnyLog, open_log, open_store
-from fastbandit.storage.snapshot_store import Reached, Snapshot, nothing_more
+from fastbandit.storage.snapshot_store import Reached, nothing_more
+from fastbandit.storage.snapshot_version import Snapshot
 
 _READ = 10_000
 _SERVED = 1_000  # decisions of the current version that may wait for their audit
@@ -106,11 +108,11 @@ class Learner:
         self._seconds: float | None = None
         self._made: tuple[str, Bandit] | None = None  # the last version, by its hash
 
-    def take_turn(self) -> bool:
+    def acquire_lease(self) -> bool:
         """Become the one learner of this log; tell whether that is so."""
-        if self._store.take_turn():
+        if self._store.acquire_lease():
             return True
-        self.tell("waiting", error="Another learner has the turn; this one takes over from it.")
+        self.tell("waiting", error="Another learner holds the lease; this one takes over from it.")
         return False
 
     def start(self) -> None:
@@ -255,7 +257,7 @@ class Learner:
         log, put = self._opened(), None
         if not self._config.arms.file:
             changes = [] if log is None else log.changes()
-            put = next((change for change in changes if change.put), None)
+            put = next((change for change in changes if change.upserted), None)
             if put is None:
                 told = "There are no arms yet: name a file in arms.file, or PUT arms."
                 self.tell("waiting", error=told)
@@ -290,12 +292,10 @@ class Learner:
 
 
 def _touched(change: ArmsChanged) -> Iterator[Any]:
-    yield from (arm.id for arm in change.put)
-    yield from change.taken
+    yield from (arm.id for arm in change.upserted)
+    yield from change.discarded
 
 
 def _write(path: Path, told: dict[str, Any]) -> None:
     """Write JSON in place of what is there; a power cut may lose it."""
-    beside = path.with_name(f"{path.name}.part")
-    beside.write_text(json.dumps(told), encoding="utf-8")
-    os.replace(beside, path)
+    write_atomic(path, json.dumps(told).encode(), sync=False)

@@ -133,7 +133,9 @@ class Routes:
                 field="arms",
                 value=twice,
             )
-        change = ArmsChanged(put=[Arm(arm.id, arm.features, arm.columns) for arm in request.arms])
+        change = ArmsChanged(
+            upserted=[Arm(arm.id, arm.features, arm.columns) for arm in request.arms]
+        )
         changed = await self._change(change, "arms", ids[:3])
         put = changed.counts
         answer = PutArmsAnswer(
@@ -144,7 +146,7 @@ class Routes:
     async def delete_arms(self, body: bytes) -> Answer:
         request = _read(self._read_delete, body)
         ids = list(dict.fromkeys(request.ids))
-        changed = await self._change(ArmsChanged(taken=ids), "ids", ids[:3])
+        changed = await self._change(ArmsChanged(discarded=ids), "ids", ids[:3])
         removed = len(ids) - len(changed.unknown)
         answer = DeleteArmsAnswer(removed, changed.unknown, changed.arms, changed.catalogue)
         return 200, _ENCODE(answer)
@@ -187,7 +189,7 @@ class Routes:
         if status.baseline:
             gauges["baseline_decides"] = float(status.decides == "baseline")
         spooled = self.service.spooled
-        gauges["log_away"] = float(spooled is not None and spooled.away is not None)
+        gauges["log_away"] = float(spooled is not None and spooled.unavailable is not None)
         gauges["spooled"] = float(0 if spooled is None else spooled.waiting)
         if spooled is not None:
             self.service.measures.spool_conflicts = spooled.conflicts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
@@ -14,6 +13,7 @@ from typing import Any, TypeVar, get_type_hints
 from fastbandit.declaration import need
 from fastbandit.errors import SettingError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
+from fastbandit.files.atomic import write_atomic
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import ArmGenerator, GeneratorSearch
@@ -229,10 +229,8 @@ def write_settings(path: str | Path, settings: Settings, *, note: str = "") -> N
     for section, values in settings.sections.items():
         lines += ["", f"[{section}]"]
         lines += [f"{name} = {_toml(value)}" for name, value in values.items()]
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        beside.write_text("\n".join([*lines, ""]), encoding="utf-8")
-        os.replace(beside, path)
+        write_atomic(path, "\n".join([*lines, ""]).encode(), sync=False)
     except OSError as error:
         raise SettingError(
             f"A file of settings needs a folder that can be written to: got {path} ({error}). "

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def data_folder(data: Path | None) -> Path:
-    """Give the folder that holds data: the one named, else FASTBANDIT_DATA, else a cache."""
+    """Return the folder that holds data: the one named, else FASTBANDIT_DATA, else a cache."""
     if data is not None:
         return Path(data).expanduser()
     named = os.environ.get("FASTBANDIT_DATA")

@@ -104,6 +104,17 @@ STEPS: tuple[tuple[str, str], ...] = (
         );
         """,
     ),
+    (
+        "columns named as the field names them",
+        """
+        ALTER TABLE decisions RENAME COLUMN otherwise TO default_reward;
+        ALTER TABLE decisions RENAME COLUMN sums TO adds_up;
+        ALTER TABLE decisions RENAME COLUMN floor TO epsilon;
+        ALTER TABLE terms RENAME COLUMN sums TO adds_up;
+        ALTER TABLE changes RENAME COLUMN put TO upserted;
+        ALTER TABLE changes RENAME COLUMN taken TO discarded;
+        """,
+    ),
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)
@@ -151,7 +162,7 @@ def check_version(connection: Connection, schema: str, *, name: str) -> None:
 
 
 def version_of(connection: Connection, schema: str, *, name: str) -> int:
-    """Give the version of the tables in a schema: 0 where there are none."""
+    """Return the version of the tables in a schema: 0 where there are none."""
     ((tables,),) = rows(connection, _TABLES, schema)
     if not tables:
         return 0

@@ -33,6 +33,7 @@ def open_store(log_url: str, place: str, folder: Path) -> SnapshotStore:
     """Open the snapshots of a data folder; with a place for all, the folder follows that."""
     if not place:
         return SnapshotStore(folder / "snapshots")
-    from fastbandit.storage.snapshot_registry import RegisteredStore, SnapshotRegistry
+    from fastbandit.storage.registered_store import RegisteredStore
+    from fastbandit.storage.snapshot_registry import SnapshotRegistry
 
     return RegisteredStore(folder / "snapshots", SnapshotRegistry(log_url, place))

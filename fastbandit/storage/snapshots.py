@@ -18,7 +18,7 @@ from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.frame import Frame
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import SnapshotError
-from fastbandit.files.manifest import BANDIT, read_sealed, write_sealed
+from fastbandit.files.manifest import BANDIT, read_arrays, write_arrays
 from fastbandit.files.mapped import Arrays
 from fastbandit.interfaces import Affine
 from fastbandit.policy import Policy
@@ -57,12 +57,12 @@ def save_snapshot(saved: Saved, folder: Path) -> None:
     told = {"blueprint": plan, "version": saved.version, "decisions": saved.decisions, **notes}
     if saved.pending:
         told["pending"] = saved.pending
-    write_sealed(folder, arrays, told, kind=BANDIT, format=FORMAT)
+    write_arrays(folder, arrays, told, kind=BANDIT, format=FORMAT)
 
 
 def load_snapshot(folder: Path, *, device: str) -> Saved:
     """Read a snapshot, or say why it cannot be trusted."""
-    manifest, mapped = read_sealed(folder, kind=BANDIT, format=FORMAT)
+    manifest, mapped = read_arrays(folder, kind=BANDIT, format=FORMAT)
     arrays = {name: array.copy() for name, array in mapped.items()}
     try:
         plan: Blueprint = plans.read(manifest["blueprint"])

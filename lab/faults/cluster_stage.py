@@ -16,8 +16,10 @@ from fastbandit.storage.events import Event
 from fastbandit.storage.postgres_driver import psycopg
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_server import LittleServer, little_server
-from fastbandit.storage.snapshot_registry import RegisteredStore, SnapshotRegistry
-from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+from fastbandit.storage.registered_store import RegisteredStore
+from fastbandit.storage.snapshot_registry import SnapshotRegistry
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Snapshot
 from lab.faults.stage import HOST, Running, Stage, wait_for, write_stage
 
 STEP_SECONDS = 0.02
@@ -80,8 +82,8 @@ class Cluster:
         """Tell whether a trainer that runs says that it has the turn."""
         state = trainer.learner_state()
         is_alive = trainer.home in self.running and self.running[trainer.home].is_alive
-        has_turn = not str(state.get("error", "")).startswith(_OTHER)
-        return is_alive and state.get("state") in ("waiting", "training") and has_turn
+        has_lease = not str(state.get("error", "")).startswith(_OTHER)
+        return is_alive and state.get("state") in ("waiting", "training") and has_lease
 
     def is_waiting(self, trainer: Stage) -> bool:
         """Tell whether a trainer says that it waits for its turn."""
@@ -137,7 +139,7 @@ class Cluster:
         registry = SnapshotRegistry(self.database.url, _place(self.home))
         with closing(registry):
             store = RegisteredStore(self.home / "publisher", registry)
-            store.take_turn()
+            store.acquire_lease()
             yield store
 
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -154,7 +154,7 @@ def test_no_select_waits_long_for_a_database_that_hangs(
                 await asyncio.sleep(0.1)
         spooled = one.service.spooled
         assert spooled is not None
-        await soon(lambda: spooled.away is None and not spooled.waiting)
+        await soon(lambda: spooled.unavailable is None and not spooled.waiting)
         return ids
 
     ids = shared.run(story, "a")

@@ -12,7 +12,8 @@ import pytest
 from little_versions import Killed, publish
 
 from fastbandit.errors import FastbanditError, SnapshotError
-from fastbandit.storage.snapshot_registry import RegisteredStore, SnapshotRegistry
+from fastbandit.storage.registered_store import RegisteredStore
+from fastbandit.storage.snapshot_registry import SnapshotRegistry
 
 Machine = Callable[[str], RegisteredStore]
 
@@ -61,7 +62,7 @@ def test_without_any_version_there_is_nothing_to_serve(machine: Machine) -> None
     assert machine("one").pull() is None
 
 
-@pytest.mark.parametrize("step", ["sealed", "renamed"])
+@pytest.mark.parametrize("step", ["noted", "renamed"])
 def test_a_version_whose_trainer_was_killed_is_made_anew(machine: Machine, step: str) -> None:
     one = machine("one")
     publish(one)
@@ -168,16 +169,16 @@ def test_old_versions_leave_the_store(machine: Machine, tmp_path: Path) -> None:
 def test_one_trainer_has_the_turn_until_its_session_ends(machine: Machine) -> None:
     one, two = machine("one"), machine("two")
 
-    assert one.take_turn()
-    assert not two.take_turn()
+    assert one.acquire_lease()
+    assert not two.acquire_lease()
 
     one.registry.close()
-    assert in_time(two.take_turn)
+    assert in_time(two.acquire_lease)
 
 
 def test_who_lost_the_turn_cannot_publish(machine: Machine, url: str) -> None:
     one = machine("one")
-    assert one.take_turn()
+    assert one.acquire_lease()
     publish(one)
     with psycopg.connect(url, autocommit=True) as other:
         other.execute(
@@ -188,8 +189,8 @@ def test_who_lost_the_turn_cannot_publish(machine: Machine, url: str) -> None:
     with pytest.raises(FastbanditError):
         publish(one)
     with pytest.raises(SnapshotError, match="trainer's turn"):
-        one.registry.check_turn()
-    assert in_time(machine("two").take_turn)
+        one.registry.check_lease()
+    assert in_time(machine("two").acquire_lease)
 
 
 def in_time(holds: Callable[[], bool]) -> bool:

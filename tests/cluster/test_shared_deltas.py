@@ -16,8 +16,9 @@ from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.postgres_server import LittleServer
-from fastbandit.storage.snapshot_registry import RegisteredStore, SnapshotRegistry
-from fastbandit.storage.snapshot_store import Snapshot
+from fastbandit.storage.registered_store import RegisteredStore
+from fastbandit.storage.snapshot_registry import SnapshotRegistry
+from fastbandit.storage.snapshot_version import Snapshot
 from tests.serving.little_service import ARMS, Asker
 
 Machine = Callable[[str], RegisteredStore]
@@ -99,7 +100,7 @@ def test_all_deciders_follow_and_carry_it_over(shared: Machines, own_server: Lit
     async def story(one: Asker, two: Asker) -> np.ndarray:
         await tell(one, 30)
         learner = Learner(trainer)
-        assert await asyncio.to_thread(learner.take_turn)
+        assert await asyncio.to_thread(learner.acquire_lease)
         await asyncio.to_thread(learner.start)
         assert (await asyncio.to_thread(learner.step)).version == 1
         await soon(lambda: (one.service.version, two.service.version) == (1, 1))

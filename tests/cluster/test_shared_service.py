@@ -23,14 +23,14 @@ async def away(asker: Asker) -> None:
     spooled = asker.service.spooled
     assert spooled is not None
     await asker.select()
-    await soon(lambda: spooled.away is not None)
+    await soon(lambda: spooled.unavailable is not None)
 
 
 async def back(asker: Asker) -> None:
     """Wait until a decider has replayed its spool."""
     spooled = asker.service.spooled
     assert spooled is not None
-    await soon(lambda: spooled.away is None and not spooled.waiting)
+    await soon(lambda: spooled.unavailable is None and not spooled.waiting)
 
 
 def reward_of(decision: str, value: float = 1.0) -> dict[str, Any]:

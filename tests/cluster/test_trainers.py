@@ -35,7 +35,7 @@ def served(one: Started, version: int) -> bool:
 
 
 def waits(one: Started) -> bool:
-    return "Another learner has the turn" in one.state().get("error", "")
+    return "Another learner holds the lease" in one.state().get("error", "")
 
 
 def test_of_two_that_begin_with_nothing_one_makes_the_first_version(machines: Machines) -> None:

@@ -15,7 +15,8 @@ from fastbandit.serving.console import chosen, tally
 from fastbandit.serving.console.answer import Console
 from fastbandit.serving.console.figures import Figures
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
-from fastbandit.storage.snapshot_store import Cut, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut
 from fastbandit.storage.sqlite_log import SqliteLog
 
 SECOND = 1_000_000
@@ -51,7 +52,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 def made(
-    id: str, *arms: str | int, version: int = 0, otherwise: float = 0.0, sums: bool = False
+    id: str, *arms: str | int, version: int = 0, default_reward: float = 0.0, adds_up: bool = False
 ) -> DecisionMade:
     return DecisionMade(
         id=id,
@@ -62,8 +63,8 @@ def made(
         version=version,
         catalogue=0,
         wait=WAIT,
-        otherwise=otherwise,
-        sums=sums,
+        default_reward=default_reward,
+        adds_up=adds_up,
     )
 
 
@@ -71,7 +72,7 @@ def made(
 
 
 def test_the_mean_reward_is_that_of_the_join(service: Service) -> None:
-    service.write(made("1"), made("2"), made("3", otherwise=0.5), made("4"))
+    service.write(made("1"), made("2"), made("3", default_reward=0.5), made("4"))
     service.write(RewardCame("1", 1.0), RewardCame("2", 0.0), after_s=1)
     service.write(TimePassed(), after_s=100)
 
@@ -96,7 +97,7 @@ def test_rewards_that_may_still_come_count_as_their_default_and_are_told(service
 
 
 def test_rewards_that_add_up_are_summed_for_each_arm(service: Service) -> None:
-    service.write(made("1", "a", "b", otherwise=9.0, sums=True))
+    service.write(made("1", "a", "b", default_reward=9.0, adds_up=True))
     service.write(RewardCame("1", 1.0, "a", "x"), RewardCame("1", 3.0, "b", "x"), after_s=1)
     service.show()
     service.write(RewardCame("1", 2.0, "a", "y"), after_s=1)
@@ -249,10 +250,12 @@ def test_the_arms_that_win_have_counts_shares_and_rewards(service: Service) -> N
 
 
 def test_new_arms_are_those_put_in_within_the_range(service: Service) -> None:
-    service.write(ArmsChanged(put=[Arm("a", [0.0]), Arm("b", [0.0]), Arm("c", [0.0])]))
+    service.write(ArmsChanged(upserted=[Arm("a", [0.0]), Arm("b", [0.0]), Arm("c", [0.0])]))
     service.write(made("1", "a"))
-    service.write(ArmsChanged(put=[Arm("a", [1.0]), Arm("d", [0.0]), Arm("e", [0.0])]), after_s=900)
-    service.write(ArmsChanged(taken=["c"]), made("2", "d"), made("3", "d"))
+    service.write(
+        ArmsChanged(upserted=[Arm("a", [1.0]), Arm("d", [0.0]), Arm("e", [0.0])]), after_s=900
+    )
+    service.write(ArmsChanged(discarded=["c"]), made("2", "d"), made("3", "d"))
 
     arms = service.show(10).arms
 
@@ -282,7 +285,7 @@ def publish(service: Service, version: int, notes: dict[str, object]) -> None:
             (draft / part / "arrays").write_bytes(b"")
             told = {"arrays": {"file": "arrays", "bytes": 0}}
             (draft / part / "manifest.json").write_text(json.dumps(told))
-        cut = Cut(seq=5, at=BEGIN, pairs=40)
+        cut = Cut(seq=5, at=BEGIN, interactions=40)
         store.publish(draft, notes, version=version, parent=store.current(), cut=cut)
 
 
@@ -455,7 +458,7 @@ def test_where_the_log_is_shared_the_learner_may_be_elsewhere(
     notes = figures.figures(None).notes
     figures.close()
 
-    assert all("another machine's has the turn" in notes[name] for name in ("learner", "models"))
+    assert all("another machine's holds the lease" in notes[name] for name in ("learner", "models"))
     assert "No audit on this machine" in notes["audit"]
 
 

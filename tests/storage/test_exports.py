@@ -50,7 +50,7 @@ def log(tmp_path: Path, clock: Clock) -> Iterator[SqliteLog]:
 
 
 def made(id: str, arms: tuple[str | int, ...] = ("a",), **told: Any) -> DecisionMade:
-    told = {"seed": 1, "version": 2, "catalogue": 0, "wait": WAIT, "otherwise": -1.0, **told}
+    told = {"seed": 1, "version": 2, "catalogue": 0, "wait": WAIT, "default_reward": -1.0, **told}
     return DecisionMade(id, [0.5, 1.5], list(arms), [0.1] * len(arms), **told)
 
 
@@ -100,7 +100,7 @@ def test_the_reward_of_a_decision_that_got_none_is_its_default(
 def test_rewards_that_add_up_are_told_once_the_time_is_over(
     log: SqliteLog, clock: Clock, tmp_path: Path
 ) -> None:
-    log.append([made("one", sums=True)])
+    log.append([made("one", adds_up=True)])
     log.append([RewardCame("one", 0.1, part=part) for part in ("x", "y", "z")])
 
     assert rewards(tmp_path) == {"one": [None]}
@@ -117,7 +117,9 @@ def test_an_export_tells_the_rewards_that_are_learned(
     folder, clock = tmp_path_factory.mktemp("data"), Clock()
     log = SqliteLog(folder / "events.db", clock=clock, pragmas=["synchronous = OFF"])
     ids, arms = st.sampled_from("abc"), st.sampled_from(["x", 1])
-    decision = st.builds(lambda id, sums: made(id, ("x", 1), sums=sums), ids, st.booleans())
+    decision = st.builds(
+        lambda id, adds_up: made(id, ("x", 1), adds_up=adds_up), ids, st.booleans()
+    )
     reward = st.builds(RewardCame, ids, st.sampled_from([0.25, 1.0]), arms, st.sampled_from("pq"))
     events: list[Event] = data.draw(
         st.lists(decision | reward | st.just(TimePassed()), max_size=20)
@@ -202,11 +204,11 @@ def test_a_line_of_json_holds_all_of_a_decision(log: SqliteLog, tmp_path: Path) 
             "catalogue": 0,
             "seed": 1,
             "explored": True,
-            "floor": 0.1,
+            "epsilon": 0.1,
             "degraded": False,
             "until": "2026-01-01T00:00:00.000010Z",
-            "otherwise": -1.0,
-            "sums": False,
+            "default_reward": -1.0,
+            "adds_up": False,
             "eligible": {"price": {"<=": 3}},
             "decided_by": "bandit",
             "other": None,
@@ -268,9 +270,9 @@ def test_an_empty_log_gives_an_empty_file(format: str, log: SqliteLog, tmp_path:
 
 
 def test_a_line_of_dsjson_labels_the_first_arm(log: SqliteLog, tmp_path: Path) -> None:
-    log.append([ArmsChanged(put=[Arm("a", [1.0, 2.0]), Arm("b", [3.0, 4.0])])])
+    log.append([ArmsChanged(upserted=[Arm("a", [1.0, 2.0]), Arm("b", [3.0, 4.0])])])
     log.append([made("one", catalogue=1, propensities=[0.25], eligible=["b", "a", "c"])])
-    log.append([ArmsChanged(put=[Arm("a", [9.0, 9.0])]), RewardCame("one", 0.5)])
+    log.append([ArmsChanged(upserted=[Arm("a", [9.0, 9.0])]), RewardCame("one", 0.5)])
 
     assert lines(tmp_path, "dsjson") == [
         {
@@ -333,7 +335,7 @@ def vowpal_wabbit() -> Any:
 
 def test_vowpal_wabbit_learns_from_the_lines(log: SqliteLog, tmp_path: Path) -> None:
     library = vowpal_wabbit()
-    log.append([ArmsChanged(put=[Arm("good", [1.0, 0.0]), Arm("bad", [0.0, 1.0])])])
+    log.append([ArmsChanged(upserted=[Arm("good", [1.0, 0.0]), Arm("bad", [0.0, 1.0])])])
     for number in range(100):
         arm = ("good", "bad")[number % 2]
         told = {"catalogue": 1, "propensities": [0.5], "eligible": ["good", "bad"]}

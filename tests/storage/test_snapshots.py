@@ -16,7 +16,7 @@ import fastbandit
 from fastbandit import Bandit, Box, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.features.kinds import Dense
-from fastbandit.files.manifest import seal
+from fastbandit.files.manifest import digest_of
 
 pytestmark = pytest.mark.usefixtures("little_training")
 
@@ -78,12 +78,12 @@ def arrays_of(folder: Path) -> Path:
 
 
 def edit(folder: Path, *, sealed: bool = True, **changes: Any) -> None:
-    """Change what a manifest says, and seal it again as a faithful writer would."""
+    """Change what a manifest says, and its hash, as a faithful writer would."""
     path = folder / "manifest.json"
     manifest = {**json.loads(path.read_text()), **changes}
     if sealed:
         del manifest["sha256"]
-        manifest["sha256"] = seal(manifest)
+        manifest["sha256"] = digest_of(manifest)
     path.write_text(json.dumps(manifest))
 
 

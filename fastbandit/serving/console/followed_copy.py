@@ -43,7 +43,7 @@ class FollowedCopy:
                 wait_seconds=_WAITING_S,
                 fresh_seconds=inf,
                 timeout_seconds=_ANSWER_S,
-                tell=self._tell,
+                warn=self._tell,
             )
         except LogError as error:
             if not self.file.exists():

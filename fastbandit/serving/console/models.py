@@ -95,7 +95,7 @@ def _to_candidate(
     return Candidate(
         version=version,
         at=_milliseconds(cut.get("at")),
-        pairs=_whole(cut.get("pairs")),
+        pairs=_whole(cut.get("interactions", cut.get("pairs"))),
         arms=_whole(notes.get("arms")),
         quality=_number(checks.get("quality")),
         recall=_number(checks.get("recall")),

@@ -21,12 +21,12 @@ RULES = {
 """What each status of a reward means."""
 _MOST_COUNTED = 10_000
 _WAITING = f"""
-SELECT count(*), min(until), min(otherwise), max(otherwise) FROM (
-    SELECT until, otherwise FROM main.decisions ORDER BY seq DESC LIMIT {_MOST_COUNTED + 1}
+SELECT count(*), min(until), min(default_reward), max(default_reward) FROM (
+    SELECT until, default_reward FROM main.decisions ORDER BY seq DESC LIMIT {_MOST_COUNTED + 1}
 ) WHERE until >= ?
 """
 _NOT_REPORTED = "it is off (learn.enabled), or has just started"
-_ELSEWHERE = "it is off here (learn.enabled), or another machine's has the turn"
+_ELSEWHERE = "it is off here (learn.enabled), or another machine's holds the lease"
 _LAST_MADE = "SELECT at FROM main.decisions ORDER BY seq DESC LIMIT 1"
 
 
@@ -119,7 +119,7 @@ class Notes:
         if audit is not None:
             return None
         if self._is_shared:
-            return "No audit on this machine: the learner that has the turn keeps its own."
+            return "No audit on this machine: the learner that holds the lease keeps its own."
         return (
             "No audit yet: once version 1 or a later one decides, the learner compares a sample "
             "of its choices with the best arm."

@@ -100,14 +100,14 @@ def test_a_reward_needs_to_be_there_as_often_as_it_was_acknowledged() -> None:
 def test_a_lineage_that_follows_the_log_has_no_faults(taught: Stage) -> None:
     snapshots = taught.store.list()
 
-    assert [one.cut.pairs for one in snapshots] == [0, 10, 20]
+    assert [one.cut.interactions for one in snapshots] == [0, 10, 20]
     assert lineage_faults(snapshots, taught.events()) == []
     assert history_faults(snapshots[-1], taught.events()) == []
 
 
 def test_what_was_learned_twice_is_a_fault(taught: Stage) -> None:
     first, second, third = taught.store.list()
-    again = replace(third, cut=replace(third.cut, pairs=30))
+    again = replace(third, cut=replace(third.cut, interactions=30))
 
     assert lineage_faults([first, second, again], taught.events()) == [
         "version 2 does not add what it learned to its parent",
@@ -128,7 +128,7 @@ def test_a_history_of_other_pairs_is_a_fault(taught: Stage) -> None:
     last, events = taught.store.list()[-1], taught.events()
 
     assert history_faults(last, events[2:] + events[:2]) != []
-    assert history_faults(replace(last, cut=replace(last.cut, pairs=5)), events) != []
+    assert history_faults(replace(last, cut=replace(last.cut, interactions=5)), events) != []
 
 
 @pytest.mark.parametrize(

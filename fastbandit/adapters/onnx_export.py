@@ -29,6 +29,7 @@ from fastbandit.adapters.onnx_networks import (
 from fastbandit.arms.partitions import Floats
 from fastbandit.errors import FastbanditError, SettingError, SnapshotError
 from fastbandit.files.atomic import making_folder, write_synced
+from fastbandit.files.json_ids import id_to_json
 from fastbandit.files.manifest import MANIFEST, digest_of, write_manifest
 from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
@@ -36,7 +37,6 @@ from fastbandit.runtime.encodings import LinearEncoding, note_of
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.kernel import SCALE
 from fastbandit.runtime.live import Live
-from fastbandit.storage.json_ids import id_to_json
 
 if TYPE_CHECKING:
     from fastbandit.bandit import Bandit

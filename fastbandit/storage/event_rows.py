@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import json
@@ -40,27 +41,36 @@ def _status(name: str) -> RewardStatus:
     return REWARD_STATUSES[REWARD_STATUSES.index(name)]
 
 
-_READERS: tuple[Callable[[Any], Any], ...] = (
-    _same,  # id
-    _numbers,  # context
-    _anything,  # arms
-    _numbers,  # scores
-    _same,  # seed
-    _same,  # version
-    _same,  # catalogue
-    _same,  # wait
-    _same,  # default_reward
-    bool,  # adds_up
-    bool,  # explored
-    _same,  # epsilon
-    _if_any,  # propensities
-    _if_any,  # eligible
-    bool,  # degraded
-    _who,  # decided_by
-    _if_any,  # other
-    _same,  # seq
-    _same,  # at
+@dataclass(frozen=True)
+class Column:
+    """A field of decisions as a column: its type in PostgreSQL, and how it is read."""
+
+    name: str
+    kind: str
+    read: Callable[[Any], Any] = _same
+
+
+DECISION_COLUMNS = (
+    Column("id", "text"),
+    Column("context", "json", _numbers),
+    Column("arms", "json", _anything),
+    Column("scores", "json", _numbers),
+    Column("seed", "bigint"),
+    Column("version", "bigint"),
+    Column("catalogue", "bigint"),
+    Column("wait", "bigint"),
+    Column("default_reward", "double precision"),
+    Column("adds_up", "boolean", bool),
+    Column("explored", "boolean", bool),
+    Column("epsilon", "double precision"),
+    Column("propensities", "json", _if_any),
+    Column("eligible", "json", _if_any),
+    Column("degraded", "boolean", bool),
+    Column("decided_by", "text", _who),
+    Column("other", "json", _if_any),
 )
+"""The fields of DecisionMade in their order, less the number and the time."""
+_READERS = (*(column.read for column in DECISION_COLUMNS), _same, _same)
 
 
 def to_decision(row: Sequence[Any]) -> DecisionMade:

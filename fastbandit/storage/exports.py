@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_type_hints
 
 import apsw
 from msgspec import json
@@ -16,6 +17,7 @@ from fastbandit.errors import DataError, FastbanditError, MissingExtraError, Set
 from fastbandit.files.atomic import replacing
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.dsjson import DsjsonLines
+from fastbandit.storage.events import ArmId
 from fastbandit.storage.joined_rows import (
     Bounds,
     Row,
@@ -152,33 +154,24 @@ def _parquet(path: Path, *, has_text_ids: bool) -> Iterator[Write]:
 
 
 def _schema(arrow: Any, *, has_text_ids: bool) -> Any:
-    number, whole, truth, text = arrow.float64(), arrow.int64(), arrow.bool_(), arrow.string()
-    numbers, time = arrow.list_(number), arrow.timestamp("us", tz="UTC")
-    return arrow.schema(
-        [
-            ("seq", whole),
-            ("at", time),
-            ("decision", text),
-            ("context", numbers),
-            ("arms", arrow.list_(text if has_text_ids else whole)),
-            ("scores", numbers),
-            ("reward", number),
-            ("rewards", numbers),
-            ("propensities", numbers),
-            ("version", whole),
-            ("catalogue", whole),
-            ("seed", whole),
-            ("explored", truth),
-            ("epsilon", number),
-            ("degraded", truth),
-            ("until", time),
-            ("default_reward", number),
-            ("adds_up", truth),
-            ("eligible", text),
-            ("decided_by", text),
-            ("other", text if has_text_ids else whole),
-        ]
-    )
+    """Return the columns of a file, by the types of a row's fields."""
+    number, whole, text = arrow.float64(), arrow.int64(), arrow.string()
+    numbers, id = arrow.list_(number), text if has_text_ids else whole
+    kinds: dict[Any, Any] = {
+        int: whole,
+        float: number,
+        float | None: number,
+        bool: arrow.bool_(),
+        str: text,
+        datetime: arrow.timestamp("us", tz="UTC"),
+        list[float]: numbers,
+        list[float] | None: numbers,
+        list[float | None]: numbers,
+        list[ArmId]: arrow.list_(id),
+        ArmId | None: id,
+        Any: text,
+    }
+    return arrow.schema([(name, kinds[kind]) for name, kind in get_type_hints(Row).items()])
 
 
 def _cell(row: Row, name: str, has_text_ids: bool) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastbandit.errors import InputError
+from fastbandit.storage.event_rows import DECISION_COLUMNS
 from fastbandit.storage.events import (
     ArmsChanged,
     DecisionMade,
@@ -45,35 +46,14 @@ def _flag(value: bool) -> str:
     return "t" if value else "f"
 
 
-@dataclass(frozen=True)
-class Column:
-    """A field of decisions as a column: its type, and how it is written."""
-
-    name: str
-    kind: str
-    write: Callable[[Any], str]
-
-
-DECISION_COLUMNS = (
-    Column("id", "text", _text),
-    Column("context", "json", _json),
-    Column("arms", "json", _json),
-    Column("scores", "json", _json),
-    Column("seed", "bigint", str),
-    Column("version", "bigint", str),
-    Column("catalogue", "bigint", str),
-    Column("wait", "bigint", str),
-    Column("default_reward", "double precision", repr),
-    Column("adds_up", "boolean", _flag),
-    Column("explored", "boolean", _flag),
-    Column("epsilon", "double precision", repr),
-    Column("propensities", "json", _json),
-    Column("eligible", "json", _json),
-    Column("degraded", "boolean", _flag),
-    Column("decided_by", "text", _text),
-    Column("other", "json", _json),
-)
-"""The fields of DecisionMade in their order, less the number and the time."""
+_WRITERS: dict[str, Callable[[Any], str]] = {
+    "text": _text,
+    "json": _json,
+    "bigint": str,
+    "boolean": _flag,
+    "double precision": repr,
+}
+_FIELDS = tuple((column.name, _WRITERS[column.kind]) for column in DECISION_COLUMNS)
 
 
 @dataclass
@@ -137,7 +117,7 @@ def stage(events: Sequence[Event]) -> Staged:
 
 
 def _decision_line(position: int, made: DecisionMade) -> str:
-    written = [column.write(getattr(made, column.name)) for column in DECISION_COLUMNS]
+    written = [write(getattr(made, name)) for name, write in _FIELDS]
     return "\t".join([str(position), *written]) + "\n"
 
 

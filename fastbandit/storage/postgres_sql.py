@@ -6,7 +6,7 @@ An append has its rows in `staged_decisions` and `staged_rewards`, with their po
 
 from __future__ import annotations
 
-from fastbandit.storage.postgres_rows import DECISION_COLUMNS
+from fastbandit.storage.event_rows import DECISION_COLUMNS
 
 _NAMES = ", ".join(column.name for column in DECISION_COLUMNS)
 _TYPED = ", ".join(f"{column.name} {column.kind}" for column in DECISION_COLUMNS)

@@ -167,37 +167,30 @@ class SnapshotRegistry:
 
     def find(self, version: int) -> Registered | None:
         """Return a version that was published."""
-        with self._reporting():
-            found = rows(self._opened(), _VERSIONS + " WHERE version = %s", version)
+        found = self._ask(_VERSIONS + " WHERE version = %s", version)
         return Registered(*found[0]) if found else None
 
     def rows(self) -> list[Registered]:
         """Return all versions that were published and are not forgotten, oldest first."""
-        with self._reporting():
-            found = rows(self._opened(), _VERSIONS + " ORDER BY version")
-        return [Registered(*row) for row in found]
+        return [Registered(*row) for row in self._ask(_VERSIONS + " ORDER BY version")]
 
     def current(self) -> Registered | None:
         """Return what the pointer names."""
-        with self._reporting():
-            found = rows(self._opened(), _VERSIONS + " JOIN pointer USING (version)")
+        found = self._ask(_VERSIONS + " JOIN pointer USING (version)")
         return Registered(*found[0]) if found else None
 
     def refused(self) -> dict[int, dict[str, Any]]:
         """Return the reports of versions that were refused, by number."""
-        with self._reporting():
-            return dict(rows(self._opened(), "SELECT version, report FROM refused"))
+        return dict(self._ask("SELECT version, report FROM refused"))
 
     def delta_seq(self, version: int) -> int | None:
         """Return the last event that the newest delta of a version knows, if it has one."""
-        with self._reporting():
-            found = rows(self._opened(), "SELECT seq FROM deltas WHERE version = %s", version)
+        found = self._ask("SELECT seq FROM deltas WHERE version = %s", version)
         return int(found[0][0]) if found else None
 
     def delta(self, version: int) -> Delta | None:
         """Return the newest delta of a version, if it has one."""
-        with self._reporting():
-            found = rows(self._opened(), "SELECT content FROM deltas WHERE version = %s", version)
+        found = self._ask("SELECT content FROM deltas WHERE version = %s", version)
         return Delta.of(bytes(found[0][0])) if found else None
 
     def fetch(self, row: Registered, folder: Path) -> None:
@@ -222,6 +215,10 @@ class SnapshotRegistry:
             connection.close()
 
     # -- the database
+
+    def _ask(self, query: str, *values: Any) -> list[Any]:
+        with self._reporting():
+            return rows(self._opened(), query, *values)
 
     def _opened(self) -> Connection:
         if self._connection is None or self._connection.closed:
@@ -257,9 +254,7 @@ class SnapshotRegistry:
         try:
             with self._server.reporting("used"):
                 yield
-        except psycopg.Error:
-            raise
-        except SnapshotError:
+        except (psycopg.Error, SnapshotError):
             raise
         except Exception as error:  # of a store, which may be any
             if self._connection is not None and self._connection.broken:

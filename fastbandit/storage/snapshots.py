@@ -18,6 +18,7 @@ from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.frame import Frame
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import SnapshotError
+from fastbandit.files.json_ids import id_from_json, id_to_json
 from fastbandit.files.manifest import BANDIT, read_arrays, write_arrays
 from fastbandit.files.mapped import Arrays
 from fastbandit.interfaces import Affine
@@ -25,7 +26,6 @@ from fastbandit.policy import Policy
 from fastbandit.search.generator import ArmGenerator, GeneratorSearch
 from fastbandit.settings import blueprint as plans
 from fastbandit.settings.blueprint import Blueprint
-from fastbandit.storage.json_ids import id_from_json, id_to_json
 from fastbandit.training.update import embed
 from fastbandit.types import Inputs, Interactions
 

@@ -13,10 +13,10 @@ from machines import Machines
 
 from fastbandit.cluster.engine import Engine, make_engine
 from fastbandit.learning.first import publish_first
-from fastbandit.storage.postgres_server import LittleServer, little_server
 from fastbandit.storage.shared import open_store
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import Cut
+from lab.postgres_server import LittleServer, little_server
 
 _NUMBERS = count()
 

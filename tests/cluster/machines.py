@@ -23,7 +23,7 @@ from fastbandit.serving.service import Service
 from fastbandit.settings.service import Config, read_config
 from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, RewardCame
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer
+from lab.postgres_server import LittleServer
 from tests.serving.little_service import Asker, write_arms
 
 PATIENCE = 60.0

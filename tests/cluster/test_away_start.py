@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 from machines import Machines, Started, address, soon, stopped
 
-from fastbandit.storage.postgres_server import LittleServer
 from lab.faults.cluster_stage import hanging
+from lab.postgres_server import LittleServer
 from tests.serving.little_service import CONTEXT, Asker
 
 NEW = {"id": "new", "features": [0.1, 0.2, 0.3], "columns": {"price": 1.0, "colour": "red"}}

@@ -19,8 +19,8 @@ from fastbandit.storage.copying import Copied, copy_log
 from fastbandit.storage.events import DecisionMade, Event, TimePassed
 from fastbandit.storage.local_copy import local_copy
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer
 from fastbandit.storage.sqlite_log import SqliteLog
+from lab.postgres_server import LittleServer
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ import pytest
 from fastbandit.errors import LogUnavailableError
 from fastbandit.storage.events import DecisionMade, Event, Outcome, RewardCame, TimePassed
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer
 from fastbandit.storage.spooled_log import SpooledLog
+from lab.postgres_server import LittleServer
 
 
 def made(id: str) -> DecisionMade:

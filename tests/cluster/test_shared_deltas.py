@@ -15,10 +15,10 @@ from machines import Machines, soon, stopped
 from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
 from fastbandit.storage.deltas import Delta
-from fastbandit.storage.postgres_server import LittleServer
 from fastbandit.storage.registered_store import RegisteredStore
 from fastbandit.storage.snapshot_registry import SnapshotRegistry
 from fastbandit.storage.snapshot_version import Snapshot
+from lab.postgres_server import LittleServer
 from tests.serving.little_service import ARMS, Asker
 
 Machine = Callable[[str], RegisteredStore]
@@ -71,7 +71,7 @@ def test_one_that_knows_less_does_not_replace_the_newer(machine: Machine) -> Non
     two.pull()
     one.publish_delta(delta_of(first, number=5, seq=50))
 
-    two.publish_delta(delta_of(first, number=1, seq=40))  # of a trainer that lost its turn
+    two.publish_delta(delta_of(first, number=1, seq=40))  # of a learner that lost its lease
 
     assert number_at(two, first) == 5
 

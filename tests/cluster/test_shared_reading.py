@@ -20,9 +20,9 @@ from fastbandit.serving.console.followed_copy import FollowedCopy
 from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.local_copy import local_copy
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock
+from lab.postgres_server import LittleServer
 from tests.serving.little_service import CONTEXT
 
 Said = Callable[..., tuple[int, str, str]]

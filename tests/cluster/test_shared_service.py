@@ -12,7 +12,7 @@ import httpx
 from machines import Machines, address, soon, stopped, until
 
 from fastbandit.settings.passwords import hide_password
-from fastbandit.storage.postgres_server import LittleServer
+from lab.postgres_server import LittleServer
 from tests.serving.little_service import CONTEXT, Asker
 
 ARM = {"id": "new", "features": [0.1, 0.2, 0.3], "columns": {"price": 1.0, "colour": "red"}}

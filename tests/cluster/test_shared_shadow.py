@@ -15,7 +15,7 @@ from fastbandit.serving.decides import write_decides
 from fastbandit.serving.shared_decides import SharedDecides
 from fastbandit.storage.backups import DECIDES_FILE
 from fastbandit.storage.events import DecisionMade, Who
-from fastbandit.storage.postgres_server import LittleServer
+from lab.postgres_server import LittleServer
 from tests.serving.little_service import CONTEXT, Asker
 
 DRAWN = {"shadow__baseline": "random"}

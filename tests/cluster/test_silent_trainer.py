@@ -1,4 +1,4 @@
-"""A trainer whose machine falls silent, in a network namespace of its own, loses its turn."""
+"""A trainer whose machine falls silent, in a network namespace of its own, loses its lease."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from fastbandit.storage.postgres_server import LittleServer, little_server
 from fastbandit.storage.snapshot_registry import SnapshotRegistry
+from lab.postgres_server import LittleServer, little_server
 
 HERE, THERE = "10.77.0.1", "10.77.0.2"
 PATIENCE = 30.0

@@ -163,10 +163,10 @@ def test_old_versions_leave_the_store(machine: Machine, tmp_path: Path) -> None:
     assert machine("two").pull() == 3
 
 
-# -- the trainer's turn
+# -- the leader's lease
 
 
-def test_one_trainer_has_the_turn_until_its_session_ends(machine: Machine) -> None:
+def test_one_learner_holds_the_lease_until_its_session_ends(machine: Machine) -> None:
     one, two = machine("one"), machine("two")
 
     assert one.acquire_lease()
@@ -176,7 +176,7 @@ def test_one_trainer_has_the_turn_until_its_session_ends(machine: Machine) -> No
     assert in_time(two.acquire_lease)
 
 
-def test_who_lost_the_turn_cannot_publish(machine: Machine, url: str) -> None:
+def test_who_lost_the_lease_cannot_publish(machine: Machine, url: str) -> None:
     one = machine("one")
     assert one.acquire_lease()
     publish(one)
@@ -188,7 +188,7 @@ def test_who_lost_the_turn_cannot_publish(machine: Machine, url: str) -> None:
 
     with pytest.raises(FastbanditError):
         publish(one)
-    with pytest.raises(SnapshotError, match="trainer's turn"):
+    with pytest.raises(SnapshotError, match="leader's lease"):
         one.registry.check_lease()
     assert in_time(machine("two").acquire_lease)
 

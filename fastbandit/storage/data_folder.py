@@ -17,9 +17,9 @@ def data_folder(data: Path | None) -> Path:
 
 def _cache_folder() -> Path:
     if sys.platform == "win32":
-        place = os.environ.get("LOCALAPPDATA")
-        return (Path(place) if place else Path.home() / "AppData" / "Local") / "fastbandit"
+        cache = os.environ.get("LOCALAPPDATA")
+        return (Path(cache) if cache else Path.home() / "AppData" / "Local") / "fastbandit"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "fastbandit"
-    place = os.environ.get("XDG_CACHE_HOME")
-    return (Path(place) if place else Path.home() / ".cache") / "fastbandit"
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "fastbandit"

@@ -116,7 +116,7 @@ class DeltaFiles:
         return self._folder / f"{version:06d}.delta"
 
     def mark(self, version: int) -> tuple[int, int]:
-        """Return what tells one file from the next, at the cost of a stat; zeros for none."""
+        """Return what changes with each file, at the cost of a stat; zeros for none."""
         try:
             found = os.stat(self.path(version))
         except OSError:
@@ -137,7 +137,7 @@ class DeltaFiles:
         return Delta.of(content).check_for(version, snapshot)
 
     def write(self, delta: Delta) -> None:
-        """Put a delta in place of the last one, and forget those of other versions."""
+        """Write a delta in place of the last one, and forget those of other versions."""
         path = self.path(delta.version)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 """What happens in a service, as its log holds it: decisions, rewards, changes of the arms.
 
 An event has a number (`seq`, from 1 on, one count for all kinds) and a time (`at`, in
-microseconds since 1970, never earlier than that of the event before). Both are given by the
-log. A decision carries the terms on which rewards are taken: until when, what counts if none
+microseconds since 1970, never earlier than that of the event before). The log sets
+both. A decision carries the terms on which rewards are taken: until when, what counts if none
 comes, and whether several add up. So what was learned is a function of the log alone.
 """
 

@@ -42,7 +42,7 @@ class Connection(psycopg.Connection[Any]):
     """A connection on which nothing waits longer than `limit` seconds.
 
     The server's own timeouts do not help where its process, or its disk, hangs. Once an answer
-    was too late, `is_late`, the connection is closed: nobody knows what comes next on it.
+    was too late, `is_late`, the connection is closed: what comes next on it is not known.
     """
 
     limit = 10.0
@@ -83,10 +83,10 @@ class Server:
     def __init__(self, url: str, *, schema: str, timeout_seconds: float) -> None:
         self.schema, self.timeout_seconds = schema, timeout_seconds
         try:
-            given = psycopg.conninfo.conninfo_to_dict(url)
+            parts = psycopg.conninfo.conninfo_to_dict(url)
         except psycopg.ProgrammingError:  # whose text may hold the URL, with its password
-            given = {}
-        if not given:
+            parts = {}
+        if not parts:
             raise LogError(
                 "A log in PostgreSQL needs a URL: what came cannot be read as one. Name "
                 "one such as postgresql://user@host:5432/database."
@@ -96,12 +96,12 @@ class Server:
             "keepalives_interval": 2,
             "keepalives_count": 3,
             "tcp_user_timeout": int(1000 * timeout_seconds),
-            **given,
+            **parts,
             "connect_timeout": max(2, round(timeout_seconds)),
-            "application_name": given.get("application_name", "fastbandit"),
+            "application_name": parts.get("application_name", "fastbandit"),
         }
-        host = str(given.get("host", given.get("hostaddr", "localhost")))
-        self.name = f"{host}:{given.get('port', 5432)}/{given.get('dbname', '')}, {schema}"
+        host = str(parts.get("host", parts.get("hostaddr", "localhost")))
+        self.name = f"{host}:{parts.get('port', 5432)}/{parts.get('dbname', '')}, {schema}"
 
     def connect(self, *, is_reader: bool = False) -> Connection:
         """Make one connection, at once; a writer's commits are durable."""

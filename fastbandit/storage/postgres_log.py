@@ -1,8 +1,8 @@
 """An event log in PostgreSQL, to which any number of services append.
 
 An append is one transaction. Its rows are copied into temporary tables; then it locks the one
-row of `head`, which holds the last number and time, and gives its events the next ones. So
-numbers are given in the order in which they can be seen, and who has read up to a number never
+row of `head`, which holds the last number and time, and numbers its events from there. So
+numbers follow the order in which they can be seen, and who has read up to a number never
 misses an event before it. SQL judges rewards, in the same transaction.
 """
 
@@ -84,7 +84,7 @@ class PostgresLog:
     def append(self, events: Sequence[Event]) -> list[Outcome]:
         """Write events in their order, all or none: on return they outlive a power cut.
 
-        Where the server goes away while it commits, and is not back in time, nobody knows
+        Where the server is lost while it commits, and is not back in time, nobody knows
         whether they were written; the error says so.
         """
         check_events(events)

@@ -1,7 +1,7 @@
 """The tables of the event log in PostgreSQL, and the steps from each version to the next.
 
 A step is one transaction that ends by writing the new version, so a step that is interrupted
-has not begun. Steps wait for one another: where several start at once, each is taken once.
+has not begun. Steps wait for one another: where several start at once, each is done once.
 
 Decisions and rewards lie in partitions of a day each. What must be found by the id of a
 decision, whatever its day, lies beside: in `terms` when it was made and how its rewards are
@@ -113,6 +113,7 @@ STEPS: tuple[tuple[str, str], ...] = (
         ALTER TABLE terms RENAME COLUMN sums TO adds_up;
         ALTER TABLE changes RENAME COLUMN put TO upserted;
         ALTER TABLE changes RENAME COLUMN taken TO discarded;
+        ALTER TABLE snapshots RENAME COLUMN place TO url;
         """,
     ),
 )

@@ -1,4 +1,4 @@
-"""A folder of versions on this machine, kept in line with a registry that many machines share.
+"""A folder of versions on this machine that follows a registry of many machines.
 
 What the registry points to is fetched beside, checked and renamed. What is published here goes to
 the registry first.
@@ -142,7 +142,7 @@ class RegisteredStore(SnapshotStore):
         return super().rollback(version)
 
     def refuse(self, version: int, report: dict[str, Any]) -> None:
-        """Keep the reason why a version is not to be served, for all."""
+        """Store the reason why a version is not to be served, for all."""
         self.registry.refuse(version, {**report, "version": version})
         super().refuse(version, report)
 

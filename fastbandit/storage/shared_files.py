@@ -32,9 +32,9 @@ def locate(
     return system, path
 
 
-def upload(folder: Path, place: str) -> dict[str, tuple[int, str]]:
+def upload(folder: Path, url: str) -> dict[str, tuple[int, str]]:
     """Upload all files of a folder; return the size and SHA-256 of each, by name."""
-    system, path = locate(place)
+    system, path = locate(url)
     uploaded: dict[str, tuple[int, str]] = {}
     for file in sorted(it for it in folder.rglob("*") if it.is_file()):
         name = file.relative_to(folder).as_posix()
@@ -43,7 +43,7 @@ def upload(folder: Path, place: str) -> dict[str, tuple[int, str]]:
         size = file.stat().st_size
         found = system.info(f"{path}/{name}")["size"]
         if found != size:
-            raise OSError(f"{place}/{name} has {found} bytes of {size} after the upload")
+            raise OSError(f"{url}/{name} has {found} bytes of {size} after the upload")
         uploaded[name] = (size, file_digest(file))
     _sync_where_local(system, path)
     return uploaded

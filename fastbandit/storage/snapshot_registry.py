@@ -38,7 +38,7 @@ _DEAD_AFTER = {
 }
 """How the server finds that the machine of the leader is gone, within 20 seconds."""
 _VERSIONS = """
-SELECT version, hash, place, files, extract(epoch FROM made_at)::float FROM snapshots
+SELECT version, hash, url, files, extract(epoch FROM made_at)::float FROM snapshots
 """
 _PUBLISH_DELTA = """
 INSERT INTO deltas (version, seq, content) SELECT version, %s, %s FROM pointer WHERE version = %s
@@ -57,21 +57,21 @@ class Registered(NamedTuple):
 
     version: int
     hash: str
-    place: str
+    url: str
     files: dict[str, tuple[int, str]]
     made_at: float
 
 
 class SnapshotRegistry:
-    """Versions under `place` (a path or any URL that fsspec knows) and the database at `url`.
+    """Versions under `url` (a path or any URL that fsspec knows), registered in a log's database.
 
     Used by one thread at a time.
     """
 
-    def __init__(self, url: str, place: str, *, schema: str = "fastbandit") -> None:
-        self._server = Server(url, schema=schema, timeout_seconds=_TIMEOUT_SECONDS)
-        self._schema, self.place = schema, place.rstrip("/")
-        self.name = hide_password(self.place)
+    def __init__(self, log_url: str, url: str, *, schema: str = "fastbandit") -> None:
+        self._server = Server(log_url, schema=schema, timeout_seconds=_TIMEOUT_SECONDS)
+        self._schema, self.url = schema, url.rstrip("/")
+        self.name = hide_password(self.url)
         self._connection: Connection | None = None
         self._has_lease = self._is_closed = False
 
@@ -96,16 +96,16 @@ class SnapshotRegistry:
 
     def publish(self, snapshot: Snapshot, *, instead_of: int | None) -> None:
         """Upload a version, and move the pointer to it if that still names `instead_of`."""
-        place = f"{self.place}/{snapshot.version:06d}-{snapshot.hash[:12]}"
+        url = f"{self.url}/{snapshot.version:06d}-{snapshot.hash[:12]}"
         with self._reporting():
-            files = upload(snapshot.folder, place)
+            files = upload(snapshot.folder, url)
             connection = self._opened()
             with connection.transaction():
                 self._move(connection, snapshot.version, instead_of=instead_of)
                 connection.execute(
-                    "INSERT INTO snapshots (version, parent, hash, place, files) "
+                    "INSERT INTO snapshots (version, parent, hash, url, files) "
                     "VALUES (%s, %s, %s, %s, %s)",
-                    (snapshot.version, snapshot.parent, snapshot.hash, place, json.dumps(files)),
+                    (snapshot.version, snapshot.parent, snapshot.hash, url, json.dumps(files)),
                 )
 
     def point(self, version: int, *, instead_of: int | None) -> None:
@@ -139,11 +139,11 @@ class SnapshotRegistry:
             gone = rows(
                 connection,
                 "DELETE FROM snapshots WHERE version = ANY(%s) AND version NOT IN "
-                "(SELECT version FROM pointer) RETURNING place",
+                "(SELECT version FROM pointer) RETURNING url",
                 versions,
             )
-            for (place,) in gone:
-                system, path = locate(place)
+            for (url,) in gone:
+                system, path = locate(url)
                 with suppress(FileNotFoundError):
                     system.rm(path, recursive=True)
 
@@ -204,7 +204,7 @@ class SnapshotRegistry:
         """Fetch one file of a version into a folder, and check it."""
         size, digest = row.files[name]
         with self._reporting():
-            fetch(f"{row.place}/{name}", folder / name, size=size, digest=digest)
+            fetch(f"{row.url}/{name}", folder / name, size=size, digest=digest)
         os.utime(folder / name, (row.made_at, row.made_at))
 
     def close(self) -> None:

@@ -179,7 +179,7 @@ class SnapshotStore:
         return snapshot
 
     def refuse(self, version: int, report: dict[str, Any]) -> None:
-        """Keep the reason why a version is not to be served."""
+        """Store the reason why a version is not to be served."""
         with self._reporting():
             self._report_of(version).parent.mkdir(parents=True, exist_ok=True)
             write_json(self._report_of(version), {**report, "version": version})

@@ -13,7 +13,9 @@ from machines import Machines
 
 from fastbandit.cluster.engine import Engine, make_engine
 from fastbandit.learning.first import publish_first
+from fastbandit.storage.registered_store import RegisteredStore
 from fastbandit.storage.shared import open_store
+from fastbandit.storage.snapshot_registry import SnapshotRegistry
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import Cut
 from lab.postgres_server import LittleServer, little_server
@@ -62,6 +64,21 @@ def database(own_server: LittleServer) -> str:
 def machines(database: str, tmp_path: Path) -> Machines:
     """Machines that share a database, in which there is nothing yet."""
     return Machines(database, tmp_path)
+
+
+@pytest.fixture
+def machine(url: str, schema: str, tmp_path: Path) -> Iterator[Callable[[str], RegisteredStore]]:
+    """Makes the store of a machine, by name; all share one registry."""
+    made: list[RegisteredStore] = []
+
+    def make(name: str) -> RegisteredStore:
+        registry = SnapshotRegistry(url, f"file://{tmp_path}/shared", schema=schema)
+        made.append(RegisteredStore(tmp_path / name, registry))
+        return made[-1]
+
+    yield make
+    for store in made:
+        store.registry.close()
 
 
 @pytest.fixture(scope="session")

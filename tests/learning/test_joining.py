@@ -120,7 +120,7 @@ def test_a_joiner_remembers_only_what_is_waited_for() -> None:
         joiner.feed(event)
 
     assert not joiner._open
-    assert joiner.cut(2) == Cut(seq=3, at=2, since=3, pairs=2, held=0)
+    assert joiner.cut(2) == Cut(seq=3, at=2, since=3, interactions=2, held=0)
 
 
 def test_a_cut_reaches_back_to_the_oldest_decision_that_waits() -> None:
@@ -129,7 +129,7 @@ def test_a_cut_reaches_back_to_the_oldest_decision_that_waits() -> None:
     for event in events:
         joiner.feed(event)
 
-    assert joiner.cut(0) == Cut(seq=3, at=0, since=1, pairs=0, held=0)
+    assert joiner.cut(0) == Cut(seq=3, at=0, since=1, interactions=0, held=0)
 
 
 @pytest.mark.parametrize("adds_up", [False, True])

@@ -32,6 +32,7 @@ KIND = "backup"
 KEYS_FILE, DECIDES_FILE = "keys.json", "decides.json"
 SNAPSHOTS = "snapshots"
 _TABLES = ("decisions", "rewards", "changes", "ticks")
+_COUNTS = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table})" for table in _TABLES)
 _PAGES = 2_000
 _PIECE = 1 << 20
 _TRIES = 3
@@ -138,13 +139,10 @@ def _copy_log(log: Path, copy: Path, progress: Progress) -> dict[str, int]:
 
 
 def _counts_in(log: Path) -> dict[str, int]:
+    """Count the events of each kind."""
     with one_moment_of(log) as connection:
-        return {table: _count(connection, table) for table in _TABLES}
-
-
-def _count(connection: apsw.Connection, table: str) -> int:
-    rows: list[Any] = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
-    return int(rows[0][0])
+        counts: Any = connection.execute(_COUNTS).fetchall()
+    return dict(zip(_TABLES, counts[0], strict=True))
 
 
 def _check_counts(log: Path, wanted: dict[str, int]) -> None:
@@ -165,8 +163,8 @@ def _copy_snapshots(source: Path, target: Path) -> int | None:
             return None
         wanted = {current.version, current.parent} & set(store.versions())
         try:
-            for name in [f"{version:06d}" for version in wanted]:
-                _copy_folder(source / name, target / name)
+            for path in [path for one in wanted for path in _files_in(source / f"{one:06d}")]:
+                _copy(path, target / path.relative_to(source))
         except FileNotFoundError:  # newer ones came meanwhile, and this one went
             shutil.rmtree(target, ignore_errors=True)
             continue
@@ -181,11 +179,6 @@ def _copy_snapshots(source: Path, target: Path) -> int | None:
 
 
 # -- files
-
-
-def _copy_folder(source: Path, target: Path) -> None:
-    for path in _files_in(source):
-        _copy(path, target / path.relative_to(source))
 
 
 def _copy(source: Path, target: Path) -> tuple[int, str]:

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
-import shutil
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,14 +28,15 @@ from fastbandit.adapters.onnx_networks import (
 )
 from fastbandit.arms.partitions import Floats
 from fastbandit.errors import FastbanditError, SettingError, SnapshotError
-from fastbandit.files.manifest import MANIFEST, rename, seal, write_file, write_manifest
+from fastbandit.files.atomic import making_folder, write_synced
+from fastbandit.files.json_ids import id_to_json
+from fastbandit.files.manifest import MANIFEST, digest_of, write_manifest
 from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
 from fastbandit.runtime.encodings import LinearEncoding, note_of
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.kernel import SCALE
 from fastbandit.runtime.live import Live
-from fastbandit.storage.json_ids import id_to_json
 
 if TYPE_CHECKING:
     from fastbandit.bandit import Bandit
@@ -73,11 +72,9 @@ def export_onnx(
     frozen = bandit if isinstance(bandit, FrozenBandit) else bandit.freeze()
     _check_learned(frozen)
     _check_new(folder)
-    beside = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}.part")
     try:
-        beside.mkdir(parents=True)
-        made = _write_files(frozen, beside, progress)
-        rename(beside, folder)
+        with making_folder(folder) as beside:
+            made = _write_files(frozen, beside, progress)
     except OSError as error:
         if isinstance(error, FastbanditError):
             raise
@@ -85,8 +82,6 @@ def export_onnx(
             f"An ONNX export needs a folder that can be written to: {folder} cannot ({error}). "
             f"Make room there, or name another."
         ) from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     progress(_STEPS, _STEPS, "Done")
     return replace(made, folder=folder)
 
@@ -148,7 +143,7 @@ def check_onnx(folder: str | Path) -> dict[str, Any]:
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         found = manifest.pop("sha256"), manifest["kind"], manifest["format"]
-        is_right = found == (seal(manifest), KIND, FORMAT)
+        is_right = found == (digest_of(manifest), KIND, FORMAT)
         entries = dict(manifest["files"])
         wrong = [name for name, entry in entries.items() if not _is_same(folder / name, entry)]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -213,7 +208,7 @@ def _import_faiss() -> Any:
 
 
 def _write(path: Path, content: bytes) -> dict[str, Any]:
-    size, digest = write_file(path, [content])
+    size, digest = write_synced(path, [content])
     return {"bytes": size, "sha256": digest}
 
 

@@ -33,7 +33,7 @@ def log_folder(path: Path | None, data_dir: Path | None, *, progress: Progress) 
     folder = Path(config.server.data_dir)
     if not config.log.url:
         return folder
-    return local_copy(config.log.url, folder, tell=warn, progress=progress).parent
+    return local_copy(config.log.url, folder, warn=warn, progress=progress).parent
 
 
 def data_dir_of(path: Path | None, data_dir: Path | None) -> Path:

@@ -84,7 +84,7 @@ def find_evidence(config: Config, minutes: int | None) -> list[Evidence]:
     with progress_bar("Reading") as progress:
         log = folder / LOG_FILE
         if config.log.url:
-            log = local_copy(config.log.url, folder, tell=warn, progress=progress)
+            log = local_copy(config.log.url, folder, warn=warn, progress=progress)
         found = read_evidence(log, minutes=minutes, now=now(), progress=progress)
     if not found and minutes is None and not config.shadow.baseline:
         raise SettingError(

@@ -17,7 +17,8 @@ from fastbandit.cli.options import (
     read_service,
 )
 from fastbandit.storage.shared import open_store
-from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Snapshot
 
 
 @click.command("snapshots")
@@ -69,7 +70,7 @@ def _line(snapshot: Snapshot) -> str:
     when = _made(snapshot).strftime("%Y-%m-%d %H:%M:%S")
     quality = snapshot.notes.get("checks", {}).get("quality")
     q = "" if quality is None else f", q {quality:.3f}"
-    pairs, arms = snapshot.cut.pairs, snapshot.notes.get("arms", 0)
+    pairs, arms = snapshot.cut.interactions, snapshot.notes.get("arms", 0)
     return (
         f"version {snapshot.version}  {when}  {snapshot.hash[:12]}  {pairs:,} rewards, "
         f"{arms:,} arms{q}"

@@ -30,7 +30,7 @@ from fastbandit.cluster.engine import Engine, SerialEngine
 from fastbandit.cluster.urls import Folder, absolute, fetch_frozen, find_frozen, plain
 from fastbandit.errors import DataError, InputError, SettingError, SnapshotError
 from fastbandit.files.manifest import MANIFEST as FROZEN_MANIFEST
-from fastbandit.files.manifest import read_manifest, seal
+from fastbandit.files.manifest import digest_of, read_manifest
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.progress import Progress, silent
 from fastbandit.runtime.folder import FORMAT as FROZEN_FORMAT
@@ -171,7 +171,7 @@ def score_contexts(
 
 
 def _digest_of(folder: Path) -> str:
-    return seal(read_manifest(folder / FROZEN_MANIFEST, kind=KIND, format=FROZEN_FORMAT))
+    return digest_of(read_manifest(folder / FROZEN_MANIFEST, kind=KIND, format=FROZEN_FORMAT))
 
 
 def _ids_as(ids: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.errors import DataError, SettingError, SnapshotError
-from fastbandit.files.manifest import BANDIT, MANIFEST, rename, write_file
+from fastbandit.files.atomic import making_folder, rename, write_synced
+from fastbandit.files.manifest import BANDIT, MANIFEST
 from fastbandit.packages import needed
 from fastbandit.runtime.folder import KIND
 from fastbandit.storage.shared_files import locate
@@ -117,7 +117,7 @@ class Folder:
         """Write a file whole, in place of the one of that name."""
         system, path = self._location
         if self._is_local:
-            write_file(self._beside(name), [content])
+            write_synced(self._beside(name), [content])
             rename(self._beside(name), Path(path) / name)
         else:
             system.pipe_file(f"{path}/{name}", bytes(content))
@@ -217,12 +217,10 @@ def fetch_frozen(url: str, *, cache: Path | None = None) -> Path:
 
 
 def _fetch(system: Any, files: Sequence[str], folder: Path) -> None:
-    beside = folder.with_name(f"{folder.name}.{secrets.token_hex(4)}{_BESIDE}")
-    beside.mkdir(parents=True)
     try:
-        for file in files:
-            system.get_file(file, str(beside / file.rpartition("/")[2]))
-        with suppress(OSError):  # another worker was faster
-            beside.rename(folder)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        with making_folder(folder) as beside:
+            for file in files:
+                system.get_file(file, str(beside / file.rpartition("/")[2]))
+    except OSError:
+        if not folder.exists():  # else another worker was faster
+            raise

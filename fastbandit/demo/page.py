@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from fastbandit.demo.figures import BEST, INK, Line, draw_curves, png_of, svg_of
 from fastbandit.demo.figures import import_matplotlib as import_matplotlib
 from fastbandit.demo.synthetic import Floats
 from fastbandit.errors import SettingError
+from fastbandit.files.atomic import replacing
 
 if TYPE_CHECKING:
     from fastbandit.demo.comparison import DemoResult
@@ -52,18 +53,13 @@ def make_folder(folder: Path, *, option: str = "--out") -> None:
 
 def write_all(files: Mapping[Path, bytes], *, option: str = "--out") -> list[Path]:
     """Write all files beside their paths, then rename them: none before all are whole."""
-    parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in files}
     path = next(iter(files))
     try:
-        for path, content in files.items():
-            parts[path].write_bytes(content)
-        for path, part in parts.items():
-            os.replace(part, path)
+        with ExitStack() as stack:
+            for path, content in files.items():
+                stack.enter_context(replacing(path, sync=False)).write_bytes(content)
     except OSError as error:
         raise SettingError(_unwritable(path, error, option)) from error
-    finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
     return list(files)
 
 

@@ -18,7 +18,8 @@ from fastbandit.files.manifest import MANIFEST
 from fastbandit.runtime.folder import KIND as FROZEN
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.log_file import LOG_FILE
-from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Snapshot
 
 SNAPSHOTS = "snapshots"
 _MAY_HAVE_LEARNED = (
@@ -90,13 +91,13 @@ def learned_until(named: str, log: str) -> int:
     is_service = path.name == LOG_FILE or (path / LOG_FILE).exists()
     is_its_own = not is_plain(named) and is_service and folder in (path, *path.parents)
     snapshot = snapshot_of(folder) if is_its_own else None
-    return 0 if snapshot is None or not snapshot.cut.pairs else snapshot.cut.seq
+    return 0 if snapshot is None or not snapshot.cut.interactions else snapshot.cut.seq
 
 
 def _may_have_learned(named: str, log: str) -> bool:
     """Return whether a service learned from some log, and nothing says that it was another."""
     snapshot = None if is_plain(named) else snapshot_of(Path(named).expanduser())
-    return snapshot is not None and snapshot.cut.pairs > 0 and not learned_until(named, log)
+    return snapshot is not None and snapshot.cut.interactions > 0 and not learned_until(named, log)
 
 
 def check_columns(named: str, rounds: LoggedRounds, *, levels: Collection[str]) -> None:

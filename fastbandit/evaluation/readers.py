@@ -115,7 +115,7 @@ def _copied(url: str, notes: list[str], progress: Progress) -> Path:
             f"'fastbandit[serve,postgres]'"
         ) from error
     folder = data_folder(None) / "logs" / sha256(hide_password(url).encode()).hexdigest()[:16]
-    return local_copy(url, folder, tell=notes.append, progress=progress)
+    return local_copy(url, folder, warn=notes.append, progress=progress)
 
 
 def _check_named(path: Path, columns: LogColumns) -> None:

@@ -40,24 +40,24 @@ def _batches(
     taken: dict[ArmId, None] = {}
     eligible_count = len(bandit)
     for change in changes:
-        ids = [*(arm.id for arm in change.put), *change.taken]
+        ids = [*(arm.id for arm in change.upserted), *change.discarded]
         if any(id in put or id in taken for id in ids):
             yield put, list(taken)
             put, taken = {}, {}
         fresh, gone = _counts(_catalogue(bandit), change)
-        put |= {arm.id: arm for arm in change.put}
+        put |= {arm.id: arm for arm in change.upserted}
         eligible_count += fresh
         if gone < eligible_count:
-            taken |= dict.fromkeys(change.taken)
+            taken |= dict.fromkeys(change.discarded)
             eligible_count -= gone
     yield put, list(taken)
 
 
 def _counts(catalogue: Catalogue, change: ArmsChanged) -> tuple[int, int]:
     """Count the arms that a change opens, and those that it then takes."""
-    put = {arm.id for arm in change.put}
+    put = {arm.id for arm in change.upserted}
     fresh = sum(not catalogue.is_live(id) for id in put)
-    gone = sum(id in put or catalogue.is_live(id) for id in set(change.taken))
+    gone = sum(id in put or catalogue.is_live(id) for id in set(change.discarded))
     return fresh, gone
 
 

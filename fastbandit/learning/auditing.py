@@ -15,7 +15,7 @@ from fastbandit.bandit import Bandit
 from fastbandit.interfaces import Candidates
 from fastbandit.runtime.propensity import is_uniform
 from fastbandit.storage.events import ArmId, DecisionMade
-from fastbandit.storage.snapshot_store import Snapshot
+from fastbandit.storage.snapshot_version import Snapshot
 
 _AT_ONCE = 16
 _CHUNK = 16

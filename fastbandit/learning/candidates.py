@@ -19,7 +19,8 @@ from fastbandit.runtime.columns import Columns
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.settings.service import LearnConfig
 from fastbandit.storage.events import ArmId, ArmsChanged
-from fastbandit.storage.snapshot_store import Cut, Reached, Snapshot, SnapshotStore
+from fastbandit.storage.snapshot_store import Reached, SnapshotStore
+from fastbandit.storage.snapshot_version import Cut, Snapshot
 from fastbandit.training.fit_reward import Curve
 
 _MOST_HELD_OUT = 1_000

@@ -22,7 +22,7 @@ from fastbandit.reward.arm_constants import ArmConstants
 from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.settings.service import Config
 from fastbandit.storage.deltas import Delta
-from fastbandit.storage.snapshot_store import Snapshot
+from fastbandit.storage.snapshot_version import Snapshot
 
 _MOST = 50_000  # events a step reads at most: one that is far behind catches up step by step
 _AT_ONCE = 4_096
@@ -159,7 +159,7 @@ class Deltas:
             joiner = observed.joiner
             for event in self._data.events(after=joiner.seq, until=cut.seq):
                 joiner.feed(event)
-            more = cut.pairs - joiner.learned
+            more = cut.interactions - joiner.learned
             if 0 <= more <= len(joiner.interactions):
                 joiner.cut(more)
                 return joiner

@@ -11,7 +11,8 @@ from fastbandit.settings.files import Sections
 from fastbandit.settings.presets import settings_for
 from fastbandit.settings.service import Config
 from fastbandit.storage.events import ArmsChanged
-from fastbandit.storage.snapshot_store import Cut, Reached, Snapshot, SnapshotStore, nothing_more
+from fastbandit.storage.snapshot_store import Reached, SnapshotStore, nothing_more
+from fastbandit.storage.snapshot_version import Cut, Snapshot
 
 _REHEARSED = 16
 
@@ -24,7 +25,7 @@ def publish_initial_version(
     reached: Reached = nothing_more,
 ) -> Snapshot:
     """Publish version 0, of the arms in the config's file, or of those of a change in the log."""
-    arms = read_arm_file(config.arms) if change is None else ArmFile.of(change.put)
+    arms = read_arm_file(config.arms) if change is None else ArmFile.of(change.upserted)
     cut = Cut() if change is None else Cut(change.seq, change.at, change.seq)
     rehearse(config, arms)
     bandit = untrained_bandit(config, arms)

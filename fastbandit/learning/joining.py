@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.storage.events import ArmId, DecisionMade, Event, RewardCame
-from fastbandit.storage.snapshot_store import Cut
+from fastbandit.storage.snapshot_version import Cut
 
 
 class Interaction(NamedTuple):
@@ -59,7 +59,9 @@ class _Unresolved:
     @staticmethod
     def of(made: DecisionMade) -> _Unresolved:
         context = array("d", made.context).tobytes()
-        return _Unresolved(made.seq, context, tuple(made.arms), made.otherwise, made.sums, {})
+        return _Unresolved(
+            made.seq, context, tuple(made.arms), made.default_reward, made.adds_up, {}
+        )
 
     @property
     def waiting(self) -> list[int]:
@@ -91,7 +93,7 @@ class Joiner:
         joiner = Joiner()
         for event in events:
             joiner.feed(event)
-        joiner.seq, joiner.at, joiner.learned = cut.seq, cut.at, cut.pairs
+        joiner.seq, joiner.at, joiner.learned = cut.seq, cut.at, cut.interactions
         del joiner.interactions[: len(joiner.interactions) - cut.held]
         return joiner
 

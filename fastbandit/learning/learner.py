@@ -30,7 +30,8 @@ from fastbandit.learning.schedule import Mark, Schedule
 from fastbandit.learning.service_data import ServiceData
 from fastbandit.settings.service import Config
 from fastbandit.storage.events import ArmsChanged, DecisionMade, Event
-from fastbandit.storage.snapshot_store import Reached, Snapshot, nothing_more
+from fastbandit.storage.snapshot_store import Reached, nothing_more
+from fastbandit.storage.snapshot_version import Snapshot
 
 _SERVED = 1_000  # decisions of the current version that may wait for their audit
 
@@ -103,9 +104,9 @@ class Learner:
         self._seconds: float | None = None
         self._made: tuple[str, Bandit] | None = None  # the last version, by its hash
 
-    def take_turn(self) -> bool:
+    def acquire_lease(self) -> bool:
         """Become the one learner of this log; return whether that is so."""
-        if self._store.take_turn():
+        if self._store.acquire_lease():
             return True
         self.report("waiting", error="Another learner holds the lease; this one waits for it.")
         return False
@@ -231,7 +232,7 @@ class Learner:
         log, change = self._data.log, None
         if not self._config.arms.file:
             changes = [] if log is None else log.changes()
-            change = next((change for change in changes if change.put), None)
+            change = next((change for change in changes if change.upserted), None)
             if change is None:
                 reason = "There are no arms yet: name a file in arms.file, or PUT arms."
                 self.report("waiting", error=reason)
@@ -266,8 +267,8 @@ class Learner:
 
 
 def _touched(change: ArmsChanged) -> Iterator[Any]:
-    yield from (arm.id for arm in change.put)
-    yield from change.taken
+    yield from (arm.id for arm in change.upserted)
+    yield from change.discarded
 
 
 def _write(path: Path, notes: dict[str, Any]) -> None:

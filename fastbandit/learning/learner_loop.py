@@ -54,7 +54,7 @@ def run_learner(
         while True:
             began = time.monotonic()
             try:
-                while not learner.take_turn():
+                while not learner.acquire_lease():
                     time.sleep(_LEASE_SECONDS)
                 learner.start()
                 with _publishing_deltas(config, learner, is_wanted=not once):

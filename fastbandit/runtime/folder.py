@@ -15,7 +15,7 @@ import numpy as np
 from fastbandit import __version__
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import SnapshotError
-from fastbandit.files.manifest import read_sealed, write_sealed
+from fastbandit.files.manifest import read_arrays, write_arrays
 from fastbandit.files.mapped import Arrays
 from fastbandit.runtime.columns import Columns
 from fastbandit.runtime.encodings import Encoding, LinearEncoding, encoding_from
@@ -51,7 +51,7 @@ def write_folder(stored: Stored, folder: Path) -> None:
         "columns": None if live.columns is None else live.columns.notes(),
         "decisions": stored.decisions,
     }
-    write_sealed(folder, arrays, notes, kind=KIND, format=FORMAT)
+    write_arrays(folder, arrays, notes, kind=KIND, format=FORMAT)
 
 
 def read_folder(folder: Path, *, verify: bool = True) -> Stored:
@@ -59,7 +59,7 @@ def read_folder(folder: Path, *, verify: bool = True) -> Stored:
 
     `verify` reads all that lies there once, to compare it with its checksum.
     """
-    notes, arrays = read_sealed(folder, kind=KIND, format=FORMAT, verify=verify)
+    notes, arrays = read_arrays(folder, kind=KIND, format=FORMAT, verify=verify)
     arrays = {name: still(array) for name, array in arrays.items()}
     try:
         model = _read_part(FrozenModel, "model", arrays)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.ids import IdTable
+from fastbandit.files.json_ids import id_from_json, id_to_json
 from fastbandit.runtime.parts import still
-from fastbandit.storage.json_ids import id_from_json, id_to_json
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _DECODER = json.JSONDecoder()

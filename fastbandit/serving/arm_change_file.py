@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import DecodeError, Struct, json
 
-from fastbandit.files.manifest import rename, write_file
+from fastbandit.files.atomic import replacing, write_synced
 from fastbandit.storage.events import ArmsChanged
 
 _LOGGER = logging.getLogger("fastbandit.serving")
@@ -56,8 +56,8 @@ class ArmChangeFile:
             *map(json.encode, known.changes),
         ]
         try:
-            write_file(beside, [line + b"\n" for line in lines])
-            rename(beside, self._path)
+            with replacing(self._path) as beside:
+                write_synced(beside, [line + b"\n" for line in lines])
         except OSError as error:
             self._forget(error)
 

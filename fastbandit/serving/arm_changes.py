@@ -19,8 +19,8 @@ _LARGEST = 1e30
 def apply_change(bandit: FrozenBandit, change: ArmsChanged, *, is_trial: bool = False) -> Put:
     """Upsert or discard arms of a bandit; a trial only raises what that would raise."""
     counts = Put(0, 0, 0)
-    if change.put:
-        columns = _columns_of(change.put)
+    if change.upserted:
+        columns = _columns_of(change.upserted)
         if columns and bandit.columns is None:
             raise InputError(
                 f"New arms need the columns of the others: got {', '.join(columns)}, and the "
@@ -28,13 +28,13 @@ def apply_change(bandit: FrozenBandit, change: ArmsChanged, *, is_trial: bool = 
                 f"a new data folder."
             )
         counts = bandit.upsert_arms(
-            _features_of(change.put),
-            ids=[arm.id for arm in change.put],
+            _features_of(change.upserted),
+            ids=[arm.id for arm in change.upserted],
             columns=columns,
             is_trial=is_trial,
         )
-    if change.taken:
-        bandit.discard_arms(change.taken, is_trial=is_trial)
+    if change.discarded:
+        bandit.discard_arms(change.discarded, is_trial=is_trial)
     return counts
 
 

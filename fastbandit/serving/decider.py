@@ -61,8 +61,8 @@ class Decider:
         self.shadow = Shadow(config, self.seed_of) if config.shadow.baseline else None
         self._terms: dict[str, Any] = {
             "wait": int(config.reward.wait_seconds * 1e6),
-            "otherwise": config.reward.default,
-            "sums": config.reward.combine == "sum",
+            "default_reward": config.reward.default,
+            "adds_up": config.reward.combine == "sum",
         }
 
     @property

@@ -23,7 +23,8 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 
 from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
-from fastbandit.files.manifest import seal
+from fastbandit.files.atomic import rename
+from fastbandit.files.manifest import digest_of
 from fastbandit.settings.service import ServerConfig
 
 KEYS_FILE = "keys.json"
@@ -234,21 +235,12 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(descriptor)
-        os.replace(beside, path)
-        _sync_folder(path.parent)
+        rename(beside, path)
     except BaseException as error:
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError) and not isinstance(error, DataError):
             raise _unwritable(path, error) from error
         raise
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _unwritable(path: Path, error: OSError) -> DataError:
@@ -263,7 +255,7 @@ def _unwritable(path: Path, error: OSError) -> DataError:
 
 def _to_bytes(keys: Iterable[Key]) -> bytes:
     held: dict[str, Any] = {"format": FORMAT, "keys": [_to_json(key) for key in keys]}
-    return json.dumps({**held, "sha256": seal(held)}, indent=1).encode()
+    return json.dumps({**held, "sha256": digest_of(held)}, indent=1).encode()
 
 
 def _to_json(key: Key) -> dict[str, Any]:
@@ -294,7 +286,7 @@ def _read(path: Path, text: bytes) -> list[Key]:
     """Turn what a file holds into keys, if it is what was written."""
     try:
         held = json.loads(text)
-        if held.pop("sha256") != seal(held):
+        if held.pop("sha256") != digest_of(held):
             raise _damaged(path, "another SHA-256 than was written")
         if held["format"] != FORMAT:
             raise DataError(

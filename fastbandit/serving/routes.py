@@ -142,7 +142,9 @@ class Routes:
                 field="arms",
                 value=twice,
             )
-        change = ArmsChanged(put=[Arm(arm.id, arm.features, arm.columns) for arm in request.arms])
+        change = ArmsChanged(
+            upserted=[Arm(arm.id, arm.features, arm.columns) for arm in request.arms]
+        )
         changed = await self._change(change, "arms", ids[:3])
         answer = UpsertArmsAnswer(*changed.counts, changed.arms, changed.catalogue)
         return 200, _ENCODE(answer)
@@ -150,7 +152,7 @@ class Routes:
     async def discard_arms(self, body: bytes) -> Answer:
         request = _read(self._read_delete, body)
         ids = list(dict.fromkeys(request.ids))
-        changed = await self._change(ArmsChanged(taken=ids), "ids", ids[:3])
+        changed = await self._change(ArmsChanged(discarded=ids), "ids", ids[:3])
         removed = len(ids) - len(changed.unknown)
         answer = DiscardArmsAnswer(removed, changed.unknown, changed.arms, changed.catalogue)
         return 200, _ENCODE(answer)
@@ -193,7 +195,7 @@ class Routes:
         if status.baseline:
             gauges["baseline_decides"] = float(status.decides == "baseline")
         spooled = self.service.spooled
-        gauges["log_unavailable"] = float(spooled is not None and spooled.away is not None)
+        gauges["log_unavailable"] = float(spooled is not None and spooled.unavailable is not None)
         gauges["spooled"] = float(0 if spooled is None else spooled.waiting)
         if spooled is not None:
             self.service.metrics.spool_conflicts = spooled.conflicts

@@ -84,7 +84,7 @@ class Service:
     @property
     def _outage(self) -> str | None:
         """Why the log is unavailable, None where it is not."""
-        error = None if self.spooled is None else self.spooled.away
+        error = None if self.spooled is None else self.spooled.unavailable
         return None if error is None else " ".join(str(error).split())
 
     def _open_log(self) -> EventLog:
@@ -169,8 +169,10 @@ class Service:
                 return await self._add_first(change)
             bandit = serving.bandit
             counts = await asyncio.to_thread(apply_change, bandit, change, is_trial=True)
-            unknown = bandit.discard_arms(change.taken, is_trial=True) if change.taken else []
-            is_nothing = not counts.added + counts.changed and len(unknown) == len(change.taken)
+            unknown = (
+                bandit.discard_arms(change.discarded, is_trial=True) if change.discarded else []
+            )
+            is_nothing = not counts.added + counts.changed and len(unknown) == len(change.discarded)
             if is_nothing and not self._is_shared:  # others may have made changes meanwhile
                 return ArmsOutcome(counts, unknown, len(bandit), serving.catalogue)
             (outcome,) = await self.append([change])
@@ -183,18 +185,18 @@ class Service:
 
     async def _add_first(self, change: ArmsChanged) -> ArmsOutcome:
         """Write arms that come before there is any snapshot: the first is made of them."""
-        if self.config.arms.file or not change.put:
+        if self.config.arms.file or not change.upserted:
             raise not_ready(self.reasons())
         changes = await asyncio.to_thread(self.reader.changes)
-        earlier = [arm for one in changes for arm in one.put]
-        sizes = {len(arm.features) for arm in (*earlier, *change.put)}
+        earlier = [arm for one in changes for arm in one.upserted]
+        sizes = {len(arm.features) for arm in (*earlier, *change.upserted)}
         if len(sizes) != 1:
             raise ShapeError(
                 f"Arms need the same number of features each: got {sorted(sizes)}. Correct them."
             )
         (outcome,) = await self.append([change])
-        count = len({arm.id for arm in (*earlier, *change.put)})
-        return ArmsOutcome(Put(len(change.put), 0, 0), [], count, outcome.seq)
+        count = len({arm.id for arm in (*earlier, *change.upserted)})
+        return ArmsOutcome(Put(len(change.upserted), 0, 0), [], count, outcome.seq)
 
     async def append(self, events: Sequence[Event]) -> list[Outcome]:
         """Write events; on return they are synced."""

@@ -25,7 +25,7 @@ from fastbandit.settings.service import Config
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.events import ArmsChanged
 from fastbandit.storage.shared import AnyLog, open_log, open_store
-from fastbandit.storage.snapshot_store import Snapshot, read_snapshot
+from fastbandit.storage.snapshot_version import Snapshot, read_snapshot
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _CHANGES_FILE = "changes.jsonl"

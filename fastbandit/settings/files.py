@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
@@ -14,6 +13,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from fastbandit.declaration import info_of, need, range_of
 from fastbandit.errors import SettingError
+from fastbandit.files.atomic import write_atomic
 from fastbandit.settings.parts import Modules, find, parts_of
 
 FORMAT = 1
@@ -226,10 +226,8 @@ def write_settings(path: str | Path, settings: Settings, *, note: str = "") -> N
         role, _, name = section.partition(".")
         lines += ["", f'[{role}."{name}"]' if ":" in name else f"[{section}]"]
         lines += [f"{name} = {_toml(value)}" for name, value in values.items()]
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        beside.write_text("\n".join([*lines, ""]), encoding="utf-8")
-        os.replace(beside, path)
+        write_atomic(path, "\n".join([*lines, ""]).encode(), sync=False)
     except OSError as error:
         raise SettingError(
             f"A file of settings needs a folder that can be written to: got {path} ({error}). "

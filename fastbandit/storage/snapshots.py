@@ -18,13 +18,13 @@ from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.frame import Frame
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import SnapshotError
-from fastbandit.files.manifest import BANDIT, read_sealed, write_sealed
+from fastbandit.files.json_ids import id_from_json, id_to_json
+from fastbandit.files.manifest import BANDIT, read_arrays, write_arrays
 from fastbandit.files.mapped import Arrays
 from fastbandit.interfaces import Affine, FittedSearch, LearnsToSearch
 from fastbandit.policy import Policy
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.parts import Modules, read, write
-from fastbandit.storage.json_ids import id_from_json, id_to_json
 from fastbandit.training.update import embed
 from fastbandit.types import Inputs, Interactions
 
@@ -57,7 +57,7 @@ def save_snapshot(saved: Saved, folder: Path) -> None:
     described = {"blueprint": plan, "version": saved.version, "decisions": saved.decisions, **notes}
     if saved.pending:
         described["pending"] = saved.pending
-    write_sealed(folder, arrays, described, kind=BANDIT, format=FORMAT)
+    write_arrays(folder, arrays, described, kind=BANDIT, format=FORMAT)
 
 
 def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
@@ -65,7 +65,7 @@ def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
 
     Parts from outside the package are imported from these modules alone.
     """
-    manifest, mapped = read_sealed(folder, kind=BANDIT, format=FORMAT, older=OLDER)
+    manifest, mapped = read_arrays(folder, kind=BANDIT, format=FORMAT, older=OLDER)
     arrays = {name: array.copy() for name, array in mapped.items()}
     try:
         plan: Blueprint = read(manifest["blueprint"], modules=modules)

@@ -118,7 +118,7 @@ def check_all_or_none(backend: LogBackend) -> None:
         RewardCame("a", 1.0, whole),
         _made("b", context=[0.0, float("inf")]),
         _made("b", seed=whole),
-        _made("b", otherwise=nan),
+        _made("b", default_reward=nan),
         _made("b", other=whole),
         ArmsChanged([Arm("x", [nan])]),
     ]
@@ -160,15 +160,17 @@ def check_repeated(backend: LogBackend) -> None:
 
 def check_statuses(backend: LogBackend) -> None:
     """A reward is counted once for each arm, or for each part where they sum, while in time."""
-    for sums in (False, True):
+    for adds_up in (False, True):
         clock = Clock()
         log = backend.make(clock)
-        log.append([RewardCame("d", 1.0), _made("d", sums=sums, arms=["x", "y", "z", 1, "1"])])
+        log.append(
+            [RewardCame("d", 1.0), _made("d", adds_up=adds_up, arms=["x", "y", "z", 1, "1"])]
+        )
         rewards = [
             (RewardCame("d", 1.0), "counted"),
             (RewardCame("d", 1.0, "x"), "duplicate"),
             (RewardCame("d", 2.0, "x"), "conflicting"),
-            (RewardCame("d", 1.0, "x", "more"), "counted" if sums else "duplicate"),
+            (RewardCame("d", 1.0, "x", "more"), "counted" if adds_up else "duplicate"),
             (RewardCame("d", 2.0, "x", "more"), "conflicting"),
             (RewardCame("d", 0.0, 1), "counted"),
             (RewardCame("d", 5.0, "1"), "counted"),
@@ -197,15 +199,15 @@ def check_orders(backend: LogBackend) -> None:
         RewardCame("", 2.0, "y", "more"),
         RewardCame("", 3.0, "z"),
     ]
-    for sums, late in product((False, True), range(4)):
+    for adds_up, late in product((False, True), range(4)):
         logs: list[tuple[EventLog, Clock]] = []
         for make in (backend.make, lambda clock: MemoryLog(clock=clock)):
             clock = Clock()
             logs.append((make(clock), clock))
         runs = list(product(rewards, repeat=3))
-        found, wanted = (_run_orders(*log, runs, sums=sums, late=late) for log in logs)
+        found, wanted = (_run_orders(*log, runs, adds_up=adds_up, late=late) for log in logs)
         for run, one, other in zip(runs, found, wanted, strict=True):
-            need_equal(one, other, f"the statuses of {run} (sums: {sums}, late from {late})")
+            need_equal(one, other, f"the statuses of {run} (adds_up: {adds_up}, late from {late})")
 
 
 def _run_orders(
@@ -213,12 +215,12 @@ def _run_orders(
     clock: Clock,
     runs: Sequence[Sequence[RewardCame]],
     *,
-    sums: bool,
+    adds_up: bool,
     late: int,
 ) -> list[list[str]]:
     """Return the statuses of each run of rewards: first one append a step, then one for all."""
     statuses: list[list[str]] = [[] for _ in runs]
-    log.append([_made(f"{row}", sums=sums) for row in range(len(runs))])
+    log.append([_made(f"{row}", adds_up=adds_up) for row in range(len(runs))])
     for step in range(3):
         clock.time += (_WAIT + 1) * (step == late)
         came = [structs.replace(run[step], decision=f"{row}") for row, run in enumerate(runs)]
@@ -227,7 +229,7 @@ def _run_orders(
     for row, run in enumerate(runs):
         id = f"again {row}"
         events = [structs.replace(one, decision=id) for one in run]
-        events.insert(late % 3, _made(id, sums=sums))  # type: ignore[arg-type]
+        events.insert(late % 3, _made(id, adds_up=adds_up))  # type: ignore[arg-type]
         statuses[row] += [outcome.status for outcome in log.append(events)]
     log.close()
     return statuses
@@ -309,8 +311,8 @@ def _one_of_each() -> list[Event]:
             arms=[_ODD, 2**53 + 1, "null", "1", 1],
             scores=[1 / 3, 0.2, 0.1, 0.0, -1.0],
             seed=2**63 - 1,
-            otherwise=2 / 3,
-            sums=True,
+            default_reward=2 / 3,
+            adds_up=True,
             explored=False,
             epsilon=0.1 + 0.2,
             propensities=[1 / 7],

@@ -199,7 +199,7 @@ def serving(url: str) -> Iterator[str]:
     if url:
         yield url
         return
-    from fastbandit.storage.postgres_server import little_server
+    from lab.postgres_server import little_server
 
     with little_server() as started:
         yield started.url

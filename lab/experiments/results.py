@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ import numpy as np
 
 from fastbandit import __version__
 from fastbandit.errors import DataError
+from fastbandit.files.atomic import write_atomic
 from lab.experiments.policies import NAMES, NEURAL
 
 FORMAT = 1
@@ -113,12 +113,7 @@ def keep_result(path: Path, result: Mapping[str, Any]) -> None:
 
 def write_beside(path: Path, text: str) -> None:
     """Write a file beside its place, then rename it."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_atomic(path, text.encode(), sync=False)
 
 
 def read_results(folder: Path) -> list[dict[str, Any]]:

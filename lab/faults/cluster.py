@@ -280,7 +280,7 @@ def _judged(
         lost_rewards=_lost_rewards(rewards, owed, events),
         doubled=doubled(events),
         versions=len(snapshots),
-        learned=snapshots[-1].cut.pairs,
+        learned=snapshots[-1].cut.interactions,
         faults=failures[:3]
         + lineage_faults(snapshots, events)
         + history_faults(snapshots[-1], events),

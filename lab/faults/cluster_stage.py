@@ -15,10 +15,12 @@ from fastbandit.demo.synthetic import Synthetic
 from fastbandit.storage.events import Event
 from fastbandit.storage.postgres_driver import psycopg
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer, little_server
-from fastbandit.storage.snapshot_registry import RegisteredStore, SnapshotRegistry
-from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+from fastbandit.storage.registered_store import RegisteredStore
+from fastbandit.storage.snapshot_registry import SnapshotRegistry
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Snapshot
 from lab.faults.stage import HOST, Running, Stage, wait_for, write_stage
+from lab.postgres_server import LittleServer, little_server
 
 STEP_SECONDS = 0.02
 _STOPS = {"crash": signal.SIGKILL, "immediate": signal.SIGQUIT, "fast": signal.SIGINT}
@@ -137,7 +139,7 @@ class Cluster:
         registry = SnapshotRegistry(self.database.url, _snapshots_url(self.home))
         with closing(registry):
             store = RegisteredStore(self.home / "publisher", registry)
-            store.take_turn()
+            store.acquire_lease()
             yield store
 
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:

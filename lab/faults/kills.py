@@ -326,7 +326,7 @@ def _judged(
         odd_answers=sum(len(visitor.odd) for visitor in crowd),
         orphans=shots.orphans,
         versions=len(snapshots),
-        learned=snapshots[-1].cut.pairs,
+        learned=snapshots[-1].cut.interactions,
         faults=[odd for visitor in crowd for odd in visitor.odd][:3]
         + lineage_faults(snapshots, events)
         + history_faults(snapshots[-1], events),

@@ -29,7 +29,8 @@ from fastbandit.errors import ServiceUnavailable
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.events import DecisionMade
-from fastbandit.storage.snapshot_store import Cut, Snapshot, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut, Snapshot
 from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load
 from lab.faults.stage import Caller, Reply, Running, Stage, running, set_stage, wait_for

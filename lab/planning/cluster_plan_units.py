@@ -254,7 +254,7 @@ def postgres_costs(dim: int, url: str | None) -> LogCosts | None:
     if url is None and find_spec("psycopg") is None:
         return None
     from fastbandit.storage.postgres_log import PostgresLog
-    from fastbandit.storage.postgres_server import find_programs, little_server
+    from lab.postgres_server import find_programs, little_server
 
     if url is not None:
         return log_costs(PostgresLog(url), dim)[0]

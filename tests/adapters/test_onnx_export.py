@@ -248,7 +248,7 @@ def test_an_export_that_fails_leaves_nothing(
     def full(*_: Any) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(onnx_export, "write_file", full)
+    monkeypatch.setattr(onnx_export, "write_synced", full)
 
     with pytest.raises(SnapshotError, match="no space left"):
         export_onnx(trained(), tmp_path / "made")

@@ -160,7 +160,7 @@ def exported(folder: Path, arms: Any) -> None:
     """Write a log of three decisions, and export it as out.dsjson."""
     log = SqliteLog(folder / "events.db")
     first, second = dict.fromkeys(arms)
-    log.append([ArmsChanged(put=[Arm(first, [1.0, 2.0]), Arm(second, [3.0, 4.0])])])
+    log.append([ArmsChanged(upserted=[Arm(first, [1.0, 2.0]), Arm(second, [3.0, 4.0])])])
     for number, arm in enumerate(arms):
         made = DecisionMade(
             f"{number}",
@@ -173,7 +173,7 @@ def exported(folder: Path, arms: Any) -> None:
             version=1,
             catalogue=1,
             wait=10,
-            otherwise=0.0,
+            default_reward=0.0,
         )
         log.append([made, RewardCame(f"{number}", 0.5 * number)])
     export(folder, folder / "out.dsjson", "dsjson")

@@ -13,9 +13,11 @@ from machines import Machines
 
 from fastbandit.cluster.engine import Engine, make_engine
 from fastbandit.learning.initial_version import publish_initial_version
-from fastbandit.storage.postgres_server import LittleServer, little_server
 from fastbandit.storage.shared import open_store
-from fastbandit.storage.snapshot_store import Cut, SnapshotStore
+from fastbandit.storage.snapshot_registry import SnapshotRegistry
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut
+from lab.postgres_server import LittleServer, little_server
 
 _NUMBERS = count()
 
@@ -61,6 +63,21 @@ def database(own_server: LittleServer) -> str:
 def machines(database: str, tmp_path: Path) -> Machines:
     """Machines that share a database, in which there is nothing yet."""
     return Machines(database, tmp_path)
+
+
+@pytest.fixture
+def machine(url: str, schema: str, tmp_path: Path) -> Iterator[Callable[[str], RegisteredStore]]:
+    """Makes the store of a machine, by name; all share one registry."""
+    made: list[RegisteredStore] = []
+
+    def make(name: str) -> RegisteredStore:
+        registry = SnapshotRegistry(url, f"file://{tmp_path}/shared", schema=schema)
+        made.append(RegisteredStore(tmp_path / name, registry))
+        return made[-1]
+
+    yield make
+    for store in made:
+        store.registry.close()
 
 
 @pytest.fixture(scope="session")

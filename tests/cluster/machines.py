@@ -24,7 +24,7 @@ from fastbandit.settings.service import Config
 from fastbandit.settings.service_files import read_config
 from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, RewardCame
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer
+from lab.postgres_server import LittleServer
 from tests.serving.little_service import Caller, write_arms
 
 PATIENCE = 60.0

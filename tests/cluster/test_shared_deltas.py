@@ -15,9 +15,9 @@ from machines import Machines, soon, stopped
 from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
 from fastbandit.storage.deltas import Delta
-from fastbandit.storage.postgres_server import LittleServer
 from fastbandit.storage.snapshot_registry import RegisteredStore, SnapshotRegistry
-from fastbandit.storage.snapshot_store import Snapshot
+from fastbandit.storage.snapshot_version import Snapshot
+from lab.postgres_server import LittleServer
 from tests.serving.little_service import ARMS, Caller
 
 Machine = Callable[[str], RegisteredStore]
@@ -70,7 +70,7 @@ def test_one_that_knows_less_does_not_replace_the_newer(machine: Machine) -> Non
     two.pull()
     one.publish_delta(delta_of(first, number=5, seq=50))
 
-    two.publish_delta(delta_of(first, number=1, seq=40))  # of a trainer that lost its turn
+    two.publish_delta(delta_of(first, number=1, seq=40))  # of a learner that lost its lease
 
     assert number_at(two, first) == 5
 
@@ -99,7 +99,7 @@ def test_all_deciders_follow_and_carry_it_over(shared: Machines, own_server: Lit
     async def story(one: Caller, two: Caller) -> np.ndarray:
         await tell(one, 30)
         learner = Learner(trainer)
-        assert await asyncio.to_thread(learner.take_turn)
+        assert await asyncio.to_thread(learner.acquire_lease)
         await asyncio.to_thread(learner.start)
         assert (await asyncio.to_thread(learner.step)).version == 1
         await soon(lambda: (one.service.version, two.service.version) == (1, 1))

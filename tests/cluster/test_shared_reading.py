@@ -20,9 +20,9 @@ from fastbandit.serving.console.log_copy import LogCopy
 from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.local_copy import local_copy
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock
+from lab.postgres_server import LittleServer
 from tests.serving.little_service import CONTEXT
 
 Said = Callable[..., tuple[int, str, str]]
@@ -140,7 +140,9 @@ def test_the_console_shows_the_decisions_of_all_deciders(
         one.wait_for(lambda: figures_of(url)["summary"]["decisions"] == 2)
         shows = figures_of(url)
         with stopped(own_server):
-            one.wait_for(lambda: "The database is away" in figures_of(url)["notes"].get("log", ""))
+            one.wait_for(
+                lambda: "The database is unavailable" in figures_of(url)["notes"].get("log", "")
+            )
             alone = figures_of(url)
         one.wait_for(lambda: "log" not in figures_of(url)["notes"])
         (arguments,) = arguments_with("fastbandit.serving.console.process", str(one.folder))
@@ -189,7 +191,7 @@ def test_export_says_how_old_a_copy_is_while_the_database_is_away(
         code, out, err = run("export", "--out", "log.jsonl", "--replace")
 
     assert (code, out.splitlines()[0]) == (0, "2 decisions")
-    assert "The database is away: this is the copy of" in err
+    assert "The database is unavailable: this is the copy of" in err
 
 
 def test_a_folder_with_a_log_is_read_as_it_is(log: PostgresLog, run: Said, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import httpx
 from machines import Machines, address, soon, stopped, until
 
 from fastbandit.settings.passwords import hide_password
-from fastbandit.storage.postgres_server import LittleServer
+from lab.postgres_server import LittleServer
 from tests.serving.little_service import CONTEXT, Caller
 
 ARM = {"id": "new", "features": [0.1, 0.2, 0.3], "columns": {"price": 1.0, "colour": "red"}}
@@ -23,14 +23,14 @@ async def away(asker: Caller) -> None:
     spooled = asker.service.spooled
     assert spooled is not None
     await asker.select()
-    await soon(lambda: spooled.away is not None)
+    await soon(lambda: spooled.unavailable is not None)
 
 
 async def back(asker: Caller) -> None:
     """Wait until a decider has replayed its spool."""
     spooled = asker.service.spooled
     assert spooled is not None
-    await soon(lambda: spooled.away is None and not spooled.waiting)
+    await soon(lambda: spooled.unavailable is None and not spooled.waiting)
 
 
 def reward_of(decision: str, value: float = 1.0) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from fastbandit.serving.promotion import write_promotion
 from fastbandit.serving.shared_promotion import SharedPromotion
 from fastbandit.storage.backups import DECIDES_FILE
 from fastbandit.storage.events import DecisionMade, Who
-from fastbandit.storage.postgres_server import LittleServer
+from lab.postgres_server import LittleServer
 from tests.serving.little_service import CONTEXT, Caller
 
 DRAWN = {"shadow__baseline": "random"}

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from fastbandit.storage.postgres_server import LittleServer, little_server
 from fastbandit.storage.snapshot_registry import SnapshotRegistry
+from lab.postgres_server import LittleServer, little_server
 
 HERE, THERE = "10.77.0.1", "10.77.0.2"
 PATIENCE = 30.0
@@ -23,7 +23,7 @@ LEARNER = """
 import sys, time
 from fastbandit.storage.snapshot_registry import SnapshotRegistry
 registry = SnapshotRegistry(sys.argv[1], sys.argv[2])
-print(registry.take_turn(), flush=True)
+print(registry.acquire_lease(), flush=True)
 time.sleep(120)
 """
 
@@ -84,12 +84,12 @@ def test_another_learner_takes_over_from_a_machine_that_falls_silent(
         assert first.stdout is not None
         assert first.stdout.readline().strip() == "True"
         second = SnapshotRegistry(server.url, folder)
-        assert not second.take_turn()
+        assert not second.acquire_lease()
 
         ip("-n", machine, "link", "set", "eth0", "down")
 
         deadline = time.monotonic() + PATIENCE
-        while not (has_lease := second.take_turn()) and time.monotonic() < deadline:
+        while not (has_lease := second.acquire_lease()) and time.monotonic() < deadline:
             time.sleep(0.5)
         second.close()
     assert has_lease

@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 from machines import Machines, Started, address, soon, stopped
 
-from fastbandit.storage.postgres_server import LittleServer
 from lab.faults.cluster_stage import hanging
 from tests.serving.little_service import CONTEXT, Caller
 
@@ -154,7 +153,7 @@ def test_no_select_waits_long_for_a_database_that_hangs(
                 await asyncio.sleep(0.1)
         spooled = one.service.spooled
         assert spooled is not None
-        await soon(lambda: spooled.away is None and not spooled.waiting)
+        await soon(lambda: spooled.unavailable is None and not spooled.waiting)
         return ids
 
     ids = shared.run(story, "a")

@@ -62,7 +62,7 @@ def look(folder: Path) -> dict[str, Any] | None:
         "served": FrozenBandit.load(current.frozen).select_one([0.0, 1.0]).version,
         "hashes": [one.hash for one in store_of(config).list()],
         "learned": 0 if history is None else len(history),
-        "pairs": current.cut.pairs,
+        "pairs": current.cut.interactions,
         "drafts": [path.name for path in store_of(config).folder.glob(".draft-*")],
     }
 

@@ -18,7 +18,8 @@ from fastbandit.settings.service import (
     ServerConfig,
 )
 from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
-from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Snapshot
 from fastbandit.storage.sqlite_log import SqliteLog
 
 SECOND = 1_000_000

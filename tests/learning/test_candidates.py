@@ -23,7 +23,7 @@ from fastbandit.learning.candidates import (
 from fastbandit.learning.joining import Joiner
 from fastbandit.learning.learner import Learner
 from fastbandit.settings.service import Config, LearnConfig
-from fastbandit.storage.snapshot_store import Cut
+from fastbandit.storage.snapshot_version import Cut
 from fastbandit.storage.sqlite_log import SqliteLog
 
 LENIENT = LearnConfig(min_quality=0.0, min_recall=0.0)

@@ -38,8 +38,8 @@ def test_nothing_is_learned_twice_or_left_out(tmp_path: Path, log: LittleLog) ->
     history = Bandit.load(current.bandit)._state.history
     assert history is not None
     assert current.version == 3
-    assert len(history) == current.cut.pairs
-    assert current.cut.pairs + current.cut.held == 60
+    assert len(history) == current.cut.interactions
+    assert current.cut.interactions + current.cut.held == 60
     assert len(np.unique(history.contexts.dense, axis=0)) == len(history)
 
 
@@ -85,7 +85,7 @@ def test_any_interaction_is_enough_after_a_while(tmp_path: Path, log: LittleLog)
     log.let_pass(2)
     learn_all(learner)
     assert current_of(config).version == 1
-    assert current_of(config).cut.pairs == 2
+    assert current_of(config).cut.interactions == 2
 
 
 def test_a_decision_without_a_reward_has_the_default_reward(tmp_path: Path, log: LittleLog) -> None:
@@ -191,7 +191,7 @@ def test_what_fails_a_check_is_refused_and_more_interactions_are_awaited(
     log.decide(1)
     learn_all(Learner(config))
     assert (current_of(config).version, current_of(config).parent) == (2, 0)
-    assert current_of(config).cut.pairs == 32  # of 40, a fifth is held out
+    assert current_of(config).cut.interactions == 32  # of 40, a fifth is held out
 
 
 def test_after_a_rollback_the_learner_resumes_from_it(tmp_path: Path, log: LittleLog) -> None:
@@ -206,7 +206,7 @@ def test_after_a_rollback_the_learner_resumes_from_it(tmp_path: Path, log: Littl
     log.decide(20)
     learn_all(learner)
     assert (current_of(config).version, current_of(config).parent) == (3, 1)
-    assert current_of(config).cut.pairs + current_of(config).cut.held == 60
+    assert current_of(config).cut.interactions + current_of(config).cut.held == 60
 
 
 def test_old_versions_are_pruned(tmp_path: Path, log: LittleLog) -> None:

@@ -141,7 +141,7 @@ def test_a_new_version_starts_anew(config: Config, log: LittleLog) -> None:
 
     current = current_of(config)
     assert (delta.version, delta.number, delta.snapshot) == (2, 1, current.hash)
-    assert delta.learned == 51 - current.cut.pairs
+    assert delta.learned == 51 - current.cut.interactions
     assert [path.name for path in (store_of(config).folder / "deltas").iterdir()] == [
         "000002.delta"
     ]
@@ -150,7 +150,7 @@ def test_a_new_version_starts_anew(config: Config, log: LittleLog) -> None:
 def test_arms_that_came_since_wait_for_the_next_version(config: Config, log: LittleLog) -> None:
     deltas = Deltas(config)
     stepped(deltas)
-    log.write(ArmsChanged(put=[Arm("new", [0.1, 0.2, 0.3], {"price": 1.0})]))
+    log.write(ArmsChanged(upserted=[Arm("new", [0.1, 0.2, 0.3], {"price": 1.0})]))
     made = DecisionMade("n", [1.0, 0.0], ["new"], [0.0], 1, 1, 1, 10 * SECOND)
     log.write(made, RewardCame("n", 1.0))
 

@@ -15,7 +15,6 @@ from little_frozen import arrays_of
 
 from fastbandit import Bandit, FrozenBandit
 from fastbandit.errors import SnapshotError
-from fastbandit.files import manifest as sealed
 from fastbandit.runtime.parts import still
 
 pytestmark = pytest.mark.usefixtures("little_training")
@@ -34,12 +33,12 @@ def bandit(little_training: None) -> Bandit:
 
 
 def edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change a manifest, and seal it again as a faithful writer would."""
+    """Change a manifest, and its hash, as a faithful writer would."""
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
     del manifest["sha256"]
     change(manifest)
-    path.write_text(json.dumps({**manifest, "sha256": sealed.seal(manifest)}))
+    path.write_text(json.dumps({**manifest, "sha256": manifests.digest_of(manifest)}))
 
 
 # -- the arrays
@@ -164,9 +163,9 @@ def test_contexts_of_a_kind_that_is_not_known_are_named(saved: Path) -> None:
 def test_arrays_that_lack_one_are_refused(
     frozen: FrozenBandit, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = sealed.pieces_of
+    write = manifests.pieces_of
     monkeypatch.setattr(
-        sealed, "pieces_of", lambda arrays: write({k: arrays[k] for k in arrays if k != name})
+        manifests, "pieces_of", lambda arrays: write({k: arrays[k] for k in arrays if k != name})
     )
     frozen.save(tmp_path)
 
@@ -177,9 +176,9 @@ def test_arrays_that_lack_one_are_refused(
 def test_arrays_of_another_version_are_refused(
     frozen: FrozenBandit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = sealed.pieces_of
+    write = manifests.pieces_of
     monkeypatch.setattr(
-        sealed, "pieces_of", lambda arrays: write({**arrays, "model.waves": np.zeros(3)})
+        manifests, "pieces_of", lambda arrays: write({**arrays, "model.waves": np.zeros(3)})
     )
     frozen.save(tmp_path)
 

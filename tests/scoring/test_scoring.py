@@ -36,7 +36,8 @@ from fastbandit.cluster.scoring import MANIFEST, SUCCESS
 from fastbandit.errors import DataError, FastbanditError, SettingError, SnapshotError
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids
 from fastbandit.noise.philox import decision_seeds
-from fastbandit.storage.snapshot_store import Cut, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut
 
 ARMS = vectors_of(40, 3)
 SEEDS = decision_seeds(0, 0, len(CONTEXTS))

@@ -10,7 +10,7 @@ from fastbandit.serving.arm_change_file import ArmChangeFile, KnownChanges
 from fastbandit.storage.events import Arm, ArmsChanged
 
 PUT = ArmsChanged([Arm("a", [0.5], {"price": 1.0})], seq=4, at=9)
-TAKEN = ArmsChanged(taken=["a", 7], seq=6, at=10)
+TAKEN = ArmsChanged(discarded=["a", 7], seq=6, at=10)
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import pytest
 
 from fastbandit.serving.console import arm_counts
 from fastbandit.storage.events import Arm, ArmsChanged, RewardCame
-from fastbandit.storage.snapshot_store import Cut, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut
 from tests.serving.little_console import BEGIN, LoggedService, made
 
 
@@ -20,7 +21,7 @@ def publish(service: LoggedService, version: int, notes: dict[str, object]) -> N
             (draft / part / "arrays").write_bytes(b"")
             told = {"arrays": {"file": "arrays", "bytes": 0}}
             (draft / part / "manifest.json").write_text(json.dumps(told))
-        cut = Cut(seq=5, at=BEGIN, pairs=40)
+        cut = Cut(seq=5, at=BEGIN, interactions=40)
         store.publish(draft, notes, version=version, parent=store.current(), cut=cut)
 
 
@@ -41,10 +42,12 @@ def test_the_arms_that_win_have_counts_shares_and_rewards(service: LoggedService
 
 
 def test_new_arms_are_those_put_in_within_the_range(service: LoggedService) -> None:
-    service.write(ArmsChanged(put=[Arm("a", [0.0]), Arm("b", [0.0]), Arm("c", [0.0])]))
+    service.write(ArmsChanged(upserted=[Arm("a", [0.0]), Arm("b", [0.0]), Arm("c", [0.0])]))
     service.write(made("1", "a"))
-    service.write(ArmsChanged(put=[Arm("a", [1.0]), Arm("d", [0.0]), Arm("e", [0.0])]), after_s=900)
-    service.write(ArmsChanged(taken=["c"]), made("2", "d"), made("3", "d"))
+    service.write(
+        ArmsChanged(upserted=[Arm("a", [1.0]), Arm("d", [0.0]), Arm("e", [0.0])]), after_s=900
+    )
+    service.write(ArmsChanged(discarded=["c"]), made("2", "d"), made("3", "d"))
 
     arms = service.show(10).arms
 

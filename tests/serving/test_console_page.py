@@ -164,7 +164,7 @@ def answer_of(
 
 
 def _fill(log: SqliteLog, folder: Path, now: list[int]) -> None:
-    log.append([ArmsChanged(put=[Arm(id, [0.0]) for id in HOSTILE])])
+    log.append([ArmsChanged(upserted=[Arm(id, [0.0]) for id in HOSTILE])])
     for n in range(60):
         now[0] += 20 * SECOND
         made = DecisionMade(

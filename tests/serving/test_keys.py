@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastbandit.errors import DataError
-from fastbandit.files.manifest import seal
+from fastbandit.files.manifest import digest_of
 from fastbandit.serving.keys import (
     KEYS_FILE,
     SCOPES,
@@ -281,7 +281,7 @@ def test_a_folder_in_place_of_the_file_is_an_error(path: Path) -> None:
 def test_a_later_format_is_rejected(path: Path) -> None:
     held = {"format": 2, "keys": []}
     path.parent.mkdir()
-    path.write_text(json.dumps({**held, "sha256": seal(held)}))
+    path.write_text(json.dumps({**held, "sha256": digest_of(held)}))
 
     with pytest.raises(DataError, match=r"format 1: .* has 2"):
         KeyRing.load(path)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from fastbandit.serving.console.figures import Figures
 from fastbandit.storage.events import RewardCame
-from fastbandit.storage.snapshot_store import Cut, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut
 from tests.serving.little_console import BEGIN, HOUR, LoggedService, made
 
 
@@ -19,7 +20,7 @@ def publish(service: LoggedService, version: int, notes: dict[str, object]) -> N
             (draft / part / "arrays").write_bytes(b"")
             told = {"arrays": {"file": "arrays", "bytes": 0}}
             (draft / part / "manifest.json").write_text(json.dumps(told))
-        cut = Cut(seq=5, at=BEGIN, pairs=40)
+        cut = Cut(seq=5, at=BEGIN, interactions=40)
         store.publish(draft, notes, version=version, parent=store.current(), cut=cut)
 
 

@@ -51,8 +51,8 @@ class Random:
             "propensities": shares[int(self._numbers.integers(3))],
             "other": None if self._numbers.integers(9) == 0 else other,
             "decided_by": ("bandit", "baseline")[int(self._numbers.integers(2))],
-            "sums": bool(self._numbers.integers(2)),
-            "otherwise": 0.5,
+            "adds_up": bool(self._numbers.integers(2)),
+            "default_reward": 0.5,
         }
         made = decision(number, **changes)
         return DecisionMade(**{**_fields(made), "arms": [one]})

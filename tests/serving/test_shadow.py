@@ -180,7 +180,7 @@ def test_each_context_needs_an_arm_of_the_baseline(named: Config) -> None:
 
 def test_a_removed_arm_is_no_longer_taken_by_the_baseline(named: Config) -> None:
     async def story(ask: Caller) -> None:
-        await ask.service.change_arms(ArmsChanged(taken=["arm-3"]))
+        await ask.service.change_arms(ArmsChanged(discarded=["arm-3"]))
         reply = await ask("POST", "/v1/select", {"context": CONTEXT, "baseline": ARM_3})
         assert (reply.status, reply.body["field"]) == (422, "baseline.arm")
 

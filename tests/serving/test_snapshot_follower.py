@@ -15,7 +15,8 @@ from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
 from fastbandit.settings.service import Config
 from fastbandit.storage.deltas import Delta
-from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Snapshot
 from tests.serving.little_service import ARMS, Caller, begin, run
 
 _SHORT = """format = 1

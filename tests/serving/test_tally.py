@@ -12,7 +12,8 @@ import pytest
 from fastbandit.serving.console import arm_counts, tally
 from fastbandit.serving.console.figures import Figures
 from fastbandit.storage.events import RewardCame, TimePassed
-from fastbandit.storage.snapshot_store import Cut, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut
 from fastbandit.storage.sqlite_log import SqliteLog
 from tests.serving.little_console import BEGIN, SECOND, LoggedService, made
 
@@ -25,7 +26,7 @@ def publish(service: LoggedService, version: int, notes: dict[str, object]) -> N
             (draft / part / "arrays").write_bytes(b"")
             told = {"arrays": {"file": "arrays", "bytes": 0}}
             (draft / part / "manifest.json").write_text(json.dumps(told))
-        cut = Cut(seq=5, at=BEGIN, pairs=40)
+        cut = Cut(seq=5, at=BEGIN, interactions=40)
         store.publish(draft, notes, version=version, parent=store.current(), cut=cut)
 
 

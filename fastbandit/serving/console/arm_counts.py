@@ -25,12 +25,12 @@ CREATE TEMP TABLE winners (id PRIMARY KEY) WITHOUT ROWID;
 """
 _NEXT_CHANGE = "SELECT seq FROM main.changes WHERE seq > ? ORDER BY seq LIMIT 1"
 _PUT = """
-INSERT INTO arms SELECT one.value ->> 0, at FROM main.changes, json_each(put) one WHERE seq = ?
+INSERT INTO arms SELECT one.value ->> 0, at FROM main.changes, json_each(upserted) one WHERE seq = ?
 ON CONFLICT (id) DO NOTHING
 """
 _TAKE = """
 DELETE FROM arms WHERE id IN (
-    SELECT one.value FROM main.changes, json_each(taken) one WHERE seq = ?
+    SELECT one.value FROM main.changes, json_each(discarded) one WHERE seq = ?
 )
 """
 _DECISION_AT = "SELECT seq, at FROM main.decisions WHERE seq >= ? ORDER BY seq LIMIT 1"
@@ -41,10 +41,11 @@ WHERE d.seq >= ? GROUP BY 1
 """
 _WINNERS = "INSERT INTO winners SELECT id FROM chosen ORDER BY count DESC, id LIMIT ?"
 _EARNED = """
-SELECT id, count(*), count(*), sum(got IS NOT NULL), sum(coalesce(got, otherwise)),
-    sum(coalesce(got, otherwise) * coalesce(got, otherwise)), sum(got IS NULL AND until >= :now)
+SELECT id, count(*), count(*), sum(got IS NOT NULL), sum(coalesce(got, default_reward)),
+    sum(coalesce(got, default_reward) * coalesce(got, default_reward)),
+    sum(got IS NULL AND until >= :now)
 FROM (
-    SELECT winners.id, d.otherwise, d.until, (
+    SELECT winners.id, d.default_reward, d.until, (
         SELECT sum(r.value) FROM main.rewards r
         WHERE r.decision = d.id AND r.arm = json_quote(one.value) AND r.status = 'counted'
     ) AS got

@@ -25,7 +25,7 @@ from fastbandit.serving.console.buckets import (
 )
 from fastbandit.storage.events import WHO
 from fastbandit.storage.log_reader import one_moment_of
-from fastbandit.storage.log_schema import check_version
+from fastbandit.storage.log_schema import open_for_reading
 
 _SUMS = ("n", "m", "w", "ww", "r", "mr", "wr", "wwr", "rr", "wrr", "wwrr")
 _ALL = ", ".join(_SUMS)
@@ -41,7 +41,7 @@ ON CONFLICT (who, known, start) DO UPDATE SET width = max(width, excluded.width)
     wait = max(wait, excluded.wait), rewarded = rewarded + excluded.rewarded,
     {", ".join(f"{name} = {name} + excluded.{name}" for name in _SUMS)}
 """
-_HAS_ANY = "SELECT 1 FROM main.decisions WHERE other IS NOT NULL LIMIT 1"
+_HAS_ANY = "SELECT 1 FROM decisions WHERE other IS NOT NULL LIMIT 1"
 _WEIGHTS = """
     CASE WHEN other = (arms -> 0) THEN 1.0 ELSE 0.0 END AS m,
     CASE WHEN other = (arms -> 0) THEN coalesce(1.0 / (propensities ->> 0), 0.0) ELSE 0.0 END AS w
@@ -53,8 +53,8 @@ SELECT who, known, {start("at")}, max({width("at")}), max(wait), 0, count(*), su
     sum(w * w * r * r)
 FROM (
     SELECT at, decided_by AS who, propensities IS NOT NULL AS known, until - at AS wait,
-        otherwise AS r, {_WEIGHTS}
-    FROM main.decisions WHERE other IS NOT NULL AND seq > :after AND seq <= :last
+        default_reward AS r, {_WEIGHTS}
+    FROM decisions WHERE other IS NOT NULL AND seq > :after AND seq <= :last
 )
 WHERE true GROUP BY 1, 2, 3
 {_ADD}
@@ -65,17 +65,17 @@ SELECT who, known, {start("at")}, max({width("at")}), 0, sum(is_first), 0, 0, 0,
     sum(r), sum(m * r), sum(w * r), sum(w * w * r), sum(rr), sum(w * rr), sum(w * w * rr)
 FROM (
     SELECT at, who, known, m, w, earlier IS NULL AS is_first,
-        value - iif(earlier IS NULL, otherwise, 0) AS r,
-        value * (value + 2 * coalesce(earlier, 0)) - iif(earlier IS NULL, otherwise * otherwise, 0)
-            AS rr
+        value - iif(earlier IS NULL, default_reward, 0) AS r,
+        value * (value + 2 * coalesce(earlier, 0))
+            - iif(earlier IS NULL, default_reward * default_reward, 0) AS rr
     FROM (
         SELECT d.at, d.decided_by AS who, d.propensities IS NOT NULL AS known, r.value,
-            d.otherwise, {_WEIGHTS}, CASE WHEN d.sums THEN (
+            d.default_reward, {_WEIGHTS}, CASE WHEN d.adds_up THEN (
                 SELECT sum(e.value) FROM main.rewards e
                 WHERE e.decision = r.decision AND e.arm = r.arm AND e.status = 'counted'
                     AND e.seq < r.seq
             ) END AS earlier
-        FROM main.rewards r CROSS JOIN main.decisions d ON d.id = r.decision
+        FROM main.rewards r CROSS JOIN decisions d ON d.id = r.decision
         WHERE r.seq > :after AND r.seq <= :last AND r.status = 'counted' AND d.other IS NOT NULL
     )
 )
@@ -135,7 +135,7 @@ def read_evidence(
 ) -> list[Evidence]:
     """Read the evidence of a whole log, or of its last minutes, as it is at one moment."""
     with one_moment_of(path) as log:
-        check_version(log, path, is_reader=True)
+        open_for_reading(log, path)
         tally, last = ComparisonTally(log), last_event(log)
         if not tally.has_any():
             return []

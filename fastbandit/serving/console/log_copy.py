@@ -43,7 +43,7 @@ class LogCopy:
                 wait_seconds=_WAITING_S,
                 fresh_seconds=inf,
                 timeout_seconds=_ANSWER_S,
-                tell=self._note_that,
+                warn=self._note_that,
             )
         except LogError as error:
             if not self.file.exists():

@@ -21,8 +21,8 @@ RULES = {
 """What each status of a reward means."""
 _MOST_COUNTED = 10_000
 _WAITING = f"""
-SELECT count(*), min(until), min(otherwise), max(otherwise) FROM (
-    SELECT until, otherwise FROM main.decisions ORDER BY seq DESC LIMIT {_MOST_COUNTED + 1}
+SELECT count(*), min(until), min(default_reward), max(default_reward) FROM (
+    SELECT until, default_reward FROM main.decisions ORDER BY seq DESC LIMIT {_MOST_COUNTED + 1}
 ) WHERE until >= ?
 """
 _NOT_REPORTED = "it is off (learn.enabled), or has just started"

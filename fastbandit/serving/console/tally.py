@@ -63,9 +63,9 @@ _MADE = (
     f"""
 INSERT INTO tally
 SELECT 'made', {start("at")}, version, max({width("at")}), count(*), sum(size), 0,
-    sum(size * otherwise), sum(size * otherwise * otherwise), max(until - at)
+    sum(size * default_reward), sum(size * default_reward * default_reward), max(until - at)
 FROM (
-    SELECT at, iif(decided_by = 'bandit', version, {BASELINE}) AS version, until, otherwise,
+    SELECT at, iif(decided_by = 'bandit', version, {BASELINE}) AS version, until, default_reward,
         json_array_length(arms) AS size
     FROM main.decisions WHERE seq > :after AND seq <= :last
 )
@@ -84,14 +84,14 @@ FROM main.rewards WHERE seq > :after AND seq <= :last GROUP BY 2, 3
 _JOIN = f"""
 INSERT INTO joined
 SELECT made_start, made_width, version, came_start, came_width, bin, count(*), sum(earlier IS NULL),
-    sum(value - CASE WHEN earlier IS NULL THEN otherwise ELSE 0 END),
+    sum(value - CASE WHEN earlier IS NULL THEN default_reward ELSE 0 END),
     sum(value * (value + 2 * coalesce(earlier, 0))
-        - CASE WHEN earlier IS NULL THEN otherwise * otherwise ELSE 0 END)
+        - CASE WHEN earlier IS NULL THEN default_reward * default_reward ELSE 0 END)
 FROM (
     SELECT {start("d.at")} AS made_start, {width("d.at")} AS made_width,
         iif(d.decided_by = 'bandit', d.version, {BASELINE}) AS version,
         {start("r.at")} AS came_start, {width("r.at")} AS came_width, {_BIN} AS bin,
-        r.value, d.otherwise, CASE WHEN d.sums THEN (
+        r.value, d.default_reward, CASE WHEN d.adds_up THEN (
             SELECT sum(e.value) FROM main.rewards e
             WHERE e.decision = r.decision AND e.arm = r.arm AND e.status = 'counted'
                 AND e.seq < r.seq

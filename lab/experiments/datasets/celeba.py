@@ -9,10 +9,10 @@ same layout.
 from __future__ import annotations
 
 import hashlib
-import os
 import zipfile
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from fastbandit.errors import DataError, SettingError
 from fastbandit.evaluation.csv_files import open_text
+from fastbandit.files.atomic import replacing
 from fastbandit.progress import Progress, progress_bar, silent
 from lab.experiments.datasets.files import SOURCES, find
 from lab.experiments.datasets.images import (
@@ -165,13 +166,9 @@ def _from_cache(path: Path, count: int) -> Pixels | None:
 
 
 def _to_cache(path: Path, pixels: Pixels) -> None:
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("wb") as file:
-            np.savez_compressed(file, pixels=pixels)
-        os.replace(beside, path)
-    except OSError:  # a folder that cannot be written costs time, nothing else
-        beside.unlink(missing_ok=True)
+    # a folder that cannot be written costs time, nothing else
+    with suppress(OSError), replacing(path, sync=False) as beside, beside.open("wb") as file:
+        np.savez_compressed(file, pixels=pixels)
 
 
 # -- a sample that is drawn

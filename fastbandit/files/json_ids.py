@@ -17,7 +17,7 @@ def id_to_json(id: Hashable) -> Any:
         return {"tuple": [id_to_json(item) for item in id]}
     raise SettingError(
         f"Ids that are saved need to be strings, finite numbers or tuples of them: got {id!r} "
-        f"of type {type(id).__name__}. Give the arms such ids."
+        f"of type {type(id).__name__}. Use such ids."
     )
 
 

@@ -110,8 +110,8 @@ class LittleServer:
 
     def _arguments(self) -> list[str]:
         own = ("listen_addresses=", f"unix_socket_directories={self._folder}")
-        told = [part for setting in (*own, *self._settings) for part in ("-c", setting)]
-        return ["-D", f"{self._folder}/data", *told]
+        options = [part for setting in (*own, *self._settings) for part in ("-c", setting)]
+        return ["-D", f"{self._folder}/data", *options]
 
     def _run(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         command = [str(self._programs / program), *arguments]

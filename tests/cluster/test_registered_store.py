@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from little_versions import Killed, publish
 
-from fastbandit.errors import FastbanditError, SnapshotError
-from fastbandit.storage.snapshot_registry import RegisteredStore, SnapshotRegistry
+from fastbandit.errors import SnapshotError
+from fastbandit.storage.registered_store import RegisteredStore
 
 Machine = Callable[[str], RegisteredStore]
-
-
-@pytest.fixture
-def machine(url: str, schema: str, tmp_path: Path) -> Iterator[Machine]:
-    """Makes the store of a machine, by name; all share one registry."""
-    made: list[RegisteredStore] = []
-
-    def make(name: str) -> RegisteredStore:
-        registry = SnapshotRegistry(url, f"file://{tmp_path}/shared", schema=schema)
-        made.append(RegisteredStore(tmp_path / name, registry))
-        return made[-1]
-
-    yield make
-    for store in made:
-        store.registry.close()
 
 
 def served(store: RegisteredStore) -> Any:
@@ -61,7 +44,7 @@ def test_without_any_version_there_is_nothing_to_serve(machine: Machine) -> None
     assert machine("one").pull() is None
 
 
-@pytest.mark.parametrize("step", ["sealed", "renamed"])
+@pytest.mark.parametrize("step", ["noted", "renamed"])
 def test_a_version_whose_trainer_was_killed_is_made_anew(machine: Machine, step: str) -> None:
     one = machine("one")
     publish(one)
@@ -160,61 +143,3 @@ def test_old_versions_leave_the_store(machine: Machine, tmp_path: Path) -> None:
 
     assert sorted(path.name[:6] for path in (tmp_path / "shared").iterdir()) == ["000002", "000003"]
     assert machine("two").pull() == 3
-
-
-# -- the trainer's turn
-
-
-def test_one_trainer_has_the_turn_until_its_session_ends(machine: Machine) -> None:
-    one, two = machine("one"), machine("two")
-
-    assert one.take_turn()
-    assert not two.take_turn()
-
-    one.registry.close()
-    assert in_time(two.take_turn)
-
-
-def test_who_lost_the_turn_cannot_publish(machine: Machine, url: str) -> None:
-    one = machine("one")
-    assert one.take_turn()
-    publish(one)
-    with psycopg.connect(url, autocommit=True) as other:
-        other.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_locks "
-            "WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
-        )
-
-    with pytest.raises(FastbanditError):
-        publish(one)
-    with pytest.raises(SnapshotError, match="trainer's turn"):
-        one.registry.check_turn()
-    assert in_time(machine("two").take_turn)
-
-
-def in_time(holds: Callable[[], bool]) -> bool:
-    """Tell whether something holds within a few seconds."""
-    deadline = time.monotonic() + 10
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-@pytest.mark.parametrize("error", [OSError, RuntimeError])
-def test_trouble_of_the_store_is_told_without_its_password(
-    url: str, schema: str, tmp_path: Path, error: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = "ftp://me:hunter2@host/versions"
-
-    def fail(*told: Any) -> None:
-        raise error(f"{place}/000000 cannot be reached")
-
-    monkeypatch.setattr("fastbandit.storage.snapshot_registry.upload", fail)
-    registry = SnapshotRegistry(url, place, schema=schema)
-    with pytest.raises(SnapshotError, match="me:…@host") as caught:
-        publish(RegisteredStore(tmp_path / "one", registry))
-    registry.close()
-
-    assert "hunter2" not in str(caught.value)

@@ -47,7 +47,7 @@ class Box:
 
     @staticmethod
     def between(lowest: Sequence[float], highest: Sequence[float], *, cover: int = 10_000) -> Box:
-        """Give the box between two corners."""
+        """Return the box between two corners."""
         return Box(tuple(map(float, lowest)), tuple(map(float, highest)), cover)
 
     @property
@@ -63,7 +63,7 @@ class Box:
         return -self.low
 
     def embedded_by(self, encode: Callable[[Tensor], Tensor], *, device: str) -> Box:
-        """Give the same box as a model that encodes values sees it."""
+        """Return the same box as a model that encodes values sees it."""
         return replace(self, encode=encode, device=device)
 
     @property
@@ -103,7 +103,7 @@ class Box:
     def nearest(
         self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None
     ) -> Candidates:
-        """Give the points themselves, for each is an arm, and others close around them."""
+        """Return the points themselves, for each is an arm, and others close around them."""
         batch, starts, dim = points.shape
         around = torch.clamp(points, self.low, self.high)[:, :, None] + self._offsets(count)
         around = torch.where(around > self.high, 2 * self.high - around, around)
@@ -120,11 +120,11 @@ class Box:
         far: int = 0,
         eligible: Bool[Tensor, "b N"] | None,
     ) -> Candidates:
-        """Give the points themselves and a few others close around, four for each partition."""
+        """Return the points themselves and a few others close around, four for each partition."""
         return self.nearest(points, 4 * partitions, eligible=eligible)
 
     def _offsets(self, count: int) -> Float[Tensor, "K D"]:
-        """Give `count` small steps, spread evenly around the first, which is none at all.
+        """Return `count` small steps, spread evenly around the first, which is none at all.
 
         Roberts' sequence: no two steps mirror each other, so none fall together at an edge.
         """
@@ -149,7 +149,7 @@ class Box:
         return self._as_candidates(self.low + (self.high - self.low) * numbers)
 
     def spanning(self, count: int) -> Candidates:
-        """Give some of the fine cover."""
+        """Return some of the fine cover."""
         positions = self._spanner if count <= SPANNING else self._span(count)
         return self._as_candidates(self.all().points[0, positions[:count]])
 
@@ -161,7 +161,7 @@ class Box:
         return spanning_positions(self.all().points[0], count)
 
     def all(self) -> Candidates:
-        """Give a fine cover: a grid in one dimension, Sobol's points in more."""
+        """Return a fine cover: a grid in one dimension, Sobol's points in more."""
         if self.dim == 1:
             share = torch.linspace(0, 1, self.cover)[:, None]
         else:

@@ -124,16 +124,16 @@ def score_contexts(
     place = find_frozen(str(frozen))
     folder = fetch_frozen(place)
     bandit = FrozenBandit.load(folder)
-    _, live, words = bandit.parts
+    _, catalogue, codec = bandit.parts
     sources = find_sources(str(contexts), progress=progress)
     total = sum(source.rows for source in sources)
     plan = Plan(
         frozen=place,
         digest=_digest_of(folder),
         version=bandit.version,
-        ids_as=_ids_as(live.ids),
+        ids_as=_ids_as(catalogue.ids),
         out=absolute(str(out)),
-        columns=find_columns(sources, words.context.kind, columns=columns, ids=ids, keep=keep),
+        columns=find_columns(sources, codec.context.kind, columns=columns, ids=ids, keep=keep),
         k=k,
         explore=explore,
         seed=seed,

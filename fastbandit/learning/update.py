@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.bandit import Bandit
-from fastbandit.learning.arm_changes import apply_changes
 from fastbandit.learning.checking import Checks, check
 from fastbandit.learning.joining import Pair
-from fastbandit.runtime.columns import Columns
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.settings.service import LearnConfig
+from fastbandit.storage.arm_changes import apply_changes
 from fastbandit.storage.events import ArmId, ArmsChanged
 from fastbandit.storage.snapshot_store import Cut, Reached, Snapshot, SnapshotStore
 from fastbandit.training.fit_reward import Curve
@@ -41,10 +40,9 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A bandit that learned a lesson, the columns of its arms, and what is told of it."""
+    """A bandit that learned a lesson, and what is told of it."""
 
     bandit: Bandit
-    columns: Columns | None
     checks: Checks
     notes: dict[str, Any]
 
@@ -93,8 +91,10 @@ def held_out_of(pairs: int, share: float) -> int:
 def train(lesson: Lesson, *, reached: Reached, teach: Teach = teach_here) -> Candidate:
     """Make and check the candidate of a lesson."""
     bandit = Bandit.load(lesson.parent.bandit)
-    before = FrozenBandit.load(lesson.parent.frozen).columns
-    columns = apply_changes(bandit, before, lesson.changes)
+    columns = FrozenBandit.load(lesson.parent.frozen).columns
+    if bandit.columns is None and columns is not None:  # bandits were saved without columns once
+        bandit.set_columns(columns)
+    apply_changes(bandit, lesson.changes)
     pairs = lesson.pairs[: len(lesson.pairs) - lesson.held_out]
     parent = bandit.policy if bandit.version else None
     curve: list[tuple[int, float]] = []
@@ -114,7 +114,7 @@ def train(lesson: Lesson, *, reached: Reached, teach: Teach = teach_here) -> Can
         "checks": checks.notes(),
         "curve": curve,
     }
-    return Candidate(bandit, columns, checks, notes)
+    return Candidate(bandit, checks, notes)
 
 
 def publish(
@@ -145,8 +145,5 @@ def refusal(lesson: Lesson, candidate: Candidate, floors: LearnConfig, *, cut: C
 def _save(candidate: Candidate, draft: Path, reached: Reached) -> None:
     candidate.bandit.save(draft / "bandit")
     reached("saved bandit")
-    frozen = candidate.bandit.freeze()
-    if candidate.columns is not None:
-        frozen.set_columns(candidate.columns)
-    frozen.save(draft / "frozen")
+    candidate.bandit.freeze().save(draft / "frozen")
     reached("saved frozen")

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.partitions import NEIGHBOURS, build_partitions
+from fastbandit.arms.neighbour_graph import neighbour_graph
+from fastbandit.arms.partitions import build_partitions
 
 Decide = Callable[[int], int]
 """Decides for the context of a number, and returns the row of the arm."""
@@ -31,5 +32,5 @@ def decide_for(
 def build_seconds(vectors: NDArray[np.float32]) -> float:
     """Time how long cells and neighbour graph take, on all cores."""
     started = time.perf_counter()
-    build_partitions(vectors).graph(NEIGHBOURS)
+    neighbour_graph(build_partitions(vectors))
     return time.perf_counter() - started

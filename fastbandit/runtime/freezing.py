@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fastbandit.arms.arrays import read_only
 from fastbandit.arms.box import Box
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.partitions import build_partitions
@@ -37,14 +38,14 @@ from fastbandit.reward.linear_end import LinearEnd
 from fastbandit.reward.model import NeuralReward
 from fastbandit.reward.network import RewardNetwork
 from fastbandit.reward.variational_model import VariationalReward
+from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.effects import BOUNDED, DRAWN
 from fastbandit.runtime.encodings import Encoding, LinearEncoding
 from fastbandit.runtime.fold import BOUND, DROPOUT, LAST_LAYER, MEAN
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
 from fastbandit.runtime.kernel import ASCENT, EXHAUSTIVE, GENERATOR
-from fastbandit.runtime.live import Live
-from fastbandit.runtime.parts import FrozenArms, FrozenModel, still
-from fastbandit.runtime.units import Units
+from fastbandit.runtime.parts import FrozenArms, FrozenModel
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import ArmGenerator, GeneratorSearch, is_scan
 from fastbandit.search.gradient_ascent import GradientAscent
@@ -83,7 +84,7 @@ def freeze(
     frozen_model, arms = freeze_model(policy), freeze_arms(policy, dtype=dtype)
     assert isinstance(model, NeuralReward)
     assert catalogue.frame is not None
-    words = Units(
+    codec = Codec(
         context=freeze_encoding(plan.context, model.context_encoder, what="contexts"),
         arm=freeze_encoding(_seen(plan.arm, model), model.arm_encoder, what="arms"),
         inverse=_frozen(catalogue.frame.inverse),
@@ -94,26 +95,15 @@ def freeze(
         seed=plan.seed,
         version=version,
     )
-    return FrozenBandit(frozen_model, _live(catalogue, arms), words, decisions=decisions)
+    return FrozenBandit(
+        frozen_model, FrozenCatalogue.of(arms, catalogue.rows), codec, decisions=decisions
+    )
 
 
 def _seen(arm: Features, model: NeuralReward) -> Features:
     """Return the kind of features that a model reads of arms, with or without their ids."""
     has_ids = isinstance(model.arm_encoder, FeaturesAndIdsEncoder)
     return arm.features if isinstance(arm, FeaturesAndIds) and not has_ids else arm
-
-
-def _live(catalogue: Catalogue, arms: FrozenArms) -> Live:
-    """Return the frozen arms with their ids, and which of them can be chosen."""
-    live = catalogue.live
-    is_gone = not bool(live[arms.order].all())
-    return Live(
-        arms,
-        catalogue.table,
-        still(np.empty((0, catalogue.dim), np.float32)),
-        len(live),
-        still(live) if is_gone else None,
-    )
 
 
 def _freeze_effects(plan: Blueprint, policy: Policy, version: int, decisions: int) -> FrozenBandit:
@@ -125,20 +115,20 @@ def _freeze_effects(plan: Blueprint, policy: Policy, version: int, decisions: in
     assert catalogue.frame is not None
     place = catalogue.frame.place
     size = 1 if fitted is None else fitted.inputs.count
-    blank, one = still(np.zeros((0, 0), np.float32)), still(np.zeros(1, np.float32))
+    blank, one = read_only(np.zeros((0, 0), np.float32)), read_only(np.zeros(1, np.float32))
     frozen_model = FrozenModel(
-        counts=still(np.array([EXHAUSTIVE, kind, *[0] * 10], np.int64)),
+        counts=read_only(np.array([EXHAUSTIVE, kind, *[0] * 10], np.int64)),
         numbers=_frozen(torch.tensor([scale, 0.0, 0.0, _NEVER])),
         encoder=_frozen(torch.zeros(0, 1)),
         first_weights=blank,
         first_biases=one[:0],
         deeper_weights=one[:0],
-        hidden=still(np.zeros(0, np.int64)),
+        hidden=read_only(np.zeros(0, np.int64)),
         last_weights=one,
         wide_weights=one[:0],
         place=_frozen(torch.cat([place.axes, place.centre[None]])),
         dropout=_frozen(torch.zeros(0, 4)),
-        mask_sizes=still(np.zeros(0, np.int64)),
+        mask_sizes=read_only(np.zeros(0, np.int64)),
         centre=_frozen(torch.zeros(2, 0)),
         spread=blank,
         bonus=one[:0],
@@ -146,7 +136,7 @@ def _freeze_effects(plan: Blueprint, policy: Policy, version: int, decisions: in
         layer_1=_frozen(torch.zeros(1, 0)),
         layer_2=_frozen(torch.zeros(1, 0)),
         layer_3=_frozen(torch.zeros(1, 0)),
-        box=still(np.zeros((4, dim), np.float32)),
+        box=read_only(np.zeros((4, dim), np.float32)),
         own_shared=_small(np.zeros(size) if fitted is None else fitted.effects.shared),
         own_prior=_small(np.zeros(size) if fitted is None else fitted.effects.prior),
         own_means=_small(np.zeros((0, size)) if fitted is None else fitted.effects.means),
@@ -155,7 +145,7 @@ def _freeze_effects(plan: Blueprint, policy: Policy, version: int, decisions: in
     seen = LinearInputs.blank() if fitted is None else fitted.inputs
     columns = _frozen(torch.zeros(1, place.axes.shape[1]))
     nothing = _frozen(torch.zeros(0, 1))
-    words = Units(
+    codec = Codec(
         context=LinearEncoding(plan.context, seen),
         arm=Encoding(plan.arm, matrix=nothing, words=_frozen(torch.zeros(1, 0)), ids=columns),
         inverse=_frozen(catalogue.frame.inverse),
@@ -166,11 +156,13 @@ def _freeze_effects(plan: Blueprint, policy: Policy, version: int, decisions: in
         seed=plan.seed,
         version=version,
     )
-    return FrozenBandit(frozen_model, _live(catalogue, arms), words, decisions=decisions)
+    return FrozenBandit(
+        frozen_model, FrozenCatalogue.of(arms, catalogue.rows), codec, decisions=decisions
+    )
 
 
 def _small(array: Any) -> Any:
-    return still(array.astype(np.float32))
+    return read_only(array.astype(np.float32))
 
 
 def _read_effects(policy: Policy) -> tuple[int, float]:
@@ -199,7 +191,7 @@ def untrained(policy: Policy) -> Policy:
 
 
 def can_freeze(policy: Policy) -> bool:
-    """Tell whether a policy can be frozen, without doing it."""
+    """Return whether a policy can be frozen, without doing it."""
     try:
         if isinstance(policy.model, EffectsReward):
             catalogue_of(policy)
@@ -251,18 +243,20 @@ def freeze_model(policy: Policy) -> FrozenModel:
     is_dense = isinstance(model.context_encoder, DenseEncoder)
     layers = _layers(search.generator)
     return FrozenModel(
-        counts=still(np.array([*flags, *sizes, network.input_sizes[-1]], np.int64)),
+        counts=read_only(np.array([*flags, *sizes, network.input_sizes[-1]], np.int64)),
         numbers=_frozen(torch.tensor([scale, step, network.leak, search.enough])),
         encoder=_frozen(_matrix(model.context_encoder) if is_dense else torch.zeros(0, 1)),
         first_weights=_frozen(first_weights.T),
         first_biases=_frozen(first_biases),
         deeper_weights=_frozen(torch.cat([torch.zeros(0), *map(_flat, deeper)])),
-        hidden=still(np.array([len(first_biases), *network.input_sizes[2:]], np.int64)),
+        hidden=read_only(np.array([len(first_biases), *network.input_sizes[2:]], np.int64)),
         last_weights=_frozen(torch.cat([last_weights, constant])),
         wide_weights=_frozen(wide_weights),
         place=_frozen(torch.cat([arms.place.axes, arms.place.centre[None]])),
         dropout=_frozen(_dropout(model) if posterior == DROPOUT else torch.zeros(0, 4)),
-        mask_sizes=still(np.array(network.input_sizes if posterior == DROPOUT else [], np.int64)),
+        mask_sizes=read_only(
+            np.array(network.input_sizes if posterior == DROPOUT else [], np.int64)
+        ),
         centre=_frozen(_centre(model) if posterior == LAST_LAYER else torch.zeros(2, 0)),
         spread=_frozen(_spread(model) if posterior == LAST_LAYER else torch.zeros(0, 0)),
         bonus=_frozen(_bonus(model, surrogate) if surrogate is not None else torch.zeros(0)),
@@ -289,9 +283,9 @@ def _constants(model: RewardModel) -> dict[str, Any]:
     means, deviations = model.told.arrays
     stamp = np.array([model.own_constants.stamp], np.int64)
     return {
-        "own_constants": still(means),
-        "own_widths": still(deviations),
-        "own_stamp": still(stamp),
+        "own_constants": read_only(means),
+        "own_widths": read_only(deviations),
+        "own_stamp": read_only(stamp),
     }
 
 
@@ -509,7 +503,7 @@ def _box(arms: Catalogue) -> Tensor:
 
 
 def _frozen(tensor: Tensor) -> Any:
-    return still(tensor.detach().cpu().to(torch.float32).numpy())
+    return read_only(tensor.detach().cpu().to(torch.float32).numpy())
 
 
 def _cannot(part: str, found: object, instead: str) -> SettingError:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
+from fastbandit.arms.rows import Upserted
 from fastbandit.errors import (
     EligibilityError,
     FastbanditError,
@@ -21,13 +22,12 @@ from fastbandit.errors import (
     UnknownArmError,
 )
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.live import Put
-from fastbandit.serving.arm_changes import apply_change
 from fastbandit.serving.problems import Refusal, refusal_of_error, wrong_field
 from fastbandit.serving.reading import SelectReader
 from fastbandit.serving.schemas import Reason, SelectRequest
 from fastbandit.serving.shadowing import Shadow, check_no_baseline
 from fastbandit.settings.service import Config
+from fastbandit.storage.arm_changes import apply_change
 from fastbandit.storage.events import ArmsChanged, DecisionMade
 
 _OF_CONTEXT = (ShapeError, NotFiniteError)
@@ -110,7 +110,7 @@ class Decider:
                 value=request.eligible,
             ) from error
 
-    def put(self, change: ArmsChanged) -> Put:
+    def put(self, change: ArmsChanged) -> Upserted:
         """Let what serves know of arms that were put in or taken out, and are in the log."""
         serving = self.serving
         assert serving is not None

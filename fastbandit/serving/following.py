@@ -16,13 +16,13 @@ import numpy as np
 
 from fastbandit.errors import FastbanditError, LogUnavailableError, SnapshotError
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.serving.arm_changes import apply_change
 from fastbandit.serving.decider import Decider, Serving
 from fastbandit.serving.kept_changes import KeptChanges, Known
 from fastbandit.serving.measures import Measures
 from fastbandit.serving.schemas import Reason
 from fastbandit.settings.passwords import hide_password
 from fastbandit.settings.service import Config
+from fastbandit.storage.arm_changes import apply_change
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.events import ArmsChanged
 from fastbandit.storage.shared import AnyLog, open_log, open_store
@@ -120,7 +120,7 @@ class Follower:
         bandit.warm()
         bandit.select_one(np.zeros(self._decider.columns, dtype=np.float32), seed=0)
         if self._decider.shadow is not None:
-            bandit.parts[1].eligible_rows_of([0])  # ids are found by name from now on
+            bandit.parts[1].rows.live_rows_of([0])  # ids are found by name from now on
         reasons: tuple[Reason, ...] = ()
         if snapshot.fell_back:
             reasons = (Reason("snapshot", snapshot.fell_back, "Restore it, or roll back."),)

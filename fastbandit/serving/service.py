@@ -14,10 +14,9 @@ from typing import Any
 
 from msgspec import UnsetType, structs
 
+from fastbandit.arms.rows import Upserted
 from fastbandit.errors import LogError, ShapeError
-from fastbandit.runtime.live import Put
 from fastbandit.serving.access import Access
-from fastbandit.serving.arm_changes import apply_change
 from fastbandit.serving.console.process import FiguresProcess
 from fastbandit.serving.decider import Decider, not_ready
 from fastbandit.serving.following import Follower
@@ -28,6 +27,7 @@ from fastbandit.serving.schemas import Reason, SelectRequest
 from fastbandit.serving.shadowing import is_match, named_arm
 from fastbandit.serving.writer import Writer
 from fastbandit.settings.service import Config
+from fastbandit.storage.arm_changes import apply_change
 from fastbandit.storage.events import (
     ArmsChanged,
     DecisionMade,
@@ -53,7 +53,7 @@ _MANY = 8  # so many contexts are decided in a thread of their own, others where
 class Changed:
     """What became of a change: counts, ids that were not there, all arms, and its number."""
 
-    counts: Put
+    counts: Upserted
     unknown: list[Any]
     arms: int
     catalogue: int
@@ -198,7 +198,7 @@ class Service:
             )
         (outcome,) = await self.append([change])
         count = len({arm.id for arm in (*earlier, *change.put)})
-        return Changed(Put(len(change.put), 0, 0), [], count, outcome.seq)
+        return Changed(Upserted(len(change.put), 0, 0), [], count, outcome.seq)
 
     async def append(self, events: Sequence[Event]) -> list[Outcome]:
         """Write events; on return they are synced."""

@@ -183,8 +183,8 @@ class Turns:
     def bandit(self, version: int) -> FrozenBandit:
         """Give the bandit of a version."""
         model = self.bandits[version % len(self.bandits)]
-        part, live, words = model.parts
-        return FrozenBandit(part, live, replace(words, version=version))
+        part, catalogue, codec = model.parts
+        return FrozenBandit(part, catalogue, replace(codec, version=version))
 
     def publish(self, store: SnapshotStore | None = None) -> Snapshot:
         """Make the next version the one to serve, there or here, and prune as a learner does."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from fakes import vectors_of
 
+from fastbandit.arms.neighbour_graph import neighbour_graph
 from fastbandit.arms.partitions import PARTITION, Partitions, build_partitions, padded, unblocked
 
 COLUMNS = [1, 2, 7, 8, 9, 16, 17, 20]
@@ -80,12 +81,12 @@ def test_the_number_of_threads_changes_nothing(
     vectors = vectors_of(3_000, 4)
     monkeypatch.setattr("fastbandit.cores.cores", lambda: 1)
     alone = build_partitions(vectors)
-    graph = alone.graph(8)
+    graph = neighbour_graph(alone, 8)
 
     monkeypatch.setattr("fastbandit.cores.cores", lambda: threads)
 
     assert same(build_partitions(vectors), alone)
-    assert np.array_equal(alone.graph(8), graph)
+    assert np.array_equal(neighbour_graph(alone, 8), graph)
 
 
 def test_equal_vectors_are_halved_too() -> None:
@@ -193,20 +194,23 @@ def test_more_cells_than_the_nearest_groups_hold_are_found_among_all() -> None:
 def test_the_graph_of_a_few_vectors_is_that_of_brute_force(dim: int) -> None:
     partitions = build_partitions(vectors_of(300, dim))
 
-    assert recall_of_graph(partitions, partitions.graph(5), np.arange(300)) > 0.999
+    assert recall_of_graph(partitions, neighbour_graph(partitions, 5), np.arange(300)) > 0.999
 
 
 @pytest.mark.parametrize(("dim", "least"), [(2, 0.999), (4, 0.99), (8, 0.97), (16, 0.8)])
 def test_the_graph_of_many_vectors_is_nearly_that_of_brute_force(dim: int, least: float) -> None:
     partitions = build_partitions(vectors_of(12_000, dim))
 
-    assert recall_of_graph(partitions, partitions.graph(16), np.arange(0, 12_000, 60)) > least
+    assert (
+        recall_of_graph(partitions, neighbour_graph(partitions, 16), np.arange(0, 12_000, 60))
+        > least
+    )
 
 
 def test_neighbours_come_nearest_first_and_once() -> None:
     partitions = build_partitions(vectors_of(2_000, 4))
 
-    graph = partitions.graph(16)
+    graph = neighbour_graph(partitions, 16)
 
     gaps = np.square(partitions.vectors[graph] - partitions.vectors[:, None]).sum(-1)
     assert (np.diff(gaps, axis=1) >= -1e-5).all()
@@ -217,7 +221,7 @@ def test_neighbours_come_nearest_first_and_once() -> None:
 def test_no_vector_is_its_own_neighbour_even_among_equals(different: int, copies: int) -> None:
     partitions = build_partitions(np.repeat(vectors_of(different, 2), copies, axis=0))
 
-    graph = partitions.graph(5)
+    graph = neighbour_graph(partitions, 5)
 
     assert (graph != np.arange(len(partitions))[:, None]).all()
     assert all(len(set(row)) == 5 and min(row) >= 0 for row in graph.tolist())
@@ -225,7 +229,7 @@ def test_no_vector_is_its_own_neighbour_even_among_equals(different: int, copies
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_too_few_vectors_leave_empty_places_in_the_graph(count: int) -> None:
-    graph = build_partitions(vectors_of(count, 2)).graph(5)
+    graph = neighbour_graph(build_partitions(vectors_of(count, 2)), 5)
 
     assert ((graph >= 0).sum(1) == count - 1).all()
     assert (graph[:, count - 1 :] == -1).all()

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from fastbandit.arms.device_partitions import DevicePartitions
 from fastbandit.arms.lookup import Lookup
-from fastbandit.arms.partitions import NEIGHBOURS, PARTITION, build_partitions
+from fastbandit.arms.neighbour_graph import NEIGHBOURS
+from fastbandit.arms.partitions import PARTITION, build_partitions
 
 DIM = 4
 

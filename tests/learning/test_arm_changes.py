@@ -7,12 +7,12 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from fakes import vectors_of
-
-from fastbandit import Bandit
-from fastbandit.errors import EligibilityError, FastbanditError
 from fastbandit.learning.arm_changes import apply_changes
 from fastbandit.runtime.columns import Columns
 from fastbandit.serving.arm_changes import apply_change
+
+from fastbandit import Bandit
+from fastbandit.errors import EligibilityError, FastbanditError
 from fastbandit.storage.events import Arm, ArmsChanged
 
 ARMS = vectors_of(4, 2, seed=2)

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from fakes import vectors_of
+from fastbandit.runtime.columns import KEPT, Columns
 from little_frozen import fresh, frozen_bandit
 
 from fastbandit import FrozenBandit
@@ -19,7 +20,6 @@ from fastbandit.errors import (
     SettingError,
     ShapeError,
 )
-from fastbandit.runtime.columns import KEPT, Columns
 
 TABLE: dict[str, list[Any]] = {
     "price": [5, 10, 15, 20],

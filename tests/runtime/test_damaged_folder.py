@@ -14,8 +14,8 @@ from fakes import same_decision, vectors_of
 from little_frozen import arrays_of
 
 from fastbandit import Bandit, FrozenBandit
+from fastbandit.arms.arrays import read_only
 from fastbandit.errors import SnapshotError
-from fastbandit.runtime.parts import still
 from fastbandit.storage import sealed
 
 pytestmark = pytest.mark.usefixtures("little_training")
@@ -192,7 +192,7 @@ def test_arrays_that_do_not_fit_one_another_are_refused(
     frozen: FrozenBandit, tmp_path: Path, change: str
 ) -> None:
     arms = frozen._live.arms
-    shorter = replace(arms, **{change: still(getattr(arms, change)[:-1])})
+    shorter = replace(arms, **{change: read_only(getattr(arms, change)[:-1])})
     frozen._live = replace(frozen._live, arms=shorter)
     frozen.save(tmp_path)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fakes import seeds_of, vectors_of
+from fastbandit.runtime.live import Gate, Live
 from little_frozen import CONTEXTS, fresh, frozen_bandit
 
 from fastbandit import FrozenBandit
@@ -24,7 +25,6 @@ from fastbandit.errors import (
     ShapeError,
     UnknownArmError,
 )
-from fastbandit.runtime.live import Gate, Live
 
 ARMS = vectors_of(1500, 3, seed=1)
 CONTEXT = CONTEXTS[0]

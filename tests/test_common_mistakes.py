@@ -187,12 +187,12 @@ DECIDING = {
     "an eligible arm that is none": Mistake(
         chosen(eligible=[1, 99]), "arms", "99", "correct its id"
     ),
-    "nothing eligible": Mistake(chosen(eligible=[]), "eligible", "none", "Allow more arms"),
+    "nothing eligible": Mistake(chosen(eligible=[]), "eligible", "none", "Let more be"),
     "a mask too short": Mistake(
         chosen(eligible=np.ones(29, dtype=bool)), "eligible", "(29,)", "one boolean for each arm"
     ),
     "a predicate without columns": Mistake(
-        chosen(eligible={"price": {"<=": 3}}), "Eligible", "{'price'", "set_columns()"
+        chosen(eligible={"price": {"<=": 3}}), "columns", '{"price"', "set_columns()"
     ),
     "seeds below zero": Mistake(chosen(seeds=[-1] * 20), "Seeds", "int64", "Decision.seeds"),
     "an audit before anything is learned": Mistake(
@@ -211,7 +211,7 @@ DECIDING = {
         lambda at: at.frozen.select_one(CONTEXTS[0], seed=1.5), "seed", "1.5", "Chosen.seed"
     ),
     "a floor in percent": Mistake(
-        lambda at: at.frozen.select_one(CONTEXTS[0], epsilon=5), "floor", "got 5", "0.01 for one"
+        lambda at: at.frozen.select_one(CONTEXTS[0], epsilon=5), "epsilon", "got 5", "0.01 for one"
     ),
     "a predicate on no columns": Mistake(
         lambda at: at.frozen.select_one(CONTEXTS[0], eligible={"price": {"<=": 3}}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from fastbandit.errors import DuplicateArmError, InputError, ShapeError, Unknown
 from fastbandit.features.kinds import shown
 
 
+@runtime_checkable
 class ArmIds(Protocol):
     """One id for each row: held in memory, or read from a file one at a time."""
 

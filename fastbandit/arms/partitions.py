@@ -42,7 +42,7 @@ class Partitions:
     A *position* is one in this order; `order` holds the row of each. `centres` and
     `groups` come in blocks of 16, column by column, as the processor likes to read them:
     columns are filled up to a multiple of 8 with zeros, empty lanes lie at infinity. `far` are
-    the positions farthest from the middle, farthest first: a partition's centre says little of them.
+    the positions farthest from the middle, farthest first: a centre says little of them.
     """
 
     order: Positions

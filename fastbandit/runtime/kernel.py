@@ -107,7 +107,8 @@ class Model(NamedTuple):
 class Arms(NamedTuple):
     """The arms in the order of their partitions, those added since, and which are eligible.
 
-    `positions` are by row. A mask, by row, has no length where every arm is eligible.
+    `positions` and `eligible` are by row; the mask has no length where every arm is eligible.
+    `outermost` are as many of `far` as the search looks at.
     """
 
     order: Positions
@@ -122,6 +123,7 @@ class Arms(NamedTuple):
     positions: Positions
     eligible: NDArray[np.bool_]
     eligible_count: int
+    outermost: Positions
 
 
 class Exact(NamedTuple):
@@ -194,21 +196,7 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
     contexts, seeds = request
     rows, scores, costs = answer
     counts, numbers, box = frozen.counts, frozen.numbers, frozen.box
-    order, vectors, decode, graph, centres, groups, far, more, first_more, positions = catalogue
-    arms = Arms(
-        order,
-        vectors,
-        decode,
-        graph,
-        centres,
-        groups,
-        far[: counts[FAR]],
-        more,
-        first_more,
-        positions,
-        mask,
-        eligible_count,
-    )
+    arms = Arms(*catalogue, mask, eligible_count, catalogue[6][: counts[FAR]])
     posterior, scale, k = counts[POSTERIOR], numbers[SCALE], rows.shape[1]
     dim, columns = len(frozen.to_embedding) - 1, box.shape[1]
     product, has_constants = counts[PRODUCT] == 1, len(frozen.own_constants) > 0
@@ -265,9 +253,9 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
         constants = Constants(
             frozen.own_constants,
             frozen.own_widths,
-            frozen.own_rows[draw] if has_constants else order[:0],
+            frozen.own_rows[draw] if has_constants else arms.order[:0],
             frozen.own_parts[draw] if has_constants else frozen.own_constants[:0],
-            positions,
+            arms.positions,
             bank_seed(seed, frozen.own_stamp[0] if has_constants else 0),
             scale,
             posterior != BOUND,
@@ -564,7 +552,7 @@ def land(arms: Arms, points: Floats, partitions: int, found: Found) -> int:
     found.seen[:] = -1
     for number in range(fresh):
         is_new(found.seen, found.positions[number])
-    for there in arms.far:
+    for there in arms.outermost:
         if is_new(found.seen, there) and (not is_masked or arms.eligible[arms.order[there]]):
             found.positions[fresh] = there
             fresh += 1
@@ -701,18 +689,15 @@ def scan(
     net: Net, arms: Arms, listed: Positions, found: Found, constants: Constants
 ) -> tuple[int, int]:
     """Score all eligible arms, or a list of them; return how many, and how many are held."""
-    order, eligible, positions = arms.order, arms.eligible, found.positions
-    count, is_masked, is_listed = len(order), len(arms.eligible) > 0, len(listed) > 0
-    total = len(listed) if is_listed else count + len(arms.more)
+    positions, is_masked, is_listed = found.positions, len(arms.eligible) > 0, len(listed) > 0
+    total = len(listed) if is_listed else len(arms.order) + len(arms.more)
     evaluated, held = 0, 0
     for start in range(0, total, _BLOCK):
         fresh = 0
         for number in range(start, min(total, start + _BLOCK)):
             there = listed[number] if is_listed else number
-            if is_masked:
-                row = order[there] if there < count else arms.first_more + there - count
-                if not eligible[row]:
-                    continue
+            if is_masked and not arms.eligible[row_at(arms, there)]:
+                continue
             positions[fresh] = there
             fresh += 1
         score_found(net, arms, found, fresh)
@@ -798,15 +783,14 @@ def scan_own(
     own: Own, common: np.float32, arms: Arms, listed: Positions, found: Found
 ) -> tuple[int, int]:
     """Score all eligible arms, or those of a list, by their own weights; answer as `scan` does."""
-    order, eligible = arms.order, arms.eligible
-    count, is_masked, is_listed = len(order), len(arms.eligible) > 0, len(listed) > 0
-    total = len(listed) if is_listed else count + len(arms.more)
+    is_masked, is_listed = len(arms.eligible) > 0, len(listed) > 0
+    total = len(listed) if is_listed else len(arms.order) + len(arms.more)
     evaluated, held, most = 0, 0, len(found.best_positions)
     worst = _NOTHING
     for number in range(total):
         there = listed[number] if is_listed else number
-        row = order[there] if there < count else arms.first_more + there - count
-        if is_masked and not eligible[row]:
+        row = row_at(arms, there)
+        if is_masked and not arms.eligible[row]:
             continue
         evaluated += 1
         score = common + own_part(
@@ -879,11 +863,9 @@ def rerank(
 @njit(cache=True, nogil=True)
 def write_down(arms: Arms, found: Found, held: int, rows: Positions, scores: Floats) -> None:
     """Write down the rows and scores of the best, best first, then -1."""
-    count = len(arms.order)
     for slot in range(len(rows)):
         rows[slot] = -1
         scores[slot] = _NOTHING
         if slot < held:
-            there = found.best_positions[slot]
-            rows[slot] = arms.order[there] if there < count else arms.first_more + there - count
+            rows[slot] = row_at(arms, found.best_positions[slot])
             scores[slot] = found.best_scores[slot]

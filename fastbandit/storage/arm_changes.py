@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from fastbandit.storage.events import Arm, ArmId, ArmsChanged
 _LARGEST = 1e30
 
 
+@runtime_checkable
 class HoldsArms(Protocol):
     """A bandit whose arms can be changed."""
 

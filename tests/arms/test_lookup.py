@@ -61,7 +61,7 @@ def shared(found: Tensor, wanted: Tensor) -> float:
 
 
 @pytest.mark.parametrize("count", [20, 400, 9_000])
-def test_around_gives_what_the_cells_hold(count: int) -> None:
+def test_around_gives_what_the_partitions_hold(count: int) -> None:
     lookup, points = lookup_of(count), points_of(3, 2)
 
     rows = lookup.around(points, 2, eligible=None)
@@ -80,7 +80,7 @@ def test_around_a_row_is_nearly_always_the_row_itself() -> None:
 
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.05, 0.001])
 @pytest.mark.parametrize("contexts", [1, 6], ids=["shared", "each its own"])
-def test_around_never_gives_a_closed_row(share: float, contexts: int) -> None:
+def test_around_never_gives_an_ineligible_row(share: float, contexts: int) -> None:
     lookup = lookup_of(3_000)
     masks = masks_of(share, contexts=contexts, count=3_000)
 
@@ -103,7 +103,7 @@ def test_around_gives_about_as_many_rows_whatever_the_mask(share: float) -> None
 
 
 @pytest.mark.parametrize("row", [0, 1_234, 2_999])
-def test_the_only_open_row_is_found_wherever_it_lies(row: int) -> None:
+def test_the_only_eligible_row_is_found_wherever_it_lies(row: int) -> None:
     lookup = lookup_of(3_000)
 
     rows = lookup.around(points_of(4, 1), 1, eligible=only(3_000, row))
@@ -123,13 +123,13 @@ def test_a_mask_far_away_is_found() -> None:
     assert is_far[0, rows[rows >= 0]].all()
 
 
-def test_few_open_rows_leave_few_places() -> None:
+def test_few_eligible_rows_leave_few_positions() -> None:
     rows = lookup_of(9_000).around(points_of(5, 2), 4, eligible=only(9_000, 3, 70, 500))
 
     assert rows.shape[1] <= 2 * 3
 
 
-def test_a_mask_that_allows_nothing_gives_nothing() -> None:
+def test_a_mask_in_which_nothing_is_eligible_gives_nothing() -> None:
     rows = lookup_of(400).around(points_of(3, 2), 2, eligible=only(400))
 
     assert (rows == -1).all()
@@ -169,7 +169,7 @@ def test_rows_come_nearest_first() -> None:
 
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.002])
 @pytest.mark.parametrize("contexts", [1, 6], ids=["shared", "each its own"])
-def test_the_nearest_open_rows_are_exact(share: float, contexts: int) -> None:
+def test_the_nearest_eligible_rows_are_exact(share: float, contexts: int) -> None:
     lookup, points = lookup_of(3_000), points_of(6, 2)
     masks = masks_of(share, contexts=contexts, count=3_000)
 
@@ -179,7 +179,7 @@ def test_the_nearest_open_rows_are_exact(share: float, contexts: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3, 40])
-def test_places_beyond_the_last_row_are_empty(count: int) -> None:
+def test_positions_beyond_the_last_row_are_empty(count: int) -> None:
     found = lookup_of(count).nearest(points_of(4, 1), 50, eligible=None)
 
     assert (found[:, :count] >= 0).all()
@@ -251,7 +251,7 @@ def test_a_device_finds_the_same_rows(count: int, partitions: int) -> None:
     wanted = held.in_partitions(points, partitions)
     is_same = found.numpy() == wanted
     assert found.shape == wanted.shape
-    assert is_same.mean() > 0.99  # cells equally far to the last digit may change places
+    assert is_same.mean() > 0.99  # partitions equally far to the last digit may change positions
 
 
 @pytest.mark.parametrize("dim", [1, 8, 9, 20])
@@ -276,7 +276,7 @@ def test_a_device_looks_up_any_number_of_points_at_a_time(
     assert torch.equal(device.in_partitions(points, 4), at_once)
 
 
-def test_a_device_leaves_no_more_places_empty_than_cells_do() -> None:
+def test_a_device_leaves_no_more_positions_empty_than_partitions_do() -> None:
     device = DevicePartitions(build_partitions(vectors_of(400, DIM)), torch.device("cpu"))
 
     rows = device.in_partitions(torch.from_numpy(vectors_of(5, DIM, seed=1)), 10**6)

@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 
 from fastbandit import Box, Exhaustive, GeneratorSearch, GradientAscent
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.index import FaissIndex
+from lab.baselines.faiss_index import FaissIndex
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
 from fastbandit.features.kinds import Dense, Point
 from fastbandit.interfaces import ArmSpace, Choice, Exploration, RewardModel, Score, Search

@@ -31,7 +31,7 @@ class InTurn:
 
 @pytest.mark.parametrize("parts", [1, 2, 3])
 @pytest.mark.parametrize("count", [1, 40, 1_003])
-def test_cells_and_neighbours_are_the_same_in_however_many_parts(count: int, parts: int) -> None:
+def test_partitions_are_the_same_in_any_number_of_parts(count: int, parts: int) -> None:
     vectors = np.random.default_rng(count).normal(size=(count, 3)).astype(np.float32)
     wanted = build_partitions(vectors)
     partitions = build_partitions_in_ranges(vectors, InTurn(parts))

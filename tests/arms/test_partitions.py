@@ -13,7 +13,7 @@ COLUMNS = [1, 2, 7, 8, 9, 16, 17, 20]
 
 
 def bounds_of(partitions: Partitions) -> np.ndarray:
-    """Give the places where cells begin, and where the last one ends."""
+    """Return the positions where partitions begin, and where the last one ends."""
     return np.arange(partitions.count + 1) * len(partitions) // partitions.count
 
 
@@ -21,8 +21,8 @@ def centres_of(partitions: Partitions) -> np.ndarray:
     return unblocked(partitions.centres, partitions.count, partitions.vectors.shape[1])
 
 
-def cells_with(partitions: Partitions, rows: np.ndarray) -> np.ndarray:
-    """Give the cells, in the order of a look-up, whose rows it gave."""
+def partitions_with(partitions: Partitions, rows: np.ndarray) -> np.ndarray:
+    """Return the partitions, in the order of a look-up, whose rows it gave."""
     place = np.empty(len(partitions), dtype=np.int64)
     place[partitions.order] = np.arange(len(partitions))
     first = rows.reshape(len(rows), -1, PARTITION)[..., 0]
@@ -50,7 +50,7 @@ def recall_of_graph(partitions: Partitions, graph: np.ndarray, positions: np.nda
 
 
 @pytest.mark.parametrize("count", [1, 5, 32, 33, 1_000, 9_000])
-def test_every_row_has_one_place(count: int) -> None:
+def test_every_row_has_one_position(count: int) -> None:
     vectors = vectors_of(count, 3)
 
     partitions = build_partitions(vectors)
@@ -60,7 +60,7 @@ def test_every_row_has_one_place(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [33, 64, 65, 1_000, 4_096, 4_097, 9_000])
-def test_cells_are_filled_evenly_and_at_least_by_half(count: int) -> None:
+def test_partitions_are_filled_evenly_and_at_least_by_half(count: int) -> None:
     sizes = np.diff(bounds_of(build_partitions(vectors_of(count, 3))))
 
     assert sizes.min() >= PARTITION // 2
@@ -68,7 +68,7 @@ def test_cells_are_filled_evenly_and_at_least_by_half(count: int) -> None:
     assert sizes.max() - sizes.min() <= 1
 
 
-def test_the_same_vectors_make_the_same_cells() -> None:
+def test_the_same_vectors_make_the_same_partitions() -> None:
     vectors = vectors_of(3_000, 4)
 
     assert same(build_partitions(vectors), build_partitions(vectors.copy(order="F")))
@@ -104,7 +104,7 @@ def test_halves_are_made_along_the_widest_side() -> None:
     assert low.max() <= high.min()
 
 
-def test_a_centre_is_the_mean_of_its_cell() -> None:
+def test_a_centre_is_the_mean_of_its_partition() -> None:
     partitions = build_partitions(vectors_of(1_000, 5))
 
     means = np.add.reduceat(partitions.vectors, bounds_of(partitions)[:-1])
@@ -129,11 +129,11 @@ def test_points_are_filled_up_with_zeros(dim: int) -> None:
 
 @pytest.mark.parametrize("dim", COLUMNS)
 @pytest.mark.parametrize("count", [20, 300, 3_000])
-def test_the_nearest_cells_are_those_of_brute_force(count: int, dim: int) -> None:
+def test_the_nearest_partitions_are_those_of_brute_force(count: int, dim: int) -> None:
     partitions = build_partitions(vectors_of(count, dim))
     points = vectors_of(40, dim, seed=1)
 
-    found = cells_with(partitions, partitions.in_partitions(points, 3))
+    found = partitions_with(partitions, partitions.in_partitions(points, 3))
 
     gaps = distances(points, centres_of(partitions))
     exact = np.sort(gaps, axis=1)[:, :3]
@@ -141,24 +141,24 @@ def test_the_nearest_cells_are_those_of_brute_force(count: int, dim: int) -> Non
 
 
 @pytest.mark.parametrize(("dim", "least"), [(2, 0.97), (4, 0.95), (8, 0.85)])
-def test_groups_hide_few_of_the_nearest_cells(dim: int, least: float) -> None:
+def test_groups_hide_few_of_the_nearest_partitions(dim: int, least: float) -> None:
     partitions = build_partitions(vectors_of(20_000, dim))
     points = vectors_of(100, dim, seed=1)
 
-    found = cells_with(partitions, partitions.in_partitions(points, 4))
+    found = partitions_with(partitions, partitions.in_partitions(points, 4))
 
     exact = np.argsort(distances(points, centres_of(partitions)), axis=1)[:, :4]
     assert np.mean([np.isin(e, f).mean() for f, e in zip(found, exact, strict=True)]) > least
 
 
 @pytest.mark.parametrize("count", [20, 400, 9_000])
-def test_a_look_up_gives_all_that_the_cells_hold(count: int) -> None:
+def test_a_look_up_finds_all_that_the_partitions_hold(count: int) -> None:
     partitions = build_partitions(vectors_of(count, 3))
 
     rows = partitions.in_partitions(vectors_of(5, 3, seed=1), 2)
 
     assert rows.shape == (5, min(2, partitions.count) * PARTITION)
-    for found, mine in zip(rows, cells_with(partitions, rows), strict=True):
+    for found, mine in zip(rows, partitions_with(partitions, rows), strict=True):
         held = [
             partitions.order[slice(*bounds_of(partitions)[[partition, partition + 1]])]
             for partition in mine
@@ -167,7 +167,7 @@ def test_a_look_up_gives_all_that_the_cells_hold(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 20, 400, 9_000])
-def test_all_cells_together_hold_all_rows(count: int) -> None:
+def test_all_partitions_together_hold_all_rows(count: int) -> None:
     partitions = build_partitions(vectors_of(count, 3))
 
     rows = partitions.in_partitions(vectors_of(2, 3, seed=1), 10**6)
@@ -175,12 +175,12 @@ def test_all_cells_together_hold_all_rows(count: int) -> None:
     assert all(sorted(row[row >= 0].tolist()) == list(range(count)) for row in rows)
 
 
-def test_more_cells_than_the_nearest_groups_hold_are_found_among_all() -> None:
+def test_more_partitions_than_the_nearest_groups_hold_are_found_among_all() -> None:
     partitions = build_partitions(vectors_of(9_000, 3))
     points = vectors_of(5, 3, seed=1)
     wanted = partitions.count - 1
 
-    found = cells_with(partitions, partitions.in_partitions(points, wanted))
+    found = partitions_with(partitions, partitions.in_partitions(points, wanted))
 
     gaps = distances(points, centres_of(partitions))
     exact = np.sort(gaps, axis=1)[:, :wanted]
@@ -228,7 +228,7 @@ def test_no_vector_is_its_own_neighbour_even_among_equals(different: int, copies
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_too_few_vectors_leave_empty_places_in_the_graph(count: int) -> None:
+def test_too_few_vectors_leave_empty_positions_in_the_graph(count: int) -> None:
     graph = neighbour_graph(build_partitions(vectors_of(count, 2)), 5)
 
     assert ((graph >= 0).sum(1) == count - 1).all()

@@ -31,6 +31,7 @@ from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.runtime.compiled_policy import CompiledPolicy
 from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.runtime.seeds import read_seeds
 from fastbandit.search.slates import candidates_for, check_diversity, pick_apart
 from fastbandit.settings.blueprint import Blueprint, Posterior
 from fastbandit.settings.presets import Preset, blueprint
@@ -151,7 +152,7 @@ class Bandit:
         else:
             request = self._read_request(contexts, k=k, eligible=eligible)
             if seeds is not None:
-                request = replace(request, seeds=_read_seeds(seeds, len(request.seeds)))
+                request = replace(request, seeds=read_seeds(seeds, len(request.seeds)))
             decision = self._decide_by_torch(request, explore=explore, diversity=diversity)
         if seeds is None:
             self._state = replace(state, decisions=state.decisions + len(decision.seeds))
@@ -602,16 +603,6 @@ def _is_new_to(model: EffectsReward, fresh: Interactions) -> bool:
     """Tell whether an arm is among them whose covariance has to be worked out from the history."""
     assert fresh.arms.ids is not None
     return any(row not in model.covariances for row in fresh.arms.ids.tolist())
-
-
-def _read_seeds(seeds: Any, count: int) -> NDArray[np.uint64]:
-    array = np.asarray(seeds)
-    if array.shape != (count,) or array.dtype.kind not in "iu" or (array < 0).any():
-        raise ShapeError(
-            f"Seeds need to be {count} whole numbers from 0 on, one for each context: got "
-            f"{shown(array)} of {array.dtype}. Take them from Decision.seeds."
-        )
-    return array.astype(np.uint64)
 
 
 def _check_version(version: Any) -> int:

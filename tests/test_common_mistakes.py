@@ -225,7 +225,7 @@ DECIDING = {
     "a slate with a floor": Mistake(
         lambda at: at.frozen.select(CONTEXTS, k=2, diversity=0.5, epsilon=0.1),
         "diversity",
-        "floor=0.1",
+        "epsilon=0.1",
         "Leave out one",
     ),
     "propensities of no draws": Mistake(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,20 +51,21 @@ class Answers:
         return Answers(rows, scores, self.costs)
 
 
+class Terms(NamedTuple):
+    """So many arms are chosen, of those eligible; any of these with probability epsilon."""
+
+    k: int
+    eligible: Any = None
+    epsilon: float = 0.0
+    threads: int | None = None
+
+
 def decide_all(
-    model: FrozenModel,
-    catalogue: FrozenCatalogue,
-    contexts: Floats,
-    seeds: Seeds,
-    *,
-    k: int,
-    eligible: Any,
-    epsilon: float,
-    threads: int | None,
+    model: FrozenModel, catalogue: FrozenCatalogue, contexts: Floats, seeds: Seeds, terms: Terms
 ) -> Answers:
-    """Choose k arms for each context; with probability epsilon they are any that are eligible."""
-    answers = Answers.of(len(seeds), k)
-    some = catalogue.eligible_for_each(eligible, contexts=len(seeds))
+    """Choose arms for each context."""
+    answers = Answers.of(len(seeds), terms.k)
+    some = catalogue.eligible_for_each(terms.eligible, contexts=len(seeds))
     rows_of = cache(lambda number: catalogue.rows_of(some[number]))
 
     def work(eligible: EligibleRows, first: int, last: int) -> None:
@@ -77,22 +78,22 @@ def decide_all(
         for number, one in enumerate(some):
             work(one, number, number + 1)
     elif len(seeds):
-        in_parts(len(seeds), partial(work, some[0]), threads=threads)
-    for number in are_uniform(seeds, epsilon).tolist():
+        in_parts(len(seeds), partial(work, some[0]), threads=terms.threads)
+    for number in are_uniform(seeds, terms.epsilon).tolist():
         rows = rows_of(number if len(some) > 1 else 0)
-        work(catalogue.only_drawn(rows, int(seeds[number]), count=k), number, number + 1)
+        work(catalogue.only_drawn(rows, int(seeds[number]), count=terms.k), number, number + 1)
     _check_finite(answers.costs)
     return answers
 
 
-def draw_all(catalogue: FrozenCatalogue, seeds: Seeds, *, k: int, eligible: Any) -> Answers:
-    """Draw k arms for each seed, all equally likely, as a bandit does that learned nothing."""
-    some = catalogue.eligible_for_each(eligible, contexts=len(seeds))
+def draw_all(catalogue: FrozenCatalogue, seeds: Seeds, terms: Terms) -> Answers:
+    """Draw arms for each seed, all equally likely, as a bandit does that learned nothing."""
+    some = catalogue.eligible_for_each(terms.eligible, contexts=len(seeds))
     rows_of = cache(lambda number: catalogue.rows_of(some[number]))
-    rows = np.full((len(seeds), k), -1, dtype=np.int32)
+    rows = np.full((len(seeds), terms.k), -1, dtype=np.int32)
     for number, seed in enumerate(seeds.tolist()):
         among = rows_of(number if len(some) > 1 else 0)
-        drawn = draw_eligible_row(seed, among, total=catalogue.rows.total, count=k)
+        drawn = draw_eligible_row(seed, among, total=catalogue.rows.total, count=terms.k)
         rows[number, : len(drawn)] = drawn
     scores = np.where(rows >= 0, 0.0, -np.inf).astype(np.float32)
     return Answers(rows, scores, np.zeros((len(seeds), 3), dtype=np.int64))

@@ -11,21 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.arrays import read_only
 from fastbandit.arms.columns import Columns
 from fastbandit.arms.ids import list_ids
 from fastbandit.arms.partitions import Floats
 from fastbandit.arms.rows import Upserted
 from fastbandit.errors import FastbanditError, NotFiniteError, SettingError, ShapeError
 from fastbandit.features.kinds import is_size, shown
-from fastbandit.noise.draws import seed_of
-from fastbandit.noise.philox import decision_seeds
-from fastbandit.runtime.batches import Answers, decide_all, draw_all
+from fastbandit.runtime.batches import Answers, Terms, decide_all, draw_all
 from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.deltas import check_delta
 from fastbandit.runtime.folder import Stored, read_folder, write_folder
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
-from fastbandit.runtime.kernel import SCALE, decide
+from fastbandit.runtime.kernel import decide
 from fastbandit.runtime.live_catalogue import LiveCatalogue
 from fastbandit.runtime.parts import FrozenModel
 from fastbandit.runtime.propensity import (
@@ -36,6 +33,7 @@ from fastbandit.runtime.propensity import (
     propensities_of,
     propensity_seeds,
 )
+from fastbandit.runtime.seeds import SeedCounter, read_seed
 from fastbandit.search.slates import candidates_for, check_diversity
 from fastbandit.types import Decision, Inputs
 
@@ -83,10 +81,9 @@ class FrozenBandit:
         self, model: FrozenModel, catalogue: FrozenCatalogue, codec: Codec, *, decisions: int = 0
     ) -> None:
         self._model, self._codec, self._arms = model.with_lists(), codec, LiveCatalogue(catalogue)
-        self._greedy = replace(model, numbers=_with(model.numbers, SCALE, 0.0)).with_lists()
+        self._greedy = model.greedy().with_lists()
         self._as_frozen = (self._model, self._greedy)
-        self._decisions, self._counting = decisions, threading.Lock()
-        self._root = np.uint64(codec.seed % 2**64)
+        self._seeds = SeedCounter(codec.seed, decisions)
         columns = model.encoder.shape[1] - 1 if codec.context.is_compiled else model.place.shape[1]
         self._buffers = _Buffers(len(model.own_shared) or columns)
 
@@ -109,13 +106,13 @@ class FrozenBandit:
         """
         self._embed_one(context)
         if seed is not None:
-            return self._select_by(_check_seed(seed), context, explore, eligible, epsilon)
-        number = self._take(1)
+            return self._select_by(read_seed(seed), context, explore, eligible, epsilon)
+        number = self._seeds.take(1)
         try:
-            seed = int(seed_of(self._root, number))
+            seed = self._seeds.seed_of(number)
             return self._select_by(seed, context, explore, eligible, epsilon)
         except FastbanditError:
-            self._give_back(number, 1)
+            self._seeds.give_back(number, 1)
             raise
 
     def _select_by(
@@ -176,18 +173,17 @@ class FrozenBandit:
                 f"The number of arms k needs to be at least 1: got {k!r}. Ask for one or more."
             )
         inputs = self._codec.context.kind.read(contexts, what="contexts")
-        first, numbers = self._seeds(len(inputs), seeds)
+        first, numbers = self._seeds.seeds_for(len(inputs), seeds)
         any_arm = self._codec.version == 0
         candidates = int(k) if any_arm else candidates_for(int(k), diversity)
+        terms = Terms(candidates, eligible, check_epsilon(epsilon), threads)
         model = self._model if explore else self._greedy  # one for all, whatever delta comes
         while True:
             catalogue = self._arms.now
             try:
-                answers = self._answer(
-                    model, catalogue, inputs, numbers, candidates, eligible, epsilon, threads
-                )
+                answers = self._answer(model, catalogue, inputs, numbers, terms)
             except FastbanditError:
-                self._give_back(first, len(numbers))
+                self._seeds.give_back(first, len(numbers))
                 raise
             if catalogue is self._arms.now or self._arms.now.rows.are_live(answers.rows):
                 break  # else an arm was discarded meanwhile
@@ -212,27 +208,15 @@ class FrozenBandit:
         catalogue: FrozenCatalogue,
         inputs: Inputs,
         seeds: NDArray[np.uint64],
-        k: int,
-        eligible: Any,
-        epsilon: float = 0.0,
-        threads: int | None = None,
+        terms: Terms,
     ) -> Answers:
-        """Choose k arms for each context."""
-        epsilon, encoding = check_epsilon(epsilon), self._codec.context
+        """Choose arms for each context."""
+        encoding = self._codec.context
         if self._codec.version == 0:
-            return draw_all(catalogue, seeds, k=k, eligible=eligible)
+            return draw_all(catalogue, seeds, terms)
         contexts = inputs.dense if encoding.is_compiled else encoding.embed(inputs)
         assert contexts is not None
-        answers = decide_all(
-            model,
-            catalogue,
-            contexts,
-            seeds,
-            k=k,
-            eligible=eligible,
-            epsilon=epsilon,
-            threads=threads,
-        )
+        answers = decide_all(model, catalogue, contexts, seeds, terms)
         if not encoding.is_compiled:
             answers.costs[:, 2] = encoding.is_clipped(inputs)
         return answers
@@ -256,7 +240,7 @@ class FrozenBandit:
             seeds, epsilon = seeds[:0], 1.0
         inputs = self._codec.read_one(context).take(np.zeros(len(seeds), dtype=np.int64))
         some = catalogue.eligible_for_each(eligible, contexts=1)[0]
-        answers = self._answer(self._model, catalogue, inputs, seeds, 1, some)
+        answers = self._answer(self._model, catalogue, inputs, seeds, Terms(1, some))
         return propensities_of(
             answers.rows[:, 0],
             catalogue.ids,
@@ -274,7 +258,7 @@ class FrozenBandit:
         buffers.contexts[:], buffers.seeds[:] = 0.0, 0
         for some in (catalogue.all_eligible, catalogue.only(catalogue.rows.live_rows[:1])):
             decide(model.arrays, catalogue.arrays, (*some,), buffers.request, buffers.answer)
-        seed_of(self._root, 0)
+        self._seeds.seed_of(0)
         if len(model.own):  # the first delta must not wait for a compiler
             nothing = np.zeros((0, *model.own.shape[1:]), dtype=np.float32)
             model.with_own(np.zeros(0, dtype=np.int64), nothing, nothing)
@@ -389,37 +373,11 @@ class FrozenBandit:
                 f"{shown(context)}. Give many contexts to select()."
             )
 
-    def _take(self, count: int) -> int:
-        """Return the number of the next decision, and count so many as made."""
-        with self._counting:
-            first = self._decisions
-            self._decisions += count
-        return first
-
-    def _give_back(self, first: int | None, count: int) -> None:
-        """Count decisions that were rejected as not made, unless others were asked for since."""
-        with self._counting:
-            if first is not None and self._decisions == first + count:
-                self._decisions = first
-
-    def _seeds(self, count: int, seeds: Any) -> tuple[int | None, NDArray[np.uint64]]:
-        """Return the number of the next decision, if its seed is ours, and seeds."""
-        if seeds is None:
-            first = self._take(count)
-            return first, decision_seeds(self._codec.seed, first, count)
-        given = np.array(seeds)
-        if given.shape != (count,) or given.dtype.kind not in "iu" or (given < 0).any():
-            raise ShapeError(
-                f"Seeds need to be {count} whole numbers from 0 on, one for each context: got "
-                f"{shown(given)} of {given.dtype}. Take them from Decision.seeds."
-            )
-        return None, given.astype(np.uint64)
-
     # -- what outlives the process
 
     def save(self, folder: str | Path) -> None:
         """Write everything into a folder, whole or not at all."""
-        stored = Stored(self._model, self._arms.now, self._codec, self._decisions)
+        stored = Stored(self._model, self._arms.now, self._codec, self._seeds.decisions)
         write_folder(stored, Path(folder))
 
     @classmethod
@@ -430,19 +388,3 @@ class FrozenBandit:
         """
         stored = read_folder(Path(folder), verify=verify)
         return cls(stored.model, stored.catalogue, stored.codec, decisions=stored.decisions)
-
-
-def _check_seed(seed: Any) -> int:
-    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-        raise SettingError(
-            f"A seed needs to be a whole number from 0 to 2**64 - 1: got {seed!r}. Take one from "
-            f"Chosen.seed."
-        )
-    return int(seed)
-
-
-def _with(numbers: Floats, position: int, number: float) -> Floats:
-    changed = numbers.copy()
-    changed[position] = number
-    frozen: Floats = read_only(changed)
-    return frozen

@@ -8,6 +8,8 @@ precision.
 from __future__ import annotations
 
 import math
+from collections import namedtuple
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +53,7 @@ from fastbandit.runtime.network import (
     slope_at,
     squash,
 )
+from fastbandit.runtime.parts import FrozenModel
 from fastbandit.search.limits import AT_A_TIME, BESIDE, RERANKED
 
 EXHAUSTIVE, GENERATOR, ASCENT = 0, 1, 2
@@ -68,40 +71,8 @@ _BLOCK = 64
 _NOTHING, _ANYTHING = np.float32(-np.inf), np.float32(np.inf)
 _TINY = np.float32(1e-12)
 
-
-class Model(NamedTuple):
-    """The arrays of a `fastbandit.runtime.parts.FrozenModel`, in their order."""
-
-    counts: Sizes
-    numbers: Floats
-    encoder: Floats
-    first_weights: Floats
-    first_biases: Floats
-    deeper_weights: Floats
-    hidden: Sizes
-    last_weights: Floats
-    wide_weights: Floats
-    to_embedding: Floats
-    dropout: Floats
-    mask_sizes: Sizes
-    centre: Floats
-    spread: Floats
-    bonus: Floats
-    root: Floats
-    layer_1: Floats
-    layer_2: Floats
-    layer_3: Floats
-    box: Floats
-    own_shared: Floats
-    own_prior: Floats
-    own_means: Floats
-    own_deviations: Floats
-    own_constants: Floats
-    own_widths: Floats
-    own_stamp: Sizes
-    own_rows: Positions
-    own_parts: Floats
-    bounds: Floats
+Model = namedtuple("Model", [field.name for field in fields(FrozenModel)])  # type: ignore[misc]
+"""The arrays of a `FrozenModel`, by the names they have there."""
 
 
 class Arms(NamedTuple):
@@ -191,18 +162,19 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
     are few; contexts and seeds. Costs are evaluations and look-ups, or -1 for a context that is
     not finite; last is 1 where a number of the context was clipped to its bounds.
     """
-    frozen = Model(*model)
+    frozen: Any = Model(*model)
     mask, eligible_count, listed = eligible
     contexts, seeds = request
     rows, scores, costs = answer
     counts, numbers, box = frozen.counts, frozen.numbers, frozen.box
-    arms = Arms(*catalogue, mask, eligible_count, catalogue[6][: counts[FAR]])
+    outermost = catalogue[6][: counts[FAR]]
+    arms = Arms(*catalogue, mask, eligible_count, outermost)  # type: ignore[call-arg]
     posterior, scale, k = counts[POSTERIOR], numbers[SCALE], rows.shape[1]
-    dim, columns = len(frozen.to_embedding) - 1, box.shape[1]
+    dim, columns = len(frozen.place) - 1, box.shape[1]
     product, has_constants = counts[PRODUCT] == 1, len(frozen.own_constants) > 0
 
     # Buffers are made once for all requests: what a draw changes is copied, the rest is shared.
-    embedded = np.empty(frozen.to_embedding.shape[1], np.float32)
+    embedded = np.empty(frozen.place.shape[1], np.float32)
     clipped = np.empty(contexts.shape[1], np.float32)
     noise = np.zeros(max(frozen.mask_sizes.sum(), frozen.centre.shape[1]), np.float32)
     masks = np.ones(max(frozen.mask_sizes.sum(), len(frozen.first_weights)), np.float32)
@@ -299,7 +271,7 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
             frozen.first_biases,
             masks,
             embedded,
-            frozen.to_embedding,
+            frozen.place,
             product,
             acting,
             first,
@@ -307,7 +279,7 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
         )
         if counts[WIDE]:
             weights = drawn[2, len(last) :] if posterior == LAST_LAYER else wide_sum
-            constant += fold_wide(weights, embedded, frozen.to_embedding, product, wide)
+            constant += fold_wide(weights, embedded, frozen.place, product, wide)
         net = Net(
             first,
             bias,
@@ -359,13 +331,13 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
 
 
 @njit(cache=True, nogil=True)
-def exact_of(frozen: Model, embedded: Floats, reranked: int) -> Exact:
+def exact_of(frozen: Any, embedded: Floats, reranked: int) -> Exact:
     """Return what the bound of so many arms is worked out from; the context comes later."""
     predicting = frozen.last_weights[: frozen.counts[UNITS] + 1].copy()
     predicting[-1] = frozen.last_weights[-1]
     return Exact(
         embedded,
-        frozen.to_embedding,
+        frozen.place,
         frozen.first_weights,
         frozen.first_biases,
         predicting,
@@ -378,7 +350,7 @@ def exact_of(frozen: Model, embedded: Floats, reranked: int) -> Exact:
 
 
 @njit(cache=True, nogil=True)
-def room_for(frozen: Model, arms: Arms, k: int, partitions: int) -> Found:
+def room_for(frozen: Any, arms: Arms, k: int, partitions: int) -> Found:
     """Return buffers as large as any search of this model can need."""
     counts = frozen.counts
     hops = counts[HOPS] * counts[BEAM]

@@ -76,6 +76,12 @@ class FrozenModel:
         """All arrays, in order."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
+    def greedy(self) -> FrozenModel:
+        """Return the same with draws and bounds of no width."""
+        numbers = self.numbers.copy()
+        numbers[0] = 0.0
+        return replace(self, numbers=read_only(numbers))
+
     def with_lists(self) -> FrozenModel:
         """Return the same with lists of the best arms by their constants, where it has any."""
         if not len(self.own_constants):

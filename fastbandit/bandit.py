@@ -331,7 +331,7 @@ class Bandit:
         Returns the ids of those that could not be chosen anyway. A trial changes nothing.
         """
         catalogue = self._catalogue("discard arms of")
-        without, missing = catalogue.discard(ids)
+        without, missing = catalogue.discard(list_ids(ids))
         self._replace_arms(catalogue if is_trial else without)
         return missing
 

@@ -271,14 +271,11 @@ LEARNING = {
     "a lone new id": Mistake(
         lambda at: at.bandit.add_arms(ARMS[:1], ids="x"), "Ids", "'x'", "into a list of one"
     ),
-    "a lone id to remove": Mistake(
+    "a lone id to discard": Mistake(
         lambda at: at.bandit.discard_arms(3), "Ids", "got 3", "into a list of one"
     ),
-    "a stranger to remove": Mistake(
-        lambda at: at.bandit.discard_arms(["who"]), "id", "'who'", "correct its id"
-    ),
-    "all arms to remove": Mistake(
-        lambda at: at.bandit.discard_arms(range(30)), "arm", "removing 30 arms", "Add others"
+    "all arms to discard": Mistake(
+        lambda at: at.bandit.discard_arms(range(30)), "arm", "discarding 30 arms", "Add others"
     ),
     "a linear bandit of names": Mistake(
         lambda at: LinearTS(ids=["a", "b"], context=4), "features", "ids alone", "disjoint=True"

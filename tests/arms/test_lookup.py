@@ -1,4 +1,4 @@
-"""Rows near points, with and without masks, on the CPU and as a GPU finds them."""
+"""Rows near points, with and without masks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import torch
 from fakes import vectors_of
 from torch import Tensor
 
-from fastbandit.arms.device_partitions import DevicePartitions
 from fastbandit.arms.lookup import Lookup
 from fastbandit.arms.neighbour_graph import NEIGHBOURS
-from fastbandit.arms.partitions import PARTITION, build_partitions
 
 DIM = 4
 
@@ -33,14 +31,14 @@ def masks_of(share: float, *, contexts: int, count: int) -> Tensor:
 
 
 def only(count: int, *rows: int) -> Tensor:
-    """Give a mask, for all contexts, that allows just these rows."""
+    """Return a mask, for all contexts, of just these rows."""
     mask = torch.zeros(1, count, dtype=torch.bool)
     mask[0, list(rows)] = True
     return mask
 
 
 def exact(lookup: Lookup, points: Tensor, count: int, *, masks: Tensor | None) -> Tensor:
-    """Give the nearest rows by brute force, each point's own behind one another."""
+    """Return the nearest rows by brute force, each point's own behind one another."""
     gaps = torch.cdist(points.double(), lookup.vectors.double().expand(len(points), -1, -1))
     closed = torch.ones(len(lookup.vectors), dtype=torch.bool)
     closed[torch.from_numpy(lookup.rows)] = False
@@ -52,9 +50,9 @@ def exact(lookup: Lookup, points: Tensor, count: int, *, masks: Tensor | None) -
 
 
 def shared(found: Tensor, wanted: Tensor) -> float:
-    """Give the share of the wanted rows that were found."""
-    pairs = zip(found.tolist(), wanted.tolist(), strict=True)
-    return float(np.mean([np.isin(w, f).mean() for f, w in pairs]))
+    """Return the share of the wanted rows that were found."""
+    both = zip(found.tolist(), wanted.tolist(), strict=True)
+    return float(np.mean([np.isin(w, f).mean() for f, w in both]))
 
 
 # -- all rows around a point
@@ -233,53 +231,3 @@ def test_the_rows_beside_one_of_few_rows_are_all_others() -> None:
     graph = lookup_of(3).graph
 
     assert [set(row) for row in graph.tolist()] == [{1, 2, -1}, {0, 2, -1}, {0, 1, -1}]
-
-
-# -- as a GPU finds them
-
-
-@pytest.mark.parametrize("count", [300, 5_000, 40_000])
-@pytest.mark.parametrize("partitions", [1, 4, 40])
-def test_a_device_finds_the_same_rows(count: int, partitions: int) -> None:
-    held = build_partitions(vectors_of(count, DIM))
-    points = vectors_of(60, DIM, seed=1)
-
-    found = DevicePartitions(held, torch.device("cpu")).in_partitions(
-        torch.from_numpy(points), partitions
-    )
-
-    wanted = held.in_partitions(points, partitions)
-    is_same = found.numpy() == wanted
-    assert found.shape == wanted.shape
-    assert is_same.mean() > 0.99  # partitions equally far to the last digit may change positions
-
-
-@pytest.mark.parametrize("dim", [1, 8, 9, 20])
-def test_a_device_finds_the_same_rows_in_any_number_of_columns(dim: int) -> None:
-    held = build_partitions(vectors_of(5_000, dim))
-    points = vectors_of(60, dim, seed=1)
-
-    found = DevicePartitions(held, torch.device("cpu")).in_partitions(torch.from_numpy(points), 4)
-
-    assert (found.numpy() == held.in_partitions(points, 4)).mean() > 0.99
-
-
-def test_a_device_looks_up_any_number_of_points_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    device = DevicePartitions(build_partitions(vectors_of(9_000, DIM)), torch.device("cpu"))
-    points = torch.from_numpy(vectors_of(50, DIM, seed=1))
-    at_once = device.in_partitions(points, 4)
-
-    monkeypatch.setattr("fastbandit.arms.device_partitions._AT_ONCE", 1)
-
-    assert torch.equal(device.in_partitions(points, 4), at_once)
-
-
-def test_a_device_leaves_no_more_positions_empty_than_partitions_do() -> None:
-    device = DevicePartitions(build_partitions(vectors_of(400, DIM)), torch.device("cpu"))
-
-    rows = device.in_partitions(torch.from_numpy(vectors_of(5, DIM, seed=1)), 10**6)
-
-    assert rows.shape == (5, 16 * PARTITION)
-    assert all(sorted(row[row >= 0].tolist()) == list(range(400)) for row in rows)

@@ -12,7 +12,7 @@ Mask = NDArray[np.bool_]
 
 
 def read_only(array: Array) -> Array:
-    """Return a contiguous array that nobody can write to, as those mapped from a file are."""
+    """Return a contiguous array that cannot be written to, as those mapped from a file are."""
     array = np.ascontiguousarray(array).view()
     array.flags.writeable = False
     return array

@@ -1,7 +1,7 @@
 """A few arms that span all others: the greedy subset of the largest volume.
 
 In the spirit of Hazan and Karnin, "Volumetric spanners: an efficient exploration basis for
-learning" (2016), who draw such a subset by lot so that every arm lies in its ellipsoid. Here
+learning" (2016), who draw such a subset at random so that every arm lies in its ellipsoid. Here
 each next arm is the one that multiplies the determinant of the subset's second moments most:
 deterministic, one pass over the arms for each, and the first few of many are those of few.
 """

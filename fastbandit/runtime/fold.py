@@ -33,9 +33,9 @@ def embed(encoder: Floats, context: Floats, embedded: Floats) -> None:
 
 @njit(cache=True, nogil=True)
 def clip(bounds: Floats, context: Floats, clipped: Floats) -> bool:
-    """Cut a context's columns to their bounds, if any, and tell whether one was cut.
+    """Clip a context's columns to their bounds, if any; return whether one was clipped.
 
-    What is not finite stays as it is, to be refused.
+    What is not finite stays as it is, to be rejected.
     """
     clipped[:] = context
     is_clipped = False
@@ -54,7 +54,7 @@ def draw_masks(
     """Draw the factors of all layers' inputs (Concrete Dropout), `scale` of the way from 1.
 
     A row of `dropout` is a layer's logit, one over the share it keeps, and the two uniform
-    numbers outside of which an input is kept whole or not at all.
+    numbers outside of which an input is retained whole or not at all.
     """
     if scale == 0:
         masks[:] = 1.0
@@ -66,13 +66,13 @@ def draw_masks(
         low, high = dropout[layer, 2], dropout[layer, 3]
         for number in range(start, start + sizes[layer]):
             uniform = masks[number]
-            kept = np.float32(1.0)
+            share = np.float32(1.0)
             if uniform >= high:
-                kept = np.float32(0.0)
+                share = np.float32(0.0)
             elif uniform > low:
                 odds = math.log(uniform / (np.float32(1.0) - uniform))
-                kept = np.float32(1.0) / (np.float32(1.0) + math.exp(_SHARPNESS * (logit + odds)))
-            masks[number] = np.float32(1.0) + scale * (kept * factor - np.float32(1.0))
+                share = np.float32(1.0) / (np.float32(1.0) + math.exp(_SHARPNESS * (logit + odds)))
+            masks[number] = np.float32(1.0) + scale * (share * factor - np.float32(1.0))
         start += sizes[layer]
 
 

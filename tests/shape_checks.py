@@ -11,9 +11,8 @@ MODULES = [
     for name in (
         "arms.box",
         "arms.catalogue",
-        "arms.device_cells",
+        "arms.device_partitions",
         "arms.frame",
-        "arms.index",
         "arms.lookup",
         "audit",
         "exploration",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fastbandit.adapters.waiting import Waiting
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.ids import IdTable
+from fastbandit.arms.ids import ArmIds
 from fastbandit.bandit import Bandit
 from fastbandit.errors import InputError, SettingError, ShapeError, UnknownArmError
 from fastbandit.features.kinds import to_array, to_floats
@@ -190,7 +190,7 @@ def to_feedback(
     }
 
 
-def _table_of(bandit: Bandit) -> IdTable:
+def _table_of(bandit: Bandit) -> ArmIds:
     arms = bandit.policy.arms
     if not isinstance(arms, Catalogue):
         raise SettingError(

@@ -35,8 +35,8 @@ from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
 from fastbandit.runtime.encodings import LinearEncoding, note_of
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
 from fastbandit.runtime.kernel import SCALE
-from fastbandit.runtime.live import Live
 
 if TYPE_CHECKING:
     from fastbandit.bandit import Bandit
@@ -104,17 +104,17 @@ def _check_new(folder: Path) -> None:
 
 
 def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> OnnxExport:
-    """Write networks, arms, ids, and last the manifest with their sums."""
-    model, live, units = frozen.parts
+    """Write networks, arms, ids, and last the manifest that vouches for them."""
+    model, catalogue, codec = frozen.parts
     files: dict[str, Any] = {}
     progress(0, _STEPS, "Networks")
-    rows, has_weights = live.eligible_rows, isinstance(units.context, LinearEncoding)
-    graphs = {SCORE: score_graph(model, units, rows), PROPOSE: propose_graph(model, units)}
+    rows, has_weights = catalogue.rows.live_rows, isinstance(codec.context, LinearEncoding)
+    graphs = {SCORE: score_graph(model, codec, rows), PROPOSE: propose_graph(model, codec)}
     for name, graph in graphs.items():
         if graph is not None:
             files[name] = _write(folder / name, graph.to_bytes(producer="fastbandit"))
     progress(1, _STEPS, "Index")
-    points, ids = eligible_arms(live)
+    points, ids = live_arms(catalogue)
     if not has_weights:
         index = _import_faiss().serialize_index(index_of(points))
         files[ARMS] = _write(folder / ARMS, index.tobytes())
@@ -126,10 +126,10 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
         "arms": len(ids),
         "dim": int(points.shape[1]),
         "version": frozen.version,
-        "context": note_of(units.context.kind),
+        "context": note_of(codec.context.kind),
         "uniforms": noise_size(model),
         "scale": float(model.numbers[SCALE]),
-        "reward": units.reward,
+        "reward": codec.reward,
         "best": best_by_constants(model, rows),
     }
     write_manifest(folder / MANIFEST, notes, kind=KIND, format=FORMAT)
@@ -178,11 +178,11 @@ def export_snapshot(snapshot: Path, out: Path, *, progress: Progress = silent) -
 # -- arms
 
 
-def eligible_arms(live: Live) -> tuple[Floats, list[Hashable]]:
-    """Return the coordinates and ids of the arms that can be chosen, in the order of their rows."""
-    rows = live.eligible_rows
-    points = np.concatenate([live.arms.points, live.more])[live.places[rows]]
-    return np.ascontiguousarray(points, np.float32), live.ids.ids(rows)
+def live_arms(catalogue: FrozenCatalogue) -> tuple[Floats, list[Hashable]]:
+    """Give the coordinates and ids of the arms that can be chosen, in the order of their rows."""
+    rows = catalogue.rows.live_rows
+    points = np.concatenate([catalogue.arms.points, catalogue.more])[catalogue.positions[rows]]
+    return np.ascontiguousarray(points, np.float32), catalogue.ids.ids(rows)
 
 
 def index_of(points: Floats) -> Any:

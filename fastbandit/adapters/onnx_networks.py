@@ -20,6 +20,7 @@ from fastbandit.arms.own_lists import LISTED
 from fastbandit.arms.partitions import Floats
 from fastbandit.errors import SettingError
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Sparse
+from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.encodings import Encoding, LinearEncoding
 from fastbandit.runtime.fold import BOUND, DROPOUT, LAST_LAYER
 from fastbandit.runtime.kernel import (
@@ -36,7 +37,6 @@ from fastbandit.runtime.kernel import (
     WIDE,
 )
 from fastbandit.runtime.parts import FrozenModel
-from fastbandit.runtime.units import Units
 
 _SMALLEST = 2.0**-24  # of the numbers between 0 and 1 that draws are made from
 _SHARPNESS = 10.0  # one over the temperature of Concrete Dropout
@@ -140,20 +140,20 @@ def check_model(model: FrozenModel) -> None:
         )
 
 
-def score_graph(model: FrozenModel, units: Units, rows: NDArray[np.int64]) -> Graph:
+def score_graph(model: FrozenModel, codec: Codec, rows: NDArray[np.int64]) -> Graph:
     """Write the graph from context, draw and points (B, K, D) to their scores and rewards.
 
     Arms that have weights of their own need no points: it scores all of these rows.
     """
-    if isinstance(units.context, LinearEncoding):
-        return effects_graph(model, units.context, rows)
+    if isinstance(codec.context, LinearEncoding):
+        return effects_graph(model, codec.context, rows)
     graph = Graph("score")
-    folded = _fold(graph, model, units.context)
+    folded = _fold(graph, model, codec.context)
     scores = folded.scores(graph.input("points", ("batch", "arms", len(model.place) - 1)))
     if len(model.own_constants):
         scores = scores + Constants.of(model, rows).beside(graph, folded.scale)
-    rewards = scores * units.reward_scale + units.reward_shift
-    if units.reward == "binary":
+    rewards = scores * codec.reward_scale + codec.reward_shift
+    if codec.reward == "binary":
         rewards = scores.through("Sigmoid")
     graph.output("scores", scores, ("batch", "arms"))
     graph.output("rewards", rewards, ("batch", "arms"))
@@ -165,12 +165,12 @@ def best_by_constants(model: FrozenModel, rows: NDArray[np.int64]) -> list[int]:
     return Constants.of(model, rows).best(float(model.numbers[SCALE]))
 
 
-def propose_graph(model: FrozenModel, units: Units) -> Graph | None:
+def propose_graph(model: FrozenModel, codec: Codec) -> Graph | None:
     """Write the graph from context and draw to points near the best arms: (B, lookups, D)."""
-    if model.counts[SEARCH] != GENERATOR or isinstance(units.context, LinearEncoding):
+    if model.counts[SEARCH] != GENERATOR or isinstance(codec.context, LinearEncoding):
         return None
     graph = Graph("propose")
-    folded, dim = _fold(graph, model, units.context), len(model.place) - 1
+    folded, dim = _fold(graph, model, codec.context), len(model.place) - 1
     low, high, middle, half = model.box[:, :dim]
     at_middle = folded.slopes(graph.constant(middle[None, None])).narrower(1)
     signal = folded.taken_in[0].beside(*folded.taken_in[1:], _unit(at_middle))

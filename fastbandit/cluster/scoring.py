@@ -135,15 +135,15 @@ def score_contexts(
     bandit = FrozenBandit.load(folder)
     sources = find_sources(str(contexts), progress=progress)
     total = sum(source.rows for source in sources)
-    _, live, described = bandit.parts
+    _, catalogue, codec = bandit.parts
     wanted = Columns(tuple(settings.columns), settings.ids, tuple(settings.keep))
     plan = Plan(
         frozen=url,
         digest=_digest_of(folder),
         version=bandit.version,
-        ids_as=_ids_as(live.ids),
+        ids_as=_ids_as(catalogue.ids),
         out=absolute(str(out)),
-        columns=find_columns(sources, described.context.kind, wanted),
+        columns=find_columns(sources, codec.context.kind, wanted),
         rows=settings.rows or min(max(total // _PARTS, _FEWEST), _MOST),
         settings=settings,
     )

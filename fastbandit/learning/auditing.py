@@ -14,6 +14,7 @@ from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
 from fastbandit.interfaces import Candidates
 from fastbandit.runtime.propensity import is_uniform
+from fastbandit.settings.service import Config
 from fastbandit.storage.events import ArmId, DecisionMade
 from fastbandit.storage.snapshot_version import Snapshot
 
@@ -30,9 +31,10 @@ class Audits:
         self._qualities: list[float] = []
 
     @staticmethod
-    def of(snapshot: Snapshot, *, most: int) -> Audits:
+    def of(snapshot: Snapshot, config: Config) -> Audits:
         """Start to audit a version."""
-        return Audits(snapshot.version, Bandit.load(snapshot.bandit), most=most)
+        bandit = Bandit.load(snapshot.bandit, part_modules=config.select.part_modules)
+        return Audits(snapshot.version, bandit, most=config.learn.audited)
 
     def add(self, decisions: Sequence[DecisionMade], *, touched: Collection[ArmId]) -> bool:
         """Judge a few of some decisions, spread evenly; return whether there were any."""

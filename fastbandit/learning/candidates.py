@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.bandit import Bandit
-from fastbandit.learning.arm_changes import apply_changes
 from fastbandit.learning.candidate_checks import Checks, check_candidate
 from fastbandit.learning.joining import Interaction, to_arrays
 from fastbandit.optim.process_group import SINGLE, ProcessGroup
-from fastbandit.runtime.columns import Columns
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.settings.service import LearnConfig
+from fastbandit.storage.arm_changes import apply_changes
 from fastbandit.storage.events import ArmId, ArmsChanged
 from fastbandit.storage.snapshot_store import Reached, SnapshotStore
 from fastbandit.storage.snapshot_version import Cut, Snapshot
@@ -38,14 +37,15 @@ class TrainingJob:
     interactions: Sequence[Interaction]
     changes: Sequence[ArmsChanged]
     held_out: int
+    part_modules: tuple[str, ...] = ()
+    """Modules from which parts of the bandit may be imported."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A bandit that was trained, the columns of its arms, its checks, and notes for people."""
+    """A bandit that was trained, its checks, and notes for people."""
 
     bandit: Bandit
-    columns: Columns | None
     checks: Checks
     notes: dict[str, Any]
 
@@ -86,9 +86,11 @@ def held_out_of(count: int, share: float) -> int:
 
 def train_candidate(job: TrainingJob, *, reached: Reached, train: Train = train_here) -> Candidate:
     """Make and check the candidate of a training job."""
-    bandit = Bandit.load(job.parent.bandit)
-    before = FrozenBandit.load(job.parent.frozen).columns
-    columns = apply_changes(bandit, before, job.changes)
+    bandit = Bandit.load(job.parent.bandit, part_modules=job.part_modules)
+    columns = FrozenBandit.load(job.parent.frozen).columns
+    if bandit.columns is None and columns is not None:  # bandits of before had no columns
+        bandit.set_columns(columns)
+    apply_changes(bandit, job.changes)
     learned = job.interactions[: len(job.interactions) - job.held_out]
     parent = bandit.policy if bandit.version else None
     curve: list[tuple[int, float]] = []
@@ -107,7 +109,7 @@ def train_candidate(job: TrainingJob, *, reached: Reached, train: Train = train_
         "checks": checks.notes(),
         "curve": curve,
     }
-    return Candidate(bandit, columns, checks, notes)
+    return Candidate(bandit, checks, notes)
 
 
 def publish_candidate(
@@ -115,7 +117,7 @@ def publish_candidate(
 ) -> Snapshot:
     """Save a candidate whole, and make it the version to serve."""
     with store.drafting() as draft:
-        save_draft(draft, candidate.bandit, candidate.columns, reached=reached)
+        save_draft(draft, candidate.bandit, reached=reached)
         return store.publish(
             draft,
             candidate.notes,
@@ -126,14 +128,11 @@ def publish_candidate(
         )
 
 
-def save_draft(draft: Path, bandit: Bandit, columns: Any, *, reached: Reached) -> None:
+def save_draft(draft: Path, bandit: Bandit, *, reached: Reached) -> None:
     """Save a bandit, and what is frozen from it, into the draft of a version."""
     bandit.save(draft / "bandit")
     reached("saved bandit")
-    frozen = bandit.freeze()
-    if columns is not None:
-        frozen.set_columns(columns)
-    frozen.save(draft / "frozen")
+    bandit.freeze().save(draft / "frozen")
     reached("saved frozen")
 
 

@@ -89,6 +89,7 @@ class Deltas:
 
     def __init__(self, config: Config, *, known: BanditOf = not_in_memory) -> None:
         self._data, self._known = ServiceData(config), known
+        self._modules = config.select.part_modules
         self._pointer = (0, 0)
         self._observed: _Observed | None = None
 
@@ -135,7 +136,7 @@ class Deltas:
     def _start(self, snapshot: Snapshot) -> _Observed | None:
         if snapshot.version == 0 or self._data.log is None:
             return None
-        bandit = self._known(snapshot) or Bandit.load(snapshot.bandit)
+        bandit = self._known(snapshot) or Bandit.load(snapshot.bandit, part_modules=self._modules)
         if _constants_of(bandit) is None:
             return None
         newest = None

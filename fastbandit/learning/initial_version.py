@@ -30,7 +30,7 @@ def publish_initial_version(
     rehearse(config, arms)
     bandit = untrained_bandit(config, arms)
     with store.drafting() as draft:
-        save_draft(draft, bandit, arms.columns or None, reached=reached)
+        save_draft(draft, bandit, reached=reached)
         notes = {"arms": len(bandit)}
         return store.publish(draft, notes, version=0, parent=None, cut=cut, reached=reached)
 
@@ -50,6 +50,7 @@ def untrained_bandit(config: Config, arms: ArmFile, *, settings: Sections | None
     return Bandit(
         arms=arms.features,
         ids=arms.ids,
+        columns=arms.columns or None,
         context=config.context.dim,
         reward=config.reward.kind,  # type: ignore[arg-type]
         exploration=select.exploration,

@@ -138,7 +138,7 @@ class Learner:
         if position is None or not position.served:
             return
         if self._audits is None or self._audits.version != position.parent.version:
-            self._audits = Audits.of(position.parent, most=self._config.learn.audited)
+            self._audits = Audits.of(position.parent, self._config)
         touched = {id for change in position.changes for id in _touched(change)}
         served, position.served = position.served, []
         if self._audits.add(served, touched=touched):
@@ -247,7 +247,9 @@ class Learner:
         started, learn, joiner = time.monotonic(), self._config.learn, position.joiner
         fresh, version = list(joiner.interactions), self._store.next_version()
         held_out = held_out_of(len(fresh), learn.held_out)
-        job = TrainingJob(position.parent, version, fresh, list(position.changes), held_out)
+        modules = self._config.select.part_modules
+        changes = list(position.changes)
+        job = TrainingJob(position.parent, version, fresh, changes, held_out, modules)
         candidate = train_candidate(job, reached=self._reached, train=self._train)
         self._seconds = round(time.monotonic() - started, 3)
         refusal = refusal_of(job, candidate, learn, cut=joiner.cut(0))

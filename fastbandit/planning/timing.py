@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.partitions import NEIGHBOURS, build_partitions
+from fastbandit.arms.neighbour_graph import neighbour_graph
+from fastbandit.arms.partitions import build_partitions
 
 
 def decide_for(
@@ -32,5 +33,5 @@ def decide_for(
 def build_seconds(vectors: NDArray[np.float32]) -> float:
     """Return how long partitions and neighbour graph take, on all cores."""
     started = time.perf_counter()
-    build_partitions(vectors).graph(NEIGHBOURS)
+    neighbour_graph(build_partitions(vectors))
     return time.perf_counter() - started

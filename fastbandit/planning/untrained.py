@@ -9,7 +9,7 @@ import torch
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.ids import IdTable
-from fastbandit.arms.partitions import NEIGHBOURS
+from fastbandit.arms.neighbour_graph import NEIGHBOURS
 from fastbandit.features.kinds import Dense
 from fastbandit.interfaces import RewardModel, Search
 from fastbandit.policy import Policy

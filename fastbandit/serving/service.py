@@ -14,10 +14,9 @@ from typing import Any
 
 from msgspec import UnsetType, structs
 
+from fastbandit.arms.rows import Upserted
 from fastbandit.errors import LogError, ShapeError
-from fastbandit.runtime.live import Put
 from fastbandit.serving.access import Access
-from fastbandit.serving.arm_changes import apply_change
 from fastbandit.serving.console.process import FiguresProcess
 from fastbandit.serving.decider import Decider, not_ready
 from fastbandit.serving.learner_process import LearnerProcess
@@ -28,6 +27,7 @@ from fastbandit.serving.shadow import is_match, named_arm
 from fastbandit.serving.snapshot_follower import SnapshotFollower
 from fastbandit.serving.writer import Writer
 from fastbandit.settings.service import Config
+from fastbandit.storage.arm_changes import apply_change
 from fastbandit.storage.events import (
     ArmsChanged,
     DecisionMade,
@@ -53,7 +53,7 @@ _MANY = 8  # so many contexts are decided in a thread of their own, others where
 class ArmsOutcome:
     """What became of a change: counts, ids that were not there, all arms, and its number."""
 
-    counts: Put
+    counts: Upserted
     unknown: list[Any]
     arms: int
     catalogue: int
@@ -196,7 +196,7 @@ class Service:
             )
         (outcome,) = await self.append([change])
         count = len({arm.id for arm in (*earlier, *change.upserted)})
-        return ArmsOutcome(Put(len(change.upserted), 0, 0), [], count, outcome.seq)
+        return ArmsOutcome(Upserted(len(change.upserted), 0, 0), [], count, outcome.seq)
 
     async def append(self, events: Sequence[Event]) -> list[Outcome]:
         """Write events; on return they are synced."""

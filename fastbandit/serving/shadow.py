@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
+from fastbandit.arms.eligibility import draw_eligible_row
 from fastbandit.errors import DataError
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.gates import gate_for_one
-from fastbandit.runtime.live import Gate, Live
-from fastbandit.runtime.propensity import draw_eligible_row
+from fastbandit.runtime.frozen_catalogue import EligibleRows, FrozenCatalogue
 from fastbandit.serving.problems import Rejection, wrong_field
 from fastbandit.serving.promotion import read_promotion
 from fastbandit.serving.schemas import Baseline, SelectRequest
@@ -131,13 +130,13 @@ class Shadow:
 
     def _draw(self, bandit: FrozenBandit, eligible: Any, ids: list[str]) -> list[Baseline]:
         """Draw an eligible arm for each id, all as likely as another; a retry draws the same."""
-        live = bandit.parts[1]
-        gate = gate_for_one(live, eligible)
-        rows = live.rows_through(gate)
+        catalogue = bandit.parts[1]
+        some = catalogue.eligible(eligible)
+        rows, total = catalogue.rows_of(some), catalogue.rows.total
         seeds = [self._seed_of(f"baseline {id}") for id in ids]  # no id has a space
-        drawn = [draw_eligible_row(seed, rows, total=live.rows, count=1)[0] for seed in seeds]
-        arms: list[Any] = live.ids.ids(drawn)
-        return [Baseline(arm, 1.0 / gate.eligible_count) for arm in arms]
+        drawn = [draw_eligible_row(seed, rows, total=total, count=1)[0] for seed in seeds]
+        arms: list[Any] = catalogue.ids.ids(drawn)
+        return [Baseline(arm, 1.0 / some.size) for arm in arms]
 
 
 def _follower(url: str, folder: Path) -> PromotionFollower:
@@ -199,15 +198,17 @@ def _read_named(request: SelectRequest, count: int) -> list[Baseline] | None:
     return named
 
 
-def _check_named(named: Sequence[Baseline], request: SelectRequest, live: Live) -> None:
+def _check_named(
+    named: Sequence[Baseline], request: SelectRequest, catalogue: FrozenCatalogue
+) -> None:
     """Reject arms that the bandit could not have taken as well."""
-    gate = gate_for_one(live, request.eligible)
-    rows = live.eligible_rows_of([one.arm for one in named]).tolist()
+    some = catalogue.eligible(request.eligible)
+    rows = catalogue.rows.live_rows_of([one.arm for one in named]).tolist()
     for n, (one, row) in enumerate(zip(named, rows, strict=True)):
         if row < 0:
             said = "The arm of the baseline needs to be in the catalogue."
             fix = "PUT it to /v1/arms first, or name another."
-        elif not _is_eligible(gate, live, row):
+        elif not _is_eligible(row, some, catalogue):
             said = "The arm of the baseline needs to be eligible."
             fix = "Name an arm that this request may take, or widen eligible."
         else:
@@ -216,10 +217,10 @@ def _check_named(named: Sequence[Baseline], request: SelectRequest, live: Live) 
         raise wrong_field(said, fix=fix, field=f"{field}.arm", value=one.arm)
 
 
-def _is_eligible(gate: Gate, live: Live, row: int) -> bool:
-    if len(gate.listed):
-        return bool((gate.listed == live.places[row]).any())
-    return not len(gate.eligible) or bool(gate.eligible[row])
+def _is_eligible(row: int, some: EligibleRows, catalogue: FrozenCatalogue) -> bool:
+    if len(some.listed):
+        return bool((some.listed == catalogue.positions[row]).any())
+    return not len(some.mask) or bool(some.mask[row])
 
 
 def _not_named(said: str, request: SelectRequest) -> Rejection:

@@ -16,12 +16,12 @@ import numpy as np
 from fastbandit.errors import FastbanditError, LogUnavailableError, SnapshotError
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.serving.arm_change_file import ArmChangeFile, KnownChanges
-from fastbandit.serving.arm_changes import apply_change
 from fastbandit.serving.decider import Decider
 from fastbandit.serving.metrics import Metrics
 from fastbandit.serving.schemas import Reason
 from fastbandit.settings.passwords import hide_password
 from fastbandit.settings.service import Config
+from fastbandit.storage.arm_changes import apply_change
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.events import ArmsChanged
 from fastbandit.storage.shared import AnyLog, open_log, open_store
@@ -130,7 +130,7 @@ class SnapshotFollower:
             np.zeros((1, self._decider.columns), dtype=np.float32), seeds=np.zeros(1, np.uint64)
         )
         if self._decider.shadow is not None:
-            bandit.parts[1].eligible_rows_of([0])  # ids are found by name from now on
+            bandit.parts[1].rows.live_rows_of([0])  # ids are found by name from now on
         return bandit, known.catalogue
 
     # -- deltas

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.index import FaissIndex, import_faiss
 from fastbandit.errors import SettingError
+from lab.baselines.faiss_index import FaissIndex, import_faiss
 
 Floats = NDArray[np.float64]
 

@@ -190,8 +190,8 @@ class Alternation:
     def bandit(self, version: int) -> FrozenBandit:
         """Return the bandit of a version."""
         model = self.bandits[version % len(self.bandits)]
-        part, live, notes = model.parts
-        return FrozenBandit(part, live, replace(notes, version=version))
+        part, catalogue, codec = model.parts
+        return FrozenBandit(part, catalogue, replace(codec, version=version))
 
     def publish(self, store: SnapshotStore | None = None) -> Snapshot:
         """Make the next version the one to serve, there or here, and prune as a learner does."""

@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from fastbandit import Bandit
-from fastbandit.arms.partitions import NEIGHBOURS, build_partitions
+from fastbandit.arms.neighbour_graph import neighbour_graph
+from fastbandit.arms.partitions import build_partitions
 from fastbandit.cluster.engine import Engine
 from fastbandit.cluster.ray_training import RayTraining, _fitted, packed, unpacked
 from fastbandit.errors import FastbanditError, NotFiniteError
@@ -109,7 +110,7 @@ def test_the_index_comes_back_with_the_bandit(ray_engine: Engine) -> None:
     wanted = build_partitions(lookup.vectors.numpy())
     assert {"partitions", "near"} <= vars(lookup).keys()
     assert np.array_equal(lookup.partitions.order, wanted.order)
-    assert np.array_equal(lookup.near, wanted.graph(NEIGHBOURS))
+    assert np.array_equal(lookup.near, neighbour_graph(wanted))
 
 
 def test_a_bandit_travels_as_its_files() -> None:

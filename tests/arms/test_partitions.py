@@ -1,4 +1,4 @@
-"""Cells hold every vector once, and find what brute force finds."""
+"""Partitions hold every vector once, and find what brute force finds."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from fakes import vectors_of
 
+from fastbandit.arms.neighbour_graph import neighbour_graph
 from fastbandit.arms.partitions import PARTITION, Partitions, build_partitions, padded, unblocked
 
 COLUMNS = [1, 2, 7, 8, 9, 16, 17, 20]
 
 
 def bounds_of(partitions: Partitions) -> np.ndarray:
-    """Give the places where cells begin, and where the last one ends."""
+    """Return the positions where partitions begin, and where the last one ends."""
     return np.arange(partitions.count + 1) * len(partitions) // partitions.count
 
 
@@ -20,12 +21,12 @@ def centres_of(partitions: Partitions) -> np.ndarray:
     return unblocked(partitions.centres, partitions.count, partitions.vectors.shape[1])
 
 
-def cells_with(partitions: Partitions, rows: np.ndarray) -> np.ndarray:
-    """Give the cells, in the order of a look-up, whose rows it gave."""
-    place = np.empty(len(partitions), dtype=np.int64)
-    place[partitions.order] = np.arange(len(partitions))
+def partitions_with(partitions: Partitions, rows: np.ndarray) -> np.ndarray:
+    """Return the partitions, in the order of a look-up, whose rows it gave."""
+    position = np.empty(len(partitions), dtype=np.int64)
+    position[partitions.order] = np.arange(len(partitions))
     first = rows.reshape(len(rows), -1, PARTITION)[..., 0]
-    return np.searchsorted(bounds_of(partitions), place[first], side="right") - 1
+    return np.searchsorted(bounds_of(partitions), position[first], side="right") - 1
 
 
 def distances(points: np.ndarray, vectors: np.ndarray) -> np.ndarray:
@@ -37,19 +38,11 @@ def same(one: Partitions, two: Partitions) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(two, name)) for name in names)
 
 
-def recall_of_graph(partitions: Partitions, graph: np.ndarray, positions: np.ndarray) -> float:
-    gaps = distances(partitions.vectors[positions], partitions.vectors)
-    gaps[np.arange(len(positions)), positions] = np.inf
-    exact = np.argsort(gaps, axis=1, kind="stable")[:, : graph.shape[1]]
-    pairs = zip(graph[positions], exact, strict=True)
-    return float(np.mean([np.isin(wanted, found).mean() for found, wanted in pairs]))
-
-
 # -- building
 
 
 @pytest.mark.parametrize("count", [1, 5, 32, 33, 1_000, 9_000])
-def test_every_row_has_one_place(count: int) -> None:
+def test_every_row_has_one_position(count: int) -> None:
     vectors = vectors_of(count, 3)
 
     partitions = build_partitions(vectors)
@@ -59,7 +52,7 @@ def test_every_row_has_one_place(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [33, 64, 65, 1_000, 4_096, 4_097, 9_000])
-def test_cells_are_filled_evenly_and_at_least_by_half(count: int) -> None:
+def test_partitions_are_filled_evenly_and_at_least_by_half(count: int) -> None:
     sizes = np.diff(bounds_of(build_partitions(vectors_of(count, 3))))
 
     assert sizes.min() >= PARTITION // 2
@@ -67,7 +60,7 @@ def test_cells_are_filled_evenly_and_at_least_by_half(count: int) -> None:
     assert sizes.max() - sizes.min() <= 1
 
 
-def test_the_same_vectors_make_the_same_cells() -> None:
+def test_the_same_vectors_make_the_same_partitions() -> None:
     vectors = vectors_of(3_000, 4)
 
     assert same(build_partitions(vectors), build_partitions(vectors.copy(order="F")))
@@ -80,12 +73,12 @@ def test_the_number_of_threads_changes_nothing(
     vectors = vectors_of(3_000, 4)
     monkeypatch.setattr("fastbandit.cores.cores", lambda: 1)
     alone = build_partitions(vectors)
-    graph = alone.graph(8)
+    graph = neighbour_graph(alone, 8)
 
     monkeypatch.setattr("fastbandit.cores.cores", lambda: threads)
 
     assert same(build_partitions(vectors), alone)
-    assert np.array_equal(alone.graph(8), graph)
+    assert np.array_equal(neighbour_graph(alone, 8), graph)
 
 
 def test_equal_vectors_are_halved_too() -> None:
@@ -103,7 +96,7 @@ def test_halves_are_made_along_the_widest_side() -> None:
     assert low.max() <= high.min()
 
 
-def test_a_centre_is_the_mean_of_its_cell() -> None:
+def test_a_centre_is_the_mean_of_its_partition() -> None:
     partitions = build_partitions(vectors_of(1_000, 5))
 
     means = np.add.reduceat(partitions.vectors, bounds_of(partitions)[:-1])
@@ -128,11 +121,11 @@ def test_points_are_filled_up_with_zeros(dim: int) -> None:
 
 @pytest.mark.parametrize("dim", COLUMNS)
 @pytest.mark.parametrize("count", [20, 300, 3_000])
-def test_the_nearest_cells_are_those_of_brute_force(count: int, dim: int) -> None:
+def test_the_nearest_partitions_are_those_of_brute_force(count: int, dim: int) -> None:
     partitions = build_partitions(vectors_of(count, dim))
     points = vectors_of(40, dim, seed=1)
 
-    found = cells_with(partitions, partitions.in_partitions(points, 3))
+    found = partitions_with(partitions, partitions.in_partitions(points, 3))
 
     gaps = distances(points, centres_of(partitions))
     exact = np.sort(gaps, axis=1)[:, :3]
@@ -140,24 +133,24 @@ def test_the_nearest_cells_are_those_of_brute_force(count: int, dim: int) -> Non
 
 
 @pytest.mark.parametrize(("dim", "least"), [(2, 0.97), (4, 0.95), (8, 0.85)])
-def test_groups_hide_few_of_the_nearest_cells(dim: int, least: float) -> None:
+def test_groups_hide_few_of_the_nearest_partitions(dim: int, least: float) -> None:
     partitions = build_partitions(vectors_of(20_000, dim))
     points = vectors_of(100, dim, seed=1)
 
-    found = cells_with(partitions, partitions.in_partitions(points, 4))
+    found = partitions_with(partitions, partitions.in_partitions(points, 4))
 
     exact = np.argsort(distances(points, centres_of(partitions)), axis=1)[:, :4]
     assert np.mean([np.isin(e, f).mean() for f, e in zip(found, exact, strict=True)]) > least
 
 
 @pytest.mark.parametrize("count", [20, 400, 9_000])
-def test_a_look_up_gives_all_that_the_cells_hold(count: int) -> None:
+def test_a_look_up_finds_all_that_the_partitions_hold(count: int) -> None:
     partitions = build_partitions(vectors_of(count, 3))
 
     rows = partitions.in_partitions(vectors_of(5, 3, seed=1), 2)
 
     assert rows.shape == (5, min(2, partitions.count) * PARTITION)
-    for found, mine in zip(rows, cells_with(partitions, rows), strict=True):
+    for found, mine in zip(rows, partitions_with(partitions, rows), strict=True):
         held = [
             partitions.order[slice(*bounds_of(partitions)[[partition, partition + 1]])]
             for partition in mine
@@ -166,7 +159,7 @@ def test_a_look_up_gives_all_that_the_cells_hold(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 20, 400, 9_000])
-def test_all_cells_together_hold_all_rows(count: int) -> None:
+def test_all_partitions_together_hold_all_rows(count: int) -> None:
     partitions = build_partitions(vectors_of(count, 3))
 
     rows = partitions.in_partitions(vectors_of(2, 3, seed=1), 10**6)
@@ -174,58 +167,13 @@ def test_all_cells_together_hold_all_rows(count: int) -> None:
     assert all(sorted(row[row >= 0].tolist()) == list(range(count)) for row in rows)
 
 
-def test_more_cells_than_the_nearest_groups_hold_are_found_among_all() -> None:
+def test_more_partitions_than_the_nearest_groups_hold_are_found_among_all() -> None:
     partitions = build_partitions(vectors_of(9_000, 3))
     points = vectors_of(5, 3, seed=1)
     wanted = partitions.count - 1
 
-    found = cells_with(partitions, partitions.in_partitions(points, wanted))
+    found = partitions_with(partitions, partitions.in_partitions(points, wanted))
 
     gaps = distances(points, centres_of(partitions))
     exact = np.sort(gaps, axis=1)[:, :wanted]
     assert np.allclose(np.take_along_axis(gaps, found, axis=1), exact, rtol=1e-4)
-
-
-# -- neighbours
-
-
-@pytest.mark.parametrize("dim", [1, 3, 9, 20])
-def test_the_graph_of_a_few_vectors_is_that_of_brute_force(dim: int) -> None:
-    partitions = build_partitions(vectors_of(300, dim))
-
-    assert recall_of_graph(partitions, partitions.graph(5), np.arange(300)) > 0.999
-
-
-@pytest.mark.parametrize(("dim", "least"), [(2, 0.999), (4, 0.99), (8, 0.97), (16, 0.8)])
-def test_the_graph_of_many_vectors_is_nearly_that_of_brute_force(dim: int, least: float) -> None:
-    partitions = build_partitions(vectors_of(12_000, dim))
-
-    assert recall_of_graph(partitions, partitions.graph(16), np.arange(0, 12_000, 60)) > least
-
-
-def test_neighbours_come_nearest_first_and_once() -> None:
-    partitions = build_partitions(vectors_of(2_000, 4))
-
-    graph = partitions.graph(16)
-
-    gaps = np.square(partitions.vectors[graph] - partitions.vectors[:, None]).sum(-1)
-    assert (np.diff(gaps, axis=1) >= -1e-5).all()
-    assert all(len(set(row)) == 16 for row in graph.tolist())
-
-
-@pytest.mark.parametrize(("different", "copies"), [(3, 10), (1, 200), (50, 40)])
-def test_no_vector_is_its_own_neighbour_even_among_equals(different: int, copies: int) -> None:
-    partitions = build_partitions(np.repeat(vectors_of(different, 2), copies, axis=0))
-
-    graph = partitions.graph(5)
-
-    assert (graph != np.arange(len(partitions))[:, None]).all()
-    assert all(len(set(row)) == 5 and min(row) >= 0 for row in graph.tolist())
-
-
-@pytest.mark.parametrize("count", [1, 2, 4])
-def test_too_few_vectors_leave_empty_places_in_the_graph(count: int) -> None:
-    graph = build_partitions(vectors_of(count, 2)).graph(5)
-
-    assert ((graph >= 0).sum(1) == count - 1).all()
-    assert (graph[:, count - 1 :] == -1).all()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from fastbandit.arms.neighbour_graph import neighbour_graph
 from fastbandit.arms.partition_ranges import (
     RangeWork,
     Rows,
@@ -30,7 +31,7 @@ class InTurn:
 
 @pytest.mark.parametrize("parts", [1, 2, 3])
 @pytest.mark.parametrize("count", [1, 40, 1_003])
-def test_cells_and_neighbours_are_the_same_in_however_many_parts(count: int, parts: int) -> None:
+def test_partitions_are_the_same_in_any_number_of_parts(count: int, parts: int) -> None:
     vectors = np.random.default_rng(count).normal(size=(count, 3)).astype(np.float32)
     wanted = build_partitions(vectors)
     partitions = build_partitions_in_ranges(vectors, InTurn(parts))
@@ -38,7 +39,7 @@ def test_cells_and_neighbours_are_the_same_in_however_many_parts(count: int, par
 
     for name in ("order", "vectors", "centres", "groups", "far"):
         assert np.array_equal(getattr(partitions, name), getattr(wanted, name)), name
-    assert np.array_equal(near, wanted.graph(16))
+    assert np.array_equal(near, neighbour_graph(wanted, 16))
 
 
 def test_what_may_not_be_written_to_is_copied() -> None:

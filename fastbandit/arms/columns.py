@@ -1,4 +1,4 @@
-"""Columns of the arms, and the rows that a predicate on them lets through.
+"""Columns of the arms, and the rows on which a predicate on them holds.
 
 A predicate is plain data, so that a service can take it from JSON. All conditions must hold:
 
@@ -19,15 +19,14 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.arms.arrays import Array, Mask, read_only
 from fastbandit.declaration import known_name
 from fastbandit.errors import InputError, SettingError, ShapeError
 from fastbandit.features.kinds import to_array
-from fastbandit.runtime.parts import Array, still
 
-KEPT = 16
-"""The masks of so many recent predicates are kept; each takes a byte a row."""
+REMEMBERED = 16
+"""The masks of so many recent predicates are remembered; each takes a byte a row."""
 
-Mask = NDArray[np.bool_]
 _Answer = TypeVar("_Answer")
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
@@ -39,33 +38,33 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 _OPERATORS = (*_COMPARISONS, "in", "not in")
 _ORDERED = ("<", "<=", ">", ">=")
-_WORDS = {"numbers": "a number", "booleans": "True or False", "text": "a string"}
+_NEEDED = {"numbers": "a number", "booleans": "True or False", "text": "a string"}
 
 
 class Recent(Generic[_Answer]):
     """The answers to the last few questions, shared by threads."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, _Answer] = OrderedDict()
+        self._recent: OrderedDict[str, _Answer] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, question: str, answer: Callable[[str], _Answer]) -> _Answer:
-        """Give an answer that is kept, or find and keep it."""
+        """Return an answer that is remembered, or find and remember it."""
         with self._lock:
-            if question in self._kept:
-                self._kept.move_to_end(question)
-                return self._kept[question]
+            if question in self._recent:
+                self._recent.move_to_end(question)
+                return self._recent[question]
         found = answer(question)
         with self._lock:
-            self._kept[question] = found
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            self._recent[question] = found
+            while len(self._recent) > REMEMBERED:
+                self._recent.popitem(last=False)
         return found
 
 
 @dataclass(frozen=True)
 class Column:
-    """One value for each row: numbers, booleans, or the places of texts among `categories`."""
+    """One value for each row: numbers, booleans, or the positions of texts among `categories`."""
 
     values: Array
     categories: tuple[str, ...] | None = None
@@ -78,29 +77,29 @@ class Column:
         return "booleans" if self.values.dtype == np.bool_ else "numbers"
 
     def value(self, row: int) -> Any:
-        """Give the value of one row."""
+        """Return the value of one row."""
         value = self.values[row].item()
         return value if self.categories is None else self.categories[value]
 
     def holds(self, sign: str, value: Any) -> Mask:
-        """Tell for each row whether a condition holds."""
+        """Return for each row whether a condition holds."""
         if self.categories is None:
             return _holds(self.values, sign, value)
         texts = np.array(self.categories, dtype=object)
         return _holds(texts, sign, value)[self.values]
 
     def joined(self, other: Column) -> Column:
-        """Give a column with the rows of another of its kind at its end."""
+        """Return a column with the rows of another of its kind at its end."""
         if self.categories is None or other.categories is None:
-            return Column(still(np.concatenate([self.values, other.values])))
+            return Column(read_only(np.concatenate([self.values, other.values])))
         codes = {text: code for code, text in enumerate(self.categories)}
         moved = [codes.setdefault(text, len(codes)) for text in other.categories]
         fresh = np.array(moved, dtype=np.int32)[other.values]
-        return Column(still(np.concatenate([self.values, fresh])), tuple(codes))
+        return Column(read_only(np.concatenate([self.values, fresh])), tuple(codes))
 
 
 class Columns(Mapping[str, Column]):
-    """Named columns of the arms, one value for each row, never changed: `added` gives others."""
+    """Named columns of the arms, one value for each row, never changed: `added` returns others."""
 
     def __init__(self, columns: Mapping[str, Column], *, rows: int) -> None:
         self._columns, self.rows = dict(columns), rows
@@ -109,12 +108,14 @@ class Columns(Mapping[str, Column]):
     @staticmethod
     def of(columns: Any, *, rows: int) -> Columns:
         """Read a mapping or a frame of pandas or polars, one value for each of so many rows."""
+        if isinstance(columns, Columns) and columns.rows == rows:
+            return columns
         names = _names(columns)
         return Columns({name: _read(name, columns[name], rows) for name in names}, rows=rows)
 
     @staticmethod
     def restored(notes: Mapping[str, Any], arrays: Mapping[str, Array], *, rows: int) -> Columns:
-        """Give the columns that were written as `notes` and `arrays`."""
+        """Return the columns that were written as `notes` and `arrays`."""
         return Columns(
             {
                 name: Column(arrays[name], None if texts is None else tuple(texts))
@@ -124,14 +125,14 @@ class Columns(Mapping[str, Column]):
         )
 
     def notes(self) -> dict[str, list[str] | None]:
-        """Give the names of the columns, with the categories of text, as JSON values."""
+        """Return the names of the columns, with the categories of text, as JSON values."""
         return {
             name: None if column.categories is None else list(column.categories)
             for name, column in self.items()
         }
 
     def arrays(self) -> dict[str, Array]:
-        """Give the values of each column by its name."""
+        """Return the values of each column by its name."""
         return {name: column.values for name, column in self.items()}
 
     def __getitem__(self, name: str) -> Column:
@@ -144,7 +145,7 @@ class Columns(Mapping[str, Column]):
         return len(self._columns)
 
     def added(self, columns: Any, *, rows: int) -> Columns:
-        """Give columns with the values of more rows at their end."""
+        """Return columns with the values of more rows at their end."""
         if rows == 0:
             return self
         more = Columns.of({} if columns is None else columns, rows=rows)
@@ -164,12 +165,17 @@ class Columns(Mapping[str, Column]):
         joined = {name: self[name].joined(more[name]) for name in self}
         return Columns(joined, rows=self.rows + rows)
 
+    def take(self, rows: NDArray[np.int64]) -> Columns:
+        """Return the columns of some rows alone."""
+        taken = {n: Column(read_only(c.values[rows]), c.categories) for n, c in self.items()}
+        return Columns(taken, rows=len(rows))
+
     def row(self, row: int) -> dict[str, Any]:
-        """Give the values of one row."""
+        """Return the values of one row."""
         return {name: column.value(row) for name, column in self.items()}
 
     def mask(self, predicate: Mapping[str, Any]) -> Mask:
-        """Tell for each row whether all conditions hold; recent answers are kept."""
+        """Return for each row whether all conditions hold; recent answers are remembered."""
         return self.mask_of(canonical(predicate))
 
     def mask_of(self, text: str) -> Mask:
@@ -183,8 +189,7 @@ class Columns(Mapping[str, Column]):
             for sign, value in (wanted if isinstance(wanted, dict) else {"==": wanted}).items():
                 _check(name, self[name].kind, sign, value)
                 mask &= self[name].holds(sign, value)
-        read_only: Mask = still(mask)
-        return read_only
+        return read_only(mask)
 
 
 def canonical(predicate: Mapping[str, Any]) -> str:
@@ -234,7 +239,7 @@ def _check(name: str, kind: str, sign: str, value: Any) -> None:
     is_listed = sign in ("in", "not in")
     items: Sequence[Any] = value if is_listed and isinstance(value, list) else [value]
     if is_listed != isinstance(value, list) or not all(_is_a(kind, item) for item in items):
-        needed = f"a list, each of them {_WORDS[kind]}" if is_listed else _WORDS[kind]
+        needed = f"a list, each of them {_NEEDED[kind]}" if is_listed else _NEEDED[kind]
         raise SettingError(
             f"The column {name!r} holds {kind}, so {sign!r} needs {needed}: got {value!r}. "
             f"Write, say, {{{name!r}: {{'in': [...]}}}} for one of several."
@@ -287,7 +292,7 @@ def _read(name: str, raw: Any, rows: int) -> Column:
             f"The column {name!r} needs a value in each row: got none in row "
             f"{int(np.flatnonzero(np.isnan(array))[0])}. Fill it."
         )
-    return Column(still(array.copy()))
+    return Column(read_only(array.copy()))
 
 
 def _read_objects(name: str, values: list[Any]) -> Column:
@@ -295,8 +300,8 @@ def _read_objects(name: str, values: list[Any]) -> Column:
     kinds = set(map(type, values))
     if kinds <= {str}:
         codes: dict[str, int] = {}
-        places = [codes.setdefault(value, len(codes)) for value in values]
-        return Column(still(np.array(places, dtype=np.int32)), tuple(codes))
+        positions = [codes.setdefault(value, len(codes)) for value in values]
+        return Column(read_only(np.array(positions, dtype=np.int32)), tuple(codes))
     if kinds in ({bool}, {int}, {float}, {int, float}):
         return _read(name, np.array(values), len(values))
     wrong = next(row for row, value in enumerate(values) if not isinstance(value, str))

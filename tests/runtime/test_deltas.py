@@ -8,12 +8,9 @@ import threading
 import numpy as np
 import pytest
 from fakes import vectors_of
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fastbandit import Bandit, FrozenBandit
-from fastbandit.arms.own_lists import LISTED, own_lists, renewed_lists
 from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
 from fastbandit.reward.effects_model import EffectsReward
 from fastbandit.reward.hierarchical_model import HierarchicalReward
@@ -189,40 +186,3 @@ def test_what_does_not_fit_changes_nothing(
         frozen.apply_delta(np.array(rows), np.array(means), np.array(deviations))
 
     assert frozen.parts[0] is model
-
-
-# -- lists
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    seed=st.integers(0, 2**31),
-    arms=st.integers(1, 900),
-    share=st.floats(0.0, 1.0),
-    changed=st.integers(0, 200),
-    scale=st.sampled_from([0.0, 1.0]),
-    is_drawn=st.booleans(),
-)
-def test_renewed_lists_are_those_made_anew_down_to_the_old_end(
-    seed: int, arms: int, share: float, changed: int, scale: float, is_drawn: bool
-) -> None:
-    rng = np.random.default_rng(seed)
-    is_touched = rng.random(arms) < share
-    means = np.where(is_touched, rng.normal(size=arms).round(1), 0.0).astype(np.float32)
-    widths = np.where(is_touched, rng.random(arms), 0.0).astype(np.float32)
-    before = own_lists(means, widths, scale=scale, is_drawn=is_drawn, stamp=5)
-    rows = np.unique(rng.integers(arms, size=changed))
-    means[rows] = rng.normal(size=len(rows)).round(1)
-    widths[rows] = rng.random(len(rows))
-
-    got = renewed_lists(before, means, widths, rows, scale=scale, is_drawn=is_drawn, stamp=5)
-
-    wanted = own_lists(means, widths, scale=scale, is_drawn=is_drawn, stamp=5)
-    ends = np.full(len(before[0]), -np.inf)
-    if before[0].shape[1] == LISTED:
-        ends = before[1][:, -1].astype(np.float64)
-    assert got[0].shape == wanted[0].shape
-    is_above = wanted[1] > ends[:, None]
-    np.testing.assert_array_equal(got[0][is_above], wanted[0][is_above])
-    np.testing.assert_array_equal(got[1][is_above], wanted[1][is_above])
-    np.testing.assert_array_equal(np.diff(got[1][np.isfinite(got[1]).all(1)], axis=1) <= 0, True)

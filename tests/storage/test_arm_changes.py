@@ -10,9 +10,7 @@ from fakes import vectors_of
 
 from fastbandit import Bandit
 from fastbandit.errors import EligibilityError, FastbanditError
-from fastbandit.learning.arm_changes import apply_changes
-from fastbandit.runtime.columns import Columns
-from fastbandit.serving.arm_changes import apply_change
+from fastbandit.storage.arm_changes import apply_change, apply_changes
 from fastbandit.storage.events import Arm, ArmsChanged
 
 ARMS = vectors_of(4, 2, seed=2)
@@ -23,7 +21,7 @@ def bandit() -> Bandit:
     return Bandit(arms=ARMS, ids=["a", "b", "c", "d"], context=2)
 
 
-def live(bandit: Bandit) -> dict[str, list[float]]:
+def features_by_id(bandit: Bandit) -> dict[str, list[float]]:
     catalogue = bandit.policy.arms
     rows = np.flatnonzero(catalogue.live)  # type: ignore[union-attr]
     features = catalogue.features.dense[rows].tolist()  # type: ignore[union-attr]
@@ -34,8 +32,8 @@ def test_arms_are_put_in_place_of_those_of_the_same_id(bandit: Bandit) -> None:
     bandit.upsert_arms([[1.0, 2.0], [3.0, 4.0]], ids=["a", "e"])
 
     assert len(bandit) == 5
-    assert live(bandit)["a"] == [1.0, 2.0]
-    assert live(bandit)["e"] == [3.0, 4.0]
+    assert features_by_id(bandit)["a"] == [1.0, 2.0]
+    assert features_by_id(bandit)["e"] == [3.0, 4.0]
 
 
 def test_arms_that_cannot_be_put_change_nothing(bandit: Bandit) -> None:
@@ -52,14 +50,14 @@ def test_changes_of_one_arm_are_made_in_their_order(bandit: Bandit) -> None:
         ArmsChanged([], ["c", "nobody", "c"]),
         ArmsChanged([Arm("a", [4.0, 4.0])]),
     ]
-    apply_changes(bandit, None, changes)
+    apply_changes(bandit, changes)
 
     expected = {"a": [4.0, 4.0], "b": [3.0, 3.0], "d": ARMS[3].tolist()}
-    assert live(bandit) == expected
+    assert features_by_id(bandit) == expected
 
 
 def test_an_arm_that_is_there_just_so_is_left_alone(bandit: Bandit) -> None:
-    apply_changes(bandit, None, [ArmsChanged([Arm("a", ARMS[0].tolist())])])
+    apply_changes(bandit, [ArmsChanged([Arm("a", ARMS[0].tolist())])])
 
     assert len(bandit.policy.arms.table) == 4  # type: ignore[union-attr]
 
@@ -72,9 +70,9 @@ def test_a_change_that_would_take_the_last_arm_takes_none(bandit: Bandit) -> Non
         ArmsChanged([Arm("f", [1.0, 1.0])], ["c", "d", "e", "f"]),
         ArmsChanged([], ["d", "e", "f"]),
     ]
-    apply_changes(bandit, None, changes)
+    apply_changes(bandit, changes)
 
-    assert list(live(bandit)) == ["c"]
+    assert list(features_by_id(bandit)) == ["c"]
 
 
 def test_what_learns_and_what_serves_hold_the_same_arms() -> None:
@@ -88,19 +86,19 @@ def test_what_learns_and_what_serves_hold_the_same_arms() -> None:
             changes.append(ArmsChanged(put, taken))
             with suppress(EligibilityError):
                 apply_change(frozen, changes[-1])
-        apply_changes(bandit, None, changes)
+        apply_changes(bandit, changes)
 
-        served = frozen._live
-        assert set(served.ids.ids(served.eligible_rows)) == set(live(bandit))
+        served = frozen.parts[1]
+        assert set(served.ids.ids(served.rows.live_rows)) == set(features_by_id(bandit))
 
 
 def test_columns_grow_with_the_rows(bandit: Bandit) -> None:
-    columns = Columns.of({"price": [1.0, 2.0, 3.0, 4.0]}, rows=4)
+    bandit.set_columns({"price": [1.0, 2.0, 3.0, 4.0]})
     same, dearer = (Arm(id, ARMS[0].tolist(), {"price": 1.0}) for id in ("a", "b"))
-    found = apply_changes(bandit, columns, [ArmsChanged([same, dearer])])
+    apply_changes(bandit, [ArmsChanged([same, dearer])])
 
-    assert found is not None
-    assert found["price"].values.tolist() == [1.0, 2.0, 3.0, 4.0, 1.0]
+    assert bandit.columns is not None
+    assert bandit.columns["price"].values.tolist() == [1.0, 2.0, 3.0, 4.0, 1.0]
 
 
 def test_an_update_may_have_a_number_of_its_own_and_tells_its_losses(

@@ -138,15 +138,15 @@ def network(**changes: Any) -> Settings:
 
 
 @pytest.fixture(scope="module", params=EXPLORATIONS)
-def of_doubt(hardly_any_training: None, request: pytest.FixtureRequest) -> Bandit:
+def of_posterior(hardly_any_training: None, request: pytest.FixtureRequest) -> Bandit:
     return taught(**EXPLORATIONS[request.param], arms=MANY[:1500])
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_every_exploration_by_every_search(of_doubt: Bandit, search: str) -> None:
-    if is_bound(of_doubt) and search == "exhaustive":
+def test_every_exploration_by_every_search(of_posterior: Bandit, search: str) -> None:
+    if is_bound(of_posterior) and search == "exhaustive":
         pytest.skip("a bound is found by a guess: see UNFROZEN")
-    bandit = searching(of_doubt, SEARCHES[search])
+    bandit = searching(of_posterior, SEARCHES[search])
 
     assert_parity(bandit)
     assert_parity(bandit, explore=False)
@@ -265,7 +265,7 @@ def test_ids_for_all_contexts_and_ids_for_each(of_many: Bandit) -> None:
 
 
 @pytest.mark.parametrize("gone", [range(100), range(0, 3000, 2), range(2500)])
-def test_arms_removed_before_freezing(of_many: Bandit, gone: range) -> None:
+def test_arms_discarded_before_freezing(of_many: Bandit, gone: range) -> None:
     bandit = compiled(of_many)
     bandit.discard_arms(gone)
 
@@ -282,7 +282,7 @@ def test_arms_added_before_freezing(of_many: Bandit, gone: int) -> None:
     assert_parity(bandit)
 
 
-def test_an_id_that_was_removed_and_added_again() -> None:
+def test_an_id_that_was_discarded_and_added_again() -> None:
     bandit = taught(ids=[f"arm {number}" for number in range(len(FEW))])
     bandit.discard_arms(["arm 3", "arm 4"])
     bandit.add_arms(FEW[:1], ids=["arm 3"])

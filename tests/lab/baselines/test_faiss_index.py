@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fakes import vectors_of
 
-from fastbandit.arms.index import FaissIndex, default_probes
+from lab.baselines.faiss_index import FaissIndex, default_probes
 
 
 def brute_force(

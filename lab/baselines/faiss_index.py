@@ -14,7 +14,7 @@ from fastbandit.packages import needed
 class FaissIndex:
     """Inverted lists: looks into the few partitions nearest to a point.
 
-    Cells grow with the square root of the number of vectors, probes with the dimension.
+    Partitions grow with the square root of the number of vectors, probes with the dimension.
     `probes` fixes them.
     """
 
@@ -24,7 +24,7 @@ class FaissIndex:
         count, dim = vectors.shape
         partitions = min(count, int(2 * math.sqrt(count)))
         self._count = count
-        self._cells = partitions
+        self._partitions = partitions
         self._probes = min(partitions, probes or default_probes(dim))
         index = faiss.IndexIVFFlat(faiss.IndexFlatL2(dim), dim, partitions)
         index.cp.niter, index.cp.seed, index.cp.max_points_per_centroid = 8, 1234, 64
@@ -40,17 +40,17 @@ class FaissIndex:
     def search(
         self, points: NDArray[np.float32], count: int, *, eligible: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Give the nearest positions; look into more partitions until there are enough of them."""
+        """Return the nearest positions; look into more partitions until there are enough."""
         points = np.ascontiguousarray(points, dtype=np.float32)
         eligible_count = len(self) if eligible is None else int(eligible.sum())
         wanted = min(count, eligible_count)
-        probes = min(self._cells, self._probes * len(self) // max(1, eligible_count))
+        probes = min(self._partitions, self._probes * len(self) // max(1, eligible_count))
         while True:
             settings = self._settings(eligible, probes)
             found = np.asarray(self._index.search(points, count, params=settings)[1], np.int64)
-            if probes == self._cells or (found[:, :wanted] >= 0).all():
+            if probes == self._partitions or (found[:, :wanted] >= 0).all():
                 return found
-            probes = min(self._cells, 4 * probes)
+            probes = min(self._partitions, 4 * probes)
 
     def _settings(self, eligible: NDArray[np.bool_] | None, probes: int) -> Any:
         faiss = import_faiss()
@@ -66,5 +66,5 @@ def import_faiss() -> Any:
 
 
 def default_probes(dim: int) -> int:
-    """Give how many partitions to look into: enough for about .99 of the true neighbours."""
+    """Return how many partitions to look into: enough for about .99 of the true neighbours."""
     return int(16 * max(1.0, dim / 8))

@@ -22,7 +22,7 @@ from fastbandit.errors import SettingError
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Sparse
 from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.encodings import Encoding, LinearEncoding
-from fastbandit.runtime.fold import BOUND, DROPOUT, LAST_LAYER
+from fastbandit.runtime.fold import BOUND, DROPOUT, HEADS, LAST_LAYER
 from fastbandit.runtime.kernel import (
     GENERATOR,
     LEAK,
@@ -137,6 +137,11 @@ def check_model(model: FrozenModel) -> None:
         raise SettingError(
             "An ONNX export needs Thompson sampling or a greedy choice: got an upper confidence "
             "bound, which re-ranks by gradients that are no network. Use exploration='ts'."
+        )
+    if model.counts[POSTERIOR] == HEADS:
+        raise SettingError(
+            "An ONNX export draws masks or weights: got a bootstrap posterior, which draws one of "
+            "several heads. Use posterior='last-layer'."
         )
 
 

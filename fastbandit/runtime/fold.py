@@ -12,6 +12,7 @@ from fastbandit.noise.draws import normals_from, uniforms_of
 from fastbandit.runtime.network import Sizes
 
 MEAN, DROPOUT, LAST_LAYER, BOUND = 0, 1, 2, 3
+HEADS = 6  # 4 and 5 are those of arm effects
 """What makes a score: the mean, dropout masks, drawn weights of the last layer, or a bound."""
 _POSTERIOR = 0  # the stream of `fastbandit.noise.philox`
 _SHARPNESS = np.float32(10.0)  # one over the temperature of Concrete Dropout
@@ -94,18 +95,28 @@ def draw_last_layer(
     centre: Floats,
     spread: Floats,
     scale: np.float32,
+    has_heads: bool,
     drawn: Floats,
     noise: Floats,
 ) -> None:
     """Draw the weights of the last, linear part; `noise` is the draw in units of its spread.
 
     Rows of `centre` are the weights and their standard deviations. The weights drawn are the
-    third row of `drawn`, the others are scratch.
+    third row of `drawn`, the others are scratch. Of heads, the columns of `spread`, one is taken.
     """
     count = centre.shape[1]
     if scale == 0:
         drawn[2, :count] = centre[0]
         noise[:count] = 0.0
+        return
+    if has_heads:
+        heads = spread.shape[1]
+        uniforms_of(seed, _POSTERIOR, drawn[0], heads)
+        head = np.argmax(drawn[0, :heads])
+        for row in range(count):
+            shift = scale * spread[row, head] * np.float32(math.sqrt(heads))
+            drawn[2, row] = centre[0, row] + shift
+            noise[row] = shift / centre[1, row]
         return
     uniforms_of(seed, _POSTERIOR, drawn[0], 2 * ((count + 1) // 2))
     normals_from(drawn[0], count, drawn[1])

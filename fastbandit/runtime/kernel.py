@@ -31,10 +31,11 @@ from fastbandit.arms.partitions import (
 )
 from fastbandit.noise.draws import uniforms_of
 from fastbandit.runtime.bound import AT_ONCE, bound_of, gradient_at, variances_of
-from fastbandit.runtime.effects import DRAWN, own_part, shared_part
+from fastbandit.runtime.effects import BOUNDED, DRAWN, own_part, shared_part
 from fastbandit.runtime.fold import (
     BOUND,
     DROPOUT,
+    HEADS,
     LAST_LAYER,
     clip,
     draw_last_layer,
@@ -178,7 +179,9 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
     clipped = np.empty(contexts.shape[1], np.float32)
     noise = np.zeros(max(frozen.mask_sizes.sum(), frozen.centre.shape[1]), np.float32)
     masks = np.ones(max(frozen.mask_sizes.sum(), len(frozen.first_weights)), np.float32)
-    drawn = np.empty((3, frozen.centre.shape[1] + 1), np.float32)
+    is_last_layer = posterior in (LAST_LAYER, HEADS)
+    width = max(frozen.centre.shape[1], frozen.spread.shape[1]) + 1
+    drawn = np.empty((3, width), np.float32)
     first = np.zeros((columns, len(frozen.first_biases)), np.float32)
     bias = np.empty(len(frozen.first_biases), np.float32)
     acting = np.empty(len(frozen.first_biases), np.float32)
@@ -198,7 +201,7 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
     for number in range(len(seeds)):
         seed = seeds[number]
         costs[number, 2] = 0
-        if posterior >= DRAWN:
+        if posterior == DRAWN or posterior == BOUNDED:
             # Each arm has weights of its own, which no point describes: all eligible are scored.
             seen = contexts[number]
             if not all_finite(seen):
@@ -251,8 +254,9 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
                 last[unit] = frozen.last_weights[unit] * masks[len(masks) - len(last) + unit]
             later = masks[len(frozen.first_weights) :]
             mask_deeper(frozen.deeper_weights, frozen.hidden, later, deeper)
-        elif posterior == LAST_LAYER:
-            draw_last_layer(seed, frozen.centre, frozen.spread, scale, drawn, noise)
+        elif is_last_layer:
+            has_heads = posterior == HEADS
+            draw_last_layer(seed, frozen.centre, frozen.spread, scale, has_heads, drawn, noise)
             constant = drawn[2, frozen.centre.shape[1] - 1]
             for unit in range(len(last)):
                 last[unit] = drawn[2, unit]
@@ -278,7 +282,7 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
             bias,
         )
         if counts[WIDE]:
-            weights = drawn[2, len(last) :] if posterior == LAST_LAYER else wide_sum
+            weights = drawn[2, len(last) :] if is_last_layer else wide_sum
             constant += fold_wide(weights, embedded, frozen.place, product, wide)
         net = Net(
             first,

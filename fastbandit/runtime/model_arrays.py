@@ -15,7 +15,7 @@ from fastbandit.interfaces import Affine, CompiledModel
 from fastbandit.reward.encoders import DenseEncoder
 from fastbandit.reward.network import RewardNetwork
 from fastbandit.runtime.effects import BOUNDED, DRAWN
-from fastbandit.runtime.fold import BOUND, DROPOUT, LAST_LAYER, MEAN
+from fastbandit.runtime.fold import BOUND, DROPOUT, HEADS, LAST_LAYER, MEAN
 from fastbandit.runtime.kernel import ASCENT, EXHAUSTIVE, GENERATOR
 from fastbandit.runtime.parts import FrozenModel
 from fastbandit.search.steps import CompiledSteps
@@ -24,7 +24,13 @@ _SURE = 17.0  # a sigmoid beyond this is 0 or 1 in float32
 _ROWS = 4  # compiled layers read so many inputs at a time
 _COLUMNS = 8
 _KINDS = {"scan": EXHAUSTIVE, "ascent": ASCENT, "generator": GENERATOR}
-_POSTERIORS = {"mean": MEAN, "dropout": DROPOUT, "last-layer": LAST_LAYER, "bound": BOUND}
+_POSTERIORS = {
+    "mean": MEAN,
+    "dropout": DROPOUT,
+    "last-layer": LAST_LAYER,
+    "heads": HEADS,
+    "bound": BOUND,
+}
 
 
 def network_arrays(

@@ -20,7 +20,7 @@ from fastbandit.errors import SettingError, UnknownArmError
 from fastbandit.noise.draws import number_of
 from fastbandit.noise.philox import Stream, decision_seeds, philox
 from fastbandit.runtime.effects import DRAWN
-from fastbandit.runtime.fold import DROPOUT, LAST_LAYER
+from fastbandit.runtime.fold import DROPOUT, HEADS, LAST_LAYER
 from fastbandit.runtime.kernel import ASCENT, POSTERIOR, SCALE, SEARCH
 from fastbandit.runtime.parts import FrozenModel
 
@@ -90,7 +90,9 @@ def are_uniform(seeds: Seeds, epsilon: float) -> NDArray[np.int64]:
 
 def is_certain(model: FrozenModel) -> bool:
     """Return whether a policy takes the same arm whatever the seed, but for epsilon."""
-    is_drawn = model.counts[POSTERIOR] in (DROPOUT, LAST_LAYER, DRAWN) and model.numbers[SCALE] > 0
+    is_drawn = (
+        model.counts[POSTERIOR] in (DROPOUT, LAST_LAYER, HEADS, DRAWN) and model.numbers[SCALE] > 0
+    )
     return not is_drawn and model.counts[SEARCH] != ASCENT  # which starts anywhere
 
 

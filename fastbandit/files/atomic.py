@@ -69,7 +69,7 @@ def write_synced(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int,
 
 
 def rename(beside: Path, path: Path) -> None:
-    """Give a file or folder its name, such that the name outlives a power cut."""
+    """Rename a file or folder, such that its name outlives a power cut."""
     os.replace(beside, path)
     sync_path(path.parent)
 

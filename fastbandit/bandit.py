@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.box import Box
 from fastbandit.arms.box_space import BoxSpace
-from fastbandit.arms.catalogue import Catalogue
+from fastbandit.arms.catalogue import Catalogue, Embed
+from fastbandit.arms.columns import Columns
 from fastbandit.arms.ids import IdTable, list_ids
 from fastbandit.arms.requests import ArmTable, Request, read_context
+from fastbandit.arms.rows import Upserted
 from fastbandit.audit import audit
 from fastbandit.declaration import check_seed
 from fastbandit.errors import InputError, SettingError, ShapeError
@@ -29,6 +31,7 @@ from fastbandit.progress import progress_bar
 from fastbandit.runtime.compiled_policy import CompiledPolicy
 from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.runtime.seeds import read_seeds
 from fastbandit.search.slates import candidates_for, check_diversity, pick_apart
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.presets import PartNames, Preset, blueprint
@@ -67,11 +70,12 @@ class Bandit:
 
     `arms` are features (NumPy, pandas, polars, SciPy, images), a `Box` for a continuum, or
     None where `ids` alone are known and each arm learns an embedding of its own; with
-    `embed_ids` arms have both. `context` is the number of features of a context, or a kind
-    of features. `exploration`, `search` and `posterior` are names or objects; `preset` names the
-    settings of what is named, or a TOML file of them. A part from outside the package may be named
-    by its import path, "my_module:MySearch", if `part_modules` has its module. `progress` shows a
-    bar while an update runs (None: where stderr is a terminal).
+    `embed_ids` arms have both. `columns` are what predicates of `select(eligible=)` speak of, one
+    value for each arm: a dict of lists, or a frame. `context` is the number of features of a
+    context, or a kind of features. `exploration`, `search` and `posterior` are names or objects;
+    `preset` names the settings of what is named, or a TOML file of them. A part from outside the
+    package may be named by its import path, "my_module:MySearch", if `part_modules` has its
+    module. `progress` shows a bar while an update runs (None: where stderr is a terminal).
     """
 
     def __init__(
@@ -79,6 +83,7 @@ class Bandit:
         *,
         arms: Any = None,
         ids: Iterable[Any] | None = None,
+        columns: Any = None,
         context: int | Features,
         reward: RewardKind = "binary",
         exploration: str | Exploration = "ts",
@@ -94,7 +99,7 @@ class Bandit:
         check_reward_kind(reward)
         kind = read_context(context)
         _check_made(exploration=exploration, search=search, posterior=posterior)
-        space, arm_kind = _read_space(arms, ids, embed_ids=embed_ids)
+        space, arm_kind = _read_space(arms, ids, columns, embed_ids=embed_ids)
         self._device = _check_device(device)
         self._progress = progress
         self._private: RewardModel | None = None  # a model that only this bandit holds
@@ -125,7 +130,8 @@ class Bandit:
 
         `diversity`, from 0 to 1, has them differ (`fastbandit.search.slates`): they then come in
         the order they were picked, the first still the one wanted most.
-        `eligible` is a list of ids, one list for each context, or a mask. `explore=False`
+        `eligible` is a list of ids, a mask, or a predicate on columns such as
+        {"price": {"<=": 10}}; or one list or predicate for each context. `explore=False`
         chooses by expected reward. `seeds` of an earlier decision repeat its draw. Before
         the first update every arm is equally likely (`Decision.uniform`).
         """
@@ -144,7 +150,7 @@ class Bandit:
         else:
             request = self._read_request(contexts, k=k, eligible=eligible)
             if seeds is not None:
-                request = replace(request, seeds=_read_seeds(seeds, len(request.seeds)))
+                request = replace(request, seeds=read_seeds(seeds, len(request.seeds)))
             decision = self._decide_by_torch(request, explore=explore, diversity=diversity)
         if seeds is None:
             self._state = replace(state, decisions=state.decisions + len(decision.seeds))
@@ -277,41 +283,66 @@ class Bandit:
 
     # -- the arms
 
-    def add_arms(self, arms: Any = None, *, ids: Iterable[Any] | None = None) -> None:
+    @property
+    def columns(self) -> Columns | None:
+        """The columns that predicates speak of, one value for each row there ever was."""
+        arms = self._state.policy.arms
+        return None if isinstance(arms, BoxSpace) else arms.rows.columns
+
+    def set_columns(self, columns: Any) -> None:
+        """Set the columns that predicates speak of, in place of those they had.
+
+        A mapping or frame, with one value for each row there ever was, discarded arms included.
+        """
+        catalogue = self._catalogue("give columns to")
+        self._replace_arms(replace(catalogue, rows=catalogue.rows.with_columns(columns)))
+
+    def add_arms(
+        self, arms: Any = None, *, ids: Iterable[Any] | None = None, columns: Any = None
+    ) -> None:
         """Let more arms be chosen from now on; they are indexed anew, so add them in bulk."""
         catalogue = self._catalogue("add arms to")
         listed = None if ids is None else list_ids(ids)
         features = self._read_arms(arms, listed, first=len(catalogue.table))
-        state = self._state
-        embed = state.policy.model.embed_arms if state.version else None
         with torch.no_grad():
-            grown = catalogue.add(listed, features, embed=embed)
-        self._state = replace(state, policy=replace(state.policy, arms=grown))
+            grown = catalogue.add(listed, features, columns=columns, embed=self._embed_arms)
+        self._replace_arms(grown)
 
-    def upsert_arms(self, arms: Any, *, ids: Iterable[Any]) -> None:
-        """Add arms, in place of any of the same ids."""
-        catalogue, listed = self._catalogue("put arms into"), list_ids(ids)
-        live, known = catalogue.live.copy(), [id for id in listed if id in catalogue.table]
-        live[catalogue.table.rows(known)] = False
-        state, before = self._state, replace(catalogue, live=live)
-        self._state = replace(state, policy=replace(state.policy, arms=before))
-        try:
-            self.add_arms(arms, ids=listed)
-        except BaseException:
-            self._state = state
-            raise
+    def upsert_arms(
+        self, arms: Any, *, ids: Iterable[Any], columns: Any = None, is_trial: bool = False
+    ) -> Upserted:
+        """Add arms; one whose id can be chosen already is changed, or left if it is the same.
 
-    def discard_arms(self, ids: Iterable[Any]) -> list[Any]:
+        A trial changes nothing: it counts what would happen, or raises what it would raise.
+        """
+        catalogue, listed = self._catalogue("upsert arms into"), list_ids(ids)
+        features = self._read_arms(arms, listed, first=len(catalogue.table))
+        with torch.no_grad():
+            grown, counts = catalogue.upsert(
+                listed, features, columns=columns, embed=self._embed_arms
+            )
+        self._replace_arms(catalogue if is_trial else grown)
+        return counts
+
+    def discard_arms(self, ids: Iterable[Any], *, is_trial: bool = False) -> list[Any]:
         """Never choose these arms again; what was learned from them stays.
 
-        Returns the ids of those that could not be chosen anyway.
+        Returns the ids of those that could not be chosen anyway. A trial changes nothing.
         """
-        catalogue, listed = self._catalogue("discard arms of"), list(dict.fromkeys(list_ids(ids)))
-        there = [id for id in listed if catalogue.is_live(id)]
-        if there:
-            policy = replace(self._state.policy, arms=catalogue.remove(there))
-            self._state = replace(self._state, policy=policy)
-        return [id for id in listed if id not in set(there)]
+        catalogue = self._catalogue("discard arms of")
+        without, missing = catalogue.discard(list_ids(ids))
+        self._replace_arms(catalogue if is_trial else without)
+        return missing
+
+    @property
+    def _embed_arms(self) -> Embed:
+        """How the model sees arms, once it has learned something."""
+        return self._state.policy.model.embed_arms if self._state.version else None
+
+    def _replace_arms(self, arms: Catalogue) -> None:
+        policy = self._state.policy
+        if arms is not policy.arms:
+            self._state = replace(self._state, policy=replace(policy, arms=arms))
 
     # -- what it is now
 
@@ -336,6 +367,10 @@ class Bandit:
         if isinstance(arms, BoxSpace):
             raise SettingError("A box has no number of arms. Use Box.cover for its fine cover.")
         return len(arms)
+
+    def __contains__(self, id: Any) -> bool:
+        """Whether an arm can be chosen."""
+        return self._catalogue("look for an id in").is_live(id)
 
     # -- what outlives the process
 
@@ -432,9 +467,9 @@ class Bandit:
                 "Eligible arms need a catalogue: got a box, in which every point is an arm. "
                 "Make the box smaller instead."
             )
-        live = None if isinstance(arms, BoxSpace) else arms.live
+        rows = None if isinstance(arms, BoxSpace) else arms.rows
         first = self._state.decisions
-        return self._table().read_request(contexts, k=k, eligible=eligible, first=first, live=live)
+        return self._table().read_request(contexts, k=k, eligible=eligible, first=first, rows=rows)
 
     def _choose(self, policy: Policy, request: Request, *, diversity: float) -> Choice:
         eligible = None
@@ -525,26 +560,26 @@ class Bandit:
 
 
 def _read_space(
-    arms: Any, ids: Iterable[Any] | None, *, embed_ids: bool
+    arms: Any, ids: Iterable[Any] | None, columns: Any, *, embed_ids: bool
 ) -> tuple[Catalogue | BoxSpace, Features]:
     """Turn what the caller calls arms into an arm space and the kind of its features."""
     if isinstance(arms, Box):
-        if ids is not None:
+        if ids is not None or columns is not None:
             raise SettingError(
-                f"A box needs no ids, as every point of it is an arm: got ids={shown(ids)}. Leave "
-                f"them out."
+                f"A box needs no ids or columns, as every point of it is an arm: got "
+                f"ids={shown(ids)} and columns={shown(columns)}. Leave them out."
             )
         return BoxSpace(arms), Point(arms.low, arms.high)
     if arms is None:
         table = IdTable(ids)
-        return Catalogue.of(table, Inputs(ids=np.arange(len(table)))), Ids(len(table))
+        return Catalogue.of(table, Inputs(ids=np.arange(len(table))), columns), Ids(len(table))
     kind = kind_of(arms, what="arms")
     features = kind.read(arms, what="arms")
     table = IdTable(ids, count=len(features))
     if not embed_ids:
-        return Catalogue.of(table, features), kind
+        return Catalogue.of(table, features, columns), kind
     features = replace(features, ids=np.arange(len(table)))
-    return Catalogue.of(table, features), FeaturesAndIds(kind, Ids(len(table)))
+    return Catalogue.of(table, features, columns), FeaturesAndIds(kind, Ids(len(table)))
 
 
 def _first_policy(plan: Blueprint, space: Catalogue | BoxSpace, *, device: str) -> Policy:
@@ -572,16 +607,6 @@ def _training_rng(seed: int, version: int) -> torch.Generator:
     root = np.array([seed % 2**64], dtype=np.uint64)
     words = philox(root, np.array([version], dtype=np.uint64), int(Stream.TRAINING))[0, 0]
     return torch.Generator().manual_seed(int(words[0]))
-
-
-def _read_seeds(seeds: Any, count: int) -> NDArray[np.uint64]:
-    array = np.asarray(seeds)
-    if array.shape != (count,) or array.dtype.kind not in "iu" or (array < 0).any():
-        raise ShapeError(
-            f"Seeds need to be {count} whole numbers from 0 on, one for each context: got "
-            f"{shown(array)} of {array.dtype}. Take them from Decision.seeds."
-        )
-    return array.astype(np.uint64)
 
 
 def _check_version(version: Any) -> int:

@@ -137,15 +137,10 @@ BAD: dict[str, tuple[Do, type[FastbanditError], str]] = {
         InputError,
         r"got \['x'\]",
     ),
-    "removing a stranger": (
-        lambda bandit: bandit.discard_arms(["who"]),
-        UnknownArmError,
-        "got 'who'",
-    ),
-    "removing all": (
+    "discarding all": (
         lambda bandit: bandit.discard_arms(range(30)),
         EligibilityError,
-        "removing 30 arms",
+        "discarding 30 arms",
     ),
 }
 

@@ -187,12 +187,12 @@ DECIDING = {
     "an eligible arm that is none": Mistake(
         chosen(eligible=[1, 99]), "arms", "99", "correct its id"
     ),
-    "nothing eligible": Mistake(chosen(eligible=[]), "eligible", "none", "Allow more arms"),
+    "nothing eligible": Mistake(chosen(eligible=[]), "eligible", "none", "Let more be"),
     "a mask too short": Mistake(
         chosen(eligible=np.ones(29, dtype=bool)), "eligible", "(29,)", "one boolean for each arm"
     ),
     "a predicate without columns": Mistake(
-        chosen(eligible={"price": {"<=": 3}}), "Eligible", "{'price'", "set_columns()"
+        chosen(eligible={"price": {"<=": 3}}), "columns", '{"price"', "set_columns()"
     ),
     "seeds below zero": Mistake(chosen(seeds=[-1] * 20), "Seeds", "int64", "Decision.seeds"),
     "an audit before anything is learned": Mistake(
@@ -211,7 +211,7 @@ DECIDING = {
         lambda at: at.frozen.select_one(CONTEXTS[0], seed=1.5), "seed", "1.5", "Chosen.seed"
     ),
     "a floor in percent": Mistake(
-        lambda at: at.frozen.select_one(CONTEXTS[0], epsilon=5), "floor", "got 5", "0.01 for one"
+        lambda at: at.frozen.select_one(CONTEXTS[0], epsilon=5), "epsilon", "got 5", "0.01 for one"
     ),
     "a predicate on no columns": Mistake(
         lambda at: at.frozen.select_one(CONTEXTS[0], eligible={"price": {"<=": 3}}),
@@ -225,7 +225,7 @@ DECIDING = {
     "a slate with a floor": Mistake(
         lambda at: at.frozen.select(CONTEXTS, k=2, diversity=0.5, epsilon=0.1),
         "diversity",
-        "floor=0.1",
+        "epsilon=0.1",
         "Leave out one",
     ),
     "propensities of no draws": Mistake(
@@ -271,14 +271,11 @@ LEARNING = {
     "a lone new id": Mistake(
         lambda at: at.bandit.add_arms(ARMS[:1], ids="x"), "Ids", "'x'", "into a list of one"
     ),
-    "a lone id to remove": Mistake(
+    "a lone id to discard": Mistake(
         lambda at: at.bandit.discard_arms(3), "Ids", "got 3", "into a list of one"
     ),
-    "a stranger to remove": Mistake(
-        lambda at: at.bandit.discard_arms(["who"]), "id", "'who'", "correct its id"
-    ),
-    "all arms to remove": Mistake(
-        lambda at: at.bandit.discard_arms(range(30)), "arm", "removing 30 arms", "Add others"
+    "all arms to discard": Mistake(
+        lambda at: at.bandit.discard_arms(range(30)), "arm", "discarding 30 arms", "Add others"
     ),
     "a linear bandit of names": Mistake(
         lambda at: LinearTS(ids=["a", "b"], context=4), "features", "ids alone", "disjoint=True"

@@ -21,9 +21,9 @@ _AT_ONCE = 2**27  # numbers held while points are looked up
 
 
 class DevicePartitions:
-    """Vectors in the order of their partitions, centres and neighbours of each place, on a device.
+    """Vectors in the order of their partitions, centres and the neighbour graph, on a device.
 
-    `order` gives the row of each place: of the vectors the partitions were built from, or of
+    `order` holds the row of each position: of the vectors the partitions were built from, or of
     `rows`, if those are some of more.
     """
 
@@ -51,7 +51,7 @@ class DevicePartitions:
         self.far = torch.from_numpy(partitions.far).to(device)
 
     def in_partitions(self, points: Float[Tensor, "Q D"], partitions: int) -> Int[Tensor, "Q K"]:
-        """Give the rows in the nearest partitions of each point, -1 where a place is empty."""
+        """Return the rows in the nearest partitions of each point, then -1."""
         count, total = len(self.order), len(self.centres)
         near = self.nearest(points, min(partitions, total))
         first, last = near * count // total, (near + 1) * count // total
@@ -62,7 +62,7 @@ class DevicePartitions:
         return rows.flatten(1)
 
     def nearest(self, points: Float[Tensor, "Q D"], partitions: int) -> Int[Tensor, "Q C"]:
-        """Give the nearest partitions of each point, nearest first."""
+        """Return the nearest partitions of each point, nearest first."""
         size = len(self.centres) // len(self.groups)
         is_flat = len(self.groups) == 1 or partitions > GROUPS * size
         held = len(self.centres) if is_flat else GROUPS * size * self.centres.shape[1]
@@ -83,5 +83,5 @@ class DevicePartitions:
 
 
 def _distances(points: Float[Tensor, "Q D"], vectors: Float[Tensor, "C D"]) -> Tensor:
-    """Give squared distances, less each point's own square: enough to compare."""
+    """Return squared distances, less each point's own square: enough to compare."""
     return torch.addmm(vectors.square().sum(1), points, vectors.T, alpha=-2.0)

@@ -39,11 +39,11 @@ def frame_of(embeddings: Float[Tensor, "N E"]) -> Frame:
     centre = sample.mean(0)
     covariance = (sample - centre).T @ (sample - centre) / max(1, len(sample) - 1)
     variances, axes = torch.linalg.eigh(covariance)
-    kept = variances > _FLAT**2 * variances.max().clamp_min(1e-30)
-    kept[-1] = True  # one axis remains even if all arms are alike
-    deviations = variances[kept].clamp_min(1e-20).sqrt()
-    axes = _with_fixed_signs(axes[:, kept])
-    # Laid out row by row, as a snapshot gives them back: another layout rounds otherwise.
+    is_axis = variances > _FLAT**2 * variances.max().clamp_min(1e-30)
+    is_axis[-1] = True  # one axis remains even if all arms are alike
+    deviations = variances[is_axis].clamp_min(1e-20).sqrt()
+    axes = _with_fixed_signs(axes[:, is_axis])
+    # Laid out row by row, as a snapshot gives them back: another layout rounds differently.
     rows = (deviations[:, None] * axes.T).contiguous()
     return Frame(
         to_embedding=Affine(centre.to(embeddings), rows.to(embeddings)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,32 @@ from fastbandit.errors import DuplicateArmError, InputError, ShapeError, Unknown
 from fastbandit.features.kinds import shown
 
 
-class IdTable:
-    """One id for each row, never changed: `append` gives a new table.
+@runtime_checkable
+class ArmIds(Protocol):
+    """One id for each row: held in memory, or read from a file one at a time."""
 
-    Without ids the rows are their own names, kept as a range. NumPy's scalars are the same
+    @property
+    def is_numbered(self) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Hashable]: ...
+
+    def __contains__(self, id: Any) -> bool: ...
+
+    def rows(self, ids: Iterable[Any]) -> NDArray[np.int64]: ...
+
+    def ids(self, rows: Iterable[int] | NDArray[np.int64]) -> list[Hashable]: ...
+
+    def id(self, row: int) -> Hashable: ...
+
+    def append(self, ids: Iterable[Any], *, live: NDArray[np.bool_] | None = None) -> ArmIds: ...
+
+
+class IdTable:
+    """One id for each row, never changed: `append` returns a new table.
+
+    Without ids the rows are their own names, held as a range. NumPy's scalars are the same
     ids as the Python values they hold.
     """
 
@@ -60,24 +82,24 @@ class IdTable:
         return np.asarray(found, dtype=np.int64)
 
     def ids(self, rows: Iterable[int] | NDArray[np.int64]) -> list[Hashable]:
-        """Give the id of each row, counted from 0."""
+        """Return the id of each row, counted from 0."""
         listed = np.asarray(rows, dtype=np.int64).tolist()
         return [self._ids[row] for row in listed]
 
     def id(self, row: int) -> Hashable:
-        """Give the id of one row."""
+        """Return the id of one row."""
         return self._ids[row]
 
     @staticmethod
     def restored(ids: list[Any]) -> IdTable:
-        """Give the table that listed these ids: the last of equal ones is the one in use."""
+        """Return the table that listed these ids: the last of equal ones is the one in use."""
         table = IdTable.__new__(IdTable)
         table._ids = range(len(ids)) if ids == list(range(len(ids))) else ids
         table._rows = None if isinstance(table._ids, range) else {id: r for r, id in enumerate(ids)}
         return table
 
     def append(self, ids: Iterable[Any], *, live: NDArray[np.bool_] | None = None) -> IdTable:
-        """Give a table with more rows at its end; the id of a row not `alive` is free again."""
+        """Return a table with more rows at its end; ids of rows not live are free again."""
         fresh = list_ids(ids)
         _number(fresh)
         known = next((id for id in fresh if self._is_taken(id, live)), None)
@@ -112,7 +134,7 @@ class IdTable:
             if is_whole and ((numbers >= 0) & (numbers < len(self))).all():
                 return numbers.astype(np.int64)
         except (TypeError, ValueError, OverflowError):
-            pass  # not all of them can be ids: the slow way tells which
+            pass  # not all of them can be ids: the slow way finds which
         return [self._row(id) for id in ids]
 
     def _sample(self) -> str:

@@ -11,14 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fastbandit.arms.device_partitions import DevicePartitions
-from fastbandit.arms.partitions import (
-    LANES,
-    NEIGHBOURS,
-    PARTITION,
-    Partitions,
-    Positions,
-    build_partitions,
-)
+from fastbandit.arms.neighbour_graph import NEIGHBOURS, neighbour_graph
+from fastbandit.arms.partitions import LANES, PARTITION, Partitions, Positions, build_partitions
 
 _PROBES_PER_COLUMN = 4
 _AT_ONCE = 2**22  # distances measured at a time
@@ -37,8 +31,8 @@ class Lookup:
 
     @cached_property
     def near(self) -> Positions:
-        """The places beside each place of the partitions."""
-        return self.partitions.graph(NEIGHBOURS)
+        """The positions beside each position of the partitions."""
+        return neighbour_graph(self.partitions)
 
     @cached_property
     def graph(self) -> Int[Tensor, "N L"]:
@@ -56,9 +50,9 @@ class Lookup:
         far: int = 0,
         eligible: Bool[Tensor, "b N"] | None,
     ) -> Int[Tensor, "B K"]:
-        """Give the rows in the nearest partitions of each point, -1 where a place is empty.
+        """Return the rows in the nearest partitions of each point, then -1.
 
-        The fewer rows are allowed, the more partitions are looked into. So many of those farthest
+        The fewer rows are eligible, the more partitions are looked into. So many of those farthest
         from the middle come along.
         """
         near = self._around(points, partitions, eligible)
@@ -85,7 +79,7 @@ class Lookup:
     def nearest(
         self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None
     ) -> Int[Tensor, "B K"]:
-        """Give the `count` nearest allowed rows to each point, nearest first, then -1."""
+        """Return the `count` nearest eligible rows to each point, nearest first, then -1."""
         if eligible is not None:
             masks = eligible.expand(len(points), -1)
             found = [self._measured(p, m, count) for p, m in zip(points, masks, strict=True)]
@@ -99,7 +93,7 @@ class Lookup:
     def _measured(
         self, points: Float[Tensor, "M D"], mask: Bool[Tensor, " N"], count: int
     ) -> Int[Tensor, "M K"]:
-        """Measure the distance to every allowed row: exact."""
+        """Measure the distance to every eligible row: exact."""
         rows = self._there[mask[self._there]]
         return self._closest(points[:, None], rows.expand(len(points), -1), count)
 
@@ -108,9 +102,9 @@ class Lookup:
     ) -> Int[Tensor, "Q k"]:
         gaps = (self.vectors[rows.clamp_min(0)] - points).square().sum(-1)
         gaps = gaps.masked_fill(rows < 0, float("inf"))
-        kept = min(count, rows.shape[1])
-        order = gaps.topk(kept, dim=1, largest=False).indices
-        return torch.nn.functional.pad(rows.gather(1, order), (0, count - kept), value=-1)
+        size = min(count, rows.shape[1])
+        order = gaps.topk(size, dim=1, largest=False).indices
+        return torch.nn.functional.pad(rows.gather(1, order), (0, count - size), value=-1)
 
     def _eligible_around(
         self, points: Float[Tensor, "1 M D"], partitions: int, mask: Bool[Tensor, " N"]

@@ -70,28 +70,28 @@ def _fill(
 ) -> None:
     """Put rows into lists that may hold others."""
     for draw in range(len(listed)):
-        seed, kept = bank_seed(np.uint64(draw), stamp), 0
-        while kept < listed.shape[1] and listed[draw, kept] >= 0:
-            kept += 1
+        seed, held = bank_seed(np.uint64(draw), stamp), 0
+        while held < listed.shape[1] and listed[draw, held] >= 0:
+            held += 1
         for row in rows:
             value = own_constant(means, deviations, row, seed, scale, is_drawn)
-            kept = _insert(listed[draw], values[draw], kept, row, value)
+            held = _insert(listed[draw], values[draw], held, row, value)
 
 
 @njit(cache=True, nogil=True)
-def _insert(listed: Positions, values: Floats, kept: int, row: int, value: np.float32) -> int:
-    """Put a row where it belongs, the lower row first among equals; return how many are kept."""
+def _insert(listed: Positions, values: Floats, held: int, row: int, value: np.float32) -> int:
+    """Put a row where it belongs, the lower row first among equals; return how many are held."""
     last = len(listed) - 1
-    if kept > last and not (value > values[last] or (value == values[last] and row < listed[last])):
-        return kept
-    slot = min(kept, last)
+    if held > last and not (value > values[last] or (value == values[last] and row < listed[last])):
+        return held
+    slot = min(held, last)
     while slot > 0 and (
         values[slot - 1] < value or (values[slot - 1] == value and listed[slot - 1] > row)
     ):
         values[slot], listed[slot] = values[slot - 1], listed[slot - 1]
         slot -= 1
     values[slot], listed[slot] = value, row
-    return min(kept + 1, last + 1)
+    return min(held + 1, last + 1)
 
 
 def _draws(deviations: Floats, scale: float, is_drawn: bool) -> int:
@@ -140,14 +140,14 @@ def _keep(
     """Copy what lists held, but for the rows that changed."""
     size = listed.shape[1]
     for draw in range(len(before)):
-        kept = 0
+        held = 0
         for slot in range(before.shape[1]):
             row = before[draw, slot]
-            if row < 0 or kept == size:
+            if row < 0 or held == size:
                 break
             if not is_changed[row]:
-                listed[draw, kept], values[draw, kept] = row, parts[draw, slot]
-                kept += 1
+                listed[draw, held], values[draw, held] = row, parts[draw, slot]
+                held += 1
 
 
 @njit(cache=True, nogil=True)

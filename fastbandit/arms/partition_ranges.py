@@ -1,7 +1,7 @@
-"""Cells and their neighbour graph, worked out range by range: each range wherever there is room.
+"""Partitions and their neighbour graph, worked out range by range, each wherever there is room.
 
-The arrays are those of `build_cells` and `Cells.graph`, to the last bit: within a pass no range
-depends on another.
+The arrays are those of `build_partitions` and `neighbour_graph`, to the last bit: within a pass
+no range depends on another.
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.arms.neighbour_graph import NEIGHBOURS, PASSES, look_around, look_further
 from fastbandit.arms.partitions import (
-    NEIGHBOURS,
-    PASSES,
     Floats,
     Partitions,
     Positions,
     halve,
-    look_around,
-    look_further,
     partition_depth,
     partitions_in,
 )
@@ -35,7 +32,7 @@ _EACH = 4  # nodes of the tree for each part, so that parts are about as large
 
 Rows: TypeAlias = NDArray[Any]
 RangeWork: TypeAlias = Callable[[int, int], Rows]
-"""Told where a range begins and ends; gives an array of rows for it."""
+"""Called with the beginning and end of a range; returns an array of rows for it."""
 
 
 @runtime_checkable
@@ -68,7 +65,7 @@ def build_partitions_in_ranges(vectors: Floats, spread: Spread) -> Partitions:
 
 
 def graph_in_ranges(partitions: Partitions, count: int, spread: Spread) -> Positions:
-    """Give the places of the `count` nearest others of each place, -1 if there are too few."""
+    """Return the positions of the `count` nearest others of each, -1 if there are too few."""
     near = spread(_LookingAround(partitions, count), partitions.count)
     for _ in range(PASSES):
         near = spread(_LookingFurther(partitions.vectors, near), len(partitions))
@@ -77,7 +74,7 @@ def graph_in_ranges(partitions: Partitions, count: int, spread: Spread) -> Posit
 
 @dataclass(frozen=True, eq=False)
 class _Halving:
-    """Halves nodes of a level down to partitions; gives the order of the places they hold."""
+    """Halves nodes of a level down to partitions; returns the order of what they hold."""
 
     vectors: Floats
     order: Positions
@@ -108,7 +105,7 @@ class _LookingAround:
 
 @dataclass(frozen=True, eq=False)
 class _LookingFurther:
-    """Finds nearer neighbours of some places among the neighbours of their neighbours."""
+    """Finds nearer neighbours of some positions among the neighbours of their neighbours."""
 
     vectors: Floats
     old: Positions
@@ -120,5 +117,5 @@ class _LookingFurther:
 
 
 def writable(array: Rows) -> Rows:
-    """Give an array that may be written to: compiled code is compiled for no other."""
+    """Return an array that may be written to: compiled code is compiled for no other."""
     return array if array.flags.writeable else array.copy()

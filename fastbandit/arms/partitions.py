@@ -1,8 +1,8 @@
-"""Vectors in equal partitions, side by side in memory: look-ups and neighbours in a few microseconds.
+"""Vectors in equal partitions, side by side in memory: look-ups in a few microseconds.
 
 The vectors are halved again and again along their widest side, so that all partitions hold about
 as many, and neighbours in space are neighbours in memory. A look-up measures the distances to
-the partitions' centres (to those of the nearest groups of partitions, where there are many); what the
+the partitions' centres (to those of the nearest groups of them, where there are many); what the
 nearest partitions hold is near. Written by hand because it is called from compiled code, holds the
 only copy of the vectors, and finds the same rows on every machine; `python -m lab bench index`
 compares it with the inverted lists of faiss.
@@ -21,18 +21,14 @@ from numpy.typing import NDArray
 from fastbandit.cores import in_parts
 
 PARTITION = 32
-"""A partition holds at most so many vectors, and at least half of that (where there are so many)."""
+"""A partition holds at most so many vectors, and at least half of that (if there are so many)."""
 LANES = 16
 WIDTH = 8
 _ONE_GROUP = 256  # so few partitions are not worth a second level
 GROUPS = 4
-NEIGHBOURS = 16
-"""So many neighbours of an arm are known."""
 FAR = 64
 """So many vectors are known to be farthest from the middle."""
 _FEW = 8
-_AROUND = 48
-PASSES = 3
 FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order; infinities stay
 
 Floats = NDArray[np.float32]
@@ -43,10 +39,10 @@ Positions = NDArray[np.int32]
 class Partitions:
     """Vectors in the order of their partitions, and the centres to find them by.
 
-    A *place* is a position in this order; `order` gives the row of each. `centres` and
+    A *position* is one in this order; `order` holds the row of each. `centres` and
     `groups` come in blocks of 16, column by column, as the processor likes to read them:
     columns are filled up to a multiple of 8 with zeros, empty lanes lie at infinity. `far` are
-    the places farthest from the middle, farthest first: a partition's centre says little of them.
+    the positions farthest from the middle, farthest first: a centre says little of them.
     """
 
     order: Positions
@@ -64,7 +60,7 @@ class Partitions:
         return partition_count(len(self.order))
 
     def in_partitions(self, points: Floats, partitions: int) -> NDArray[np.int64]:
-        """Give the rows in the nearest partitions of each point: (points, partitions x 32), -1 if empty."""
+        """Return the rows in the nearest partitions of each point: (n, partitions x 32), or -1."""
         near = np.empty((len(points), min(partitions, self.count)), dtype=np.int32)
         _nearest_partitions_of(padded(points), self.centres, self.groups, near)
         count, total = len(self), self.count
@@ -75,20 +71,6 @@ class Partitions:
             positions < last[..., None], self.order[np.minimum(positions, count - 1)], -1
         )
         return rows.reshape(len(points), -1)
-
-    def graph(self, count: int) -> Positions:
-        """Give the places of the `count` nearest others of each place, -1 if there are too few.
-
-        Looks into the partitions around that of each vector, then among its neighbours'
-        neighbours: nearly always the nearest.
-        """
-        near = np.full((len(self), count), -1, dtype=np.int32)
-        look = partial(look_around, near, self.vectors, self.centres, self.groups)
-        in_parts(self.count, look)
-        for _ in range(PASSES):
-            old, near = near, np.empty_like(near)
-            in_parts(len(self), partial(look_further, old, near, self.vectors))
-        return near
 
 
 def build_partitions(vectors: Floats) -> Partitions:
@@ -101,7 +83,7 @@ def build_partitions(vectors: Floats) -> Partitions:
 
 
 def partitions_in(vectors: Floats, order: Positions) -> Partitions:
-    """Give the partitions of vectors that were halved into an order, which is sorted within partitions."""
+    """Return the partitions of vectors that were halved into an order, and sort it within each."""
     count = 2 ** partition_depth(len(vectors))
     _sort_partitions(order, count)
     ordered = vectors[order]
@@ -112,21 +94,21 @@ def partitions_in(vectors: Floats, order: Positions) -> Partitions:
 
 
 def far_positions(vectors: Floats) -> Positions:
-    """Give the places farthest from the middle, farthest first."""
+    """Return the positions farthest from the middle, farthest first."""
     gaps = np.square(vectors - vectors.mean(0, dtype=np.float64).astype(np.float32)).sum(1)
-    kept = min(FAR, len(gaps))
-    positions = np.argpartition(-gaps, kept - 1)[:kept]
+    size = min(FAR, len(gaps))
+    positions = np.argpartition(-gaps, size - 1)[:size]
     return positions[np.lexsort((positions, -gaps[positions]))].astype(np.int32)
 
 
 def partition_depth(count: int) -> int:
-    """Tell how often so many vectors are halved."""
+    """Return how often so many vectors are halved."""
     return max(0, math.ceil(math.log2(max(1, count) / PARTITION)))
 
 
 @njit(cache=True, nogil=True)
 def partition_count(count: int) -> int:
-    """Tell how many partitions so many vectors fill: a power of two."""
+    """Return how many partitions so many vectors fill: a power of two."""
     partitions = 1
     while partitions * PARTITION < count:
         partitions *= 2
@@ -135,7 +117,7 @@ def partition_count(count: int) -> int:
 
 @njit(cache=True, nogil=True)
 def group_count(partitions: int) -> int:
-    """Tell how many groups so many partitions form: about their root, a power of two as well."""
+    """Return how many groups so many partitions form: about their root, a power of two as well."""
     groups = 1
     if partitions > _ONE_GROUP:
         while groups * groups * 4 <= partitions:
@@ -165,8 +147,8 @@ def halve(vectors: Floats, order: Positions, level: int, first_node: int, last_n
     for node in range(first_node, last_node):
         first, last = (node * count) >> level, ((node + 1) * count) >> level
         lowest, highest = vectors[order[first]].copy(), vectors[order[first]].copy()
-        for place in range(first + 1, last):
-            row = order[place]
+        for position in range(first + 1, last):
+            row = order[position]
             for column in range(dim):
                 number = vectors[row, column]
                 lowest[column] = min(lowest[column], number)
@@ -176,8 +158,8 @@ def halve(vectors: Floats, order: Positions, level: int, first_node: int, last_n
             if highest[column] - lowest[column] > highest[widest] - lowest[widest]:
                 widest = column
         numbers = np.empty(last - first, dtype=np.float32)
-        for place in range(first, last):
-            numbers[place - first] = vectors[order[place], widest]
+        for position in range(first, last):
+            numbers[position - first] = vectors[order[position], widest]
         middle = ((2 * node + 1) * count) >> (level + 1)
         _divide(numbers, order[first:last], middle - first)
 
@@ -223,8 +205,8 @@ def _centres(vectors: Floats, partitions: int) -> Floats:
         first, last = (partition * count) // partitions, ((partition + 1) * count) // partitions
         for column in range(dim):
             total = 0.0
-            for place in range(first, last):
-                total += vectors[place, column]
+            for position in range(first, last):
+                total += vectors[position, column]
             centres[partition, column] = total / max(1, last - first)
     return centres
 
@@ -260,7 +242,7 @@ def _nearest_partitions_of(
 
 @njit(cache=True, nogil=True)
 def measured_size(centres: NDArray[np.float32], wanted: int, near: int) -> int:
-    """Tell how many distances `nearest_cells` holds at a time: those of all partitions or groups."""
+    """Return how many distances `nearest_partitions` holds: those of all partitions or groups."""
     partitions = len(centres) * LANES
     total = group_count(partitions)
     if total == 1 or wanted > near * (partitions // total):
@@ -277,7 +259,7 @@ def nearest_partitions(
     near_groups: Positions,
     numbers: Floats,
 ) -> None:
-    """Fill `partitions` with the nearest partitions, nearest first; the arrays after it are scratch.
+    """Fill `partitions` with the nearest, nearest first; the arrays after it are scratch.
 
     Looks into the nearest groups, as many as there is scratch for, or into all where more
     partitions are wanted than those hold (see `measured_size`).
@@ -304,7 +286,7 @@ def nearest_partitions(
 def measure(
     blocks: NDArray[np.float32], first: int, last: int, point: Floats, numbers: Floats
 ) -> None:
-    """Give the squared distances to the centres of some blocks."""
+    """Return the squared distances to the centres of some blocks."""
     for block in range(first, last):
         slot = (block - first) * LANES
         for lane in range(LANES):
@@ -328,7 +310,7 @@ def measure(
 
 @njit(cache=True, nogil=True)
 def take_smallest(numbers: Floats, positions: Positions) -> None:
-    """Give the places of the smallest numbers, smallest first; the numbers are used up."""
+    """Return the positions of the smallest numbers, smallest first; the numbers are used up."""
     if len(positions) > _FEW:
         order = np.argsort(numbers, kind="mergesort")
         for slot in range(len(positions)):
@@ -336,11 +318,11 @@ def take_smallest(numbers: Floats, positions: Positions) -> None:
         return
     for slot in range(len(positions)):
         least = smallest_of(numbers)
-        place = 0
-        while place < len(numbers) - 1 and numbers[place] != least:
-            place += 1
-        positions[slot] = place
-        numbers[place] = np.inf
+        position = 0
+        while position < len(numbers) - 1 and numbers[position] != least:
+            position += 1
+        positions[slot] = position
+        numbers[position] = np.inf
 
 
 @njit(cache=True, nogil=True, fastmath=FAST | {"nnan"})
@@ -349,104 +331,3 @@ def smallest_of(numbers: Floats) -> np.float32:
     for number in range(len(numbers)):
         least = min(least, numbers[number])
     return least
-
-
-@njit(cache=True, nogil=True)
-def insert(
-    positions: Positions, smallest: Floats, held: int, place: int, number: np.float32
-) -> int:
-    """Put a number into its place in a sorted list, dropping the largest where it is full."""
-    size = len(positions)
-    slot = min(held, size - 1)
-    while slot > 0 and smallest[slot - 1] > number:
-        smallest[slot] = smallest[slot - 1]
-        positions[slot] = positions[slot - 1]
-        slot -= 1
-    smallest[slot] = number
-    positions[slot] = place
-    return min(held + 1, size)
-
-
-# -- neighbours
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def distance_between(vectors: Floats, one: int, two: int) -> np.float32:
-    total = np.float32(0.0)
-    for column in range(vectors.shape[1]):
-        gap = vectors[one, column] - vectors[two, column]
-        total += gap * gap
-    return total
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def look_around(
-    near: Positions,
-    vectors: Floats,
-    centres: NDArray[np.float32],
-    groups: NDArray[np.float32],
-    first_partition: int,
-    last_partition: int,
-) -> None:
-    """Find neighbours for all that some partitions hold, in the partitions around each."""
-    count = len(vectors)
-    total = partition_count(count)
-    partitions = np.empty(min(_AROUND, total), np.int32)
-    near_groups = np.empty(min(2 * GROUPS, group_count(total)), np.int32)
-    numbers = np.empty(measured_size(centres, len(partitions), len(near_groups)), np.float32)
-    centre = np.empty(centres.shape[1], np.float32)
-    distances = np.empty(near.shape[1], np.float32)
-    for partition in range(first_partition, last_partition):
-        for column in range(len(centre)):
-            centre[column] = centres[partition // LANES, column, partition % LANES]
-        nearest_partitions(centre, centres, groups, partitions, near_groups, numbers)
-        for place in range((partition * count) // total, ((partition + 1) * count) // total):
-            held, worst = 0, np.float32(np.inf)
-            for other in partitions:
-                for there in range((other * count) // total, ((other + 1) * count) // total):
-                    distance = distance_between(vectors, place, there)
-                    if distance < worst and there != place:
-                        held = insert(near[place], distances, held, there, distance)
-                        if held == len(distances):
-                            worst = distances[-1]
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def look_further(old: Positions, near: Positions, vectors: Floats, first: int, last: int) -> None:
-    """Find nearer neighbours among the neighbours of the neighbours."""
-    size = old.shape[1]
-    table = 2
-    while table < 2 * (size + 1) * (size + 1):
-        table *= 2
-    seen = np.empty(table, np.int32)
-    distances = np.empty(size, np.float32)
-    for place in range(first, last):
-        seen[:] = -1
-        is_new(seen, place)
-        held, worst = 0, np.float32(np.inf)
-        near[place, :] = -1
-        for number in range(-1, size):
-            middle = place if number < 0 else old[place, number]
-            if middle < 0:
-                break
-            for there in old[middle]:
-                if there < 0 or not is_new(seen, there):
-                    continue
-                distance = distance_between(vectors, place, there)
-                if distance < worst:
-                    held = insert(near[place], distances, held, there, distance)
-                    if held == size:
-                        worst = distances[-1]
-
-
-@njit(cache=True, nogil=True)
-def is_new(seen: Positions, place: int) -> bool:
-    """Note a place in a table of those seen (-1: free; a power of two long, half of it free)."""
-    last = len(seen) - 1
-    slot = (place * 40503) & last
-    while seen[slot] >= 0:
-        if seen[slot] == place:
-            return False
-        slot = (slot + 1) & last
-    seen[slot] = place
-    return True

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.eligibility import draw_eligible, read_eligible
-from fastbandit.arms.ids import IdTable
+from fastbandit.arms.ids import ArmIds, IdTable
+from fastbandit.arms.rows import ArmRows
 from fastbandit.declaration import check_seed
 from fastbandit.errors import SettingError, ShapeError
 from fastbandit.features.kinds import Dense, is_size, kind_of, shown
@@ -42,7 +43,7 @@ class Feedback:
 class ArmTable:
     """The arms' ids, and how to read what is said about them."""
 
-    ids: IdTable
+    ids: ArmIds
     context: Features | None
     reward: RewardKind
     seed: int
@@ -58,16 +59,22 @@ class ArmTable:
         k: int,
         eligible: Any,
         first: int,
-        live: NDArray[np.bool_] | None = None,
+        rows: ArmRows | None = None,
     ) -> Request:
-        """Check a request whose first decision is number `first` of the bandit's life."""
+        """Check a request whose first decision is number `first` of the bandit's life.
+
+        `rows` are those of the arms, where some may not be live or have columns.
+        """
         if not is_size(k):
             raise SettingError(
                 f"The number of arms k needs to be at least 1: got {k!r}. Ask for one or more."
             )
         inputs = self._read_contexts(contexts)
-        eligible = read_eligible(eligible, self.ids, contexts=len(inputs), live=live)
-        return Request(inputs, decision_seeds(self.seed, first, len(inputs)), eligible, int(k))
+        if rows is None:
+            mask = read_eligible(eligible, self.ids, contexts=len(inputs))
+        else:
+            mask = rows.eligible(eligible, contexts=len(inputs))
+        return Request(inputs, decision_seeds(self.seed, first, len(inputs)), mask, int(k))
 
     def read_feedback(self, *, contexts: Any, arms: Iterable[Any], rewards: Any) -> Feedback:
         """Check what happened: one arm and one reward for each context."""
@@ -90,7 +97,7 @@ class ArmTable:
         evaluations: int = 0,
         uniform: bool = False,
     ) -> Decision:
-        """Put the chosen rows (B, k) into words; `evaluations` of arms were made for each."""
+        """Return the decision for chosen rows (B, k), after so many `evaluations` each."""
         batch = len(request.seeds)
         return Decision(
             arms=self._name(rows),
@@ -104,7 +111,7 @@ class ArmTable:
         )
 
     def decide_uniformly(self, request: Request, *, version: int) -> Decision:
-        """Let every allowed arm be equally likely."""
+        """Let every eligible arm be equally likely."""
         rows = draw_eligible(request.seeds, request.eligible, arms=len(self.ids), count=request.k)
         scores = np.where(rows >= 0, 0.0, -np.inf)
         return self.decide(request, rows, scores, version=version, uniform=True)
@@ -146,7 +153,7 @@ def read_context(context: int | Features) -> Features:
 def take_best(
     scores: NDArray[np.float64], eligible: NDArray[np.bool_] | None, *, count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Give the best allowed rows of (B, N) scores, best first: (B, count), then -1."""
+    """Return the best eligible rows of (B, N) scores, best first: (B, count), then -1."""
     if eligible is not None:
         scores = np.where(eligible, scores, -np.inf)
     size = min(count, scores.shape[1])

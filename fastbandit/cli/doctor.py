@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from collections.abc import Callable, Mapping
@@ -17,10 +16,16 @@ import click
 
 import fastbandit
 from fastbandit.cli.installed import Needs, fits, installed_version, needs_in
+from fastbandit.cli.options import (
+    config_option,
+    data_dir_option,
+    json_option,
+    print_json,
+    read_service,
+)
 from fastbandit.cores import cores
 from fastbandit.errors import FastbanditError
 from fastbandit.settings.passwords import hide_password
-from fastbandit.settings.service_files import read_config
 
 State: TypeAlias = Literal["ok", "slow", "broken", "missing"]
 """Fine; works, but slower than it could; does not work; not there, and only some need it."""
@@ -45,30 +50,27 @@ Check: TypeAlias = Callable[[], Finding | list[Finding]]
 
 
 @click.command("doctor")
-@click.option(
-    "--config", type=click.Path(path_type=Path), help="Look at the data of these settings too."
-)
-@click.option(
-    "--data-dir", type=click.Path(path_type=Path), help="Look at this folder of a service too."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@config_option
+@data_dir_option
+@json_option
 @click.pass_context
 def command(
-    context: click.Context, config: Path | None, data_dir: Path | None, as_json: bool
+    context: click.Context, path: Path | None, data_dir: Path | None, *, as_json: bool
 ) -> None:
     """Check this installation: versions, compiler and threads; and the data of a service.
 
-    Exits with 1 where something is broken, else with 0.
+    The data is looked at where --config or --data-dir names it. Exits with 1 where something is
+    broken, else with 0.
     """
     url = ""
-    if config is not None:
-        told = read_config(config, overrides={"server.data_dir": data_dir})
-        data_dir, url = Path(told.server.data_dir), told.log.url
+    if path is not None:
+        config = read_service(path, data_dir)
+        data_dir, url = Path(config.server.data_dir), config.log.url
     findings = examine(data_dir, url)
     is_healthy = all(one.state != "broken" for one in findings)
     if as_json:
         head = {"version": fastbandit.__version__, "healthy": is_healthy}
-        click.echo(json.dumps({**head, "findings": [asdict(one) for one in findings]}, indent=1))
+        print_json({**head, "findings": [asdict(one) for one in findings]})
     else:
         print_findings(findings)
     context.exit(0 if is_healthy else 1)
@@ -132,13 +134,13 @@ def print_findings(findings: list[Finding]) -> None:
 
 def check_fastbandit() -> Finding:
     """Look at which fastbandit is imported, and whether that is the one that pip installed."""
-    told = metadata.version("fastbandit")
+    installed = metadata.version("fastbandit")
     found = f"{fastbandit.__version__} in {Path(fastbandit.__file__).parent}"
-    if told == fastbandit.__version__:
+    if installed == fastbandit.__version__:
         return Finding("fastbandit", "ok", found)
     why = "Two versions are mixed: one hides the other."
     fix = "Run: pip install --force-reinstall --no-deps fastbandit"
-    return Finding("fastbandit", "broken", f"{found}; pip knows of {told}", why, fix)
+    return Finding("fastbandit", "broken", f"{found}; pip knows of {installed}", why, fix)
 
 
 def check_packages(
@@ -192,17 +194,17 @@ def check_numba() -> Finding:
 
 
 def check_cache() -> Finding:
-    """Look at the folder in which compiled code is kept: numba takes the first it can write to."""
+    """Look at the folder of compiled code: numba takes the first that it can write to."""
     try:
         from fastbandit.runtime import kernel
     except RuntimeError as error:  # there is none
-        why = "Without a folder to keep compiled code in, nothing can be imported."
+        why = "Without a folder for compiled code, nothing can be imported."
         fix = "Set NUMBA_CACHE_DIR to a folder that this user may write to."
         return Finding("compiled code", "broken", str(error), why, fix)
     decide: Any = kernel.decide
     if not hasattr(decide, "stats"):
         return Finding("compiled code", "ok", "none, as numba is disabled")
-    return Finding("compiled code", "ok", f"kept in {decide.stats.cache_path}, which is writable")
+    return Finding("compiled code", "ok", f"in {decide.stats.cache_path}, which is writable")
 
 
 # -- threads
@@ -249,14 +251,14 @@ def check_threads(threads: Mapping[str, int], quota: float | None) -> Finding:
 def check_folder(folder: Path) -> Finding:
     """Look at whether files can be made in a data folder."""
     if not folder.is_dir():
-        why, fix = "Nothing can be kept.", f"Run: mkdir -p {folder}"
+        why, fix = "Nothing can be stored.", f"Run: mkdir -p {folder}"
         return Finding("data folder", "broken", f"{folder} is no folder", why, fix)
     fine = Finding("data folder", "ok", f"{folder} can be written to")
     return _unwritable("data folder", folder) or fine
 
 
 def check_file_system(kind: str) -> Finding:
-    """Say whether a log can be kept on a kind of file system."""
+    """Say whether a log can live on a kind of file system."""
     if kind in _NETWORK or kind.startswith("fuse.sshfs"):
         why = "SQLite's write-ahead log needs shared memory and locks, which networks do not give."
         fix = "Keep the data folder on a disk of this machine."
@@ -264,21 +266,21 @@ def check_file_system(kind: str) -> Finding:
     if kind in ("tmpfs", "ramfs"):
         why, fix = "What was acknowledged is gone at a stop.", "Keep the data folder on a disk."
         return Finding("file system", "broken", f"{kind}, in memory", why, fix)
-    return Finding("file system", "ok", kind or "not told on this system")
+    return Finding("file system", "ok", kind or "unknown on this system")
 
 
 def kind_of(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
-    """Return the kind of file system that a folder lies on, "" where that is not told."""
+    """Return the kind of file system that a folder lies on, "" where that is not known."""
     try:
         lines = mounts.read_text().splitlines()
     except OSError:
         return ""
     whole, found = folder.resolve(), ("", "")
     for line in lines:
-        _, place, kind, *_ = line.split()
-        place = place.replace("\\040", " ")
-        if whole.is_relative_to(place) and len(place) >= len(found[0]):
-            found = (place, kind)
+        _, mount, kind, *_ = line.split()
+        mount = mount.replace("\\040", " ")
+        if whole.is_relative_to(mount) and len(mount) >= len(found[0]):
+            found = (mount, kind)
     return found[1]
 
 
@@ -314,7 +316,7 @@ def check_shared_log(url: str, folder: Path) -> Finding:
 
 
 def check_snapshots(folder: Path) -> Finding:
-    """Look at whether the current snapshot is whole, and the next can be put beside it."""
+    """Look at whether the current snapshot is whole, and the next can be written beside it."""
     from fastbandit.storage.snapshot_store import SnapshotStore
 
     store = SnapshotStore(folder)

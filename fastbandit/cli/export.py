@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from fastbandit.cli.data_folder import (
-    config_option,
-    data_dir_option,
-    json_option,
-    log_folder,
-    print_json,
-)
+from fastbandit.cli.data_folder import log_folder
+from fastbandit.cli.options import config_option, data_dir_option, json_option, print_json
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 from fastbandit.storage.exports import FORMATS, export, format_of
@@ -23,7 +17,7 @@ from fastbandit.storage.joined_rows import Bounds
 
 
 def _bound(_: click.Context, option: click.Parameter, text: str | None) -> int | datetime | None:
-    """Read an event number, or a time (in UTC unless it says otherwise)."""
+    """Read an event number, or a time (in UTC unless it names a zone)."""
     if text is None:
         return None
     if text.isdecimal():
@@ -59,12 +53,13 @@ def _bound(_: click.Context, option: click.Parameter, text: str | None) -> int |
 @json_option
 def command(
     out: Path,
+    *,
     format: str | None,
     is_replaced: bool,
     since: int | datetime | None,
     until: int | datetime | None,
     snapshot: Path | None,
-    config: Path | None,
+    path: Path | None,
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
@@ -86,7 +81,7 @@ def command(
     bounds = Bounds() if since is None else Bounds(since=since)
     bounds = bounds if until is None else Bounds(since=bounds.since, until=until)
     with progress_bar("Exporting") as progress:
-        folder = log_folder(config, data_dir, progress=progress)
+        folder = log_folder(path, data_dir, progress=progress)
         made = export(folder, out, wanted, bounds=bounds, progress=progress)
     if as_json:
         print_json({"file": str(made.file), "rows": made.rows, "left_out": made.left_out})
@@ -98,13 +93,13 @@ def command(
 
 
 def _export_onnx(snapshot: Path, out: Path, *, as_json: bool) -> None:
-    """Export a saved bandit, and tell what was written."""
+    """Export a saved bandit, and print what was written."""
     from fastbandit.adapters.onnx_export import export_snapshot
 
     with progress_bar("Exporting") as progress:
         made = export_snapshot(snapshot, out, progress=progress)
     if as_json:
-        click.echo(json.dumps({**asdict(made), "folder": str(made.folder)}, indent=1))
+        print_json({**asdict(made), "folder": str(made.folder)})
         return
     click.echo(f"{made.arms:,} arms of version {made.version}")
     for name, size in made.files.items():

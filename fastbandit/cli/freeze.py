@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ import click
 import numpy as np
 
 from fastbandit.bandit import Bandit
+from fastbandit.cli.options import json_option, print_json
 from fastbandit.cluster.engine import ENGINES, Engine, engine_for
 from fastbandit.cluster.indexing import index_arms
 from fastbandit.errors import SettingError, SnapshotError
@@ -21,7 +21,8 @@ from fastbandit.features.kinds import FeaturesAndIds, Ids
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.parts import DTYPES
-from fastbandit.storage.snapshot_store import NOTES, POINTER
+from fastbandit.storage.snapshot_store import POINTER
+from fastbandit.storage.snapshot_version import NOTES
 from fastbandit.types import Decision, Features
 
 _CHECKED = 32
@@ -56,14 +57,15 @@ class Report:
     type=click.Choice(DTYPES),
     default="float32",
     show_default=True,
-    help="How the arms' coordinates are kept; whole numbers are rounded.",
+    help="The type of the arms' coordinates; those of whole numbers are rounded.",
 )
 @click.option("--engine", type=click.Choice(ENGINES), help="Index arms on workers of this engine.")
 @click.option("--workers", type=click.IntRange(1), help="[default: one for each core]")
 @click.option("--address", help="Of a Ray cluster; without, one is started here.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(
     snapshot: Path,
+    *,
     out: Path | None,
     dtype: str,
     engine: str | None,
@@ -81,7 +83,7 @@ def command(
     with progress_bar("Freezing") as progress, _pool(engine, workers, address) as pool:
         report = freeze_folder(snapshot, folder, dtype=dtype, engine=pool, progress=progress)
     if as_json:
-        click.echo(json.dumps(asdict(report), indent=1))
+        print_json(asdict(report))
         return
     click.echo(f"{report.arms:,} arms, {report.bytes_per_arm:.0f} bytes an arm")
     click.echo(
@@ -114,7 +116,7 @@ def freeze_folder(
     engine: Engine | None = None,
     progress: Progress = silent,
 ) -> Report:
-    """Freeze a saved bandit into a folder; one that decides otherwise is not written.
+    """Freeze a saved bandit into a folder; one that decides differently is not written.
 
     Where coordinates are rounded, decisions may differ. Arms are indexed here, or on the workers
     of an engine, to the same last bit.
@@ -157,7 +159,7 @@ def freeze_folder(
 
 
 def _check_not_of_service(folder: Path) -> None:
-    """Refuse the folder of a service, or a version in it: those are frozen as they are made."""
+    """Reject the folder of a service, or a version in it: those are frozen as they are made."""
     if any((folder / name).exists() for name in (NOTES, POINTER, "snapshots")):
         raise SnapshotError(
             f"`fastbandit freeze` needs a folder that Bandit.save wrote: {folder} is of a service, "
@@ -167,7 +169,7 @@ def _check_not_of_service(folder: Path) -> None:
 
 
 def draw_contexts(kind: Features, count: int, rng: np.random.Generator) -> Any:
-    """Make up contexts of a kind that can be frozen."""
+    """Draw synthetic contexts of a kind that can be frozen."""
     if isinstance(kind, FeaturesAndIds):
         return draw_contexts(kind.features, count, rng), draw_contexts(kind.ids, count, rng)
     if isinstance(kind, Ids):

@@ -1,4 +1,4 @@
-"""What fastbandit and its extras need, as the metadata of the package tells, and what is there."""
+"""What fastbandit and its extras need, by the metadata of the package, and what is there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HOLDS = {">=": ge, "~=": ge, "<=": le, "==": eq, "!=": ne, ">": gt, "<": lt}
 
 
 def needs_in(lines: Iterable[str]) -> Needs:
-    """Read requirements as metadata words them; what extras share was written out at the build."""
+    """Read requirements as metadata has them; what extras share was written out at the build."""
     needs: Needs = {}
     for one in map(_REQUIREMENT.match, lines):
         if one is not None:
@@ -35,7 +35,7 @@ def installed_version(name: str) -> str | None:
 
 
 def fits(version: str, bounds: str) -> bool:
-    """Tell whether a version lies within bounds, by its numbers."""
+    """Return whether a version lies within bounds, by its numbers."""
     found = re.findall(r"(>=|<=|==|!=|~=|>|<)\s*([^,\s]+)", bounds)
     return all(_HOLDS[sign](_numbers(version), _numbers(bound)) for sign, bound in found)
 

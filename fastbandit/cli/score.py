@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from fastbandit.cli.options import json_option, print_json
 from fastbandit.cluster.engine import ENGINES, engine_for
-from fastbandit.cluster.scoring import Scored, score_contexts
+from fastbandit.cluster.scoring import Scored, ScoringSettings, score_contexts
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 
@@ -29,11 +30,12 @@ from fastbandit.progress import progress_bar
 @click.option("--workers", type=click.IntRange(1), help="[default: one for each core]")
 @click.option("--engine", type=click.Choice(ENGINES), default="local", show_default=True)
 @click.option("--address", help="Of a Ray cluster; without, one is started here.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(
     frozen: str,
     contexts: str,
     out: str,
+    *,
     k: int,
     explore: bool,
     seed: int,
@@ -49,18 +51,15 @@ def command(
 ) -> None:
     """Choose arms for each row of Parquet files, and write them as Parquet.
 
-    Places are paths or URLs (s3://bucket/folder). What is asked for a second time goes on with
-    the parts that are missing; neither workers nor engine change an arm.
+    Files and folders are paths or URLs (s3://bucket/folder). What is asked for a second time goes
+    on with the parts that are missing; neither workers nor engine change an arm.
     """
     eligible = _read_eligible(eligible)
     with (
         progress_bar("Scoring") as progress,
         engine_for(engine, workers=workers, address=address) as pool,
     ):
-        scored = score_contexts(
-            frozen,
-            contexts,
-            out,
+        settings = ScoringSettings(
             k=k,
             explore=explore,
             seed=seed,
@@ -69,10 +68,14 @@ def command(
             keep=_names(keep),
             eligible=eligible,
             rows=rows,
-            engine=pool,
-            progress=progress,
         )
-    click.echo(json.dumps(asdict(scored), indent=1) if as_json else _worded(scored))
+        scored = score_contexts(
+            frozen, contexts, out, settings=settings, engine=pool, progress=progress
+        )
+    if as_json:
+        print_json(asdict(scored))
+    else:
+        click.echo(_report(scored))
 
 
 def _names(text: str) -> list[str]:
@@ -91,7 +94,7 @@ def _read_eligible(text: str | None) -> Any:
         ) from error
 
 
-def _worded(scored: Scored) -> str:
+def _report(scored: Scored) -> str:
     rate = scored.scored / scored.seconds
     lines = [
         f"{scored.rows:,} rows of {scored.inputs} files, among {scored.arms:,} arms of version "

@@ -16,22 +16,24 @@ MOST_ARMS = 2**20
 
 
 def with_arms_of(rounds: LoggedRounds, bandit: FrozenBandit) -> LoggedRounds:
-    """Give the same rounds among all arms of a bandit, with their coordinates as features.
+    """Return the same rounds among all arms of a bandit, with their coordinates as features.
 
     Rounds stay as they are where they have features, where the bandit knows arms by ids alone or
     has too many, and where some arm that was taken is none of its arms now.
     """
-    _, live, words = bandit.parts
-    if rounds.vectors is not None or rounds.ids is None or not words.arm.is_dense:
+    _, catalogue, codec = bandit.parts
+    if rounds.vectors is not None or rounds.ids is None or not codec.arm.is_dense:
         return rounds
-    rows = live.eligible_rows_of(list(rounds.ids)) if len(live) <= MOST_ARMS else np.array([-1])
+    if len(catalogue) > MOST_ARMS:
+        return rounds
+    rows, live = catalogue.rows.live_rows_of(list(rounds.ids)), catalogue.rows.live_rows
     if (rows < 0).any():
         return rounds
     return replace(
         rounds,
-        chosen=np.searchsorted(live.eligible_rows, rows)[rounds.chosen],
-        ids=live.ids.ids(live.eligible_rows),
-        arms=len(live),
-        vectors=live.points_of(live.eligible_rows),
+        chosen=np.searchsorted(live, rows)[rounds.chosen],
+        ids=catalogue.ids.ids(live),
+        arms=len(catalogue),
+        vectors=catalogue.points_of(live),
         notes=(*(note for note in rounds.notes if note != UNTAKEN), _TAKEN_OVER),
     )

@@ -12,12 +12,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from fastbandit import __version__
 from fastbandit.errors import SnapshotError
+from fastbandit.files.atomic import rename, write_atomic, write_synced
 from fastbandit.files.mapped import Arrays, map_arrays, pieces_of
 
 MANIFEST = "manifest.json"
@@ -29,10 +30,9 @@ _LOADERS = {
     SNAPSHOT: "SnapshotStore",
 }
 _TRIES = 3
-_AT_ONCE = 2**20
 
 
-def write_sealed(
+def write_arrays(
     folder: Path, arrays: Arrays, notes: dict[str, Any], *, kind: str, format: int
 ) -> None:
     """Write arrays and notes (JSON values) into a folder, in place of what it holds."""
@@ -44,7 +44,7 @@ def write_sealed(
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        entry = _write_arrays(folder, arrays)
+        entry = _write_file(folder, arrays)
         write_manifest(folder / MANIFEST, {**notes, "arrays": entry}, kind=kind, format=format)
         for old in folder.glob("arrays*.safetensors*"):
             if old.name != entry["file"]:
@@ -56,17 +56,17 @@ def write_sealed(
         ) from error
 
 
-def read_sealed(
+def read_arrays(
     folder: Path, *, kind: str, format: int, older: Sequence[int] = (), verify: bool = True
 ) -> tuple[dict[str, Any], Arrays]:
-    """Give the manifest and the arrays, mapped into memory, or say why they cannot be trusted.
+    """Return the manifest and the arrays, mapped into memory, or say why they cannot be trusted.
 
     Without `verify` the arrays are trusted if their size is right.
     """
     for _ in range(_TRIES):
         manifest = read_manifest(folder / MANIFEST, kind=kind, format=format, older=older)
         try:
-            return manifest, _read_arrays(folder, manifest, verify=verify)
+            return manifest, _map_file(folder, manifest, verify=verify)
         except FileNotFoundError as error:  # or the folder was just saved again
             missing = error
     raise SnapshotError(
@@ -75,84 +75,37 @@ def read_sealed(
 
 
 def write_manifest(path: Path, notes: dict[str, Any], *, kind: str, format: int) -> str:
-    """Write notes (JSON values) with their hash, in place of what is there; give the hash."""
+    """Write notes (JSON values) with their hash, in place of what is there; return the hash."""
     manifest = {"format": format, "kind": kind, "fastbandit": __version__, **notes}
-    digest = seal(manifest)
+    digest = digest_of(manifest)
     write_json(path, {**manifest, "sha256": digest})
     return digest
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write JSON into a file, whole or not at all, so that it outlives a power cut."""
-    beside = path.with_name(f"{path.name}.part")
-    write_file(beside, [json.dumps(value, indent=1, allow_nan=False).encode()])
-    rename(beside, path)
+    write_atomic(path, json.dumps(value, indent=1, allow_nan=False).encode())
 
 
-def seal(manifest: dict[str, Any]) -> str:
-    """Give the hash of all that a manifest says."""
+def digest_of(manifest: dict[str, Any]) -> str:
+    """Return the hash of all that a manifest says."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 # -- writing
 
 
-def _write_arrays(folder: Path, arrays: Arrays) -> dict[str, Any]:
-    """Write the arrays under a name of their own; give what the manifest says of them."""
+def _write_file(folder: Path, arrays: Arrays) -> dict[str, Any]:
+    """Write the arrays under a name of their own; return what the manifest says of them."""
     beside = folder / "arrays.safetensors.part"
-    size, digest = write_file(beside, pieces_of(arrays))
+    size, digest = write_synced(beside, pieces_of(arrays))
     name = f"arrays-{digest[:16]}.safetensors"
     rename(beside, folder / name)
     return {"file": name, "bytes": size, "sha256": digest}
 
 
-def write_file(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
-    """Write and sync a file, or leave none; give its size and SHA-256."""
-    size, synced, digest = 0, 0, hashlib.sha256()
-    try:
-        with path.open("wb") as file:
-            for piece in _parts_of(pieces):
-                size += file.write(piece)
-                digest.update(piece)
-                if size - synced >= _AT_ONCE:  # much at once holds up whoever syncs other files
-                    _sync(file)
-                    synced = size
-            _sync(file)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-    return size, digest.hexdigest()
-
-
-def _parts_of(pieces: Iterable[bytes | memoryview]) -> Iterator[memoryview]:
-    """Cut pieces where they are long."""
-    for piece in pieces:
-        whole = memoryview(piece)
-        yield from (whole[first : first + _AT_ONCE] for first in range(0, len(whole), _AT_ONCE))
-
-
-def _sync(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def rename(beside: Path, path: Path) -> None:
-    """Give a file its name, for good."""
-    os.replace(beside, path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Let the names in a folder outlive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _kind_in(folder: Path) -> str | None:
-    """Tell what a folder holds: None for nothing that could be loaded."""
+    """Return the kind of what a folder holds: None for nothing that could be loaded."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         return str(manifest.get("kind", BANDIT)) if "format" in manifest else None
@@ -171,7 +124,7 @@ def read_manifest(
         read = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise SnapshotError(
-            f"A {kind} needs a {path.name}: found none in {path.parent}. Give the folder that "
+            f"A {kind} needs a {path.name}: found none in {path.parent}. Name the folder that "
             f"save() wrote."
         ) from error
     except (ValueError, OSError) as error:
@@ -180,7 +133,7 @@ def read_manifest(
         ) from error
     manifest: dict[str, Any] = read if isinstance(read, dict) else {}
     _check_kind(path, manifest, kind=kind, format=format, older=older)
-    if manifest.pop("sha256", None) != seal(manifest):
+    if manifest.pop("sha256", None) != digest_of(manifest):
         raise SnapshotError(
             f"The manifest {path} is not the one that was saved: its SHA-256 differs. Load an "
             f"older copy."
@@ -196,7 +149,7 @@ def _check_kind(
         loader = _LOADERS.get(held, "the version of fastbandit that saved it")
         raise SnapshotError(
             f"{_LOADERS[kind]} reads what a {kind} saved: {path.parent} holds a {held}. Read it "
-            f"with {loader}, or give another folder."
+            f"with {loader}, or name another folder."
         )
     if found not in (format, *older):
         known = " or ".join(map(str, (*older, format)))
@@ -207,7 +160,7 @@ def _check_kind(
         )
 
 
-def _read_arrays(folder: Path, manifest: dict[str, Any], *, verify: bool) -> Arrays:
+def _map_file(folder: Path, manifest: dict[str, Any], *, verify: bool) -> Arrays:
     """Map the arrays, after checking that they are the ones that were saved."""
     try:
         entry = manifest["arrays"]

@@ -37,7 +37,7 @@ _DTYPES = {written: np.dtype(name) for name, written in _NAMES.items()}
 
 
 def pieces_of(arrays: Arrays) -> Iterator[bytes | memoryview]:
-    """Give what a file of arrays consists of, piece by piece: no array is copied."""
+    """Yield what a file of arrays consists of, piece by piece: no array is copied."""
     placed = _filled_up(arrays)
     notes, end = {}, 0
     for name, array in placed.items():
@@ -52,7 +52,7 @@ def pieces_of(arrays: Arrays) -> Iterator[bytes | memoryview]:
 
 
 def map_arrays(file: BinaryIO) -> Arrays:
-    """Map a file of arrays into memory; nobody can write to them.
+    """Map a file of arrays into memory; they are read-only.
 
     Raises ValueError, KeyError or TypeError where the file is not laid out like that.
     """
@@ -65,7 +65,7 @@ def map_arrays(file: BinaryIO) -> Arrays:
 
 
 def _filled_up(arrays: Arrays) -> Arrays:
-    """Give the arrays in C order, and others between them so that each begins with a line."""
+    """Return the arrays in C order, and others between them so that each begins with a line."""
     placed: Arrays = {}
     for name, array in arrays.items():
         if array.dtype.name not in _NAMES:

@@ -9,7 +9,7 @@ import torch
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.ids import IdTable
-from fastbandit.arms.partitions import NEIGHBOURS
+from fastbandit.arms.neighbour_graph import NEIGHBOURS
 from fastbandit.features.kinds import Dense
 from fastbandit.interfaces import RewardModel, Search
 from fastbandit.policy import Policy
@@ -73,7 +73,7 @@ def untrained(arms: int, dim: int, *, hidden: int | None) -> Untrained:
 
 
 def random_catalogue(arms: int, dim: int, model: RewardModel) -> Catalogue:
-    """Give arms spread like a Gaussian cloud, with random neighbours, as a model sees them."""
+    """Return arms spread like a Gaussian cloud, with random neighbours, as a model sees them."""
     rng = np.random.default_rng(0)
     features = Inputs(dense=rng.standard_normal((arms, dim), dtype=np.float32))
     model.observe_arms(features)

@@ -1,4 +1,4 @@
-"""A policy's compiled twin: the same arms for the same seeds, several times as fast."""
+"""A policy, compiled: the same arms for the same seeds, several times as fast."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMPILED_ABOVE = 512
 
 @dataclass(frozen=True, eq=False)
 class CompiledPolicy:
-    """A policy, and what decides in its place; None where the policy has to decide itself."""
+    """A policy, and what decides instead of it; None where the policy has to decide itself."""
 
     policy: Policy
     frozen: FrozenBandit | None

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.arms.arrays import Array, read_only
 from fastbandit.arms.partitions import Floats
 from fastbandit.errors import SnapshotError
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Sparse
 from fastbandit.reward.context_features import LinearInputs
-from fastbandit.runtime.parts import Array, still
 from fastbandit.types import Features, Inputs
 
 _KINDS: dict[str, type[Dense] | type[Sparse] | type[Ids]] = {
@@ -35,7 +35,7 @@ class Encoding:
     matrix: Floats
     words: Floats
     ids: Floats
-    bounds: Floats = field(default_factory=lambda: still(np.zeros((0, 0), np.float32)))
+    bounds: Floats = field(default_factory=lambda: read_only(np.zeros((0, 0), np.float32)))
 
     @property
     def is_dense(self) -> bool:
@@ -48,7 +48,7 @@ class Encoding:
         return self.is_dense
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
-        """Tell for each row whether a number of it is cut: (n,)."""
+        """Return for each row whether a number of it is cut: (n,)."""
         if inputs.dense is None or not self.bounds.size:
             return np.zeros(len(inputs), dtype=bool)
         low, high = self.bounds
@@ -74,12 +74,12 @@ class Encoding:
     # -- files
 
     def arrays(self) -> dict[str, Array]:
-        """Give the arrays by name."""
+        """Return the arrays by name."""
         named = {"matrix": self.matrix, "words": self.words, "ids": self.ids}
         return named | ({"bounds": self.bounds} if self.bounds.size else {})
 
     def note(self) -> dict[str, Any]:
-        """Give the kind of features as JSON values."""
+        """Return the kind of features as JSON values."""
         return note_of(self.kind)
 
 
@@ -101,7 +101,7 @@ class LinearEncoding:
         return False
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
-        """Tell for each context whether a number of it is cut: (n,)."""
+        """Return for each context whether a number of it is cut: (n,)."""
         return self.inputs.features.is_clipped(inputs)
 
     def embed(self, inputs: Inputs) -> Floats:
@@ -111,11 +111,11 @@ class LinearEncoding:
     # -- files
 
     def arrays(self) -> dict[str, Array]:
-        """Give the arrays by name."""
+        """Return the arrays by name."""
         return self.inputs.arrays()
 
     def note(self) -> dict[str, Any]:
-        """Give the kind of features as JSON values."""
+        """Return the kind of features as JSON values."""
         return {**note_of(self.kind), "seen": "linear"}
 
 

@@ -19,9 +19,10 @@ from fastbandit.interfaces import CompiledModel, Exploration, asks, is_scan
 from fastbandit.policy import Policy
 from fastbandit.reward.context_features import LinearInputs
 from fastbandit.reward.encoders import DenseEncoder, FeaturesAndIdsEncoder, IdEncoder, SparseEncoder
+from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.encodings import Encoding, LinearEncoding
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.live import Live
+from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
 from fastbandit.runtime.model_arrays import (
     bounds_of,
     effects_arrays,
@@ -29,8 +30,7 @@ from fastbandit.runtime.model_arrays import (
     matrix_of,
     network_arrays,
 )
-from fastbandit.runtime.parts import FrozenArms, FrozenModel, still
-from fastbandit.runtime.units import Units
+from fastbandit.runtime.parts import FrozenArms, FrozenModel
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.steps import CompiledSteps, compiled_steps
 from fastbandit.settings.blueprint import Blueprint
@@ -46,7 +46,7 @@ def freeze(
     assert catalogue.frame is not None
     has_effects = model.draws_from == "arm-effects"
     encodings = _effect_encodings(plan, policy, model) if has_effects else _encodings(plan, model)
-    units = Units(
+    codec = Codec(
         context=encodings[0],
         arm=encodings[1],
         inverse=frozen(catalogue.frame.inverse),
@@ -58,7 +58,8 @@ def freeze(
         version=version,
     )
     arms = freeze_arms(policy, dtype="float32" if has_effects else dtype)
-    return FrozenBandit(freeze_model(policy), _live(catalogue, arms), units, decisions=decisions)
+    rows = FrozenCatalogue.of(arms, catalogue.rows)
+    return FrozenBandit(freeze_model(policy), rows, codec, decisions=decisions)
 
 
 def can_freeze(policy: Policy) -> bool:
@@ -197,19 +198,6 @@ def _check_encoder(encoder: Any, *, what: str) -> DenseEncoder | SparseEncoder |
             f"features given as numbers, words or ids, or select with the Bandit."
         )
     return features
-
-
-def _live(catalogue: Catalogue, arms: FrozenArms) -> Live:
-    """Return the frozen arms with their ids, and which of them can be chosen."""
-    live = catalogue.live
-    is_gone = not bool(live[arms.order].all())
-    return Live(
-        arms,
-        catalogue.table,
-        still(np.empty((0, catalogue.dim), np.float32)),
-        len(live),
-        still(live) if is_gone else None,
-    )
 
 
 def _box(arms: Catalogue) -> Tensor:

@@ -10,20 +10,27 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fastbandit.arms.arrays import read_only
 from fastbandit.interfaces import Affine, CompiledModel
 from fastbandit.reward.encoders import DenseEncoder
 from fastbandit.reward.network import RewardNetwork
 from fastbandit.runtime.effects import BOUNDED, DRAWN
-from fastbandit.runtime.fold import BOUND, DROPOUT, LAST_LAYER, MEAN
+from fastbandit.runtime.fold import BOUND, DROPOUT, HEADS, LAST_LAYER, MEAN
 from fastbandit.runtime.kernel import ASCENT, EXHAUSTIVE, GENERATOR
-from fastbandit.runtime.parts import FrozenModel, still
+from fastbandit.runtime.parts import FrozenModel
 from fastbandit.search.steps import CompiledSteps
 
 _SURE = 17.0  # a sigmoid beyond this is 0 or 1 in float32
 _ROWS = 4  # compiled layers read so many inputs at a time
 _COLUMNS = 8
 _KINDS = {"scan": EXHAUSTIVE, "ascent": ASCENT, "generator": GENERATOR}
-_POSTERIORS = {"mean": MEAN, "dropout": DROPOUT, "last-layer": LAST_LAYER, "bound": BOUND}
+_POSTERIORS = {
+    "mean": MEAN,
+    "dropout": DROPOUT,
+    "last-layer": LAST_LAYER,
+    "heads": HEADS,
+    "bound": BOUND,
+}
 
 
 def network_arrays(
@@ -49,18 +56,18 @@ def network_arrays(
     encoder, layers = model.context_encoder, _layers(steps.generator)
     is_dense, is_dropout = isinstance(encoder, DenseEncoder), posterior == DROPOUT
     return FrozenModel(
-        counts=still(np.array([*flags, *sizes, network.input_sizes[-1]], np.int64)),
+        counts=read_only(np.array([*flags, *sizes, network.input_sizes[-1]], np.int64)),
         numbers=frozen(torch.tensor([amount, step, network.leak, steps.enough])),
         encoder=frozen(matrix_of(encoder) if is_dense else torch.zeros(0, 1)),
         first_weights=frozen(first_weights.T),
         first_biases=frozen(first_biases),
         deeper_weights=frozen(torch.cat([torch.zeros(0), *map(_flat, deeper)])),
-        hidden=still(np.array([len(first_biases), *network.input_sizes[2:]], np.int64)),
+        hidden=read_only(np.array([len(first_biases), *network.input_sizes[2:]], np.int64)),
         last_weights=frozen(torch.cat([last_weights, constant])),
         wide_weights=frozen(wide_weights),
         place=frozen(torch.cat([to_embedding.axes, to_embedding.centre[None]])),
         dropout=frozen(_dropout(network) if is_dropout else torch.zeros(0, 4)),
-        mask_sizes=still(np.array(network.input_sizes if is_dropout else [], np.int64)),
+        mask_sizes=read_only(np.array(network.input_sizes if is_dropout else [], np.int64)),
         centre=frozen(_centre(model)),
         spread=frozen(torch.zeros(0, 0) if model.spread is None else model.spread),
         bonus=frozen(torch.zeros(0) if surrogate is None else _bonus(model, network, surrogate)),
@@ -80,22 +87,22 @@ def effects_arrays(
     """Return the arrays of arms that have weights of their own; `effects` are None if untrained."""
     size = 1 if effects is None else effects.inputs.count
     weights = None if effects is None else effects.effects
-    blank, one = still(np.zeros((0, 0), np.float32)), still(np.zeros(1, np.float32))
+    blank, one = read_only(np.zeros((0, 0), np.float32)), read_only(np.zeros(1, np.float32))
     nothing = frozen(torch.zeros(1, 0))
     kind = DRAWN if is_drawn else BOUNDED
     return FrozenModel(
-        counts=still(np.array([EXHAUSTIVE, kind, *[0] * 10], np.int64)),
+        counts=read_only(np.array([EXHAUSTIVE, kind, *[0] * 10], np.int64)),
         numbers=frozen(torch.tensor([amount, 0.0, 0.0, math.inf])),
         encoder=frozen(torch.zeros(0, 1)),
         first_weights=blank,
         first_biases=one[:0],
         deeper_weights=one[:0],
-        hidden=still(np.zeros(0, np.int64)),
+        hidden=read_only(np.zeros(0, np.int64)),
         last_weights=one,
         wide_weights=one[:0],
         place=frozen(torch.cat([to_embedding.axes, to_embedding.centre[None]])),
         dropout=frozen(torch.zeros(0, 4)),
-        mask_sizes=still(np.zeros(0, np.int64)),
+        mask_sizes=read_only(np.zeros(0, np.int64)),
         centre=frozen(torch.zeros(2, 0)),
         spread=blank,
         bonus=one[:0],
@@ -103,7 +110,7 @@ def effects_arrays(
         layer_1=nothing,
         layer_2=nothing,
         layer_3=nothing,
-        box=still(np.zeros((4, dim), np.float32)),
+        box=read_only(np.zeros((4, dim), np.float32)),
         own_shared=_small(np.zeros(size) if weights is None else weights.shared),
         own_prior=_small(np.zeros(size) if weights is None else weights.prior),
         own_means=_small(np.zeros((0, size)) if weights is None else weights.means),
@@ -128,7 +135,7 @@ def bounds_of(encoder: Any) -> Any:
 
 def frozen(tensor: Tensor) -> Any:
     """Return a tensor as an array of float32 that nobody can write to."""
-    return still(tensor.detach().cpu().to(torch.float32).numpy())
+    return read_only(tensor.detach().cpu().to(torch.float32).numpy())
 
 
 def _own(model: CompiledModel) -> dict[str, Any]:
@@ -137,9 +144,9 @@ def _own(model: CompiledModel) -> dict[str, Any]:
         return {}
     means, deviations, stamp = model.own
     return {
-        "own_constants": still(means),
-        "own_widths": still(deviations),
-        "own_stamp": still(np.array([stamp], np.int64)),
+        "own_constants": read_only(means),
+        "own_widths": read_only(deviations),
+        "own_stamp": read_only(np.array([stamp], np.int64)),
     }
 
 
@@ -206,4 +213,4 @@ def _dropout(network: RewardNetwork) -> Tensor:
 
 
 def _small(array: Any) -> Any:
-    return still(array.astype(np.float32))
+    return read_only(array.astype(np.float32))

@@ -164,7 +164,7 @@ def score_middling(
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def before(net: Net, point: Floats) -> None:
-    """Give the first layer's sums at a point."""
+    """Return the first layer's sums at a point."""
     first, units = net.first, net.units
     width = first.shape[1]
     for unit in range(width):
@@ -187,7 +187,7 @@ def before(net: Net, point: Floats) -> None:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def go_deeper(net: Net) -> int:
-    """Give the sums of all further layers, one after the other; tell where the last begins."""
+    """Return the sums of all further layers, one after the other; return where the last begins."""
     hidden, units, leak = net.hidden, net.units, net.leak
     start, offset = 0, 0
     for layer in range(1, len(hidden)):
@@ -207,7 +207,7 @@ def go_deeper(net: Net) -> int:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def slope_at(net: Net, point: Floats, slope: Floats, dim: int) -> np.float32:
-    """Give the score at a point, and the slope there."""
+    """Return the score at a point, and the slope there."""
     units, back, hidden, leak = net.units, net.back, net.hidden, net.leak
     before(net, point)
     top = go_deeper(net)
@@ -239,7 +239,7 @@ def slope_at(net: Net, point: Floats, slope: Floats, dim: int) -> np.float32:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def linear(weights: Floats, biases: Floats, inputs: Floats, outputs: Floats) -> None:
-    """Give one layer's sums; weights are (inputs, outputs), inputs a multiple of 4."""
+    """Return one layer's sums; weights are (inputs, outputs), inputs a multiple of 4."""
     width = len(biases)
     for unit in range(width):
         outputs[unit] = biases[unit]

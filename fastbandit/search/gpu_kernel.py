@@ -23,7 +23,8 @@ def _scores(
     UNITS: tl.constexpr,
     SOME: tl.constexpr,
 ):
-    """Score some places by the network of this program's context."""
+    """Score arms at some positions by the network of this program's context."""
+    # Column by column: vectors are read once, and all units of all arms grow side by side.
     unit = tl.arange(0, UNITS)
     is_unit = unit < WIDTH
     below = tl.zeros([SOME, UNITS], dtype=tl.float32) + bias[None, :]
@@ -33,6 +34,7 @@ def _scores(
         weights = tl.load(first + unit * DIM + column, mask=is_unit, other=0.0)
         below += numbers[:, None] * weights[None, :]
         total += numbers * tl.load(wide + column)
+    # What is no arm has the lowest score there is, so that no list needs a length.
     above = tl.where(below > 0, below, LEAK * below)
     total += tl.sum(above * last[None, :], axis=1)
     return tl.where(is_arm, total, float("-inf"))
@@ -80,7 +82,8 @@ def walk_kernel(
     PARTITION: tl.constexpr,
 ):
     """Land from this context's points, walk, and write down the best arms."""
-    request = tl.program_id(0).to(tl.int64)
+    # -- one program, one context: its network, and its own stretch of the lists
+    request = tl.program_id(0).to(tl.int64)  # 64 bits, for request x ROOM may pass 2**31
     unit = tl.arange(0, UNITS)
     is_unit = unit < WIDTH
     first = firsts + request * WIDTH * DIM
@@ -91,6 +94,7 @@ def walk_kernel(
     positions += request * ROOM
     scores += request * ROOM
     waiting += request * ROOM
+    # `scores` holds all that was found; `waiting` the same, less what was walked from.
     slot = tl.arange(0, LIST)
     is_slot = slot < ROOM
     tl.store(waiting + slot, tl.full([LIST], float("-inf"), tl.float32), mask=is_slot)
@@ -98,6 +102,7 @@ def walk_kernel(
     tl.debug_barrier()
 
     # -- land: all that the nearest partitions of each point hold
+    # The nearest groups of partitions are found first: measuring all centres would cost more.
     lane = tl.arange(0, PARTITION)
     numbers_of_groups = tl.arange(0, ALL_GROUPS)
     nearest_groups = tl.arange(0, NEAR)
@@ -116,6 +121,7 @@ def walk_kernel(
             nearest = tl.argmin(far, axis=0)
             chosen = tl.where(nearest_groups == number, nearest, chosen)
             far = tl.where(numbers_of_groups == nearest, float("inf"), far)
+        # Within these groups, the centres of all partitions are measured.
         partitions = chosen[:, None] * SIZE + tl.arange(0, SIZE)[None, :]  # (NEAR, SIZE)
         gaps = tl.zeros([NEAR, SIZE], dtype=tl.float32)
         for column in tl.static_range(DIM):
@@ -131,9 +137,10 @@ def walk_kernel(
             gaps = tl.where(there_is == nearest, float("inf"), gaps)
             there = partition * count // total + lane
             is_arm = there < (partition + 1) * count // total
+            # Points may share a partition: it is listed whole, so its first position is enough.
             known = tl.load(positions + slot, mask=is_slot, other=-1)
-            first_place = (partition * count // total).to(tl.int32)
-            is_known = tl.max((known == first_place).to(tl.int32), axis=0) > 0
+            first_position = (partition * count // total).to(tl.int32)
+            is_known = tl.max((known == first_position).to(tl.int32), axis=0) > 0
             is_arm = is_arm & (is_known == 0)
             marks = _scores(
                 there,
@@ -157,7 +164,7 @@ def walk_kernel(
             evaluated += tl.sum(is_arm.to(tl.int32), axis=0)
             tl.debug_barrier()
 
-    # -- the outermost arms come along
+    # -- the outermost arms come along: the centre of a partition says little of them
     for part in tl.static_range((FAR + PARTITION - 1) // PARTITION):
         there = tl.load(
             outermost + part * PARTITION + lane, mask=part * PARTITION + lane < FAR, other=-1
@@ -189,6 +196,7 @@ def walk_kernel(
         tl.debug_barrier()
 
     # -- walk: the neighbours of the best that were not walked from
+    # What a hop finds is walked from in the next one: as in the compiled search, hop by hop.
     near = tl.arange(0, BESIDE)
     for hop in tl.static_range(HOPS):
         known_until = LANDED + hop * BEAM * BESIDE
@@ -196,7 +204,7 @@ def walk_kernel(
             left = tl.load(waiting + slot, mask=slot < known_until, other=float("-inf"))
             top = tl.argmax(left, axis=0)
             is_some = tl.max(left, axis=0) > float("-inf")
-            tl.debug_barrier()
+            tl.debug_barrier()  # all lanes have read the list before one of them writes
             tl.store(waiting + top, float("-inf"))
             middle = tl.load(positions + top).to(tl.int64)
             beside = tl.load(graph + middle * BESIDE + near, mask=is_some & (near >= 0), other=-1)
@@ -226,7 +234,7 @@ def walk_kernel(
             evaluated += tl.sum(is_arm.to(tl.int32), axis=0)
             tl.debug_barrier()
 
-    # -- the best of all
+    # -- the best of all: COUNT is small, so the highest is taken again and again
     marks = tl.load(scores + slot, mask=is_slot, other=float("-inf"))
     for number in tl.static_range(COUNT):
         top = tl.argmax(marks, axis=0)

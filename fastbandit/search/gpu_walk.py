@@ -24,7 +24,7 @@ _WIDEST = 128  # units of the network
 
 
 def walks_on_gpu(score: Score, arms: ArmSpace, count: int) -> bool:
-    """Tell whether one launch can do it: arms in a GPU, a network of one hidden layer."""
+    """Return whether one launch can do it: arms in a GPU, a network of one hidden layer."""
     function = score.function
     return (
         count <= _MOST
@@ -49,7 +49,7 @@ def walk(
     beam: int,
     count: int,
 ) -> Ranked:
-    """Give the `count` best arms that landing and walking find from some points."""
+    """Return the `count` best arms that landing and walking find from some points."""
     net, device_index = score.function, arms.device_index()
     assert isinstance(net, Layered)
     assert isinstance(device_index, DeviceIndex)

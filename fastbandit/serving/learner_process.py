@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import json
 
-from fastbandit.serving.measures import Measures
+from fastbandit.serving.metrics import Metrics
 from fastbandit.settings.service import Config, all_settings
 
 _LOGGER = logging.getLogger("fastbandit.serving")
@@ -25,13 +25,11 @@ _LONGEST_PAUSE = 30.0
 class LearnerProcess:
     """Runs `command` with the settings of a config, None for no learner here."""
 
-    def __init__(
-        self, config: Config, command: Sequence[str] | None, *, measures: Measures
-    ) -> None:
-        self._config, self._measures = config, measures
+    def __init__(self, config: Config, command: Sequence[str] | None, *, metrics: Metrics) -> None:
+        self._config, self._metrics = config, metrics
         self._command = None if command is None else list(command)
         self._process: asyncio.subprocess.Process | None = None
-        self._note = Path(config.server.data_dir) / "learner.json"
+        self._report = Path(config.server.data_dir) / "learner.json"
 
     @property
     def is_wanted(self) -> bool:
@@ -45,21 +43,21 @@ class LearnerProcess:
         return self.is_wanted and not is_running
 
     def state(self) -> dict[str, Any]:
-        """Give what the learner says of itself."""
+        """Return what the learner reports of itself."""
         try:
-            return dict(json.decode(self._note.read_bytes()))
+            return dict(json.decode(self._report.read_bytes()))
         except (OSError, ValueError, TypeError):
             return {}
 
-    async def keep(self) -> None:
+    async def keep_running(self) -> None:
         """Start it, and start it again when it ends, ever more slowly."""
         assert self._command is not None
-        with suppress(OSError):  # what an earlier one said is over
-            self._note.unlink()
+        with suppress(OSError):  # what an earlier one reported is over
+            self._report.unlink()
         pause = 0.5
         while True:
             began = time.monotonic()
-            self._measures.learner_starts += 1
+            self._metrics.learner_starts += 1
             self._process = await asyncio.create_subprocess_exec(
                 *self._command,
                 stdin=asyncio.subprocess.DEVNULL,
@@ -79,17 +77,17 @@ class LearnerProcess:
 
 
 def learner_command() -> list[str]:
-    """Give the command that runs a learner of this process, with settings in its environment."""
+    """Return the command that runs a learner of this process, with settings in its environment."""
     return [sys.executable, "-m", "fastbandit", "learn", "--parent", str(os.getpid())]
 
 
 def environment_of(config: Config) -> dict[str, str]:
-    """Give this process's environment, with all settings in it: a child reads the same config."""
-    told = {
+    """Return this process's environment, with all settings in it: a child reads the same config."""
+    settings = {
         setting.variable: _written(getattr(getattr(config, setting.section), setting.key))
         for setting in all_settings()
     }
-    return {**os.environ, **told}
+    return {**os.environ, **settings}
 
 
 def _written(value: Any) -> str:

@@ -1,10 +1,10 @@
-"""Refusals that cost little: under overload a request is refused before any work is begun.
+"""Rejections that cost little: under overload a request is rejected before any work on it.
 
 uvicorn starts a task for each request as soon as its headers are read. Here a task is started
 once the body is there too, so that the tasks are the requests that are being worked on, and
 not those that arrive slowly. With more of them than can be answered soon, those that come are
-told so at once, and the ones begun are finished. Where more are refused than answered, their
-connections are not read for a moment, so that refusals never take most of the time.
+rejected at once, and the ones begun are finished. Where more are rejected than answered, their
+connections are not read for a moment, so that rejections never take most of the time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from fastbandit.serving.problems import Refusal
+from fastbandit.serving.problems import Rejection
 
 _SELECT, _REWARD = b"/v1/select", b"/v1/reward"
 _LINE = b"POST /v1/select HTTP/1.1\r\n"
@@ -25,10 +25,10 @@ _KEEP_ALIVE = b"\r\nconnection: keep-alive"
 _ROWS = 8
 _NEARLY = 32  # rows: a request of so many contexts would find no room
 _TICK_SECONDS = 0.005
-_FREE = 5  # refusals in a tick that hold nobody up
+_FREE = 5  # rejections in a tick that hold up no connection
 
 
-class Room:
+class Capacity:
     """How many requests may be under way, and the connections that wait to be read again.
 
     Requests with many contexts may hold `most_rows` of them together.
@@ -38,15 +38,15 @@ class Room:
         self.most, self.most_rows = most, _ROWS * most
         self._nearly_all = max(self.most_rows - _NEARLY, self.most_rows // 2 + 1)
         self.rows = 0
-        self._held: deque[RefusingProtocol] = deque()
+        self._held: deque[OverloadProtocol] = deque()
         self._is_ticking, self._left, self._answered = False, 0, 0
 
     def is_full(self, under_way: int) -> bool:
-        """Tell whether a select that comes now would be refused, or nearly any."""
+        """Return whether a select that comes now would be rejected, or nearly any."""
         return under_way >= self.most or self.rows >= self._nearly_all
 
-    def hold(self, one: RefusingProtocol) -> None:
-        """Count a refusal; where there were too many, do not read that connection for a while."""
+    def hold(self, one: OverloadProtocol) -> None:
+        """Count a rejection; where there were too many, do not read that connection for a while."""
         if not self._is_ticking:
             self._is_ticking, self._left = True, _FREE
             self._answered = one.server_state.total_requests
@@ -70,27 +70,27 @@ class Room:
             loop.call_later(_TICK_SECONDS, self._tick, loop, state)
 
 
-class RefusingProtocol(HttpToolsProtocol):
+class OverloadProtocol(HttpToolsProtocol):
     """HTTP as uvicorn speaks it, with a limit on the requests that are under way.
 
-    The limit and the measures are those of the app: see `App.room`. Rewards, of which
+    The limit and the metrics are those of the app: see `App.capacity`. Rewards, of which
     nothing may be lost, have twice the room of selects.
     """
 
     _is_between = True  # no request is half read
-    _is_refusing = False
+    _is_rejecting = False
     _running: RequestResponseCycle | None = None
     _held: Any = None  # the app, for a request whose body is not there yet
-    _refused_at = 0.0
+    _rejected_at = 0.0
 
     # -- what comes over the wire
 
     def data_received(self, data: bytes) -> None:
-        """Read on; a whole request that will be refused is not even parsed."""
+        """Read on; a whole request that will be rejected is not even parsed."""
         app: Any = self.config.app
-        is_full = app.room.is_full(len(self.tasks))
+        is_full = app.capacity.is_full(len(self.tasks))
         if is_full and self._is_between and self._is_free and is_whole_select(data):
-            self._refuse(_SELECT)
+            self._reject(_SELECT)
         else:
             super().data_received(data)
 
@@ -100,18 +100,18 @@ class RefusingProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Begin a request, or see that it will be refused."""
+        """Begin a request, or see that it will be rejected."""
         if not (self._is_free and self._has_no_room()):
             super().on_headers_complete()
         elif self.expect_100_continue:  # its body will not come, or be taken for a request
-            self._is_refusing = True
-            self._refuse(self._path, is_last=True)
+            self._is_rejecting = True
+            self._reject(self._path, is_last=True)
         else:
-            self._is_refusing = True
+            self._is_rejecting = True
 
     def on_body(self, body: bytes) -> None:
         """Take a part of a body."""
-        if self._is_refusing:
+        if self._is_rejecting:
             return
         if self._held is None:
             super().on_body(body)
@@ -122,19 +122,19 @@ class RefusingProtocol(HttpToolsProtocol):
             self._begin()
 
     def on_message_complete(self) -> None:
-        """End a request: refuse it, if that is how it began."""
+        """End a request: reject it, if that is how it began."""
         self._is_between = True
-        if self._is_refusing:
-            self._is_refusing = False
+        if self._is_rejecting:
+            self._is_rejecting = False
             is_old = self.parser.get_http_version() == "1.0"
-            self._refuse(self._path, is_last=is_old or not self.parser.should_keep_alive())
+            self._reject(self._path, is_last=is_old or not self.parser.should_keep_alive())
             return
         super().on_message_complete()
         if self._held is not None:
             self._begin()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let a request that is under way know that nobody waits for its answer."""
+        """Let a request that is under way know that its answer is not waited for."""
         self._give_up()
         super().connection_lost(exc)
 
@@ -160,7 +160,7 @@ class RefusingProtocol(HttpToolsProtocol):
             running.disconnected = True
             running.message_event.set()
 
-    # -- refusals
+    # -- rejections
 
     @property
     def _is_free(self) -> bool:
@@ -168,7 +168,7 @@ class RefusingProtocol(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _has_no_room(self) -> bool:
-        most = self.config.app.room.most  # type: ignore[union-attr]
+        most = self.config.app.capacity.most  # type: ignore[union-attr]
         limit = {_SELECT: most, _REWARD: 2 * most}.get(self._path)
         return limit is not None and len(self.tasks) >= limit
 
@@ -176,24 +176,24 @@ class RefusingProtocol(HttpToolsProtocol):
     def _path(self) -> bytes:
         return self.url.partition(b"?")[0]
 
-    def _refuse(self, path: bytes, *, is_last: bool = False) -> None:
+    def _reject(self, path: bytes, *, is_last: bool = False) -> None:
         if self.transport.is_closing():
             return
-        measures = self.config.app.service.measures  # type: ignore[union-attr]
-        measures.refused += 1
-        measures.answers[path.decode(), 503] += 1
-        self._refused_at = self.loop.time()
+        metrics = self.config.app.service.metrics  # type: ignore[union-attr]
+        metrics.rejected += 1
+        metrics.answers[path.decode(), 503] += 1
+        self._rejected_at = self.loop.time()
         self.transport.write(OVERLOADED_LAST if is_last else OVERLOADED)
         if is_last:
             self.transport.close()
             return
         if self.timeout_keep_alive_task is None:
             self._close_after(self.timeout_keep_alive)
-        self.config.app.room.hold(self)  # type: ignore[union-attr]
+        self.config.app.capacity.hold(self)  # type: ignore[union-attr]
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close a connection that was quiet for long, unless a refusal went over it meanwhile."""
-        left = self._refused_at + self.timeout_keep_alive - self.loop.time()
+        """Close a connection that was quiet for long, unless a rejection went over it meanwhile."""
+        left = self._rejected_at + self.timeout_keep_alive - self.loop.time()
         if left > 0:
             self._close_after(left)
         else:
@@ -213,7 +213,7 @@ class RefusingProtocol(HttpToolsProtocol):
 
 
 def is_whole_select(data: bytes) -> bool:
-    """Tell whether these bytes are one select, whole and plain, and nothing else."""
+    """Return whether these bytes are one select, whole and plain, and nothing else."""
     end = data.find(b"\r\n\r\n") if data.startswith(_LINE) else -1
     if end < 0:
         return False
@@ -227,9 +227,9 @@ def is_whole_select(data: bytes) -> bool:
     return length.isdigit() and len(data) == end + 4 + int(length)
 
 
-def overloaded() -> Refusal:
+def overloaded() -> Rejection:
     """Say that too many requests are under way."""
-    return Refusal(
+    return Rejection(
         503,
         "overloaded",
         "More requests are under way than can be answered soon.",
@@ -238,8 +238,8 @@ def overloaded() -> Refusal:
     )
 
 
-def _no_http() -> Refusal:
-    return Refusal(
+def _no_http() -> Rejection:
+    return Rejection(
         400,
         "not HTTP",
         "What came is not a request of HTTP/1.1.",
@@ -249,10 +249,10 @@ def _no_http() -> Refusal:
     )
 
 
-def _written(line: bytes, refusal: Refusal, *, is_last: bool = False) -> bytes:
-    """Write a refusal as it goes over the wire."""
-    body = msgspec.json.encode(refusal.problem)
-    headers = [*refusal.headers, (b"content-type", b"application/problem+json")]
+def _written(line: bytes, rejection: Rejection, *, is_last: bool = False) -> bytes:
+    """Write a rejection as it goes over the wire."""
+    body = msgspec.json.encode(rejection.problem)
+    headers = [*rejection.headers, (b"content-type", b"application/problem+json")]
     headers += [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
     headers += [(b"connection", b"close")] if is_last else []
     headers += [(b"content-length", str(len(body)).encode())]

@@ -10,8 +10,8 @@ from fastbandit.settings.service import Config
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 
-def check_beginning(config: Config) -> None:
-    """Raise what the learner would say of a preset or a file of arms that it cannot begin with.
+def check_startup(config: Config) -> None:
+    """Raise what the learner would raise of a preset or a file of arms that it cannot start with.
 
     Where there is a snapshot, here or perhaps with others, neither is needed.
     """

@@ -14,7 +14,7 @@ from fastbandit.storage.events import Who
 
 
 class Status(Struct):
-    """What serves now, what ails it, and what the learner does.
+    """What serves now, why it is degraded if it is, and what the learner does.
 
     `decides` is who decides; `baseline` is where the baseline's arm comes from, if anywhere.
     """
@@ -22,7 +22,7 @@ class Status(Struct):
     fastbandit: str
     ready: bool
     reasons: list[Reason]
-    ailments: list[Reason]
+    problems: list[Reason]
     version: int | None
     catalogue: int
     arms: int
@@ -44,7 +44,7 @@ def status_of(service: Service) -> Status:
         fastbandit=__version__,
         ready=not reasons,
         reasons=reasons,
-        ailments=service.ailments(),
+        problems=service.problems(),
         version=service.version,
         catalogue=0 if serving is None else serving.catalogue,
         arms=0 if serving is None else len(serving.bandit),
@@ -52,8 +52,8 @@ def status_of(service: Service) -> Status:
         events=service.last_event,
         uptime_seconds=round(time.time() - service.started, 3),
         learner=service.learner.state(),
-        serving=service.measures.quantiles(),
-        rewards=dict(service.measures.rewards),
+        serving=service.metrics.quantiles(),
+        rewards=dict(service.metrics.rewards),
         decides="bandit" if shadow is None else shadow.decides,
         baseline="" if shadow is None else shadow.baseline,
     )

@@ -32,8 +32,8 @@ class Writer:
     """Appends to a log what requests of one event loop hand in.
 
     While one group is synced the next gathers. `waiting` counts the events that are not
-    synced yet. An error of the log goes to all who wait for the group, and is kept in
-    `trouble` until an append succeeds again, unless the log is away and says so itself.
+    synced yet. An error of the log goes to all who wait for the group, and is in
+    `problem` until an append succeeds again, unless the log is unavailable, which it says itself.
     """
 
     def __init__(self, open_log: Callable[[], EventLog], loop: asyncio.AbstractEventLoop) -> None:
@@ -42,12 +42,12 @@ class Writer:
         self._lock, self._wake = threading.Lock(), threading.Event()
         self._is_stopping = False
         self.waiting = 0
-        self.trouble: LogError | None = None
+        self.problem: LogError | None = None
         self._opened: asyncio.Future[int] = loop.create_future()
         self._thread = threading.Thread(target=self._work, name="log writer", daemon=True)
 
     async def start(self) -> int:
-        """Open the log in its thread; give the number of its last event, or raise why not."""
+        """Open the log in its thread; return the number of its last event, or raise why not."""
         self._thread.start()
         return await self._opened
 
@@ -101,7 +101,7 @@ class Writer:
         return group
 
     def _append(self, log: EventLog, group: list[_Waiting]) -> int:
-        """Write a group, and tell who waits for it; give its size."""
+        """Write a group, and answer who waits for it; return its size."""
         events = [event for one in group for event in one.events]
         try:
             outcomes = log.append(events)
@@ -114,13 +114,13 @@ class Writer:
         except LogError as error:
             self._loop.call_soon_threadsafe(self._fail, group, error)
         else:
-            self._loop.call_soon_threadsafe(self._settle, group, outcomes)
+            self._loop.call_soon_threadsafe(self._succeed, group, outcomes)
         return len(events)
 
     # -- in the loop's thread
 
-    def _settle(self, group: list[_Waiting], outcomes: list[Outcome]) -> None:
-        self.trouble = None
+    def _succeed(self, group: list[_Waiting], outcomes: list[Outcome]) -> None:
+        self.problem = None
         self.waiting -= len(outcomes)
         first = 0
         for one in group:
@@ -131,7 +131,7 @@ class Writer:
 
     def _fail(self, group: list[_Waiting], error: LogError) -> None:
         if not isinstance(error, LogUnavailableError):
-            self.trouble = error
+            self.problem = error
         for one in group:
             self.waiting -= len(one.events)
             if not one.written.done():

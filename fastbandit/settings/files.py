@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
@@ -14,6 +13,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from fastbandit.declaration import info_of, need, range_of
 from fastbandit.errors import SettingError
+from fastbandit.files.atomic import write_atomic
 from fastbandit.settings.parts import Modules, find, parts_of
 
 FORMAT = 1
@@ -136,8 +136,11 @@ def is_settings_file(preset: Any) -> bool:
 
 def read_settings(path: str | Path, *, modules: Modules = ()) -> Settings:
     """Read a file of settings, or say which of its lines cannot be used."""
-    raw = _read_toml(Path(path))
-    source = str(path)
+    return parsed(_read_toml(Path(path)), source=str(path), modules=modules)
+
+
+def parsed(raw: dict[str, Any], *, source: str, modules: Modules = ()) -> Settings:
+    """Return the settings that a file holds, whose values were read."""
     if raw.pop("format", None) != FORMAT:
         raise SettingError(
             f"A file of settings needs the line 'format = {FORMAT}' before all sections: "
@@ -183,7 +186,7 @@ def _split(name: str, table: Any, *, source: str) -> Iterable[tuple[str, dict[st
         return
     mine = {key: kind for key, kind in sections().items() if key.startswith(f"{name}.")}
     loose = {key: value for key, value in table.items() if not isinstance(value, dict)}
-    known = {key: settable(kind) for key, kind in mine.items() if name in _SHARED}
+    known = {key: _accepted(kind) for key, kind in mine.items() if name in _SHARED}
     subs = tuple(key.partition(".")[2] for key in mine)
     for key in loose:
         every = tuple(dict.fromkeys(one for own in known.values() for one in own))
@@ -195,6 +198,12 @@ def _split(name: str, table: Any, *, source: str) -> Iterable[tuple[str, dict[st
             if ":" not in key:
                 _known(f"a section in [{name}]", key, subs, source=source)
             yield f"{name}.{key}", value
+
+
+def _accepted(kind: type[Any]) -> list[str]:
+    """Return the names of a part's fields, those of before among them."""
+    names = ((own.name, range_of(own).formerly) for own in fields(kind))
+    return [name for both in names for name in both if name]
 
 
 def _known(what: str, name: Any, known: tuple[str, ...], *, source: str) -> None:
@@ -217,10 +226,8 @@ def write_settings(path: str | Path, settings: Settings, *, note: str = "") -> N
         role, _, name = section.partition(".")
         lines += ["", f'[{role}."{name}"]' if ":" in name else f"[{section}]"]
         lines += [f"{name} = {_toml(value)}" for name, value in values.items()]
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        beside.write_text("\n".join([*lines, ""]), encoding="utf-8")
-        os.replace(beside, path)
+        write_atomic(path, "\n".join([*lines, ""]).encode(), sync=False)
     except OSError as error:
         raise SettingError(
             f"A file of settings needs a folder that can be written to: got {path} ({error}). "

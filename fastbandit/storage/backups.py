@@ -8,11 +8,8 @@ there whole, or not at all.
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -23,15 +20,8 @@ from typing import Any
 import apsw
 
 from fastbandit.errors import DataError, FastbanditError
-from fastbandit.files.manifest import (
-    MANIFEST,
-    rename,
-    seal,
-    sync_folder,
-    write_file,
-    write_json,
-    write_manifest,
-)
+from fastbandit.files.atomic import file_digest, making_folder, sync_path, write_synced
+from fastbandit.files.manifest import MANIFEST, digest_of, write_json, write_manifest
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
@@ -42,6 +32,7 @@ KIND = "backup"
 KEYS_FILE, DECIDES_FILE = "keys.json", "decides.json"
 SNAPSHOTS = "snapshots"
 _TABLES = ("decisions", "rewards", "changes", "ticks")
+_COUNTS = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table})" for table in _TABLES)
 _PAGES = 2_000
 _PIECE = 1 << 20
 _TRIES = 3
@@ -75,11 +66,11 @@ def back_up(data_dir: Path, target: Path, *, progress: Progress = silent) -> Bac
         progress(90, 100, "Checking")
         check_integrity(draft / LOG_FILE)
         files = {_name(path, draft): _entry(path) for path in _files_in(draft)}
-        told = {"at": datetime.now(UTC).isoformat(), "version": version, "counts": counts}
-        write_manifest(draft / MANIFEST, {**told, "files": files}, kind=KIND, format=FORMAT)
+        at = datetime.now(UTC).isoformat()
+        notes = {"at": at, "version": version, "counts": counts, "files": files}
+        write_manifest(draft / MANIFEST, notes, kind=KIND, format=FORMAT)
         _sync_folders(draft)
-        rename(draft, target)
-    return _to_backup(target, {**told, "files": files})
+    return _to_backup(target, notes)
 
 
 def restore(backup: Path, data_dir: Path, *, progress: Progress = silent) -> Backup:
@@ -101,16 +92,15 @@ def restore(backup: Path, data_dir: Path, *, progress: Progress = silent) -> Bac
         if manifest["version"] is not None:
             SnapshotStore(draft / SNAPSHOTS).get(manifest["version"])
         _sync_folders(draft)
-        rename(draft, data_dir)
     return _to_backup(data_dir, manifest)
 
 
 def read_backup(folder: Path) -> dict[str, Any]:
-    """Give the manifest of a backup, or say why it cannot be trusted."""
+    """Return the manifest of a backup, or say why it cannot be trusted."""
     path = folder / MANIFEST
     try:
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        is_sealed = manifest.pop("sha256") == seal(manifest)
+        is_whole = manifest.pop("sha256") == digest_of(manifest)
         kind, format = manifest["kind"], manifest["format"]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise DataError(
@@ -122,7 +112,7 @@ def read_backup(folder: Path) -> dict[str, Any]:
             f"This version reads a backup of format {FORMAT}: {path} is a {kind} of format "
             f"{format}. Name another folder, or install a newer fastbandit."
         )
-    if not is_sealed or not all(_is_inside(name) for name in manifest["files"]):
+    if not is_whole or not all(_is_inside(name) for name in manifest["files"]):
         raise DataError(
             f"A backup needs to be as it was written: {path} was changed since. Use another backup."
         )
@@ -133,7 +123,7 @@ def read_backup(folder: Path) -> dict[str, Any]:
 
 
 def _copy_log(log: Path, copy: Path, progress: Progress) -> dict[str, int]:
-    """Copy one moment of a log; give how many events of each kind it holds."""
+    """Copy one moment of a log; return how many events of each kind it holds."""
     with one_moment_of(log) as source, closing(apsw.Connection(str(copy))) as target:
         try:
             with target.backup("main", source, "main") as backup:
@@ -144,19 +134,15 @@ def _copy_log(log: Path, copy: Path, progress: Progress) -> dict[str, int]:
             target.execute("PRAGMA journal_mode = DELETE").fetchall()  # no files beside it
         except apsw.FullError as error:
             raise OSError(errno.ENOSPC, str(error)) from error
-    with copy.open("rb") as file:
-        os.fsync(file.fileno())
+    sync_path(copy)
     return _counts_in(copy)
 
 
 def _counts_in(log: Path) -> dict[str, int]:
+    """Count the events of each kind."""
     with one_moment_of(log) as connection:
-        return {table: _count(connection, table) for table in _TABLES}
-
-
-def _count(connection: apsw.Connection, table: str) -> int:
-    rows: list[Any] = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
-    return int(rows[0][0])
+        counts: Any = connection.execute(_COUNTS).fetchall()
+    return dict(zip(_TABLES, counts[0], strict=True))
 
 
 def _check_counts(log: Path, wanted: dict[str, int]) -> None:
@@ -175,10 +161,10 @@ def _copy_snapshots(source: Path, target: Path) -> int | None:
         current = store.current()
         if current is None:
             return None
-        kept = {current.version, current.parent} & set(store.versions())
+        wanted = {current.version, current.parent} & set(store.versions())
         try:
-            for name in [f"{version:06d}" for version in kept]:
-                _copy_folder(source / name, target / name)
+            for path in [path for one in wanted for path in _files_in(source / f"{one:06d}")]:
+                _copy(path, target / path.relative_to(source))
         except FileNotFoundError:  # newer ones came meanwhile, and this one went
             shutil.rmtree(target, ignore_errors=True)
             continue
@@ -195,16 +181,11 @@ def _copy_snapshots(source: Path, target: Path) -> int | None:
 # -- files
 
 
-def _copy_folder(source: Path, target: Path) -> None:
-    for path in _files_in(source):
-        _copy(path, target / path.relative_to(source))
-
-
 def _copy(source: Path, target: Path) -> tuple[int, str]:
-    """Copy and sync a file, with who may read it; give its size and SHA-256."""
+    """Copy and sync a file, with who may read it; return its size and SHA-256."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with source.open("rb") as file:
-        written = write_file(target, iter(lambda: file.read(_PIECE), b""))
+        written = write_synced(target, iter(lambda: file.read(_PIECE), b""))
     shutil.copymode(source, target)
     return written
 
@@ -226,9 +207,7 @@ def _copy_checked(source: Path, target: Path, entry: dict[str, Any]) -> None:
 
 
 def _entry(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"bytes": path.stat().st_size, "sha256": digest}
+    return {"bytes": path.stat().st_size, "sha256": file_digest(path)}
 
 
 def _files_in(folder: Path) -> list[Path]:
@@ -240,26 +219,23 @@ def _name(path: Path, folder: Path) -> str:
 
 
 def _is_inside(name: str) -> bool:
-    """Tell whether the name of a file stays within its folder."""
+    """Return whether the name of a file stays within its folder."""
     return not PurePosixPath(name).is_absolute() and ".." not in PurePosixPath(name).parts
 
 
 def _sync_folders(folder: Path) -> None:
     for path in [folder, *(path for path in folder.rglob("*") if path.is_dir())]:
-        sync_folder(path)
+        sync_path(path)
 
 
 @contextmanager
 def _drafting(target: Path) -> Iterator[Path]:
-    """Give a folder beside a place, to be renamed to it; it goes away unless it is."""
+    """Yield a folder that only this user can read, which then takes the name of the target."""
     target = target.absolute()
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", suffix=".part", dir=target.parent))
-        try:
+        with making_folder(target) as draft:
+            draft.chmod(0o700)
             yield draft
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
         if isinstance(error, FastbanditError):
             raise
@@ -269,6 +245,6 @@ def _drafting(target: Path) -> Iterator[Path]:
         ) from error
 
 
-def _to_backup(folder: Path, told: dict[str, Any]) -> Backup:
-    sizes = [int(entry["bytes"]) for entry in told["files"].values()]
-    return Backup(folder, told["counts"], told["version"], len(sizes), sum(sizes))
+def _to_backup(folder: Path, notes: dict[str, Any]) -> Backup:
+    sizes = [int(entry["bytes"]) for entry in notes["files"].values()]
+    return Backup(folder, notes["counts"], notes["version"], len(sizes), sum(sizes))

@@ -11,35 +11,19 @@ from contextlib import closing
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import apsw
 
 from fastbandit.errors import LogError
 from fastbandit.progress import Progress, silent
-from fastbandit.storage.events import (
-    ArmsChanged,
-    DecisionMade,
-    Event,
-    EventLog,
-    RewardCame,
-    TimePassed,
-)
+from fastbandit.storage import sqlite_sql as sql
+from fastbandit.storage.events import DecisionMade, Event, EventLog, RewardCame
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.log_input import text_of
-from fastbandit.storage.sqlite_log import SqliteLog
+from fastbandit.storage.sqlite_log import SqliteLog, of_kind, write_the_rest
 
 _PAGE = 5_000
-_DECISION = (
-    "INSERT INTO decisions (id, context, arms, scores, seed, version, catalogue, until, "
-    "otherwise, sums, explored, floor, propensities, eligible, degraded, decided_by, other, seq, "
-    "at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_REWARD = (
-    "INSERT INTO rewards (decision, value, arm, part, status, seq, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
-)
-_CHANGE = "INSERT INTO changes (put, taken, seq, at) VALUES (?, ?, ?, ?)"
-_TICK = "INSERT INTO ticks (seq, at) VALUES (?, ?)"
 
 
 class OtherLogError(LogError):
@@ -69,9 +53,9 @@ def copy_log(
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     path, end, count, until = Path(folder) / LOG_FILE, source.last, 0, monotonic() + seconds
-    with closing(SqliteLog(path)) as turn:  # nobody else writes meanwhile
-        last = turn.last
-        _check_same(source, turn, end=end)
+    with closing(SqliteLog(path)) as copy:  # nobody else writes meanwhile
+        last = copy.last
+        _check_same(source, copy, end=end)
         behind = end - last
         with closing(_connect(path)) as connection:
             while behind and (not count or monotonic() < until):
@@ -107,51 +91,11 @@ def _write(connection: apsw.Connection, events: Sequence[Event], path: Path) -> 
     """Write events with their own numbers, all or none."""
     try:
         with connection:
-            for event in events:
-                connection.execute(*_row(event))
+            connection.execute(sql.INSERT_DECISIONS, (text_of(of_kind(DecisionMade, events)),))
+            connection.execute(sql.COPY_REWARDS, (text_of(of_kind(RewardCame, events)),))
+            write_the_rest(connection, events)
     except apsw.Error as error:
         raise LogError(
             f"A copy of a log needs a file that can be written to: {path} cannot "
             f"({type(error).__name__}: {error}). Make room on the disk; what was copied stays."
         ) from error
-
-
-def _row(event: Event) -> tuple[str, tuple[Any, ...]]:
-    if isinstance(event, DecisionMade):
-        return _DECISION, _decision(event)
-    if isinstance(event, RewardCame):
-        arm = _maybe(event.arm)
-        value = (event.decision, event.value, arm, event.part, event.status, event.seq, event.at)
-        return _REWARD, value
-    if isinstance(event, ArmsChanged):
-        return _CHANGE, (text_of(event.put), text_of(event.taken), event.seq, event.at)
-    assert isinstance(event, TimePassed)
-    return _TICK, (event.seq, event.at)
-
-
-def _decision(made: DecisionMade) -> tuple[Any, ...]:
-    return (
-        made.id,
-        text_of(made.context),
-        text_of(made.arms),
-        text_of(made.scores),
-        made.seed,
-        made.version,
-        made.catalogue,
-        made.until,
-        made.otherwise,
-        made.sums,
-        made.explored,
-        made.epsilon,
-        _maybe(made.propensities),
-        _maybe(made.eligible),
-        made.degraded,
-        made.decided_by,
-        _maybe(made.other),
-        made.seq,
-        made.at,
-    )
-
-
-def _maybe(value: Any) -> str | None:
-    return None if value is None else text_of(value)

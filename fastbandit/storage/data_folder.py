@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def data_folder(data: Path | None) -> Path:
-    """Give the folder that holds data: the one named, else FASTBANDIT_DATA, else a cache."""
+    """Return the folder that holds data: the one named, else FASTBANDIT_DATA, else a cache."""
     if data is not None:
         return Path(data).expanduser()
     named = os.environ.get("FASTBANDIT_DATA")
@@ -17,9 +17,9 @@ def data_folder(data: Path | None) -> Path:
 
 def _cache_folder() -> Path:
     if sys.platform == "win32":
-        place = os.environ.get("LOCALAPPDATA")
-        return (Path(place) if place else Path.home() / "AppData" / "Local") / "fastbandit"
+        cache = os.environ.get("LOCALAPPDATA")
+        return (Path(cache) if cache else Path.home() / "AppData" / "Local") / "fastbandit"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "fastbandit"
-    place = os.environ.get("XDG_CACHE_HOME")
-    return (Path(place) if place else Path.home() / ".cache") / "fastbandit"
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "fastbandit"

@@ -1,8 +1,8 @@
 """What happens in a service, as its log holds it: decisions, rewards, changes of the arms.
 
 An event has a number (`seq`, from 1 on, one count for all kinds) and a time (`at`, in
-microseconds since 1970, never earlier than that of the event before). Both are given by the
-log. A decision carries the terms on which rewards are taken: until when, what counts if none
+microseconds since 1970, never earlier than that of the event before). The log sets
+both. A decision carries the terms on which rewards are taken: until when, what counts if none
 comes, and whether several add up. So what was learned is a function of the log alone.
 """
 
@@ -35,8 +35,8 @@ class DecisionMade(Struct, frozen=True, array_like=True):
     """Arms chosen for a context, best first, and all that is needed to choose them again.
 
     `catalogue` is the number of the last change of the arms that it knew of. `wait` is the
-    time for rewards, in microseconds; an arm without one then gets the reward `otherwise`.
-    With `sums`, the rewards of an arm add up; else the first counts.
+    time for rewards, in microseconds; an arm without one then gets the `default_reward`. The
+    rewards of an arm add up where `adds_up`; else the first counts.
 
     `arms` and `propensities` are those of who decided. `other` is the arm that the other one
     would have taken, where that is known; `scores` are the bandit's in either case.
@@ -50,8 +50,8 @@ class DecisionMade(Struct, frozen=True, array_like=True):
     version: int
     catalogue: int
     wait: int
-    otherwise: float = 0.0
-    sums: bool = False
+    default_reward: float = 0.0
+    adds_up: bool = False
     explored: bool = True
     epsilon: float = 0.0
     propensities: list[float] | None = None
@@ -93,10 +93,10 @@ class Arm(Struct, frozen=True, array_like=True):
 
 
 class ArmsChanged(Struct, frozen=True, array_like=True):
-    """Arms put in, or taken out by their ids."""
+    """Arms that were upserted, and the ids of those that were discarded."""
 
-    put: list[Arm] = []
-    taken: list[ArmId] = []
+    upserted: list[Arm] = []
+    discarded: list[ArmId] = []
     seq: int = 0
     at: int = 0
 
@@ -115,8 +115,8 @@ class Outcome(Struct, frozen=True):
     """What the log made of an event: its number, and its status.
 
     A decision whose id the log holds already is "repeated": it is not written again, and the
-    number is that of the first. One that is "spooled" has no number yet, which is 0: it is kept
-    until the server of the log is back.
+    number is that of the first. One that is "spooled" has no number yet, which is 0: it stays on
+    this machine until the server of the log is back.
     """
 
     seq: int
@@ -135,11 +135,11 @@ class EventLog(Protocol):
         ...
 
     def decision(self, id: str) -> DecisionMade | None:
-        """Give the decision of an id."""
+        """Return the decision of an id."""
         ...
 
     def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
-        """Give the events that come after a number, in their order, at most so many."""
+        """Return the events that come after a number, in their order, at most so many."""
         ...
 
     @property

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_type_hints
 
 import apsw
 from msgspec import json
 
 from fastbandit.errors import DataError, FastbanditError, MissingExtraError, SettingError
-from fastbandit.files.manifest import rename
+from fastbandit.files.atomic import replacing
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.dsjson import DsjsonLines
+from fastbandit.storage.events import ArmId
 from fastbandit.storage.joined_rows import (
     Bounds,
     Row,
@@ -32,7 +33,7 @@ _SUFFIXES = {".parquet": "parquet", ".dsjson": "dsjson", ".jsonl": "jsonl", ".cs
 ALL = Bounds()
 _ROWS_A_GROUP = 20_000
 Write: TypeAlias = Callable[[Sequence[Row]], Counter[str]]
-"""Writes rows; tells how many it left out, by reason."""
+"""Writes rows; returns how many it left out, by reason."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def export(
 
 
 def format_of(out: Path, format: str | None) -> str:
-    """Give the format of a file by its name, where none is told; both have to agree."""
+    """Return the format of a file by its name, where none is named; both have to agree."""
     named = _SUFFIXES.get(out.suffix, "" if out.suffix else "parquet")
     wanted = format or named
     if wanted not in FORMATS or (named != wanted and out.suffix in _SUFFIXES):
@@ -79,13 +80,10 @@ def format_of(out: Path, format: str | None) -> str:
 
 @contextmanager
 def _written_beside(out: Path) -> Iterator[Path]:
-    """Give a file beside a place, which takes it once it is whole and synced."""
-    beside = out.with_name(f"{out.name}.part")
+    """Yield a file beside a place, which takes it once it is whole and synced."""
     try:
-        yield beside
-        with beside.open("rb") as file:
-            os.fsync(file.fileno())
-        rename(beside, out)
+        with replacing(out) as beside:
+            yield beside
     except OSError as error:
         if isinstance(error, FastbanditError):
             raise
@@ -93,8 +91,6 @@ def _written_beside(out: Path) -> Iterator[Path]:
             f"An export needs a file that can be written: {out} cannot ({error}). Make room "
             f"there, or name another."
         ) from error
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 # -- formats
@@ -158,37 +154,28 @@ def _parquet(path: Path, *, has_text_ids: bool) -> Iterator[Write]:
 
 
 def _schema(arrow: Any, *, has_text_ids: bool) -> Any:
-    number, whole, truth, text = arrow.float64(), arrow.int64(), arrow.bool_(), arrow.string()
-    numbers, time = arrow.list_(number), arrow.timestamp("us", tz="UTC")
-    return arrow.schema(
-        [
-            ("seq", whole),
-            ("at", time),
-            ("decision", text),
-            ("context", numbers),
-            ("arms", arrow.list_(text if has_text_ids else whole)),
-            ("scores", numbers),
-            ("reward", number),
-            ("rewards", numbers),
-            ("propensities", numbers),
-            ("version", whole),
-            ("catalogue", whole),
-            ("seed", whole),
-            ("explored", truth),
-            ("floor", number),
-            ("degraded", truth),
-            ("until", time),
-            ("otherwise", number),
-            ("sums", truth),
-            ("eligible", text),
-            ("decided_by", text),
-            ("other", text if has_text_ids else whole),
-        ]
-    )
+    """Return the columns of a file, by the types of a row's fields."""
+    number, whole, text = arrow.float64(), arrow.int64(), arrow.string()
+    numbers, id = arrow.list_(number), text if has_text_ids else whole
+    kinds: dict[Any, Any] = {
+        int: whole,
+        float: number,
+        float | None: number,
+        bool: arrow.bool_(),
+        str: text,
+        datetime: arrow.timestamp("us", tz="UTC"),
+        list[float]: numbers,
+        list[float] | None: numbers,
+        list[float | None]: numbers,
+        list[ArmId]: arrow.list_(id),
+        ArmId | None: id,
+        Any: text,
+    }
+    return arrow.schema([(name, kinds[kind]) for name, kind in get_type_hints(Row).items()])
 
 
 def _cell(row: Row, name: str, has_text_ids: bool) -> Any:
-    """Give a value as the column of its name holds it: ids of one kind, predicates as JSON."""
+    """Return a value as the column of its name holds it: ids of one kind, predicates as JSON."""
     value = getattr(row, name)
     if name == "arms" and has_text_ids:
         return [str(arm) for arm in value]

@@ -32,10 +32,6 @@ _UNITS = ((86400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
 _DAMAGED = (apsw.CorruptError, apsw.NotADBError)
 
 
-def untold(note: str) -> None:
-    """Tell nobody."""
-
-
 def local_copy(
     url: str,
     folder: Path,
@@ -44,32 +40,32 @@ def local_copy(
     wait_seconds: float = 60.0,
     fresh_seconds: float = 300.0,
     timeout_seconds: float = 10.0,
-    tell: Callable[[str], None] = untold,
+    warn: Callable[[str], None] = lambda note: None,
     progress: Progress = silent,
 ) -> Path:
-    """Bring the copy of the log at a URL up to date, and give its file.
+    """Bring the copy of the log at a URL up to date, and return its file.
 
     It copies for so many seconds at most. Where another process copies for longer than
-    `wait_seconds`, what is there is given if it is fresh enough; where no answer of the database
-    comes within `timeout_seconds`, however old it is. `tell` is told what the copy lacks, in a
-    sentence. A folder that is not there yet is made such that only this user can read it.
+    `wait_seconds`, what is there is taken if it is fresh enough; where no answer of the database
+    comes within `timeout_seconds`, however old it is. `warn` is called with a sentence on what the
+    copy lacks. A folder that is not there yet is made such that only this user can read it.
     """
-    place = folder / COPY
+    copy = folder / COPY
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _turn(folder, wait_seconds) as is_ours:
+        with _writing(folder, wait_seconds) as is_ours:
             if is_ours:
                 opened = open_log(url, folder, is_reader=True, timeout_seconds=timeout_seconds)
                 with closing(opened) as source:
                     shown = _with_room(folder, progress)
-                    _copy(source, place, seconds=seconds, tell=tell, progress=shown)
+                    _copy(source, copy, seconds=seconds, warn=warn, progress=shown)
             else:
-                _check_fresh(place, fresh_seconds)
-                tell(f"Another process copies the shared log: this is {_age(place)}.")
+                _check_fresh(copy, fresh_seconds)
+                warn(f"Another process copies the shared log: this is {_age(copy)}.")
     except LogUnavailableError:
-        if not (place / LOG_FILE).exists():
+        if not (copy / LOG_FILE).exists():
             raise
-        tell(f"The database is away: this is {_age(place)}.")
+        warn(f"The database is unavailable: this is {_age(copy)}.")
     except OSError as error:
         if isinstance(error, FastbanditError):
             raise
@@ -77,44 +73,44 @@ def local_copy(
             f"The copy of a shared log needs a folder that can be written to: {folder} cannot "
             f"({error}). Let it be written to, or name another data folder."
         ) from error
-    return place / LOG_FILE
+    return copy / LOG_FILE
 
 
 def _copy(
     source: EventLog,
-    place: Path,
+    copy: Path,
     *,
     seconds: float,
-    tell: Callable[[str], None],
+    warn: Callable[[str], None],
     progress: Progress,
 ) -> None:
     """Go on with the copy, or with a new one beside it where it is of another log."""
-    draft = place.with_name(f"{place.name}.new")
-    if draft.exists() and not place.exists():
-        draft.rename(place)
-    made = _go_on(source, place, seconds, progress)
+    draft = copy.with_name(f"{copy.name}.new")
+    if draft.exists() and not copy.exists():
+        draft.rename(copy)
+    made = _go_on(source, copy, seconds, progress)
     if made is None:
         made = _go_on(source, draft, seconds, progress)
         if made is None:
             rmtree(draft)
             made = copy_log(source, draft, seconds=seconds, progress=progress)
         if made.behind:
-            tell(
-                f"The shared log is another one than before: this is {_age(place)}, and "
+            warn(
+                f"The shared log is another one than before: this is {_age(copy)}, and "
                 f"{made.behind:,} events are to be copied anew."
             )
             return
-        _replace(place, draft)
+        _replace(copy, draft)
     elif draft.exists():
         rmtree(draft)
     if made.behind:
-        tell(f"The copy of the shared log is {made.behind:,} events behind.")
+        warn(f"The copy of the shared log is {made.behind:,} events behind.")
     else:
-        (place / _WHOLE).touch()
+        (copy / _WHOLE).touch()
 
 
 def _with_room(folder: Path, progress: Progress) -> Progress:
-    """Give a progress that raises where the disk is nearly full; what was copied stays."""
+    """Return a progress that raises where the disk is nearly full; what was copied stays."""
 
     def show(done: int, steps: int, doing: str) -> None:
         progress(done, steps, doing)
@@ -130,7 +126,7 @@ def _with_room(folder: Path, progress: Progress) -> Progress:
 
 
 def _go_on(source: EventLog, folder: Path, seconds: float, progress: Progress) -> Copied | None:
-    """Copy on, or give None where a folder holds something else."""
+    """Copy on, or return None where a folder holds something else."""
     try:
         return copy_log(source, folder, seconds=seconds, progress=progress)
     except OtherLogError:
@@ -141,18 +137,18 @@ def _go_on(source: EventLog, folder: Path, seconds: float, progress: Progress) -
         raise
 
 
-def _replace(place: Path, draft: Path) -> None:
-    old = place.with_name(f"{place.name}.old")
+def _replace(copy: Path, draft: Path) -> None:
+    old = copy.with_name(f"{copy.name}.old")
     if old.exists():
         rmtree(old)
-    place.rename(old)
-    draft.rename(place)
+    copy.rename(old)
+    draft.rename(copy)
     rmtree(old)
 
 
 @contextmanager
-def _turn(folder: Path, wait_seconds: float) -> Iterator[bool]:
-    """Wait for our turn to write the copy; tell whether it came."""
+def _writing(folder: Path, wait_seconds: float) -> Iterator[bool]:
+    """Wait until no other process writes the copy; yield whether that is so."""
     deadline = time.monotonic() + wait_seconds
     with (folder / f"{COPY}.lock").open("a") as file:
         while not (is_ours := _locked(file.fileno())) and time.monotonic() < deadline:
@@ -168,19 +164,19 @@ def _locked(file: int) -> bool:
     return True
 
 
-def _check_fresh(place: Path, seconds: float) -> None:
-    whole = _whole_at(place)
+def _check_fresh(copy: Path, seconds: float) -> None:
+    whole = _whole_at(copy)
     age = inf if whole is None else time.time() - whole
-    if age > seconds or not (place / LOG_FILE).exists():
+    if age > seconds or not (copy / LOG_FILE).exists():
         raise LogError(
             f"Reading a shared log needs a copy of it: another process makes the one in "
-            f"{place}, and what is there is {_age(place)}. Try again when it is done."
+            f"{copy}, and what is there is {_age(copy)}. Try again when it is done."
         )
 
 
-def _age(place: Path) -> str:
-    """Word how old a copy is."""
-    whole = _whole_at(place)
+def _age(copy: Path) -> str:
+    """Return how old a copy is, as text."""
+    whole = _whole_at(copy)
     if whole is None:
         return "a copy that was never whole"
     made, seconds = datetime.fromtimestamp(whole, UTC), max(0.0, time.time() - whole)
@@ -188,9 +184,9 @@ def _age(place: Path) -> str:
     return f"the copy of {made:%Y-%m-%d %H:%M:%S} UTC, {seconds / unit:,.0f} {name} old"
 
 
-def _whole_at(place: Path) -> float | None:
-    """Give the time at which a copy lacked nothing, None where it never did."""
+def _whole_at(copy: Path) -> float | None:
+    """Return the time at which a copy lacked nothing, None where it never did."""
     try:
-        return (place / _WHOLE).stat().st_mtime
+        return (copy / _WHOLE).stat().st_mtime
     except FileNotFoundError:
         return None

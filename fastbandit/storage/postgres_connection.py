@@ -42,7 +42,7 @@ class Connection(psycopg.Connection[Any]):
     """A connection on which nothing waits longer than `limit` seconds.
 
     The server's own timeouts do not help where its process, or its disk, hangs. Once an answer
-    was too late, `is_late`, the connection is closed: nobody knows what comes next on it.
+    was too late, `is_late`, the connection is closed: what comes next on it is not known.
     """
 
     limit = 10.0
@@ -83,10 +83,10 @@ class Server:
     def __init__(self, url: str, *, schema: str, timeout_seconds: float) -> None:
         self.schema, self.timeout_seconds = schema, timeout_seconds
         try:
-            told = psycopg.conninfo.conninfo_to_dict(url)
+            parts = psycopg.conninfo.conninfo_to_dict(url)
         except psycopg.ProgrammingError:  # whose text may hold the URL, with its password
-            told = {}
-        if not told:
+            parts = {}
+        if not parts:
             raise LogError(
                 "A log in PostgreSQL needs a URL: what came cannot be read as one. Name "
                 "one such as postgresql://user@host:5432/database."
@@ -96,15 +96,15 @@ class Server:
             "keepalives_interval": 2,
             "keepalives_count": 3,
             "tcp_user_timeout": int(1000 * timeout_seconds),
-            **told,
+            **parts,
             "connect_timeout": max(2, round(timeout_seconds)),
-            "application_name": told.get("application_name", "fastbandit"),
+            "application_name": parts.get("application_name", "fastbandit"),
         }
-        host = str(told.get("host", told.get("hostaddr", "localhost")))
-        self.name = f"{host}:{told.get('port', 5432)}/{told.get('dbname', '')}, {schema}"
+        host = str(parts.get("host", parts.get("hostaddr", "localhost")))
+        self.name = f"{host}:{parts.get('port', 5432)}/{parts.get('dbname', '')}, {schema}"
 
     def connect(self, *, is_reader: bool = False) -> Connection:
-        """Make one connection, at once; a writer's commits when it is told to, and lastingly."""
+        """Make one connection, at once; a writer's commits are durable."""
         target = {} if is_reader else {"target_session_attrs": "read-write"}
         settings = {**target, **self._settings}
         connection = Connection.connect(**settings, autocommit=True, prepare_threshold=0)
@@ -180,7 +180,7 @@ class Server:
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Tell whether an error says that a server cannot be used now."""
+    """Return whether an error says that a server cannot be used now."""
     if isinstance(error, psycopg.InterfaceError):
         return True
     is_silent = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
@@ -189,7 +189,7 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 def is_slow(error: BaseException) -> bool:
-    """Tell whether an error says that something took too long."""
+    """Return whether an error says that something took too long."""
     slow = (TooLate, psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable)
     return isinstance(error, slow)
 
@@ -207,7 +207,7 @@ def taking_its_time(connection: Connection) -> Iterator[None]:
 
 
 def rows(connection: Connection, query: Any, *values: Any) -> list[tuple[Any, ...]]:
-    """Give the rows that a query finds."""
+    """Return the rows that a query finds."""
     return connection.execute(query, values or None).fetchall()
 
 

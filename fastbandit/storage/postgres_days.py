@@ -1,6 +1,6 @@
 """Partitions of a log in PostgreSQL, a day each: made ahead, and dropped when they are old.
 
-An event whose day has no partition lies in one for the rest, so none is ever refused.
+An event whose day has no partition lies in one for the rest, so none is ever rejected.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ WHERE inhparent = 'decisions'::regclass AND inhrelid <> 'decisions_rest'::regcla
 
 
 def make_days(connection: Connection, at: int) -> bool:
-    """Make the partitions of the day of a time and of the next two; tell whether all are there."""
+    """Make the partitions of a time's day and of the next two; return whether all are there."""
     there, first = set(days(connection)), at // DAY
     wanted = [day for day in range(first, first + _AHEAD + 1) if day not in there]
     return all(_make(connection, day) for day in wanted)
 
 
 def days(connection: Connection) -> list[int]:
-    """Give the days that have partitions, in their order, counted from 1970 on."""
+    """Return the days that have partitions, in their order, counted from 1970 on."""
     names = [name.rpartition("_")[2] for (name,) in rows(connection, _PARTITIONS)]
     dates = [datetime.strptime(name, "%Y%m%d").replace(tzinfo=UTC) for name in names]
     return sorted((date - _FIRST).days for date in dates)
 
 
 def drop_days(connection: Connection, at: int, *, learned: int) -> int:
-    """Drop all days that end before a time; tell how many. None may hold events after `learned`.
+    """Drop all days that end before a time; return how many. None may hold events after `learned`.
 
-    The first day that holds such an event is refused with an error, and none is dropped then.
+    A day that holds such an event is an error, and none is dropped then.
     """
     old = [day for day in days(connection) if (day + 1) * DAY <= at]
     for day in old:

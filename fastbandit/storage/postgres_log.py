@@ -1,9 +1,9 @@
 """An event log in PostgreSQL, to which any number of services append.
 
 An append is one transaction. Its rows are copied into temporary tables; then it locks the one
-row of `head`, which holds the last number and time, and gives its events the next ones. So
-numbers are given in the order in which they can be seen, and who has read up to a number never
-misses an event before it. What a reward is worth is told by SQL, in the same transaction.
+row of `head`, which holds the last number and time, and numbers its events from there. So
+numbers follow the order in which they can be seen, and who has read up to a number never
+misses an event before it. SQL judges rewards, in the same transaction.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from fastbandit.errors import LogError, LogUnavailableError, SettingError
 from fastbandit.storage import postgres_sql as sql
+from fastbandit.storage.event_rows import to_change, to_decision, to_reward, to_tick
 from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, Outcome, RewardStatus
 from fastbandit.storage.log_input import check_events
 from fastbandit.storage.postgres_connection import (
@@ -31,14 +32,7 @@ from fastbandit.storage.postgres_connection import (
 )
 from fastbandit.storage.postgres_days import DAY, drop_days, make_days
 from fastbandit.storage.postgres_driver import psycopg
-from fastbandit.storage.postgres_rows import (
-    Staged,
-    stage,
-    to_change,
-    to_decision,
-    to_reward,
-    to_tick,
-)
+from fastbandit.storage.postgres_rows import Staged, stage
 from fastbandit.storage.postgres_schema import check_version, prepare
 
 _KINDS: tuple[tuple[str, Callable[[Sequence[Any]], Event]], ...] = (
@@ -54,13 +48,13 @@ _PAUSE = 60.0  # seconds until partitions that could not be made are tried again
 class PostgresLog:
     """Remembers events in a schema of the database that `url` names; a reader cannot write.
 
-    Appends are for one thread at a time; any may read. `clock` gives the time in microseconds:
+    Appends are for one thread at a time; any may read. `clock` returns the time in microseconds:
     by default the server's, so that services on several machines share one. No answer of the
     server is waited for longer than `timeout_seconds`. At most `readers` connections read at a
-    time, besides the one that writes. `reached` is told each step of an upgrade and an append.
+    time, besides the one that writes. `reached` is called at each step of an upgrade and an append.
 
     It connects, and makes or checks its tables, when it is first used: a log may be opened while
-    its server is away.
+    its server is unavailable.
     """
 
     def __init__(
@@ -90,7 +84,7 @@ class PostgresLog:
     def append(self, events: Sequence[Event]) -> list[Outcome]:
         """Write events in their order, all or none: on return they outlive a power cut.
 
-        Where the server goes away while it commits, and is not back in time, nobody knows
+        Where the server is lost while it commits, and is not back in time, nobody knows
         whether they were written; the error says so.
         """
         check_events(events)
@@ -127,7 +121,7 @@ class PostgresLog:
         return outcomes
 
     def _write(self, connection: Connection, staged: Staged) -> tuple[int, int, list[Outcome]]:
-        """Write the rows; give the last number and the time, and what became of each event.
+        """Write the rows; return the last number and the time, and the outcome of each event.
 
         While it has the lock it sends one statement at a time: only then does the server put an
         end to a writer that stalls, and others wait for.
@@ -148,8 +142,8 @@ class PostgresLog:
             judged |= {seq - last: status for seq, status in found}
         for change in staged.changes:
             connection.execute(sql.INSERT_CHANGE, change)
-        for place in staged.ticks:
-            connection.execute(sql.INSERT_TICK, (place,))
+        for position in staged.ticks:
+            connection.execute(sql.INSERT_TICK, (position,))
         self._reached("written")
         return last, at, staged.outcomes(last, known, judged)
 
@@ -215,14 +209,15 @@ class PostgresLog:
     # -- reading
 
     def decision(self, id: str) -> DecisionMade | None:
-        """Give the decision of an id."""
+        """Return the decision of an id."""
         with self._server.reporting("read"), self._reading() as connection:
-            place = rows(connection, sql.PLACE_OF, id)
-            found = _select(connection, sql.DECISION_AT, *place[0]).fetchall() if place else []
-        return to_decision(found[0]) if found else None
+            for position in rows(connection, sql.POSITION_OF, id):
+                for row in _select(connection, sql.DECISION_AT, *position):
+                    return to_decision(row)
+        return None
 
     def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
-        """Give the events that come after a number, in their order, at most so many."""
+        """Return the events that come after a number, in their order, at most so many."""
         seq, at = self._seen
         since = at if after >= seq else 0  # leaves out the partitions of earlier days
         with self._server.reporting("read"), self._reading() as connection:
@@ -241,14 +236,14 @@ class PostgresLog:
         return events
 
     def changes(self, *, after: int = 0) -> list[ArmsChanged]:
-        """Give the changes of the arms that come after a number."""
+        """Return the changes of the arms that come after a number."""
         query = sql.CHANGE + " WHERE seq > %s ORDER BY seq"
         with self._server.reporting("read"), self._reading() as connection:
             found = _select(connection, query, after).fetchall()
         return [to_change(row) for row in found]
 
     def last_change(self) -> int:
-        """Give the number of the last change of the arms, 0 where there was none."""
+        """Return the number of the last change of the arms, 0 where there was none."""
         return self._number("SELECT coalesce(max(seq), 0) FROM changes")
 
     @property
@@ -268,10 +263,10 @@ class PostgresLog:
     # -- days
 
     def drop_before(self, at: int, *, learned: int) -> int:
-        """Drop all days that end before a time; tell how many.
+        """Drop all days that end before a time; return how many.
 
         `learned` is the number up to which no snapshot needs any event: `since` of its cut. A
-        day that holds a later one is refused, and none is dropped then.
+        day that holds a later one is an error, and none is dropped then.
         """
         with self._server.reporting("pruned"), closing(self._server.connect()) as connection:
             return drop_days(connection, at, learned=learned)

@@ -1,7 +1,7 @@
 """The tables of the event log in PostgreSQL, and the steps from each version to the next.
 
 A step is one transaction that ends by writing the new version, so a step that is interrupted
-has not begun. Steps wait for one another: where several start at once, each is taken once.
+has not begun. Steps wait for one another: where several start at once, each is done once.
 
 Decisions and rewards lie in partitions of a day each. What must be found by the id of a
 decision, whatever its day, lies beside: in `terms` when it was made and how its rewards are
@@ -104,6 +104,18 @@ STEPS: tuple[tuple[str, str], ...] = (
         );
         """,
     ),
+    (
+        "columns named as the field names them",
+        """
+        ALTER TABLE decisions RENAME COLUMN otherwise TO default_reward;
+        ALTER TABLE decisions RENAME COLUMN sums TO adds_up;
+        ALTER TABLE decisions RENAME COLUMN floor TO epsilon;
+        ALTER TABLE terms RENAME COLUMN sums TO adds_up;
+        ALTER TABLE changes RENAME COLUMN put TO upserted;
+        ALTER TABLE changes RENAME COLUMN taken TO discarded;
+        ALTER TABLE snapshots RENAME COLUMN place TO url;
+        """,
+    ),
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)
@@ -151,7 +163,7 @@ def check_version(connection: Connection, schema: str, *, name: str) -> None:
 
 
 def version_of(connection: Connection, schema: str, *, name: str) -> int:
-    """Give the version of the tables in a schema: 0 where there are none."""
+    """Return the version of the tables in a schema: 0 where there are none."""
     ((tables,),) = rows(connection, _TABLES, schema)
     if not tables:
         return 0

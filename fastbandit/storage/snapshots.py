@@ -15,16 +15,18 @@ from torch import Tensor
 
 from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue
+from fastbandit.arms.columns import Columns
 from fastbandit.arms.frame import Frame
 from fastbandit.arms.ids import IdTable
+from fastbandit.arms.rows import ArmRows
 from fastbandit.errors import SnapshotError
-from fastbandit.files.manifest import BANDIT, read_sealed, write_sealed
+from fastbandit.files.json_ids import id_from_json, id_to_json
+from fastbandit.files.manifest import BANDIT, read_arrays, write_arrays
 from fastbandit.files.mapped import Arrays
 from fastbandit.interfaces import Affine, FittedSearch, LearnsToSearch
 from fastbandit.policy import Policy
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.parts import Modules, read, write
-from fastbandit.storage.json_ids import id_from_json, id_to_json
 from fastbandit.training.update import embed
 from fastbandit.types import Inputs, Interactions
 
@@ -57,7 +59,7 @@ def save_snapshot(saved: Saved, folder: Path) -> None:
     described = {"blueprint": plan, "version": saved.version, "decisions": saved.decisions, **notes}
     if saved.pending:
         described["pending"] = saved.pending
-    write_sealed(folder, arrays, described, kind=BANDIT, format=FORMAT)
+    write_arrays(folder, arrays, described, kind=BANDIT, format=FORMAT)
 
 
 def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
@@ -65,7 +67,7 @@ def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
 
     Parts from outside the package are imported from these modules alone.
     """
-    manifest, mapped = read_sealed(folder, kind=BANDIT, format=FORMAT, older=OLDER)
+    manifest, mapped = read_arrays(folder, kind=BANDIT, format=FORMAT, older=OLDER)
     arrays = {name: array.copy() for name, array in mapped.items()}
     try:
         plan: Blueprint = read(manifest["blueprint"], modules=modules)
@@ -97,6 +99,10 @@ def _write_policy(policy: Policy) -> tuple[Arrays, dict[str, Any]]:
     arrays |= _write_inputs("arms", catalogue.features)
     arrays["arms.alive"] = catalogue.live
     notes["ids"] = None if catalogue.table.is_numbered else [id_to_json(i) for i in catalogue.table]
+    columns = catalogue.rows.columns
+    if columns is not None:
+        notes["columns"] = columns.notes()
+        arrays |= {f"columns.{name}": array for name, array in columns.arrays().items()}
     if catalogue.vectors is not None and catalogue.frame is not None and catalogue.lookup:
         arrays["arms.vectors"] = _array(catalogue.vectors)
         arrays["arms.indexed"] = catalogue.lookup.rows
@@ -130,7 +136,11 @@ def _read_box_or_catalogue(
     features, live = _read_inputs("arms", arrays), arrays["arms.alive"]
     ids = manifest["ids"]
     listed = list(range(len(live))) if ids is None else [id_from_json(id) for id in ids]
-    catalogue = Catalogue(IdTable.restored(listed), features, live)
+    columns = None
+    if "columns" in manifest:  # bandits were saved without columns once
+        values = {name: arrays[f"columns.{name}"] for name in manifest["columns"]}
+        columns = Columns.restored(manifest["columns"], values, rows=len(live))
+    catalogue = Catalogue(ArmRows(IdTable.restored(listed), live, features, columns))
     if "arms.vectors" not in arrays:
         return catalogue
     to_embedding = Affine(*(_tensor(arrays[f"arms.{name}"], device) for name in ("centre", "axes")))

@@ -1,6 +1,6 @@
-"""An event log that goes on deciding while its server is away, from a spool on the local disk.
+"""An event log that goes on while its server is unavailable, by a spool on the local disk.
 
-Decisions that the server cannot take are kept in a file, marked as degraded. When the server is
+Decisions that the server cannot take go to a file, marked as degraded. When the server is
 back they are appended before anything else, in their order. A decision is known by its id, so
 one that is sent twice is written once: whatever is interrupted is simply done again, and the
 file goes only when all of it is in the log.
@@ -24,14 +24,15 @@ _GROUP = 256  # fewer than a writer gathers: a slow server takes them more easil
 
 
 class SpooledLog:
-    """Appends to `remote`; while that is away, keeps up to `most` decisions in the file `spool`.
+    """Appends to `remote`; while that is unavailable, up to `most` decisions go to a spool.
 
-    Appends come from one thread. While the remote is away, as it may be at first, another one
-    tries it, after `pauses[0]` seconds, then ever later up to `pauses[1]`, so that appends need
+    Appends come from one thread. While the remote is unavailable, as it may be at first, another
+    one tries it, after `pauses[0]` seconds, then ever later up to `pauses[1]`, so that appends need
     not: they wait for it only where it has just answered.
 
-    `away` says why it is away, None where it is not. `conflicts` counts spooled decisions
-    whose id the log holds with other arms: those of the log stand. `reached` is told each step.
+    `unavailable` says why it is, None where it is not. `conflicts` counts spooled decisions
+    whose id the log holds with other arms: those of the log stand. `reached` is called at each
+    step.
     """
 
     def __init__(
@@ -48,16 +49,16 @@ class SpooledLog:
         self._lock, self._closing = threading.Lock(), threading.Event()
         self._spool: SqliteLog | None = None
         self._thread: threading.Thread | None = None
-        self._kept = self._sent = 0  # numbers in the spool
+        self._spooled = self._sent = 0  # numbers in the spool
         self._last = 0
-        self.away: FastbanditError | None = None
+        self.unavailable: FastbanditError | None = None
         self.conflicts = 0
         try:
             if self._path.exists():  # of an earlier life
                 self._opened()
             self.replay()
         except LogUnavailableError as error:
-            self._go_away(error)
+            self._become_unavailable(error)
         except BaseException:
             self.close()
             raise
@@ -67,36 +68,36 @@ class SpooledLog:
     def append(self, events: Sequence[Event]) -> list[Outcome]:
         """Write events in their order, all or none; decisions go to the spool where they must.
 
-        Those are told as "spooled", without a number. Other events raise while the remote is
-        away: whoever sent them tries again.
+        Those are "spooled", without a number. Other events raise while the remote is unavailable:
+        whoever sent them tries again.
         """
         with self._lock:
-            if self.away is not None:
-                return self._keep(events, self.away)
+            if self.unavailable is not None:
+                return self._append_to_spool(events, self.unavailable)
         try:
             return self._remote.append(events)
         except LogUnavailableError as error:
             with self._lock:
-                self._go_away(error)
-                return self._keep(events, error)
+                self._become_unavailable(error)
+                return self._append_to_spool(events, error)
 
     def replay(self) -> None:
-        """Append what is spooled to the remote, and remove the spool; raise where that is away."""
+        """Append what is spooled to the remote, and remove the spool; raise if unavailable."""
         while len(sent := self._send_next()) == _GROUP:
             pass
         if not sent:
-            self._last = self._remote.last  # raises where it is away
+            self._last = self._remote.last  # raises where it is unavailable
         with self._lock:  # what comes meanwhile waits: the rest is little, and the remote is there
             while self._send(self._group()):
                 pass
             self._remove()
-            self.away = None
+            self.unavailable = None
 
-    def _keep(self, events: Sequence[Event], away: FastbanditError) -> list[Outcome]:
-        """Write decisions to the spool, or raise what keeps the remote away."""
+    def _append_to_spool(self, events: Sequence[Event], reason: FastbanditError) -> list[Outcome]:
+        """Write decisions to the spool, or raise why the remote is unavailable."""
         decisions = [event for event in events if isinstance(event, DecisionMade)]
         if len(decisions) < len(events):
-            raise LogUnavailableError(str(away)) from away
+            raise LogUnavailableError(str(reason)) from reason
         if not decisions:
             return []
         spool = self._opened()
@@ -104,15 +105,15 @@ class SpooledLog:
             raise LogError(
                 f"The spool of decisions may hold {self._most:,}: {self._path} holds "
                 f"{spool.last:,}, and {len(decisions):,} more came. See that the server of the "
-                f"log is back ({away})."
+                f"log is back ({reason})."
             )
         outcomes = spool.append([structs.replace(made, degraded=True) for made in decisions])
-        self._kept = spool.last
+        self._spooled = spool.last
         self._reached("spooled")
         return [Outcome(0, "repeated" if it.status == "repeated" else "spooled") for it in outcomes]
 
     def _group(self) -> list[DecisionMade]:
-        """Give the next decisions of the spool."""
+        """Return the next decisions of the spool."""
         events = [] if self._spool is None else self._spool.read(after=self._sent, limit=_GROUP)
         return [event for event in events if isinstance(event, DecisionMade)]
 
@@ -135,32 +136,32 @@ class SpooledLog:
         first = self._remote.decision(made.id)
         if first is not None and first.arms != made.arms:
             self.conflicts += 1
-            told = {"decision": made.id, "spooled": made.arms, "logged": first.arms}
-            _LOGGER.error("a spooled decision was made otherwise elsewhere", extra=told)
+            both = {"decision": made.id, "spooled": made.arms, "logged": first.arms}
+            _LOGGER.error("a spooled decision was made differently elsewhere", extra=both)
 
     # -- reading
 
     def decision(self, id: str) -> DecisionMade | None:
-        """Give the decision of an id, from the spool or from the log."""
+        """Return the decision of an id, from the spool or from the log."""
         with self._lock:
             spooled = None if self._spool is None else self._spool.decision(id)
         return self._remote.decision(id) if spooled is None else spooled
 
     def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
-        """Give the events of the log that come after a number, in their order."""
+        """Return the events of the log that come after a number, in their order."""
         return self._remote.read(after=after, limit=limit)
 
     @property
     def last(self) -> int:
-        """The number of the last event of the log; while that is away, as it was last known."""
-        if self.away is None:
+        """The number of the last event of the log, as it was last known."""
+        if self.unavailable is None:
             self._last = self._remote.last
         return self._last
 
     @property
     def waiting(self) -> int:
         """The number of decisions that wait in the spool."""
-        return max(0, self._kept - self._sent)
+        return max(0, self._spooled - self._sent)
 
     def close(self) -> None:
         """Let go of the log and of the spool, which stays where it was not replayed."""
@@ -176,7 +177,7 @@ class SpooledLog:
     def _opened(self) -> SqliteLog:
         if self._spool is None:
             self._spool = SqliteLog(self._path)
-            self._kept = self._spool.last
+            self._spooled = self._spool.last
         return self._spool
 
     def _remove(self) -> None:
@@ -184,14 +185,14 @@ class SpooledLog:
         if self._spool is None:
             return
         self._spool.close()
-        self._spool, self._kept, self._sent = None, 0, 0
+        self._spool, self._spooled, self._sent = None, 0, 0
         self._reached("closed")
         self._path.unlink(missing_ok=True)
         self._reached("removed")
 
-    def _go_away(self, error: LogUnavailableError) -> None:
-        _LOGGER.error("the log is away", extra={"reason": " ".join(str(error).split())})
-        self.away = error
+    def _become_unavailable(self, error: LogUnavailableError) -> None:
+        _LOGGER.error("the log is unavailable", extra={"reason": " ".join(str(error).split())})
+        self.unavailable = error
         self._thread = threading.Thread(target=self._try_again, name="log spool", daemon=True)
         self._thread.start()
 
@@ -201,7 +202,7 @@ class SpooledLog:
             try:
                 self.replay()
             except FastbanditError as error:
-                self.away, pause = error, min(2 * pause, longest)
+                self.unavailable, pause = error, min(2 * pause, longest)
             else:
                 _LOGGER.info("the log is back")
                 return

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fastbandit.cluster.engine import Engine, word_error
+from fastbandit.cluster.engine import Engine, describe_error
 from fastbandit.cores import one_thread
 from fastbandit.errors import MissingExtraError
 from fastbandit.progress import Progress, silent
 from lab.bakeoff.play import play
-from lab.bakeoff.results import Key, read_result, words_of, write
+from lab.bakeoff.results import Key, notes_of, read_result, write
 from lab.bakeoff.sets import Set, Setting
 from lab.bakeoff.systems import System
 
@@ -75,27 +75,29 @@ class Baker:
     most_seconds: float
     _last: tuple[tuple[str, int], Setting] | None = field(default=None, init=False)
 
-    def __call__(self, job: Job, *, tell: Callable[[int], None]) -> dict[str, Any]:
+    def __call__(self, job: Job, *, report: Callable[[int], None]) -> dict[str, Any]:
         """Make one run, and return its result, or only why it cannot be made here ("missing")."""
         one_thread()
         try:
             setting = self._setting(job)
         except Exception as error:
-            return {"missing": word_error(error)}
+            return {"missing": describe_error(error)}
         started = time.perf_counter()
         found: dict[str, Any] = {"arms": setting.environment.size}
         rounds = min(job.set.rounds, setting.environment.rounds or job.set.rounds)
         try:
             with at_most(self.most_seconds):
                 agent = job.system.make(setting.environment, job.seed, rounds)
-                played = play(setting, agent, rounds=rounds, batch=job.set.batch, after_batch=tell)
-            found |= words_of(played, batch=job.set.batch)
+                played = play(
+                    setting, agent, rounds=rounds, batch=job.set.batch, after_batch=report
+                )
+            found |= notes_of(played, batch=job.set.batch)
         except (ModuleNotFoundError, MissingExtraError) as error:
-            return {"missing": word_error(error)}
+            return {"missing": describe_error(error)}
         except _TimeUpError:
             found["error"] = f"It took more than {self.most_seconds:g} s of the processor."
         except Exception as error:
-            found["error"] = word_error(error)
+            found["error"] = describe_error(error)
         found["seconds"] = time.perf_counter() - started
         return write(job.key.path(self.folder), job.key, found)
 

@@ -216,6 +216,6 @@ def _by_arm(x: Any, rows: Rows, arms: int) -> Any:
     """Return contexts in the columns of their arm."""
     from scipy.sparse import csr_matrix
 
-    places = _rows_of(x)
-    columns = rows[places] * x.shape[1] + x.indices
-    return csr_matrix((x.data, (places, columns)), shape=(x.shape[0], arms * x.shape[1]))
+    of_rows = _rows_of(x)
+    columns = rows[of_rows] * x.shape[1] + x.indices
+    return csr_matrix((x.data, (of_rows, columns)), shape=(x.shape[0], arms * x.shape[1]))

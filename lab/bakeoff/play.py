@@ -16,7 +16,7 @@ from fastbandit.types import Decision
 from lab.bakeoff.sets import Log, Setting
 from lab.experiments.environment import FAR
 
-_FIRST = FAR + 7  # a place of seeds that nothing else takes
+_FIRST = FAR + 7  # an offset of seeds that nothing else takes
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -113,6 +113,6 @@ class Disjoint:
         vectors, rows = with_one(self._history.vectors()), self._history.rows
         order = np.argsort(rows, kind="stable")
         tried, starts = np.unique(rows[order], return_index=True)
-        for arm, places in zip(tried.tolist(), np.split(order, starts[1:]), strict=True):
-            observed = self._history.rewards[places]
-            self.posteriors[arm] = ArmPosterior.of(vectors[places], observed, ridge=self.ridge)
+        for arm, mine in zip(tried.tolist(), np.split(order, starts[1:]), strict=True):
+            observed = self._history.rewards[mine]
+            self.posteriors[arm] = ArmPosterior.of(vectors[mine], observed, ridge=self.ridge)

@@ -21,7 +21,7 @@ from lab.bakeoff.keel import SIZES, load_digits, load_keel
 from lab.experiments import datasets
 from lab.experiments.environment import FAR, Environment, Tabled, as_raw
 
-_USERS, _DRAWS = FAR + 5, FAR + 6  # places of seeds that nothing else takes
+_USERS, _DRAWS = FAR + 5, FAR + 6  # offsets of seeds that nothing else takes
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ the library's tutorials. A reward r is the cost -r. Settings are the library's d
 numbers of its examples, but for two where these do much worse: RegCB is the optimistic one with a
 mellowness of .001, and cover leaves out uniform draws with a psi of .1, as in its authors' own
 comparison (Bietti, Agarwal and Langford, "A contextual bandit bake-off", 2018). Features are hashed
-into 2²² places, not 2¹⁸: thousands of arms times thousands of words would collide.
+into 2²² slots, not 2¹⁸: thousands of arms times thousands of words would collide.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class VowpalWabbit:
         return np.full(len(rows), 1.0 / len(self._lines))
 
     def _heads(self, vectors: Any) -> list[Any]:
-        return [self._workspace.parse([f"shared |u {words}"])[0] for words in _worded(vectors)]
+        return [self._workspace.parse([f"shared |u {text}"])[0] for text in _worded(vectors)]
 
 
 def _arm_lines(environment: Environment) -> list[str]:
@@ -88,7 +88,7 @@ def _arm_lines(environment: Environment) -> list[str]:
     features = [""] * size
     if environment.arms is not None:
         features = _worded(np.asarray(environment.arms))
-    return [f"|a id{row} {words}" for row, words in enumerate(features)]
+    return [f"|a id{row} {text}" for row, text in enumerate(features)]
 
 
 def _worded(vectors: Any) -> list[str]:
@@ -102,8 +102,8 @@ def _worded(vectors: Any) -> list[str]:
     ]
 
 
-def _weighted(places: NDArray[Any], numbers: NDArray[Any]) -> str:
+def _weighted(columns: NDArray[Any], numbers: NDArray[Any]) -> str:
     return " ".join(
-        f"f{place}:{number:{_DIGITS}}"
-        for place, number in zip(places.tolist(), numbers.tolist(), strict=True)
+        f"f{column}:{number:{_DIGITS}}"
+        for column, number in zip(columns.tolist(), numbers.tolist(), strict=True)
     )

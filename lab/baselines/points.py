@@ -48,7 +48,7 @@ class BoxTable:
         return self._table().read_request(contexts, k=1, eligible=None, first=first)
 
     def read_feedback(self, *, contexts: Any, arms: Any, rewards: Any) -> tuple[Floats, Floats]:
-        """Check what happened; give the shares of the points (n, d), and the rewards."""
+        """Check what happened; return the shares of the points (n, d), and the rewards."""
         count = len(self._table().read_request(contexts, k=1, eligible=None, first=0).seeds)
         values = Dense(self.box.dim).read(arms, what="arms")
         if len(values) != count:
@@ -71,7 +71,7 @@ class BoxTable:
         version: int,
         evaluations: int | NDArray[np.int64],
     ) -> Decision:
-        """Put the chosen points (B, d) into words; `evaluations` were made for each (or all)."""
+        """Make a decision of the points chosen (B, d); `evaluations` were made for each."""
         batch = len(request.seeds)
         rows = np.zeros((batch, 1), dtype=np.int64)
         decision = self._table().decide(request, rows, scores[:, None], version=version)
@@ -97,7 +97,7 @@ class BoxTable:
 
 
 def cover(count: int, dim: int, *, shift: Floats | None = None) -> Floats:
-    """Give `count` points spread over the unit cube: a grid in one dimension, else Roberts'.
+    """Return `count` points spread over the unit cube: a grid in one dimension, else Roberts'.
 
     Roberts' sequence adds the powers of one irrational number, modulo 1; `shift` (d,) moves
     all points, modulo 1.

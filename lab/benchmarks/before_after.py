@@ -103,8 +103,8 @@ class Worker:
 @contextmanager
 def checked_out(commit: str) -> Iterator[Path]:
     """Lay a commit out in a folder beside, for as long as it is needed."""
-    with tempfile.TemporaryDirectory() as place:
-        tree = Path(place) / "tree"
+    with tempfile.TemporaryDirectory() as temporary:
+        tree = Path(temporary) / "tree"
         git = ["git", "-C", str(ROOT)]
         made = subprocess.run(
             [*git, "worktree", "add", "--detach", str(tree), commit], capture_output=True, text=True
@@ -123,8 +123,8 @@ def checked_out(commit: str) -> Iterator[Path]:
 def compare(before: Path, arms: int, *, repeats: int, tick: Tick = silently) -> Row:
     """Time decisions of both trees in alternation, over random arms."""
     tick("freezing")
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "frozen"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "frozen"
         policy = untrained(arms, _DIM, hidden=None)
         policy.frozen(policy.search).save(folder)
         workers = [Worker(before, folder), Worker(ROOT, folder)]

@@ -15,21 +15,13 @@ import click
 import numpy as np
 
 from fastbandit.cluster.engine import Engine, engine_for
-from fastbandit.cluster.joining import RayJoin
-from fastbandit.cluster.training import RayTrainer
+from fastbandit.cluster.ray_joining import RayJoin
+from fastbandit.cluster.ray_training import RayTraining
 from fastbandit.cores import one_thread
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.learning.learner import Learner
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.settings.service import (
-    ArmsConfig,
-    Config,
-    ContextConfig,
-    LearnConfig,
-    RewardConfig,
-    SelectConfig,
-    ServerConfig,
-)
+from fastbandit.settings.service import ArmsConfig, Config, ContextConfig, LearnConfig, RewardConfig, SelectConfig, ServerConfig
 from fastbandit.storage.events import DecisionMade, Event, RewardCame
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
@@ -124,12 +116,12 @@ def write_environment(environment: Synthetic, folder: Path, rounds: int) -> None
 
 def learn(folder: Path, seed: int, *, rounds: int, engine: Engine | None = None) -> Learned:
     """Learn a copy of the log whole: one version, judged on interactions that are held out."""
-    place = folder / f"{'local' if engine is None else 'ray'}-{seed}"
-    shutil.copytree(folder / "log", place)
+    home = folder / f"{'local' if engine is None else 'ray'}-{seed}"
+    shutil.copytree(folder / "log", home)
     config = Config(
-        server=ServerConfig(data_dir=str(place)),
+        server=ServerConfig(data_dir=str(home)),
         context=ContextConfig(features=_DIM),
-        arms=ArmsConfig(file=str(place / "arms.csv")),
+        arms=ArmsConfig(file=str(home / "arms.csv")),
         reward=RewardConfig(kind="real"),
         select=SelectConfig(seed=seed),
         learn=LearnConfig(
@@ -138,13 +130,13 @@ def learn(folder: Path, seed: int, *, rounds: int, engine: Engine | None = None)
     )
     learner = Learner(config)
     if engine is not None:
-        join = RayJoin("", place, engine.workers)
-        learner = Learner(config, teach=RayTrainer(engine.workers), join=join)
+        join = RayJoin("", home, engine.workers)
+        learner = Learner(config, train=RayTraining(engine.workers), join=join)
     learner.step()
     started = time.perf_counter()
     learner.step()
     seconds = time.perf_counter() - started
-    current = SnapshotStore(place / "snapshots").current()
+    current = SnapshotStore(home / "snapshots").current()
     assert current is not None
     checks = current.notes["checks"]
     return Learned(checks["loss"], checks["quality"], seconds)

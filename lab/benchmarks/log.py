@@ -102,7 +102,7 @@ def group_of(size: int, name: str, rng: np.random.Generator) -> Group:
     arms = rng.integers(1_000_000, size=size).tolist()
     made = [
         DecisionMade(
-            f"{rng.integers(2**63):016x}-{name}-{place}",
+            f"{rng.integers(2**63):016x}-{name}-{index}",
             context=context,
             arms=[f"arm-{arm}"],
             scores=[context[0]],
@@ -111,7 +111,7 @@ def group_of(size: int, name: str, rng: np.random.Generator) -> Group:
             catalogue=1,
             wait=_WAIT,
         )
-        for place, (context, arm) in enumerate(zip(contexts, arms, strict=True))
+        for index, (context, arm) in enumerate(zip(contexts, arms, strict=True))
     ]
     return [*made, *(RewardCame(one.id, 1.0) for one in made[1::2])]
 
@@ -199,7 +199,7 @@ def serving(url: str) -> Iterator[str]:
     if url:
         yield url
         return
-    from fastbandit.storage.postgres_server import little_server
+    from lab.postgres_server import little_server
 
     with little_server() as started:
         yield started.url

@@ -254,9 +254,9 @@ def _vowpal_wabbit(task: Task, options: str) -> Decide:
 def vw_examples(task: Task, lines: list[str]) -> list[list[str]]:
     """Format what is known: the arm that was tried first, among others it was drawn from."""
     examples = []
-    for place, row in enumerate(task.rows):
-        head = f"shared |u {_worded(task.contexts[place])}"
-        tried = f"0:{-task.rewards[place]:.6g}:{1 / _SHOWN} {lines[row]}"
+    for index, row in enumerate(task.rows):
+        head = f"shared |u {_worded(task.contexts[index])}"
+        tried = f"0:{-task.rewards[index]:.6g}:{1 / _SHOWN} {lines[row]}"
         others = [lines[(row + step) % len(lines)] for step in range(1, _SHOWN)]
         examples.append([head, tried, *others])
     return examples
@@ -269,7 +269,7 @@ def drawn(probabilities: NDArray[np.float64], uniform: float) -> int:
 
 
 def _worded(features: Floats) -> str:
-    return " ".join(f"{place}:{number:.6g}" for place, number in enumerate(features))
+    return " ".join(f"{index}:{number:.6g}" for index, number in enumerate(features))
 
 
 def mabwiser_linucb(task: Task) -> Decide:

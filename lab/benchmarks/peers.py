@@ -20,8 +20,8 @@ from statistics import median
 
 import click
 
-from fastbandit.cluster.engine import word_error
-from fastbandit.cluster.local_engine import one_thread_asked
+from fastbandit.cluster.engine import describe_error
+from fastbandit.cluster.local_engine import one_thread_per_process
 from fastbandit.declaration import known_name
 from fastbandit.planning.timing import decide_for
 from fastbandit.progress import progress_bar
@@ -119,7 +119,7 @@ class PeerProcess:
         self._process: BaseProcess = context.Process(
             target=_serve, args=(there, peer, arms, dim, seed), daemon=True
         )
-        with one_thread_asked():
+        with one_thread_per_process():
             self._process.start()
         there.close()
 
@@ -132,7 +132,7 @@ class PeerProcess:
         decided = self._hear(limits.decision, late)
         return decided if isinstance(decided, str) else None
 
-    def round_seconds(self, seconds: float) -> list[float] | str:
+    def run_round(self, seconds: float) -> list[float] | str:
         """Let it decide for so many seconds."""
         try:
             self._connection.send(seconds)
@@ -176,7 +176,7 @@ def _serve(connection: Connection, peer: Peer, arms: int, dim: int, seed: int) -
     except EOFError:
         return
     except Exception as error:
-        connection.send(f"failed: {word_error(error)}")
+        connection.send(f"failed: {describe_error(error)}")
 
 
 def _hush() -> None:
@@ -212,7 +212,7 @@ def measure_peers(
                     notes[peer.name] = reason
                     ready.pop(peer.name).stop()
             tick(peer.title)
-        rounds = {name: process.round_seconds for name, process in ready.items()}
+        rounds = {name: process.run_round for name, process in ready.items()}
         taken, stopped = alternate(
             rounds, seconds=limits.seconds, round_seconds=limits.round_seconds, tick=tick
         )

@@ -95,12 +95,12 @@ class Scoring:
     rows: int | None = None
 
     def command(self, out: str, workers: int) -> list[str]:
-        """Return the words of a run."""
-        places = {"frozen": "frozen", "contexts": "contexts", "out": out}
-        words = [f"--{name}={self.folder / place}" for name, place in places.items()]
+        """Return the command of a run."""
+        paths = {"frozen": "frozen", "contexts": "contexts", "out": out}
+        options = [f"--{name}={self.folder / path}" for name, path in paths.items()]
         sized = [] if self.rows is None else [f"--rows={self.rows}"]
         known = [sys.executable, "-m", "fastbandit", "score", "--json"]
-        return [*known, *words, *sized, f"--workers={workers}"]
+        return [*known, *options, *sized, f"--workers={workers}"]
 
     def run(self, out: str, workers: int) -> tuple[float, dict[str, Any]]:
         """Run the command to its end; return the seconds it took, and what it printed."""

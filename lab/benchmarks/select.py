@@ -178,10 +178,10 @@ def round_of(decide: Callable[[int], object]) -> Round:
         decide(next(numbers))
         return 0
 
-    def round_seconds(seconds: float) -> list[float] | str:
+    def run_round(seconds: float) -> list[float] | str:
         return decide_for(again, seconds, first=0)
 
-    return round_seconds
+    return run_round
 
 
 def sweeps_for(contest: Contest) -> dict[str, Decide]:
@@ -210,8 +210,8 @@ def best_of(sweep: Sweep, vectors: Floats) -> int:
 
 def load_seconds(frozen: FrozenBandit) -> float:
     """Save a frozen bandit, and time how long loading it takes."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "frozen"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "frozen"
         frozen.save(folder)
         started = time.perf_counter()
         FrozenBandit.load(folder)

@@ -58,7 +58,7 @@ class Setting:
         return f"{name} ({said})" if said else name
 
     @property
-    def place(self) -> tuple[Any, ...]:
+    def sort_key(self) -> tuple[Any, ...]:
         """Return the sorting key: datasets as listed, plain ones before those with options."""
         known = list(DATASETS)
         number = known.index(self.dataset) if self.dataset in known else len(known)
@@ -183,16 +183,16 @@ def standings_of(results: Iterable[Result]) -> list[Standing]:
             key = (setting_of(run), run["preset"], run["policy"], played(run), run["batch"])
             groups.setdefault(key, []).append(run)
     found = [Standing(key[0], key[1], key[2], tuple(runs)) for key, runs in groups.items()]
-    return sorted(found, key=_place)
+    return sorted(found, key=_sort_key)
 
 
-def _place(standing: Standing) -> tuple[Any, ...]:
+def _sort_key(standing: Standing) -> tuple[Any, ...]:
     preset = (standing.preset != "default", standing.preset)
     length = (-standing.rounds, -standing.batch)
-    return (standing.setting.place, preset, policy_place(standing.policy), length)
+    return (standing.setting.sort_key, preset, policy_sort_key(standing.policy), length)
 
 
-def policy_place(policy: str) -> tuple[int, str]:
+def policy_sort_key(policy: str) -> tuple[int, str]:
     """Return the sorting key of a policy."""
     known = list(STYLES)
     return (known.index(policy) if policy in known else len(known), policy)
@@ -256,8 +256,8 @@ def yardstick_of(policy: str) -> str | None:
 def of_exhaust(standing: Standing, others: Iterable[Standing]) -> float | None:
     """Return the share ÷ that of the exhaustive search in the same setting with the same preset."""
     name = yardstick_of(standing.policy)
-    places = (standing.setting, standing.preset, name)
-    exhaust = next((o for o in others if (o.setting, o.preset, o.policy) == places), None)
+    wanted = (standing.setting, standing.preset, name)
+    exhaust = next((o for o in others if (o.setting, o.preset, o.policy) == wanted), None)
     pair = None if exhaust is None else shares_together(standing, exhaust)
     return None if pair is None or pair[1] <= 0 else pair[0] / pair[1]
 

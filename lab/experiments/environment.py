@@ -167,7 +167,7 @@ class Tabled:
         if wrong.size:
             raise InputError(
                 f"An arm's row needs to be from 0 to {self.size - 1}: got {wrong[0]}. Leave out "
-                f"the empty places of a decision."
+                f"the empty rows of a decision."
             )
         return rows
 

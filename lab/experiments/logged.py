@@ -139,8 +139,8 @@ def fit_simulator(
     _check_pairs(len(distinct), log.size)
     problem = _problem(log)
     scores = []
-    for place, strength in enumerate(strengths):
-        progress(place, len(strengths), "fitting the simulator")
+    for number, strength in enumerate(strengths):
+        progress(number, len(strengths), "fitting the simulator")
         scores.append(_left_out(problem, strength, folds=folds))
     best = int(np.argmax([model.mean() for model, _ in scores]))
     strength = strengths[best]
@@ -187,7 +187,7 @@ def _simulator_notes(
 class _Problem:
     """Rounds to fit: the worth of arm a to context x is (1, x) · (G W)_a, before the link.
 
-    The rows of G, one for each arm, hold a one, the arm's own place, and its features.
+    The rows of G, one for each arm, hold a one, the arm's own flag, and its features.
     `penalties` are 0 for the intercept and infinite for products that the model leaves out.
     """
 

@@ -29,7 +29,7 @@ from lab.experiments.outline_times import (
     training_section,
 )
 from lab.experiments.policies import NEURAL
-from lab.experiments.report_drift import WORDS as DRIFT_WORDS
+from lab.experiments.report_drift import TEXT as DRIFT_TEXT
 from lab.experiments.report_drift import drift_table, is_drifting
 from lab.experiments.report_tables import (
     bars_table,
@@ -53,8 +53,8 @@ def outline(results: Sequence[Result]) -> list[Section]:
         *_bars_section(bars_of(standings)),
         *_overview(standings),
         *_plays_section("Datasets", (_DATASETS,), catalogue),
-        *_plays_section("Continuum", (_CONTINUUM_WORDS,), continuum),
-        *_plays_section("Drift", (DRIFT_WORDS, drift_table(standings)), drifting),
+        *_plays_section("Continuum", (_CONTINUUM_TEXT,), continuum),
+        *_plays_section("Drift", (DRIFT_TEXT, drift_table(standings)), drifting),
         *replay_section(replays_of(kinds["replay"])),
         *runtime_section(kinds["runtime"], standings),
         *scaling_section(kinds["scaling"]),
@@ -83,7 +83,7 @@ READING = (
     "T: the rounds that were played.",
 )
 _DATASETS = "All policies meet the same contexts and the same noise in every round."
-_CONTINUUM_WORDS = (
+_CONTINUUM_TEXT = (
     "Arms that fill a box: there is no catalogue, and nothing to score exhaustively. The best "
     "possible is the highest value of the function."
 )
@@ -106,13 +106,13 @@ def _bars_section(bars: Sequence[Bar]) -> Iterator[Section]:
         f"or one arm for all (the numbers are the two shares). Overall best arm knows all "
         f"rewards beforehand; Learned best arm has to learn, like the others."
     )
-    more = [words for words in (_open_words(missed), _late_words(missed)) if words]
+    more = [text for text in (_open_text(missed), _late_text(missed)) if text]
     yield Section("Bars", (summary, meaning, bars_table(bars), *more))
 
 
-def _open_words(missed: Sequence[Bar]) -> str:
+def _open_text(missed: Sequence[Bar]) -> str:
     """Name the bars of which the seeds leave open whether they are missed."""
-    found = [f"{b.name} on {b.setting.label} ({_spread_words(b)})" for b in missed if b.is_open]
+    found = [f"{b.name} on {b.setting.label} ({_spread_text(b)})" for b in missed if b.is_open]
     if not found:
         return ""
     return (
@@ -121,7 +121,7 @@ def _open_words(missed: Sequence[Bar]) -> str:
     )
 
 
-def _spread_words(bar: Bar) -> str:
+def _spread_text(bar: Bar) -> str:
     assert bar.shares is not None
     assert bar.gap is not None
     assert bar.gap.half is not None
@@ -131,7 +131,7 @@ def _spread_words(bar: Bar) -> str:
     return f"difference {one - two:.3f} ± {bar.gap.half:.3f}"
 
 
-def _late_words(missed: Sequence[Bar]) -> str:
+def _late_text(missed: Sequence[Bar]) -> str:
     """Return how one arm for all and what missed it compare once most is learned."""
     found = [
         f"{bar.setting.label} {bar.late[0]:.3f}, {bar.late[1]:.3f}"
@@ -149,11 +149,11 @@ def _late_words(missed: Sequence[Bar]) -> str:
 def _overview(standings: Sequence[Standing]) -> Iterator[Section]:
     table = shares_table(standings)
     if table.rows:
-        words = (
+        text = (
             "Default preset, mean over the seeds that all policies played. q at least: the lowest "
             "mean q of the datasets."
         )
-        yield Section("At a glance", (words, *_ratio_sketch(standings), table))
+        yield Section("At a glance", (text, *_ratio_sketch(standings), table))
 
 
 def _ratio_sketch(standings: Sequence[Standing]) -> Iterator[Sketch]:

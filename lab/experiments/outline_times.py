@@ -37,12 +37,12 @@ def replay_section(replays: Sequence[Replay]) -> Iterator[Section]:
             blocks.insert(0, _replay_sketch(setting, dots))
         parts.append(Section(f"{setting.label}, replayed", tuple(blocks)))
     if parts:
-        words = (
+        text = (
             "Each policy is played on a log; only rounds where it chooses what the log chose "
             "count. Intervals are of one run, averaged over seeds where there are several: the "
             "log is the same, so seeds do not narrow them."
         )
-        yield Section("Replayed logs", (words,), tuple(parts))
+        yield Section("Replayed logs", (text,), tuple(parts))
 
 
 def _replay_sketch(setting: Setting, dots: Sequence[Dot]) -> Sketch:
@@ -72,7 +72,7 @@ def runtime_section(results: Sequence[Result], standings: Sequence[Standing]) ->
         }
         parts.append(_machine_section(number, preset, machine, mine, qualities))
     if parts:
-        words = (
+        text = (
             "Seconds for one selection. Single: one request at a time, arms scored one at a time. "
             "Request: one request at a time, its arms scored together. Batch: many requests at "
             "once. Train: seconds for one update. q: from the plays above. The paper's "
@@ -80,7 +80,7 @@ def runtime_section(results: Sequence[Result], standings: Sequence[Standing]) ->
             "printed, on another machine, so read speed-ups, not seconds. Its averages are its "
             "own: they are not the means of its figures for each dataset."
         )
-        yield Section("Run time", (words,), tuple(parts))
+        yield Section("Run time", (text,), tuple(parts))
 
 
 def _machine(result: Result) -> str:
@@ -98,11 +98,11 @@ def _machine_section(
     for measure in ("batch", "single"):
         blocks += _runtime_sketch(number, measure, machine, results)
     blocks.append(runtime_table(results, qualities))
-    for words, table in (
+    for text, table in (
         ("Times as fast as the exhaustive search of the same run:", speedup_table(results)),
         ("Averages over the datasets that the paper has:", averages_table(results)),
     ):
-        blocks += [words, table] if table.rows else []
+        blocks += [text, table] if table.rows else []
     requests = _from_to([r["requests"] for r in results if r.get("requests")])
     sizes = _from_to([r["batch_size"] for r in results if r.get("batch_size")])
     if requests and sizes:
@@ -149,11 +149,11 @@ def scaling_section(results: Sequence[Result]) -> Iterator[Section]:
         blocks = (_scaling_sketch(preset, device, mine), scaling_table(mine))
         parts.append(Section(title, blocks, is_folded=preset != "default"))
     if parts:
-        words = (
+        text = (
             "Seconds per selection as the catalogue grows. The slope is that of the line in the "
             "figure: 1 is proportional to the number of arms, 0 does not depend on it."
         )
-        yield Section("Time over the number of arms", (words,), tuple(parts))
+        yield Section("Time over the number of arms", (text,), tuple(parts))
 
 
 def _scaling_sketch(preset: str, device: str, results: Sequence[Result]) -> Sketch:
@@ -175,5 +175,5 @@ def _scaling_sketch(preset: str, device: str, results: Sequence[Result]) -> Sket
 def training_section(results: Sequence[Result]) -> Iterator[Section]:
     """Show what updates cost."""
     if results:
-        words = "Update of GANBandit ÷ update of Exhaust, on the same data, in alternation."
-        yield Section("Training time", (words, training_table(results)))
+        text = "Update of GANBandit ÷ update of Exhaust, on the same data, in alternation."
+        yield Section("Training time", (text, training_table(results)))

@@ -1,7 +1,7 @@
 """A catalogue of up to 10⁸ arms that is never held whole, with the best arm known exactly.
 
 Arms are points of a lattice in [-1, 1]^d: the digits of an arm's row, in a number system of
-`levels` digits, name its place on each axis. The reward adds up over the axes,
+`levels` digits, name its position on each axis. The reward adds up over the axes,
 
     Σ_j w_j(x) (1 - s² + cos(3πs) / 4) / √d   with   s = a_j - t_j(x),
 
@@ -195,7 +195,7 @@ class Procedural:
         if wrong.size:
             raise InputError(
                 f"An arm's row needs to be from 0 to {self.size - 1}: got {wrong[0]}. Leave out "
-                f"the empty places of a decision."
+                f"the empty rows of a decision."
             )
         return checked
 
@@ -209,7 +209,7 @@ def _levels(arms: int, dim: int) -> int:
 
 
 def _shuffled_positions(seed: int, dim: int, levels: int) -> NDArray[np.float32]:
-    """Return the place of each digit on each axis, evenly spread and in an order at random."""
+    """Return the position of each digit on each axis, evenly spread and in random order."""
     positions = np.linspace(-1.0, 1.0, levels, dtype=np.float32) if levels > 1 else np.zeros(1)
     draws = uniforms(decision_seeds(seed, 0, dim), levels, Stream.TRAINING)
     return positions[np.argsort(draws, axis=1, kind="stable")].astype(np.float32)

@@ -96,7 +96,7 @@ def replay(
         if len(agreed):
             agent.update(
                 contexts=as_raw(log.contexts.take(rounds[agreed])),
-                arms=[decision.arms[place] for place in agreed],
+                arms=[decision.arms[row] for row in agreed],
                 rewards=earned,
             )
         rewards.append(earned)

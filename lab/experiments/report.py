@@ -185,12 +185,12 @@ def _readme(path: Path, results: Sequence[Result]) -> str:
         raise SettingError(f"{path}: {error}") from error
 
 
-def _check_places(places: Sequence[tuple[str, Path | None]]) -> None:
-    """Refuse a place that cannot be written to before the work rather than after it."""
-    named = [path.resolve() for _, path in places if path is not None]
+def _check_outputs(outputs: Sequence[tuple[str, Path | None]]) -> None:
+    """Reject an output that cannot be written to before the work rather than after it."""
+    named = [path.resolve() for _, path in outputs if path is not None]
     if len(set(named)) < len(named):
         raise SettingError("Each of -o, --doc and --readme needs a file of its own: got one twice.")
-    for option, path in places:
+    for option, path in outputs:
         if path is not None and path.is_dir():
             raise SettingError(f"{option} needs the name of a file: got the folder {path}.")
         if path is not None:
@@ -227,10 +227,10 @@ def report_command(
     readme: Path | None,
     is_json: bool,
 ) -> None:
-    """Format and draw all result files below RESULTS as one HTML page that needs nothing else."""
+    """Write all result files below RESULTS as one HTML page that needs nothing else."""
     import_matplotlib()
     found = load_results(results)
-    _check_places((("-o", out), ("--doc", doc), ("--readme", readme)))
+    _check_outputs((("-o", out), ("--doc", doc), ("--readme", readme)))
     if figures is not None:
         make_folder(figures, option="--figures")
     files: dict[Path, bytes] = {}

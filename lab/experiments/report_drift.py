@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lab.experiments.comparison import Setting, Standing, longest, shares_together
 from lab.experiments.report_tables import NONE, Table
 
-WORDS = (
+TEXT = (
     "What a context is worth changes with the rounds, at once (drift switch) or steadily (drift "
     "turn); the best possible reward is that of each round. The table has the share of it, and in "
     "brackets what forgetting adds to the same policy that keeps all of the past, also where "
@@ -29,7 +29,7 @@ def is_drifting(setting: Setting) -> bool:
 
 
 def drift_table(standings: Sequence[Standing]) -> Table:
-    """Format the share of each policy in settings that drift, and in the same without a drift."""
+    """Return a table of the share of each policy in settings with and without a drift."""
     mine = [s for s in longest(standings) if s.preset == "default"]
     settings = _with_their_stills([s.setting for s in mine])
     found = {(s.policy, s.setting): s for s in mine if s.setting in settings}

@@ -110,15 +110,15 @@ def _html_figure(sketch: Sketch, svg: str) -> str:
     return f"<figure>\n{drawing}\n<figcaption>{escape(sketch.caption)}</figcaption>\n</figure>"
 
 
-def _cell(word: str) -> str:
+def _cell(text: str) -> str:
     """Return a policy its colour, and a verdict its sign."""
-    if word in STYLES:
-        colour = style_of(word).colour
-        return f'<i class="swatch" style="background:{colour}"></i>{escape(word)}'
+    if text in STYLES:
+        colour = style_of(text).colour
+        return f'<i class="swatch" style="background:{colour}"></i>{escape(text)}'
     for verdict, sign in (("met", "✓"), ("missed", "✗")):
-        if word.startswith(f"{verdict}: "):
-            return f'<span class="{verdict}">{sign} {escape(word)}</span>'
-    return escape(word)
+        if text.startswith(f"{verdict}: "):
+            return f'<span class="{verdict}">{sign} {escape(text)}</span>'
+    return escape(text)
 
 
 _CSS = """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from fastbandit.progress import seconds_in_words
+from fastbandit.progress import format_seconds
 from lab.experiments import paper_figures
 from lab.experiments.comparison import (
     NEAR,
@@ -19,7 +19,7 @@ from lab.experiments.comparison import (
     Standing,
     longest,
     of_exhaust,
-    policy_place,
+    policy_sort_key,
     setting_of,
     yardstick_of,
 )
@@ -47,7 +47,7 @@ class Table:
 
 
 def standings_table(standings: Sequence[Standing]) -> Table:
-    """Format how each policy did in one setting."""
+    """Return a table of how each policy did in one setting."""
     headings = (
         "policy",
         "share of best",
@@ -83,7 +83,7 @@ def _standing_row(standing: Standing, others: Sequence[Standing]) -> tuple[str, 
 
 
 def shares_table(standings: Iterable[Standing]) -> Table:
-    """Format the shares of the nine policies with the default preset, a column a setting."""
+    """Return a table of shares: the nine policies with the default preset, a column a setting."""
     mine = [s for s in longest(standings) if s.preset == "default"]
     settings = plainest(s.setting for s in mine)
     found = {(s.policy, s.setting): s for s in mine if s.policy in NINE}
@@ -97,8 +97,8 @@ def shares_table(standings: Iterable[Standing]) -> Table:
         if any(row):
             shares = [s.share_on(seeds[s.setting] or s.by_seed) if s else None for s in row]
             known = [q for s in row if s and (q := s.mean("quality")) is not None]
-            words = [NONE if share is None else f"{share.mean:.3f}" for share in shares]
-            rows.append((policy, *words, number(min(known, default=None), ".4f")))
+            texts = [NONE if share is None else f"{share.mean:.3f}" for share in shares]
+            rows.append((policy, *texts, number(min(known, default=None), ".4f")))
     labels = (setting.label for setting in settings)
     return Table(("share of the best possible reward", *labels, "q at least"), tuple(rows))
 
@@ -112,26 +112,26 @@ def _common_seeds(standings: Iterable[Standing]) -> list[int]:
 def plainest(settings: Iterable[Setting]) -> list[Setting]:
     """Keep one setting of each dataset: the one with the fewest options."""
     chosen: dict[str, Setting] = {}
-    for setting in sorted(set(settings), key=lambda setting: setting.place):
+    for setting in sorted(set(settings), key=lambda setting: setting.sort_key):
         chosen.setdefault(setting.dataset, setting)
     return list(chosen.values())
 
 
 def bars_table(bars: Sequence[Bar]) -> Table:
-    """Format which bars were met, a row for each setting."""
-    by_place = {(bar.setting, bar.policy, bar.other): bar for bar in bars}
+    """Return a table of which bars were met, a row for each setting."""
+    by_policies = {(bar.setting, bar.policy, bar.other): bar for bar in bars}
     headings = [Bar(Setting(""), *pair, shares=None).name for pair in PAIRS]
     rows = [
         (
             setting.label,
-            *(_bar_words(by_place[setting, policy, other]) for policy, other, _ in PAIRS),
+            *(_bar_text(by_policies[setting, policy, other]) for policy, other, _ in PAIRS),
         )
         for setting in dict.fromkeys(bar.setting for bar in bars)
     ]
     return Table(("dataset", *headings), tuple(rows))
 
 
-def _bar_words(bar: Bar) -> str:
+def _bar_text(bar: Bar) -> str:
     if bar.shares is None:
         return NONE
     verdict = "met" if bar.is_met else "missed"
@@ -149,7 +149,11 @@ def measured(results: Iterable[Result]) -> dict[tuple[Setting, str], Result]:
     groups: dict[tuple[Setting, str], list[Result]] = {}
     for result in sorted(
         results,
-        key=lambda r: (setting_of(r).place, _exploration(r["policy"]), policy_place(r["policy"])),
+        key=lambda r: (
+            setting_of(r).sort_key,
+            _exploration(r["policy"]),
+            policy_sort_key(r["policy"]),
+        ),
     ):
         groups.setdefault((setting_of(result), result["policy"]), []).append(result)
     return {key: _medians(mine) for key, mine in groups.items()}
@@ -164,7 +168,7 @@ def _medians(results: Sequence[Result]) -> Result:
 
 
 def runtime_table(results: Iterable[Result], qualities: dict[tuple[Setting, str], float]) -> Table:
-    """Format seconds beside the printed ones; ratios are measured ÷ printed."""
+    """Return a table of seconds beside the printed ones; ratios are measured ÷ printed."""
     found = measured(results)
     has_request = any(result["request"] is not None for result in found.values())
     rows = []
@@ -183,7 +187,7 @@ def runtime_table(results: Iterable[Result], qualities: dict[tuple[Setting, str]
 
 
 def speedup_table(results: Iterable[Result]) -> Table:
-    """Format how many times as fast as the exhaustive search of the same run each other one is."""
+    """Return a table of how many times as fast as the exhaustive search each other one is."""
     found = measured(results)
     rows = []
     for (setting, policy), result in found.items():
@@ -194,9 +198,9 @@ def speedup_table(results: Iterable[Result]) -> Table:
         mine = paper_figures.printed(setting.dataset, policy)
         theirs = paper_figures.printed(setting.dataset, yardstick)
         cells = []
-        for place, measure in enumerate(("single", "batch")):
+        for column, measure in enumerate(("single", "batch")):
             cells += [times(_over(exhaust[measure], result[measure]))]
-            cells += [times(_over(theirs[place], mine[place]))]
+            cells += [times(_over(theirs[column], mine[column]))]
         cells.append(times(_over(result["train"], exhaust["train"])))
         rows.append((setting.label, policy, *cells))
     headings = ("dataset", "policy", "Single", "paper's", "Batch", "paper's", "Train takes")
@@ -204,7 +208,7 @@ def speedup_table(results: Iterable[Result]) -> Table:
 
 
 def averages_table(results: Iterable[Result]) -> Table:
-    """Format the averages over the datasets that the paper has too, beside those it prints."""
+    """Return a table of averages over the datasets of the paper, beside those it prints."""
     groups: dict[str, list[Result]] = {}
     for (setting, policy), result in measured(results).items():
         is_printed = setting.dataset in paper_figures.DATASETS and not result.get("options")
@@ -226,9 +230,11 @@ def averages_table(results: Iterable[Result]) -> Table:
 
 
 def training_table(results: Iterable[Result]) -> Table:
-    """Format update times of GANBandit ÷ those of Exhaust, with those the paper prints."""
+    """Return a table of update times of GANBandit ÷ those of Exhaust, beside those of the paper."""
     rows = []
-    for result in sorted(results, key=lambda r: (_preset_place(r["preset"]), setting_of(r).place)):
+    for result in sorted(
+        results, key=lambda r: (_preset_sort_key(r["preset"]), setting_of(r).sort_key)
+    ):
         row = [setting_of(result).label, result["preset"]]
         for exploration in ("TS", "UCB"):
             ratio, seconds = (
@@ -248,15 +254,15 @@ def training_table(results: Iterable[Result]) -> Table:
 
 
 def scaling_table(results: Sequence[Result]) -> Table:
-    """Format seconds per selection at each number of arms, the slope and the lowest q."""
+    """Return a table of seconds per selection by number of arms, the slope and the lowest q."""
     sizes = sorted({size for result in results for size in result["arms"]})
     rows = []
-    for result in sorted(results, key=lambda r: policy_place(r["policy"])):
+    for result in sorted(results, key=lambda r: policy_sort_key(r["policy"])):
         at = dict(zip(result["arms"], result["seconds"], strict=True))
         known = [q for q in result.get("quality") or () if q is not None]
-        words = [_seconds(at.get(size)) for size in sizes]
+        texts = [_seconds(at.get(size)) for size in sizes]
         slope = number(result.get("slope"), ".2f")
-        rows.append((result["policy"], *words, slope, number(min(known, default=None), ".4f")))
+        rows.append((result["policy"], *texts, slope, number(min(known, default=None), ".4f")))
     return Table(("policy", *(f"N = {s:,}" for s in sizes), "slope", "lowest q"), tuple(rows))
 
 
@@ -288,12 +294,13 @@ def replays_of(results: Iterable[Result]) -> list[Replay]:
         matches, mean, low, high = (_mean(runs, m) for m in ("matches", "mean", "low", "high"))
         found.append(Replay(setting, preset, policy, len(runs), matches, mean, low, high))
     return sorted(
-        found, key=lambda r: (r.setting.place, _preset_place(r.preset), policy_place(r.policy))
+        found,
+        key=lambda r: (r.setting.sort_key, _preset_sort_key(r.preset), policy_sort_key(r.policy)),
     )
 
 
 def replays_table(replays: Iterable[Replay]) -> Table:
-    """Format what policies earned in the rounds of a log where they agree with it."""
+    """Return a table of what policies earned in the rounds of a log where they agree with it."""
     rows = tuple(
         (
             replay.policy,
@@ -327,10 +334,10 @@ def _plus_minus(found: Estimate | None, form: str) -> str:
 
 
 def _by_device(found: dict[str, float], scale: float) -> str:
-    words = {device: _three_digits(scale * seconds) for device, seconds in found.items()}
-    if len(words) == 1:
-        return next(iter(words.values()))
-    return ", ".join(f"{word} ({device})" for device, word in words.items()) or NONE
+    texts = {device: _three_digits(scale * seconds) for device, seconds in found.items()}
+    if len(texts) == 1:
+        return next(iter(texts.values()))
+    return ", ".join(f"{word} ({device})" for device, word in texts.items()) or NONE
 
 
 def _three_digits(number: float) -> str:
@@ -349,7 +356,7 @@ def _over(one: float | None, two: float | None) -> float | None:
 
 
 def _seconds(seconds: float | None) -> str:
-    return NONE if seconds is None else seconds_in_words(seconds)
+    return NONE if seconds is None else format_seconds(seconds)
 
 
 def _mean(results: Sequence[Result], measure: str) -> float | None:
@@ -361,5 +368,5 @@ def _exploration(policy: str) -> bool:
     return policy.endswith("UCB")
 
 
-def _preset_place(preset: str) -> tuple[bool, str]:
+def _preset_sort_key(preset: str) -> tuple[bool, str]:
     return (preset != "default", preset)

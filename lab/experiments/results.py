@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ import numpy as np
 
 from fastbandit import __version__
 from fastbandit.errors import DataError
+from fastbandit.files.atomic import write_atomic
 from lab.experiments.policies import NAMES, NEURAL
 
 FORMAT = 1
@@ -52,10 +52,10 @@ class Key:
             preset = _hashed(Path(preset).stem, preset)
         name = f"{preset}-t{self.rounds}-b{self.batch}-seed{self.seed}"
         device = "" if self.device == "cpu" else f"-{_device_slug(self.device)}"
-        return folder / place_of(self.dataset, self.options) / policy / f"{name}{device}.json"
+        return folder / setting_name(self.dataset, self.options) / policy / f"{name}{device}.json"
 
 
-def place_of(dataset: str, options: Mapping[str, bool | int | float | str]) -> str:
+def setting_name(dataset: str, options: Mapping[str, bool | int | float | str]) -> str:
     """Return the folder's name of a dataset with options: h1-arms10000-dim4."""
     ordered = sorted(options.items())
     name = "-".join([dataset, *(_option_slug(*option) for option in ordered)])
@@ -113,12 +113,7 @@ def keep_result(path: Path, result: Mapping[str, Any]) -> None:
 
 def write_beside(path: Path, text: str) -> None:
     """Write a file beside its place, then rename it."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_atomic(path, text.encode(), sync=False)
 
 
 def read_results(folder: Path) -> list[dict[str, Any]]:
@@ -153,8 +148,8 @@ def code_commit() -> str | None:
     """Return the commit of this code, with "-dirty" where it changed since; None outside git."""
     root = Path(__file__).parents[2]
 
-    def git(*words: str) -> str:
-        command = ["git", "-C", str(root), *words]
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(root), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
@@ -224,9 +219,9 @@ def share_of(result: dict[str, Any]) -> float | None:
 
 def _grouped(results: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Put the runs together that differ in nothing but the seed, policies in their order."""
-    places = {name: place for place, name in enumerate(NAMES)}
+    order = {name: position for position, name in enumerate(NAMES)}
     groups: dict[str, list[dict[str, Any]]] = {}
-    ordered = sorted(results, key=lambda r: places.get(r["policy"], len(places)))
+    ordered = sorted(results, key=lambda r: order.get(r["policy"], len(order)))
     for result in sorted(ordered, key=_dataset_order):
         groups.setdefault(_group_of(result), []).append(result)
     return groups

@@ -131,8 +131,8 @@ def batch_size_of(policy: str, device: str) -> int:
 def _time_updates(
     agents: Agents, environment: Environment, *, clock: Clock, tick: Tick
 ) -> dict[str, list[float]]:
-    training_batches = training_batches_for(environment, next(iter(agents.values())))
-    tasks = {name: learning(agent, training_batches) for name, agent in agents.items()}
+    batches = training_batches_for(environment, next(iter(agents.values())))
+    tasks = {name: learning(agent, batches) for name, agent in agents.items()}
     return time_alternately(
         tasks, least=UPDATES, most=UPDATES, seconds=math.inf, clock=clock, tick=tick
     )
@@ -208,7 +208,7 @@ def ratios_of(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
 
 
 def ratios_table(results: Sequence[Result]) -> Table:
-    """Format the ratios: above 1 are speed-ups, and what longer training costs."""
+    """Return a table of the ratios: above 1 are speed-ups, and what longer training costs."""
     headings = (
         "dataset",
         "exploration",

@@ -111,15 +111,13 @@ def _spots_of(sizes: Sequence[int], plan: Plan, *, tick: Tick) -> Iterator[Spot]
     same: rounds that were played among the fewest arms. They learn all of them at once, for
     each update indexes the catalogue anew.
     """
-    training_batch: TrainingBatch | None = None
+    batch: TrainingBatch | None = None
     for size in sizes:
         environment = datasets.load(DATASET, arms=size, dim=DIM)
         agents = agents_for(environment, plan)
-        training_batch = training_batch or joined(
-            training_batches_for(environment, next(iter(agents.values())))
-        )
+        batch = batch or joined(training_batches_for(environment, next(iter(agents.values()))))
         for policy, agent in agents.items():
-            learning(agent, [training_batch])(0)
+            learning(agent, [batch])(0)
             usual = _batch_size(policy, size, plan)
             contexts = requests_after(environment, max(usual, _AUDITED))
             fitting = fitting_size(agent, contexts, size=usual)
@@ -127,12 +125,12 @@ def _spots_of(sizes: Sequence[int], plan: Plan, *, tick: Tick) -> Iterator[Spot]
             tick(spot.name)
 
 
-def joined(training_batches: Sequence[TrainingBatch]) -> TrainingBatch:
+def joined(batches: Sequence[TrainingBatch]) -> TrainingBatch:
     """Make one batch of several."""
     return TrainingBatch(
-        np.concatenate([training_batch.contexts for training_batch in training_batches]),
-        [arm for training_batch in training_batches for arm in training_batch.arms],
-        np.concatenate([training_batch.rewards for training_batch in training_batches]),
+        np.concatenate([batch.contexts for batch in batches]),
+        [arm for batch in batches for arm in batch.arms],
+        np.concatenate([batch.rewards for batch in batches]),
     )
 
 

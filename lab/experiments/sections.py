@@ -43,13 +43,13 @@ class Section:
 
 
 def stem_of(setting: Setting) -> list[str]:
-    """Return the words that the names of a setting's figures begin with."""
+    """Return the parts that the names of a setting's figures begin with."""
     return [setting.dataset, *(f"{name}{value}" for name, value in setting.options)]
 
 
-def file_name(*words: str) -> str:
-    """Make a file's name of safe characters, which no other words have."""
-    name = "-".join(words)
+def file_name(*parts: str) -> str:
+    """Make a file's name of safe characters, which no other parts have."""
+    name = "-".join(parts)
     if re.fullmatch(r"[a-z0-9.-]+", name):
         return name
     safe = re.sub(r"[^a-z0-9.]+", "-", name.lower())[:60].strip("-.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
@@ -18,7 +18,7 @@ from fastbandit.cluster.engine import ENGINES, Engine, engine_for
 from fastbandit.cores import one_thread
 from fastbandit.errors import SettingError
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.settings.files import is_settings_file
+from fastbandit.settings.files import Settings, is_settings_file
 from fastbandit.settings.presets import settings_for
 from lab.experiments import datasets
 from lab.experiments.environment import Environment, Floats
@@ -29,8 +29,8 @@ from lab.experiments.results import (
     TRAINING,
     Key,
     keep_result,
-    place_of,
     read_result,
+    setting_name,
     summarise,
     summarise_replays,
     training_ratios,
@@ -94,12 +94,23 @@ def read_made(key: Key, folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     result = read_result(path)
-    if result.get("settings") != _settings(key):
+    if not _has_settings(result, key):
         raise SettingError(
             f"A result needs to be of the settings that its name says: {path} was made before "
             f"{key.preset} changed. Remove it, or give the settings another name."
         )
     return result
+
+
+def _has_settings(result: Mapping[str, Any], key: Key) -> bool:
+    """Return whether a result is of the settings of its key, also by the names of before."""
+    stored = result.get("settings")
+    if stored is None or not is_settings_file(key.preset):
+        return bool(stored == _settings(key))
+    try:
+        return Settings(stored["base"], stored["sections"]) == settings_for(key.preset)
+    except SettingError:  # a name that there never was
+        return False
 
 
 def _settings(key: Key) -> Any:
@@ -190,7 +201,7 @@ def jobs_of(suite: Suite, *, device: str = "cpu") -> list[Key]:
     for part in suite.parts:
         for key in _jobs_of_part(part, device):
             keys.setdefault(key.path(Path()), key)
-    order = {name: place for place, name in enumerate(_SLOW_FIRST)}
+    order = {name: position for position, name in enumerate(_SLOW_FIRST)}
     return sorted(keys.values(), key=lambda key: order.get(key.policy, len(order)))
 
 
@@ -248,9 +259,9 @@ def run_suite(
     return results, failed
 
 
-def _work(key: Key, *, folder: Path, data: Path | None, tell: AfterBatch) -> dict[str, Any]:
+def _work(key: Key, *, folder: Path, data: Path | None, report: AfterBatch) -> dict[str, Any]:
     one_thread()
-    return run_job(key, folder, data, after_batch=tell)
+    return run_job(key, folder, data, after_batch=report)
 
 
 # -- the command
@@ -291,7 +302,7 @@ def run_command(
     as_json: bool,
     is_list: bool,
 ) -> None:
-    """Play SUITE: paper, quality, quick, continuum, drift, or a TOML file. Made runs stay.
+    """Play SUITE: paper, quality, quick, continuum, drift, or a TOML file. Runs are reused.
 
     Whatever was made before, or before Ctrl-C, is not made again.
     """
@@ -315,7 +326,7 @@ def run_command(
     ):
         results, failed = run_suite(todo, folder, engine=pool, data=data, progress=progress)
     click.echo(_as_json(results, failed) if as_json else table(results))
-    for line in word_failures(failed):
+    for line in describe_failures(failed):
         click.echo(f"Error: {line}", err=True)
     if failed:
         click.get_current_context().exit(2)
@@ -377,13 +388,13 @@ def _as_json(results: Sequence[dict[str, Any]], failed: Iterable[tuple[Key, str]
     return json.dumps(output, indent=1, allow_nan=False)
 
 
-def word_failures(failed: Iterable[tuple[Key, str]]) -> list[str]:
+def describe_failures(failed: Iterable[tuple[Key, str]]) -> list[str]:
     """Format what failed, a line each; runs of one dataset with the same error share a line."""
     groups: dict[tuple[str, str], list[Key]] = {}
     for key, error in failed:
-        groups.setdefault((place_of(key.dataset, key.options), error), []).append(key)
+        groups.setdefault((setting_name(key.dataset, key.options), error), []).append(key)
     lines = []
-    for (place, error), keys in groups.items():
+    for (name, error), keys in groups.items():
         more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-        lines.append(f"{place}, {keys[0].policy}, seed {keys[0].seed}{more}: {error}")
+        lines.append(f"{name}, {keys[0].policy}, seed {keys[0].seed}{more}: {error}")
     return lines

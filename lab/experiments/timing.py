@@ -142,26 +142,24 @@ class TrainingBatch:
 def training_batches_for(environment: Environment, agent: Bandit) -> list[TrainingBatch]:
     """Let an agent that knows nothing choose evenly among the arms, in the first rounds."""
     size = _training_rounds(environment)
-    training_batches = []
+    batches = []
     for first in range(0, UPDATES * size, size):
         contexts = environment.contexts(first, size)
         decision = agent.select(contexts)
         chosen = decision.arms if environment.size is None else decision.rows[:, 0]
-        training_batches.append(
-            TrainingBatch(contexts, decision.arms, environment.observed(first, chosen))
-        )
-    return training_batches
+        batches.append(TrainingBatch(contexts, decision.arms, environment.observed(first, chosen)))
+    return batches
 
 
-def learning(agent: Bandit, training_batches: Sequence[TrainingBatch]) -> Task:
+def learning(agent: Bandit, batches: Sequence[TrainingBatch]) -> Task:
     """Make the task of learning a batch a round."""
 
     def task(number: int) -> None:
-        training_batch = training_batches[number]
+        batch = batches[number]
         agent.update(
-            contexts=training_batch.contexts,
-            arms=training_batch.arms,
-            rewards=training_batch.rewards,
+            contexts=batch.contexts,
+            arms=batch.arms,
+            rewards=batch.rewards,
         )
 
     return task

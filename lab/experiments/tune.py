@@ -137,8 +137,8 @@ def tune(
     steps: list[Step] = []
     order = sorted(set(stages))
     settings, total = start, len(order) * (trials + 1) + 1
-    for place, stage in enumerate(order):
-        shown = _shifted(progress, place * (trials + 1), total)
+    for number, stage in enumerate(order):
+        shown = _shifted(progress, number * (trials + 1), total)
         step = work.stage(stage, settings, trials=trials, progress=shown)
         if step is None:
             continue
@@ -370,7 +370,7 @@ def _outcome(tuned: Tuned) -> str:
     """Say in one line what came of it all."""
     if tuned.before is None or tuned.after is None:
         return "no stage found better settings: these are the base's"
-    change = f"{tuned.before.words} before, {tuned.after.shown:.4f} after"
+    change = f"{tuned.before.text} before, {tuned.after.shown:.4f} after"
     if not tuned.is_better:
         return f"{change}, which is worse: these are the base's"
     return change
@@ -392,7 +392,7 @@ def _print(tuned: Tuned, out: Path) -> None:
         ]
         changed = "\n".join(changed_knobs) if step.is_accepted else "nothing was better"
         name = f"{step.stage} {STAGES[step.stage]}"
-        table.add_row(name, str(step.trials), changed, step.before.words, step.after.words)
+        table.add_row(name, str(step.trials), changed, step.before.text, step.after.text)
     console = Console(highlight=False, markup=False)
     console.print(table)
     console.print(f"The whole: {_outcome(tuned)}.")

@@ -55,7 +55,7 @@ class Measured:
     lookups: float | None = None
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         text = f"{self.what} {self.shown:.4f}"
         if self.evaluations is None or self.lookups is None:
             return text

@@ -146,8 +146,8 @@ class _Visitor(threading.Thread):
             visit += 1
             time.sleep(self._rng.exponential(_PAUSE_SECONDS))
 
-    def _visit(self, id: str, place: int) -> None:
-        context = self._environment.contexts(place, 1)[0].tolist()
+    def _visit(self, id: str, round_number: int) -> None:
+        context = self._environment.contexts(round_number, 1)[0].tolist()
         began = time.monotonic()
         try:
             selected = self._client.select(context, id=id)
@@ -157,7 +157,7 @@ class _Visitor(threading.Thread):
         self.slowest = max(self.slowest, time.monotonic() - began)
         self.asked[id], self.answers[id] = {"context": context}, structs.asdict(selected)
         if self._rng.random() < 0.9:
-            value = float(self._environment.observed(place, np.array(selected.arms))[0])
+            value = float(self._environment.observed(round_number, np.array(selected.arms))[0])
             self._reward(id, value)
             if self._rng.random() < 0.02:
                 self._reward(id, value)
@@ -280,7 +280,7 @@ def _judged(
         lost_rewards=_lost_rewards(rewards, owed, events),
         doubled=doubled(events),
         versions=len(snapshots),
-        learned=snapshots[-1].cut.pairs,
+        learned=snapshots[-1].cut.interactions,
         faults=failures[:3]
         + lineage_faults(snapshots, events)
         + history_faults(snapshots[-1], events),

@@ -15,10 +15,12 @@ from fastbandit.demo.synthetic import Synthetic
 from fastbandit.storage.events import Event
 from fastbandit.storage.postgres_driver import psycopg
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer, little_server
-from fastbandit.storage.snapshot_registry import RegisteredStore, SnapshotRegistry
-from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+from fastbandit.storage.registered_store import RegisteredStore
+from fastbandit.storage.snapshot_registry import SnapshotRegistry
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Snapshot
 from lab.faults.stage import HOST, Running, Stage, wait_for, write_stage
+from lab.postgres_server import LittleServer, little_server
 
 STEP_SECONDS = 0.02
 _STOPS = {"crash": signal.SIGKILL, "immediate": signal.SIGQUIT, "fast": signal.SIGINT}
@@ -134,10 +136,10 @@ class Cluster:
     @contextmanager
     def publishing(self) -> Iterator[RegisteredStore]:
         """Return a store that has the leader lease, to publish."""
-        registry = SnapshotRegistry(self.database.url, _place(self.home))
+        registry = SnapshotRegistry(self.database.url, _snapshots_url(self.home))
         with closing(registry):
             store = RegisteredStore(self.home / "publisher", registry)
-            store.take_turn()
+            store.acquire_lease()
             yield store
 
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -157,7 +159,7 @@ def cluster_of(
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         database = stack.enter_context(little_server())
-        own = {"log.url": database.url, "snapshots.url": _place(home), **settings}
+        own = {"log.url": database.url, "snapshots.url": _snapshots_url(home), **settings}
 
         def stages(name: str, count: int) -> tuple[Stage, ...]:
             return tuple(
@@ -174,11 +176,11 @@ def cluster_of(
 
 
 def _publish_first(cluster: Cluster) -> None:
-    from fastbandit.learning.first import publish_first
+    from fastbandit.learning.initial_version import publish_initial_version
 
     with cluster.publishing() as store:
         store.pull()
-        publish_first(cluster.deciders[0].config, store)
+        publish_initial_version(cluster.deciders[0].config, store)
 
 
 def stop_database(database: LittleServer, how: str) -> None:
@@ -206,7 +208,7 @@ def _signal(processes: list[int], how: signal.Signals) -> None:
             os.kill(process, how)
 
 
-def _place(home: Path) -> str:
+def _snapshots_url(home: Path) -> str:
     return f"file://{home}/shared"
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fastbandit.storage.events import DecisionMade, Event, RewardCame
-from fastbandit.storage.snapshot_store import Snapshot
+from fastbandit.storage.snapshot_version import Snapshot
 
 Rewards: TypeAlias = "Counter[tuple[str, float, str]]"
 """Acknowledged rewards: the decision, the value, and the status that was answered."""
@@ -48,9 +48,9 @@ def lineage_faults(snapshots: Sequence[Snapshot], events: Sequence[Event]) -> li
         parent = by_version.get(-1 if one.parent is None else one.parent)
         if parent is None or not parent.cut.seq < one.cut.seq:
             faults.append(f"version {one.version} does not come after its parent")
-        elif one.cut.pairs != parent.cut.pairs + one.notes["learned"]:
+        elif one.cut.interactions != parent.cut.interactions + one.notes["learned"]:
             faults.append(f"version {one.version} does not add what it learned to its parent")
-        if one.cut.pairs + one.cut.held != bisect_right(ready, one.cut.seq):
+        if one.cut.interactions + one.cut.held != bisect_right(ready, one.cut.seq):
             faults.append(f"version {one.version} looked at other interactions than were ready")
     return faults
 
@@ -59,12 +59,14 @@ def history_faults(snapshot: Snapshot, events: Sequence[Event]) -> list[str]:
     """Say whether a version learned other interactions than the log's first, each once."""
     from fastbandit.storage.snapshots import load_snapshot
 
-    joined = _joined(events)[: snapshot.cut.pairs]
+    joined = _joined(events)[: snapshot.cut.interactions]
     history = load_snapshot(snapshot.bandit, device="cpu").history
     if len({(one.decision, one.position) for one in joined}) != len(joined):
         return ["an interaction was joined twice"]
-    if history is None or len(history) != snapshot.cut.pairs:
-        return [f"{0 if history is None else len(history)} learned, {snapshot.cut.pairs} noted"]
+    if history is None or len(history) != snapshot.cut.interactions:
+        return [
+            f"{0 if history is None else len(history)} learned, {snapshot.cut.interactions} noted"
+        ]
     contexts = np.array([one.context for one in joined], dtype=np.float32)
     rewards = np.array([one.reward for one in joined], dtype=history.rewards.dtype)
     is_same = np.array_equal(history.contexts.dense, contexts)  # type: ignore[arg-type]
@@ -78,4 +80,4 @@ def _joined(events: Sequence[Event]) -> list[Any]:
     joiner = Joiner()
     for event in events:
         joiner.feed(event)
-    return joiner.pairs
+    return joiner.interactions

@@ -192,8 +192,8 @@ class _Client:
 
     def request(self, id: str) -> dict[str, Any]:
         """Return the request of an id."""
-        place = int(id.rpartition("-")[2])
-        return {"id": id, "context": self.stage.environment.contexts(place, 1)[0].tolist()}
+        round_number = int(id.rpartition("-")[2])
+        return {"id": id, "context": self.stage.environment.contexts(round_number, 1)[0].tolist()}
 
     def _ask(self) -> None:
         caller, me = Caller(self.stage.port), threading.get_ident()
@@ -306,7 +306,7 @@ def _learner_trial(
 
 def _is_reported(caller: Caller, said: str) -> bool:
     """Return whether the status says why the learner failed, but for the name of its draft."""
-    problems = [problem["detail"] for problem in _asked(caller, "ailments") or []]
+    problems = [problem["detail"] for problem in _asked(caller, "problems") or []]
     return any(said.rpartition("(")[2] in problem for problem in problems)
 
 

@@ -25,8 +25,8 @@ _SHAPES: dict[str, type[msgspec.Struct]] = {
         "SelectAnswers",
         "RewardAnswer",
         "RewardAnswers",
-        "PutArmsAnswer",
-        "DeleteArmsAnswer",
+        "UpsertArmsAnswer",
+        "DiscardArmsAnswer",
         "Readiness",
     )
 } | {"Status": Status}

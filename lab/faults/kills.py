@@ -155,15 +155,15 @@ class _Visitor(threading.Thread):
         self.join()
 
     def _visit(self, visit: int) -> None:
-        id, place = f"v{self.number}-{visit}", self.number * 10_000_000 + visit
-        asked = {"id": id, "context": self._environment.contexts(place, 1)[0].tolist()}
+        id, round_number = f"v{self.number}-{visit}", self.number * 10_000_000 + visit
+        asked = {"id": id, "context": self._environment.contexts(round_number, 1)[0].tolist()}
         reply = self._insist("/v1/select", asked, good={200})
         if reply is None:
             return
         self.asked[id], self.answers[id] = asked, reply.content
         if self._rng.random() < 0.9:
             arm = np.array(reply.content["arms"])
-            self._unrewarded.append((id, float(self._environment.observed(place, arm)[0])))
+            self._unrewarded.append((id, float(self._environment.observed(round_number, arm)[0])))
 
     def _ask_again(self) -> None:
         """Ask as before for the last decision, or for any: the answer needs to be the same."""
@@ -326,7 +326,7 @@ def _judged(
         odd_answers=sum(len(visitor.odd) for visitor in crowd),
         orphans=shots.orphans,
         versions=len(snapshots),
-        learned=snapshots[-1].cut.pairs,
+        learned=snapshots[-1].cut.interactions,
         faults=[odd for visitor in crowd for odd in visitor.odd][:3]
         + lineage_faults(snapshots, events)
         + history_faults(snapshots[-1], events),

@@ -219,17 +219,17 @@ class OddRequests:
 
     def _broken_text(self) -> Asked:
         method, path, fields = self._any()
-        text, place = bytearray(_text(fields)), int(self._rng.integers(1, 30))
-        place = min(place, len(text) - 1)
+        text, position = bytearray(_text(fields)), int(self._rng.integers(1, 30))
+        position = min(position, len(text) - 1)
         match self._rng.integers(6):
             case 0:
-                text[place] = int(self._rng.integers(256))
+                text[position] = int(self._rng.integers(256))
             case 1:
-                text[place:place] = self._one_of(_BYTES)
+                text[position:position] = self._one_of(_BYTES)
             case 2:
                 text[:0] = b"\xef\xbb\xbf"
             case 3:
-                del text[place:]
+                del text[position:]
             case 4:
                 text += self._one_of(_BYTES)
             case _:
@@ -289,16 +289,16 @@ class OddRequests:
 
 def replaced(value: Any, odd: Any, *, rng: np.random.Generator) -> Any:
     """Return a copy of JSON in which one value, anywhere, is another."""
-    places: list[Any] = list(value) if isinstance(value, dict) else []
+    keys: list[Any] = list(value) if isinstance(value, dict) else []
     if isinstance(value, list):
-        places = list(range(len(value)))
-    if not places:
+        keys = list(range(len(value)))
+    if not keys:
         return odd
-    place = places[int(rng.integers(len(places)))]
+    key = keys[int(rng.integers(len(keys)))]
     copy = dict(value) if isinstance(value, dict) else list(value)
-    inner = copy[place]
+    inner = copy[key]
     goes_deeper = isinstance(inner, dict | list) and inner and rng.random() < 0.7
-    copy[place] = replaced(inner, odd, rng=rng) if goes_deeper else odd
+    copy[key] = replaced(inner, odd, rng=rng) if goes_deeper else odd
     return copy
 
 

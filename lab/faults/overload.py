@@ -113,12 +113,12 @@ def overload(
             load = Load(stage.port, seconds, features=_DIM)
             load_from_process(msgspec.structs.replace(load, seconds=1.0))  # all is warm then
             before = service.memory()["rss"]
-            for place, contexts in enumerate((1, _MANY)):
+            for kind, contexts in enumerate((1, _MANY)):
                 plan = msgspec.structs.replace(load, contexts=contexts)
                 found = []
                 for number in range(rounds):
                     found.append(_press(plan, service, watched, connections=connections))
-                    progress(place * rounds + number + 1, 2 * rounds, "overload")
+                    progress(kind * rounds + number + 1, 2 * rounds, "overload")
                 pressed.append(_together(contexts, found))
     return OverloadReport(arms, tuple(pressed), dict(watched.rewards), before, watched.rss_most)
 

@@ -19,12 +19,12 @@ from fastbandit.arms.partition_ranges import index_in_ranges
 from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import Engine
 from fastbandit.cluster.indexing import EngineSpread
-from fastbandit.cluster.joining import RayJoin
-from fastbandit.cluster.scoring import score_contexts
-from fastbandit.cluster.training import RayTrainer
+from fastbandit.cluster.ray_joining import RayJoin
+from fastbandit.cluster.ray_training import RayTraining
+from fastbandit.cluster.scoring import ScoringSettings, score_contexts
 from fastbandit.demo.synthetic import Synthetic
+from fastbandit.learning.candidates import TrainingData
 from fastbandit.learning.joining import Joiner
-from fastbandit.learning.update import Taught
 from fastbandit.policy import Arms
 from fastbandit.settings.files import Settings
 from fastbandit.training.update import embed
@@ -92,10 +92,10 @@ def _bandit_of(environment: Synthetic, steps: int) -> Bandit:
     )
 
 
-def _training(environment: Synthetic) -> Taught:
+def _training(environment: Synthetic) -> TrainingData:
     rows = np.random.default_rng(1).integers(environment.size, size=_ROUNDS)
     rewards = np.asarray(environment.observed(0, rows), dtype=np.float64)
-    return Taught(environment.contexts(0, _ROUNDS), rows.tolist(), rewards, version=1)
+    return TrainingData(environment.contexts(0, _ROUNDS), rows.tolist(), rewards, version=1)
 
 
 # -- jobs
@@ -104,11 +104,11 @@ def _training(environment: Synthetic) -> Taught:
 def _join(folder: Path, events: int, engine: Engine) -> str:
     found = RayJoin("", folder, engine.workers)(Joiner(), until=events)
     numbers = (found.seqs, found.ats, found.made[np.argsort(found.made)])
-    return _hash(*numbers, msgspec.json.encode(found.pairs))
+    return _hash(*numbers, msgspec.json.encode(found.interactions))
 
 
-def _train(bandit: Bandit, training: Taught, engine: Engine) -> str:
-    learned = RayTrainer(engine.workers)(bandit, training, lambda steps, loss: None).policy
+def _train(bandit: Bandit, training: TrainingData, engine: Engine) -> str:
+    learned = RayTraining(engine.workers)(bandit, training, lambda steps, loss: None).policy
     arms = learned.arms
     assert isinstance(arms, Catalogue)
     weights = learned.model.state_dict()
@@ -126,7 +126,8 @@ def _build(arms: Arms, engine: Engine) -> str:
 def _score(folder: Path, engine: Engine) -> str:
     out = folder / "scores"
     shutil.rmtree(out, ignore_errors=True)
-    score_contexts(folder / "frozen", folder / "contexts", out, rows=8_192, engine=engine)
+    settings = ScoringSettings(rows=8_192)
+    score_contexts(folder / "frozen", folder / "contexts", out, settings=settings, engine=engine)
     return _hash(*(content for _, content in sorted(parts_in(out).items())))
 
 

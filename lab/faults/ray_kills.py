@@ -164,8 +164,8 @@ class _Trial:
         try:
             self.other += self.job.run(self._engine) != wanted
         except Exception as error:  # whatever it says: the job should have ended well
-            words = " ".join(str(error).split())
-            self.failed.append(f"{self.job.name}: {type(error).__name__}: {words[:300]}")
+            text = " ".join(str(error).split())
+            self.failed.append(f"{self.job.name}: {type(error).__name__}: {text[:300]}")
         finally:
             is_over.set()
 

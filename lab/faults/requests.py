@@ -242,8 +242,8 @@ def _messages(asked: Asked) -> Iterator[dict[str, Any]]:
     """Return a body in its pieces; without the last where it is cut off."""
     size = -(-len(asked.body) // asked.pieces) or 1
     parts = [asked.body[at : at + size] for at in range(0, len(asked.body), size)] or [b""]
-    for place, part in enumerate(parts):
-        is_last = place == len(parts) - 1
+    for number, part in enumerate(parts):
+        is_last = number == len(parts) - 1
         if is_last and asked.is_cut_off:
             return
         yield {"type": "http.request", "body": part, "more_body": not is_last}

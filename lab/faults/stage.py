@@ -126,10 +126,10 @@ class Stage:
 
 def set_stage(home: Path, environment: Synthetic, settings: Mapping[str, Any]) -> Stage:
     """Write arms, settings and a first snapshot into a folder; training there takes a blink."""
-    from fastbandit.learning.first import publish_first
+    from fastbandit.learning.initial_version import publish_initial_version
 
     stage = write_stage(home, environment, settings)
-    publish_first(stage.config, stage.store)
+    publish_initial_version(stage.config, stage.store)
     return stage
 
 
@@ -179,11 +179,11 @@ class Running:
     def __init__(self, stage: Stage, *options: str, command: str = "serve") -> None:
         self.stage, self.began, self.ended = stage, time.monotonic(), 0.0
         environ = {k: v for k, v in os.environ.items() if not k.startswith("FASTBANDIT_")}
-        words = [sys.executable, "-m", "fastbandit", command]
-        words += ["--config", str(stage.home / "fastbandit.toml"), *options]
+        arguments = [sys.executable, "-m", "fastbandit", command]
+        arguments += ["--config", str(stage.home / "fastbandit.toml"), *options]
         with stage.journal.open("ab") as journal:
             self.process = subprocess.Popen(
-                words,
+                arguments,
                 stdin=subprocess.DEVNULL,
                 stdout=journal,
                 stderr=journal,
@@ -229,7 +229,7 @@ class Running:
         try:
             wait_for(decided, seconds=seconds, what="a first decision")
         except ServiceUnavailable as error:
-            raise ServiceUnavailable(f"{error} {self._last_words()}") from error
+            raise ServiceUnavailable(f"{error} {self._last_output()}") from error
         return time.monotonic() - self.began
 
     def _check_alive(self) -> None:
@@ -239,7 +239,7 @@ class Running:
                 f"{self.process.returncode}. See the service's journal."
             )
 
-    def _last_words(self) -> str:
+    def _last_output(self) -> str:
         """Return the end of the journal, and what the service says of itself."""
         said = " ".join(self.stage.journal.read_text(encoding="utf-8")[-500:].split())
         return f"It ends with: {said} /ready says: {self.readiness().content}"

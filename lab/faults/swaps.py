@@ -29,7 +29,8 @@ from fastbandit.errors import ServiceUnavailable
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.events import DecisionMade
-from fastbandit.storage.snapshot_store import Cut, Snapshot, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut, Snapshot
 from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load
 from lab.faults.stage import Caller, Reply, Running, Stage, running, set_stage, wait_for
@@ -189,8 +190,8 @@ class Alternation:
     def bandit(self, version: int) -> FrozenBandit:
         """Return the bandit of a version."""
         model = self.bandits[version % len(self.bandits)]
-        part, live, words = model.parts
-        return FrozenBandit(part, live, replace(words, version=version))
+        part, catalogue, codec = model.parts
+        return FrozenBandit(part, catalogue, replace(codec, version=version))
 
     def publish(self, store: SnapshotStore | None = None) -> Snapshot:
         """Make the next version the one to serve, there or here, and prune as a learner does."""
@@ -291,7 +292,7 @@ def sampled(
     """Return the decisions that were probed, and as many others as are wanted."""
     probed = {reply.content["decision"] for reply in replies if reply.status == 200}
     rows = rng.permutation(len(made))[:count].tolist()
-    return [one for place, one in enumerate(made) if one.id in probed or place in set(rows)]
+    return [one for row, one in enumerate(made) if one.id in probed or row in set(rows)]
 
 
 def mixed(

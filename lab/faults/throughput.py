@@ -101,10 +101,10 @@ def throughput(
             plans = [(f"{n} connections", Load(0, 0, connections=n)) for n in _CONNECTIONS]
             plans.append((f"{_RATE:,.0f} a second", Load(0, 0, connections=64, rate=_RATE)))
             loads = []
-            for place, (name, plan) in enumerate(plans):
+            for number, (name, plan) in enumerate(plans):
                 plan = msgspec.structs.replace(plan, seconds=seconds / rounds, features=_DIM)
                 loads.append(_measured(name, plan, ports, rounds=rounds))
-                progress(place + 1, len(plans), "loads")
+                progress(number + 1, len(plans), "loads")
     return ThroughputReport(arms, seconds, tuple(loads), choose_us, added_us)
 
 
@@ -147,7 +147,7 @@ def train(stage: Stage, *, rounds: int) -> None:
     step = Learner(replace(stage.config, learn=learn)).step()
     if step.did != "published":
         raise ServiceUnavailable(
-            f"A campaign needs a service that has learned: the learner {step.did} ({step.told}). "
+            f"A campaign needs a service that has learned: the learner {step.did} ({step.reason}). "
             f"Try other settings."
         )
 
@@ -260,14 +260,13 @@ def added_time(stage: Stage, *, runs: int = 30, count: int = 100) -> tuple[float
 
 async def _added_time(stage: Stage, runs: int, count: int) -> tuple[float, float]:
     from fastbandit.serving.app import App
-    from fastbandit.serving.decider import Serving
     from fastbandit.serving.keys import KeyRing
     from fastbandit.serving.service import Service
 
     snapshot = stage.store.current()
     assert snapshot is not None
     bandit, service = FrozenBandit.load(snapshot.frozen), Service(stage.config)
-    service.decider.serving = Serving(bandit, 0)
+    service.decider.publish(bandit, catalogue=0)
     service.writer = _Memory()  # type: ignore[assignment]
     app = App(service, KeyRing(is_open=True))
     contexts: list[list[float]] = stage.environment.contexts(10_000, count).astype(float).tolist()

@@ -94,7 +94,7 @@ def kill_trainers(
             together=rounds.together,
             versions=len(snapshots),
             missing=max(numbers) + 1 - len(numbers),
-            learned=snapshots[-1].cut.pairs,
+            learned=snapshots[-1].cut.interactions,
             faults=lineage_faults(snapshots, events) + history_faults(snapshots[-1], events),
         )
 

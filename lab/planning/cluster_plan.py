@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
 
-from fastbandit.planning.searches import in_bytes, rounded
-from fastbandit.progress import seconds_in_words
+from fastbandit.planning.searches import format_bytes, rounded
+from fastbandit.progress import format_seconds
 from lab.planning.cluster_plan_units import GROUP, LogCosts, Units
 
 Source = Literal["measured", "given", "assumed", "computed"]
@@ -244,17 +244,17 @@ def assumptions(ask: ClusterAsk, plan: ClusterPlan, units: Units) -> list[Row]:
     ]
     measured = [
         *(
-            Row(f"a decision among {one.arms:,} arms", seconds_in_words(one.seconds), "measured")
+            Row(f"a decision among {one.arms:,} arms", format_seconds(one.seconds), "measured")
             for one in units.choices
         ),
         Row("it grows with the arms by the power", f"{units.slope:.2f}{beyond}", "measured"),
-        Row("HTTP around a request", seconds_in_words(units.http_s), "measured"),
-        Row("the route of the service", seconds_in_words(units.route_s), "measured"),
-        Row("the log's part of a core, an event", seconds_in_words(units.log.cpu_s), "measured"),
-        Row("what else a select takes in a service", seconds_in_words(units.other_s), "measured"),
+        Row("HTTP around a request", format_seconds(units.http_s), "measured"),
+        Row("the route of the service", format_seconds(units.route_s), "measured"),
+        Row("the log's part of a core, an event", format_seconds(units.log.cpu_s), "measured"),
+        Row("what else a select takes in a service", format_seconds(units.other_s), "measured"),
         Row("bytes an arm in memory", f"{units.bytes_per_arm:.0f}", "measured"),
         Row("bytes an arm in a snapshot", f"{units.saved_bytes_per_arm:.0f}", "measured"),
-        Row("memory of a decider without arms", in_bytes(units.process_bytes), "measured"),
+        Row("memory of a decider without arms", format_bytes(units.process_bytes), "measured"),
         Row("bytes of a decision in the log", f"{units.decision_bytes:.0f}", "measured"),
         Row("bytes of a reward in the log", f"{units.reward_bytes:.0f}", "measured"),
         *(
@@ -262,16 +262,16 @@ def assumptions(ask: ClusterAsk, plan: ClusterPlan, units: Units) -> list[Row]:
             for name, log in (("SQLite", units.sqlite), ("PostgreSQL", units.postgres))
             if log is not None
         ),
-        Row("to read and join an event", seconds_in_words(units.log.read_s), "measured"),
+        Row("to read and join an event", format_seconds(units.log.read_s), "measured"),
         Row(
             "an interaction that waits for the trainer",
             f"{units.interaction_bytes:.0f} bytes",
             "measured",
         ),
-        Row("training, however long the history", seconds_in_words(units.train_s), "measured"),
+        Row("training, however long the history", format_seconds(units.train_s), "measured"),
         Row(
             f"partitions and neighbours of an arm, on {units.cores} cores",
-            seconds_in_words(units.index_s_per_arm),
+            format_seconds(units.index_s_per_arm),
             "measured",
         ),
         Row("to save a snapshot", f"{1e-6 / units.save_s_per_byte:,.0f} MB/s", "measured"),
@@ -297,33 +297,33 @@ def _machine(ask: ClusterAsk) -> str:
 
 
 def _commit(log: LogCosts) -> str:
-    return f"{seconds_in_words(log.commit_s)} + {seconds_in_words(log.event_s)} an event"
+    return f"{format_seconds(log.commit_s)} + {format_seconds(log.event_s)} an event"
 
 
 def figures(plan: ClusterPlan, ask: ClusterAsk) -> list[Row]:
     """Return what a cluster needs."""
     said = [
-        ("a decision", seconds_in_words(plan.choose_s)),
-        ("a select in all, of one core", seconds_in_words(plan.select_s)),
+        ("a decision", format_seconds(plan.choose_s)),
+        ("a select in all, of one core", format_seconds(plan.select_s)),
         ("busy cores", f"{plan.cores:,.1f}"),
         ("deciders (processes)", f"{plan.deciders}, {plan.busy:.0%} busy"),
         ("machines of deciders", f"{plan.machines}, one to spare"),
         ("shards: a log and a trainer each", f"{plan.shards}"),
-        ("arms in memory, a machine", in_bytes(plan.arms_bytes)),
-        ("memory of a machine, while it swaps", in_bytes(plan.machine_bytes)),
+        ("arms in memory, a machine", format_bytes(plan.arms_bytes)),
+        ("memory of a machine, while it swaps", format_bytes(plan.machine_bytes)),
         ("requests and answers", _bits(plan.requests_bits)),
         ("to the logs", _bits(plan.log_bits)),
         ("events a second, in all and a log", _events(plan, ask)),
-        ("log a day", in_bytes(int(plan.log_bytes_a_day))),
-        ("disk a day", in_bytes(int(plan.disk_bytes_a_day))),
-        ("a snapshot", in_bytes(plan.saved_bytes)),
-        ("to read what is new", seconds_in_words(plan.read_s)),
-        ("to build partitions and neighbours", seconds_in_words(plan.index_s)),
-        ("to save a snapshot", seconds_in_words(plan.save_s)),
-        ("to push it to a machine", seconds_in_words(plan.push_s)),
-        ("to check and load it there", seconds_in_words(plan.load_s)),
-        ("from the cut to a version in service", seconds_in_words(plan.retrain_s)),
-        ("interactions that a trainer holds", in_bytes(int(plan.interactions_bytes))),
+        ("log a day", format_bytes(int(plan.log_bytes_a_day))),
+        ("disk a day", format_bytes(int(plan.disk_bytes_a_day))),
+        ("a snapshot", format_bytes(plan.saved_bytes)),
+        ("to read what is new", format_seconds(plan.read_s)),
+        ("to build partitions and neighbours", format_seconds(plan.index_s)),
+        ("to save a snapshot", format_seconds(plan.save_s)),
+        ("to push it to a machine", format_seconds(plan.push_s)),
+        ("to check and load it there", format_seconds(plan.load_s)),
+        ("from the cut to a version in service", format_seconds(plan.retrain_s)),
+        ("interactions that a trainer holds", format_bytes(int(plan.interactions_bytes))),
     ]
     return [Row(what, figure, "computed") for what, figure in said]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from fastbandit.errors import SettingError
-from fastbandit.progress import progress_bar, seconds_in_words
+from fastbandit.progress import format_seconds, progress_bar
 from lab.benchmarks.reporting import print_lines, read_doc
 from lab.experiments.results import write_beside
 from lab.experiments.tables import between_marks, markdown
@@ -144,8 +144,8 @@ def _scene_line(one: Played) -> tuple[str, ...]:
         str(one.scene.deciders),
         f"{became.busy:.0%}",
         f"{became.per_second:,.0f}",
-        seconds_in_words(became.p50_s),
-        seconds_in_words(became.p99_s),
+        format_seconds(became.p50_s),
+        format_seconds(became.p99_s),
         f"{became.failed_share:.3%}",
     )
 
@@ -156,6 +156,6 @@ def _check_line(one: Checked) -> tuple[str, ...]:
         f"{one.ran.per_second:,.0f}",
         f"{one.simulated.per_second:,.0f}",
         f"{one.ratio:.2f}",
-        seconds_in_words(one.ran.p99_s),
-        seconds_in_words(one.simulated.p99_s),
+        format_seconds(one.ran.p99_s),
+        format_seconds(one.simulated.p99_s),
     )

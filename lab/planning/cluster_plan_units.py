@@ -19,7 +19,7 @@ import numpy as np
 
 from fastbandit.cores import cores
 from fastbandit.errors import ServiceUnavailable, SettingError
-from fastbandit.planning.searches import memory_left
+from fastbandit.planning.searches import free_memory
 from fastbandit.planning.timing import build_seconds
 from fastbandit.planning.untrained import untrained
 from fastbandit.runtime.frozen import FrozenBandit
@@ -139,7 +139,7 @@ class Units:
 
 def measure_units(dim: int, *, log_url: str | None = None, tick: Tick = silently) -> Units:
     """Measure everything once, in small; takes about a minute of a quiet machine."""
-    sizes = [size for size in _SIZES if size * _BYTES_WHILE_MEASURED < memory_left()] or [_SIZES[0]]
+    sizes = [size for size in _SIZES if size * _BYTES_WHILE_MEASURED < free_memory()] or [_SIZES[0]]
     choices = []
     for size in sizes:
         tick(f"deciding among {size:,} arms")
@@ -254,7 +254,7 @@ def postgres_costs(dim: int, url: str | None) -> LogCosts | None:
     if url is None and find_spec("psycopg") is None:
         return None
     from fastbandit.storage.postgres_log import PostgresLog
-    from fastbandit.storage.postgres_server import find_programs, little_server
+    from lab.postgres_server import find_programs, little_server
 
     if url is not None:
         return log_costs(PostgresLog(url), dim)[0]
@@ -326,7 +326,7 @@ def reading_costs(log: EventLog) -> tuple[float, float]:
         joiner.feed(event)
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    joined_count, joiner = len(joiner.pairs), Joiner()
+    joined_count, joiner = len(joiner.interactions), Joiner()
     began, count = time.thread_time(), 0
     for event in log.read(after=first):
         joiner.feed(event)

@@ -28,7 +28,7 @@ def test_each_arm_is_placed_where_its_embedding_is() -> None:
     )
 
 
-def test_adding_gives_another_catalogue_and_leaves_this_one() -> None:
+def test_adding_returns_another_catalogue_and_leaves_this_one() -> None:
     arms = catalogue_of(VECTORS)
 
     grown = arms.add(["new"], Inputs(dense=vectors_of(1, 3, seed=4)), embed=embed)
@@ -38,18 +38,18 @@ def test_adding_gives_another_catalogue_and_leaves_this_one() -> None:
     assert grown.nearest(grown.all().points[:, 60:], 1, eligible=None).rows.tolist() == [[60]]
 
 
-def test_removing_gives_another_catalogue_and_leaves_this_one() -> None:
+def test_discarding_returns_another_catalogue_and_leaves_this_one() -> None:
     arms = catalogue_of(VECTORS)
 
-    rest = arms.remove([3, 4])
+    rest = arms.discard([3, 4])[0]
 
     assert (len(arms), len(rest)) == (60, 58)
     assert arms.is_live(3)
     assert not rest.is_live(3)
 
 
-def test_a_new_embedding_no_longer_indexes_removed_arms() -> None:
-    arms = catalogue_of(VECTORS).remove(range(5)).embedded_by(embed)
+def test_a_new_embedding_no_longer_indexes_discarded_arms() -> None:
+    arms = catalogue_of(VECTORS).discard(range(5))[0].embedded_by(embed)
 
     near = arms.nearest(arms.all().points[:, :5], 60, eligible=None).rows
     beside = arms.neighbours(torch.arange(5, 60)[None]).rows
@@ -68,8 +68,8 @@ def test_arms_around_a_point_stand_where_they_are() -> None:
     assert torch.equal(around.points[is_arm], arms.all().points[0, around.rows[is_arm]])
 
 
-def test_a_removed_arm_is_kept_out_by_the_mask_alone() -> None:
-    arms = catalogue_of(VECTORS).remove([3])
+def test_a_discarded_arm_is_left_out_by_the_mask_alone() -> None:
+    arms = catalogue_of(VECTORS).discard([3])[0]
     points = arms.all().points[:, 3:4]
 
     plain = arms.around(points, 2, eligible=None).rows
@@ -81,7 +81,7 @@ def test_a_removed_arm_is_kept_out_by_the_mask_alone() -> None:
 
 def test_no_index_is_built_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
-    monkeypatch.setattr("fastbandit.arms.lookup.build_cells", built.append)
+    monkeypatch.setattr("fastbandit.arms.lookup.build_partitions", built.append)
     contexts = torch.from_numpy(vectors_of(2, 3, seed=1))
 
     arms = catalogue_of(VECTORS)
@@ -92,16 +92,16 @@ def test_no_index_is_built_before_it_is_used(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_samples_are_arms_that_can_be_chosen() -> None:
-    arms = catalogue_of(VECTORS).remove(range(50))
+    arms = catalogue_of(VECTORS).discard(range(50))[0]
 
     rows = arms.sample(500, rng=torch.Generator().manual_seed(1)).rows
 
     assert set(rows[0].tolist()) == set(range(50, 60))
 
 
-def test_the_last_arm_cannot_be_removed() -> None:
-    with pytest.raises(EligibilityError, match="removing 60 arms"):
-        catalogue_of(VECTORS).remove(range(60))
+def test_the_last_arm_cannot_be_discarded() -> None:
+    with pytest.raises(EligibilityError, match="discarding 60 arms"):
+        catalogue_of(VECTORS).discard(range(60))
 
 
 def test_new_arms_need_ids_of_their_own_and_features() -> None:
@@ -114,7 +114,7 @@ def test_new_arms_need_ids_of_their_own_and_features() -> None:
         arms.add(["a", "b"], one, embed=embed)
 
 
-def test_few_gives_the_arms_of_those_contexts_that_have_few() -> None:
+def test_few_returns_the_arms_of_those_contexts_that_have_few() -> None:
     arms = catalogue_of(VECTORS)
     eligible = torch.zeros(3, 60, dtype=torch.bool)
     eligible[0, [5, 9]] = True

@@ -17,7 +17,7 @@ from fastbandit.noise.philox import decision_seeds
 NAMED = IdTable(["a", "b", "c"])
 
 
-def allowed_rows(eligible: Any, table: IdTable = NAMED, *, contexts: int = 2) -> list[list[int]]:
+def eligible_rows(eligible: Any, table: IdTable = NAMED, *, contexts: int = 2) -> list[list[int]]:
     mask = read_eligible(eligible, table, contexts=contexts)
     assert mask is not None
     assert mask.dtype == np.bool_
@@ -30,41 +30,41 @@ def test_without_a_limit_there_is_no_mask() -> None:
 
 @pytest.mark.parametrize("mask", [[True, False, True], np.array([1, 0, 1], dtype=bool)])
 def test_one_mask_holds_for_all_contexts(mask: Any) -> None:
-    assert allowed_rows(mask) == [[0, 2]]
+    assert eligible_rows(mask) == [[0, 2]]
 
 
 @pytest.mark.parametrize("kind", [list, np.array])
 def test_a_mask_for_each_context_is_kept(kind: Any) -> None:
     mask = kind([[True, False, True], [False, True, False]])
 
-    assert allowed_rows(mask) == [[0, 2], [1]]
+    assert eligible_rows(mask) == [[0, 2], [1]]
 
 
 def test_a_list_of_numpy_booleans_is_a_mask_and_not_ids() -> None:
     mask = [np.True_, np.False_, np.False_]
 
-    assert allowed_rows(mask, IdTable(count=3)) == [[0]]
+    assert eligible_rows(mask, IdTable(count=3)) == [[0]]
 
 
 @pytest.mark.parametrize("ids", [["c", "a"], ("c", "a"), {"c", "a"}, np.array(["c", "a"])])
 def test_a_list_of_ids_holds_for_all_contexts(ids: Any) -> None:
-    assert allowed_rows(ids) == [[0, 2]]
+    assert eligible_rows(ids) == [[0, 2]]
 
 
 @pytest.mark.parametrize("group", [list, tuple, set, np.array])
 def test_a_list_of_ids_for_each_context_is_read(group: Any) -> None:
-    assert allowed_rows([group(["a"]), group(["b", "c"])]) == [[0], [1, 2]]
+    assert eligible_rows([group(["a"]), group(["b", "c"])]) == [[0], [1, 2]]
 
 
 def test_rows_of_an_array_are_ids_of_one_context_each() -> None:
-    assert allowed_rows(np.array([[0, 1], [2, 2]]), IdTable(count=3)) == [[0, 1], [2]]
+    assert eligible_rows(np.array([[0, 1], [2, 2]]), IdTable(count=3)) == [[0, 1], [2]]
 
 
 def test_tuples_that_are_ids_are_read_as_ids() -> None:
     table = IdTable([(0, 1), (0, 2), (1, 2)])
 
-    assert allowed_rows([(0, 1), (1, 2)], table) == [[0, 2]]
-    assert allowed_rows([[(0, 1)], [(0, 2), (1, 2)]], table) == [[0], [1, 2]]
+    assert eligible_rows([(0, 1), (1, 2)], table) == [[0, 2]]
+    assert eligible_rows([[(0, 1)], [(0, 2), (1, 2)]], table) == [[0], [1, 2]]
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 4), (3, 3), (3, 1)])

@@ -1,4 +1,4 @@
-"""Rows near points, with and without masks, on the CPU and as a GPU finds them."""
+"""Rows near points, with and without masks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import torch
 from fakes import vectors_of
 from torch import Tensor
 
-from fastbandit.arms.device_partitions import DevicePartitions
 from fastbandit.arms.lookup import Lookup
-from fastbandit.arms.partitions import NEIGHBOURS, PARTITION, build_partitions
+from fastbandit.arms.neighbour_graph import NEIGHBOURS
 
 DIM = 4
 
@@ -32,14 +31,14 @@ def masks_of(share: float, *, contexts: int, count: int) -> Tensor:
 
 
 def only(count: int, *rows: int) -> Tensor:
-    """Give a mask, for all contexts, that allows just these rows."""
+    """Return a mask, for all contexts, of just these rows."""
     mask = torch.zeros(1, count, dtype=torch.bool)
     mask[0, list(rows)] = True
     return mask
 
 
 def exact(lookup: Lookup, points: Tensor, count: int, *, masks: Tensor | None) -> Tensor:
-    """Give the nearest rows by brute force, each point's own behind one another."""
+    """Return the nearest rows by brute force, each point's own behind one another."""
     gaps = torch.cdist(points.double(), lookup.vectors.double().expand(len(points), -1, -1))
     closed = torch.ones(len(lookup.vectors), dtype=torch.bool)
     closed[torch.from_numpy(lookup.rows)] = False
@@ -51,16 +50,16 @@ def exact(lookup: Lookup, points: Tensor, count: int, *, masks: Tensor | None) -
 
 
 def shared(found: Tensor, wanted: Tensor) -> float:
-    """Give the share of the wanted rows that were found."""
-    pairs = zip(found.tolist(), wanted.tolist(), strict=True)
-    return float(np.mean([np.isin(w, f).mean() for f, w in pairs]))
+    """Return the share of the wanted rows that were found."""
+    both = zip(found.tolist(), wanted.tolist(), strict=True)
+    return float(np.mean([np.isin(w, f).mean() for f, w in both]))
 
 
 # -- all rows around a point
 
 
 @pytest.mark.parametrize("count", [20, 400, 9_000])
-def test_around_gives_what_the_cells_hold(count: int) -> None:
+def test_around_gives_what_the_partitions_hold(count: int) -> None:
     lookup, points = lookup_of(count), points_of(3, 2)
 
     rows = lookup.around(points, 2, eligible=None)
@@ -79,7 +78,7 @@ def test_around_a_row_is_nearly_always_the_row_itself() -> None:
 
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.05, 0.001])
 @pytest.mark.parametrize("contexts", [1, 6], ids=["shared", "each its own"])
-def test_around_never_gives_a_closed_row(share: float, contexts: int) -> None:
+def test_around_never_gives_an_ineligible_row(share: float, contexts: int) -> None:
     lookup = lookup_of(3_000)
     masks = masks_of(share, contexts=contexts, count=3_000)
 
@@ -102,7 +101,7 @@ def test_around_gives_about_as_many_rows_whatever_the_mask(share: float) -> None
 
 
 @pytest.mark.parametrize("row", [0, 1_234, 2_999])
-def test_the_only_open_row_is_found_wherever_it_lies(row: int) -> None:
+def test_the_only_eligible_row_is_found_wherever_it_lies(row: int) -> None:
     lookup = lookup_of(3_000)
 
     rows = lookup.around(points_of(4, 1), 1, eligible=only(3_000, row))
@@ -122,13 +121,13 @@ def test_a_mask_far_away_is_found() -> None:
     assert is_far[0, rows[rows >= 0]].all()
 
 
-def test_few_open_rows_leave_few_places() -> None:
+def test_few_eligible_rows_leave_few_positions() -> None:
     rows = lookup_of(9_000).around(points_of(5, 2), 4, eligible=only(9_000, 3, 70, 500))
 
     assert rows.shape[1] <= 2 * 3
 
 
-def test_a_mask_that_allows_nothing_gives_nothing() -> None:
+def test_a_mask_in_which_nothing_is_eligible_gives_nothing() -> None:
     rows = lookup_of(400).around(points_of(3, 2), 2, eligible=only(400))
 
     assert (rows == -1).all()
@@ -168,7 +167,7 @@ def test_rows_come_nearest_first() -> None:
 
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.002])
 @pytest.mark.parametrize("contexts", [1, 6], ids=["shared", "each its own"])
-def test_the_nearest_open_rows_are_exact(share: float, contexts: int) -> None:
+def test_the_nearest_eligible_rows_are_exact(share: float, contexts: int) -> None:
     lookup, points = lookup_of(3_000), points_of(6, 2)
     masks = masks_of(share, contexts=contexts, count=3_000)
 
@@ -178,7 +177,7 @@ def test_the_nearest_open_rows_are_exact(share: float, contexts: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3, 40])
-def test_places_beyond_the_last_row_are_empty(count: int) -> None:
+def test_positions_beyond_the_last_row_are_empty(count: int) -> None:
     found = lookup_of(count).nearest(points_of(4, 1), 50, eligible=None)
 
     assert (found[:, :count] >= 0).all()
@@ -232,53 +231,3 @@ def test_the_rows_beside_one_of_few_rows_are_all_others() -> None:
     graph = lookup_of(3).graph
 
     assert [set(row) for row in graph.tolist()] == [{1, 2, -1}, {0, 2, -1}, {0, 1, -1}]
-
-
-# -- as a GPU finds them
-
-
-@pytest.mark.parametrize("count", [300, 5_000, 40_000])
-@pytest.mark.parametrize("partitions", [1, 4, 40])
-def test_a_device_finds_the_same_rows(count: int, partitions: int) -> None:
-    held = build_partitions(vectors_of(count, DIM))
-    points = vectors_of(60, DIM, seed=1)
-
-    found = DevicePartitions(held, torch.device("cpu")).in_partitions(
-        torch.from_numpy(points), partitions
-    )
-
-    wanted = held.in_partitions(points, partitions)
-    is_same = found.numpy() == wanted
-    assert found.shape == wanted.shape
-    assert is_same.mean() > 0.99  # cells equally far to the last digit may change places
-
-
-@pytest.mark.parametrize("dim", [1, 8, 9, 20])
-def test_a_device_finds_the_same_rows_in_any_number_of_columns(dim: int) -> None:
-    held = build_partitions(vectors_of(5_000, dim))
-    points = vectors_of(60, dim, seed=1)
-
-    found = DevicePartitions(held, torch.device("cpu")).in_partitions(torch.from_numpy(points), 4)
-
-    assert (found.numpy() == held.in_partitions(points, 4)).mean() > 0.99
-
-
-def test_a_device_looks_up_any_number_of_points_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    device = DevicePartitions(build_partitions(vectors_of(9_000, DIM)), torch.device("cpu"))
-    points = torch.from_numpy(vectors_of(50, DIM, seed=1))
-    at_once = device.in_partitions(points, 4)
-
-    monkeypatch.setattr("fastbandit.arms.device_partitions._AT_ONCE", 1)
-
-    assert torch.equal(device.in_partitions(points, 4), at_once)
-
-
-def test_a_device_leaves_no_more_places_empty_than_cells_do() -> None:
-    device = DevicePartitions(build_partitions(vectors_of(400, DIM)), torch.device("cpu"))
-
-    rows = device.in_partitions(torch.from_numpy(vectors_of(5, DIM, seed=1)), 10**6)
-
-    assert rows.shape == (5, 16 * PARTITION)
-    assert all(sorted(row[row >= 0].tolist()) == list(range(400)) for row in rows)

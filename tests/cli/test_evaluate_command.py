@@ -14,7 +14,8 @@ from fastbandit import Bandit
 from fastbandit.cli.evaluate import command as evaluate_command
 from fastbandit.errors import SettingError
 from fastbandit.storage.events import DecisionMade, RewardCame
-from fastbandit.storage.snapshot_store import Cut, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut
 from fastbandit.storage.sqlite_log import SqliteLog
 
 CITIES = "city,arm,reward,propensity\n" + "Oslo,a,1,0.5\nRome,b,0,0.5\n" * 4
@@ -56,7 +57,7 @@ def publish(folder: Path, *, seq: int, pairs: int) -> None:
     with store.drafting() as draft:
         bandit(context=2).save(draft / "bandit")
         bandit(context=2).freeze().save(draft / "frozen")
-        store.publish(draft, {}, version=0, parent=None, cut=Cut(seq=seq, pairs=pairs))
+        store.publish(draft, {}, version=0, parent=None, cut=Cut(seq=seq, interactions=pairs))
 
 
 @pytest.fixture

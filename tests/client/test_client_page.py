@@ -57,5 +57,5 @@ def test_the_other_examples_run_with_a_service(
 
 
 @pytest.mark.parametrize("status", REWARD_STATUSES)
-def test_the_page_tells_each_status_of_a_reward(status: str) -> None:
+def test_the_page_says_each_status_of_a_reward(status: str) -> None:
     assert re.search(rf"^\| (\w+, )?{status}( \||, )", PAGE, re.MULTILINE)

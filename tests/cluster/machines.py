@@ -24,8 +24,8 @@ from fastbandit.settings.service import Config
 from fastbandit.settings.service_files import read_config
 from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, RewardCame
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer
-from tests.serving.little_service import Asker, write_arms
+from lab.postgres_server import LittleServer
+from tests.serving.little_service import Caller, write_arms
 
 PATIENCE = 60.0
 _ROOT = str(Path(__file__).parents[2])
@@ -82,7 +82,7 @@ class Machines:
             try:
                 for service in services:
                     await service.start()
-                return await story(*(Asker(App(it, key_ring(it.config))) for it in services))
+                return await story(*(Caller(App(it, key_ring(it.config))) for it in services))
             finally:
                 for service in services:
                     await service.stop()

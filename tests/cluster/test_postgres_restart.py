@@ -18,12 +18,12 @@ import pytest
 from fastbandit.errors import LogUnavailableError
 from fastbandit.storage.events import DecisionMade, Event, Outcome, RewardCame, TimePassed
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer
 from fastbandit.storage.spooled_log import SpooledLog
+from lab.postgres_server import LittleServer
 
 
 def made(id: str) -> DecisionMade:
-    return DecisionMade(id, [0.5], ["x", "y"], [1.0, 0.5], 1, 0, 0, 10**12, sums=True)
+    return DecisionMade(id, [0.5], ["x", "y"], [1.0, 0.5], 1, 0, 0, 10**12, adds_up=True)
 
 
 class AtStep:
@@ -263,7 +263,7 @@ def test_crashes_under_load_lose_and_double_nothing_that_was_acknowledged(
         wait_for_more(rewarded, 5)
     is_over.set()
     thread.join()
-    wait_until(lambda: log.away is None)
+    wait_until(lambda: log.unavailable is None)
 
     events = log.read(limit=10**6)
     log.close()

@@ -15,7 +15,7 @@ import pytest
 from little_events import EVENTS
 
 from fastbandit.errors import LogError
-from fastbandit.serving.shared_decides import SharedDecides
+from fastbandit.serving.shared_promotion import SharedPromotion
 from fastbandit.storage.events import RewardCame
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_schema import STEPS, VERSION
@@ -94,7 +94,7 @@ def test_an_old_log_is_read_as_it_was_written(url: str, schema: str, version: in
 
 
 def test_in_a_log_that_knew_no_shadow_mode_the_baseline_decides(url: str, schema: str) -> None:
-    with closing(SharedDecides(url, schema=make_old(url, schema, 4))) as shared:
+    with closing(SharedPromotion(url, schema=make_old(url, schema, 4))) as shared:
         told = shared.read()
 
         assert (told.decides, told.version) == ("baseline", None)

@@ -117,7 +117,7 @@ def test_decisions_are_kept_as_degraded_and_told_as_spooled(
 
     assert log.decision("a") == structs.replace(made("a"), degraded=True, seq=1, at=log_at(log))
     assert log.waiting == 2
-    assert isinstance(log.away, LogUnavailableError)
+    assert isinstance(log.unavailable, LogUnavailableError)
 
 
 def log_at(log: SpooledLog) -> int:
@@ -172,12 +172,12 @@ def test_a_log_that_begins_away_keeps_decisions_from_the_start(remote: Remote, p
     remote.is_unavailable = True
     log = SpooledLog(remote, path, pauses=(0.01, 0.02))
 
-    assert isinstance(log.away, LogUnavailableError)
+    assert isinstance(log.unavailable, LogUnavailableError)
     assert log.append([made("a")]) == [Outcome(0, "spooled")]
     assert log.last == 0
 
     remote.is_unavailable = False
-    wait_until(lambda: log.away is None)
+    wait_until(lambda: log.unavailable is None)
     assert (remote.ids(), log.last) == (["a"], 1)
     log.close()
 
@@ -204,7 +204,7 @@ def test_no_append_waits_while_the_remote_is_tried(
 
     monkeypatch.undo()
     goes_on.set()
-    wait_until(lambda: log.away is None)
+    wait_until(lambda: log.unavailable is None)
     assert remote.ids() == ["a", "b"]
     log.close()
 
@@ -225,7 +225,7 @@ def test_what_is_spooled_comes_before_anything_else(
 
     assert remote.ids() == ["a", "b", "c", "d"]
     assert remote.log.read()[-1] == RewardCame("b", 1.0, "x", "", "counted", 5, 1_000_000)
-    assert (log.away, log.waiting, path.exists()) == (None, 0, False)
+    assert (log.unavailable, log.waiting, path.exists()) == (None, 0, False)
 
 
 def test_a_thread_of_its_own_notices_that_the_remote_is_back(remote: Remote, path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_thread_of_its_own_notices_that_the_remote_is_back(remote: Remote, pat
     wait_until(lambda: remote.asked > 3)
 
     remote.is_unavailable = False
-    wait_until(lambda: log.away is None)
+    wait_until(lambda: log.unavailable is None)
 
     log.append([made("after")])
     assert remote.ids() == [*(f"{number}" for number in range(300)), "after"]
@@ -254,7 +254,7 @@ def test_decisions_that_come_while_it_is_replayed_are_all_written_in_order(
             remote.is_unavailable = remote.is_unavailable and step < 10
             log.append([made(f"{sent + number}") for number in range(5)])
             sent += 5
-        wait_until(lambda: log.away is None)
+        wait_until(lambda: log.unavailable is None)
         assert remote.ids() == [f"{number}" for number in range(sent)], outage
     log.close()
 
@@ -282,7 +282,7 @@ def test_a_decision_that_was_made_otherwise_elsewhere_is_counted(
     log.replay()
 
     assert (remote.ids(), log.conflicts) == (["a", "b"], 1)
-    assert "made otherwise elsewhere" in caplog.text
+    assert "made differently elsewhere" in caplog.text
 
 
 def test_a_spool_of_an_earlier_life_is_replayed_when_it_is_opened(
@@ -296,7 +296,7 @@ def test_a_spool_of_an_earlier_life_is_replayed_when_it_is_opened(
     remote.is_unavailable = False
     second = SpooledLog(remote, path, pauses=NEVER)
 
-    assert (remote.ids(), second.away, path.exists()) == (["a"], None, False)
+    assert (remote.ids(), second.unavailable, path.exists()) == (["a"], None, False)
     second.close()
 
 

@@ -94,12 +94,12 @@ def test_a_command_is_one_that_fastbandit_takes(where: str, words: list[str]) ->
 
 
 def test_one_process_trains_and_the_others_do_not() -> None:
-    said = [(where, words) for where, words in commands() if "trainer" not in where]
+    said = [(where, words) for where, words in commands() if "learner" not in where]
 
     for where, words in said:
-        is_trainer = where == "fastbandit-learn.service"
-        assert words[0] == ("learn" if is_trainer else "serve")
-        assert ("--no-learner" in words) is not is_trainer
+        is_learner = where == "fastbandit-learn.service"
+        assert words[0] == ("learn" if is_learner else "serve")
+        assert ("--no-learner" in words) is not is_learner
 
 
 @pytest.mark.slow

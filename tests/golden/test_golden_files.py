@@ -161,7 +161,7 @@ def test_a_learner_goes_on_where_it_stopped(files: Path) -> None:
     current = SnapshotStore(files / "service" / "snapshots").current()
     assert current is not None
     assert current.parent == 2
-    assert current.cut.pairs > WANTED["service"]["whole"][2]["cut"]["pairs"]
+    assert current.cut.interactions > WANTED["service"]["whole"][2]["cut"]["pairs"]
 
 
 def test_a_log_goes_on(files: Path) -> None:

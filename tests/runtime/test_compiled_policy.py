@@ -53,7 +53,7 @@ def by_torch(bandit: Bandit, **request: Any) -> Decision:
         return alone.select(CONTEXTS, seeds=SEEDS, **request)
 
 
-def twin_of(bandit: Bandit) -> Any:
+def compiled_of(bandit: Bandit) -> Any:
     assert bandit._state.compiled is not None
     return bandit._state.compiled.frozen
 
@@ -68,7 +68,7 @@ def test_the_same_seeds_give_the_same_arms_as_torch(bandit: Bandit, name: str) -
     decision = bandit.select(CONTEXTS, seeds=SEEDS, **REQUESTS[name])
     expected = by_torch(bandit, **REQUESTS[name])
 
-    assert twin_of(bandit) is not None
+    assert compiled_of(bandit) is not None
     assert decision.arms == expected.arms
     np.testing.assert_array_equal(decision.rows, expected.rows)
     np.testing.assert_allclose(decision.scores, expected.scores, rtol=1e-4, atol=1e-5)
@@ -86,12 +86,12 @@ def test_seeds_are_counted_by_the_bandit(bandit: Bandit) -> None:
 def test_it_is_made_once_for_many_decisions() -> None:
     bandit = taught()
     bandit.select(CONTEXTS)
-    compiled = twin_of(bandit)
+    compiled = compiled_of(bandit)
 
     bandit.select(CONTEXTS)
     bandit.select(CONTEXTS, seeds=SEEDS)
 
-    assert twin_of(bandit) is compiled
+    assert compiled_of(bandit) is compiled
 
 
 def test_what_is_learned_later_counts() -> None:
@@ -120,7 +120,7 @@ def test_few_arms_are_left_to_torch() -> None:
     bandit = taught(arms=ARMS[:512])
     bandit.select(CONTEXTS)
 
-    assert twin_of(bandit) is None
+    assert compiled_of(bandit) is None
 
 
 @pytest.mark.parametrize(
@@ -132,11 +132,11 @@ def test_what_cannot_be_frozen_is_left_to_torch(settings: dict[str, Any]) -> Non
     bandit.select(CONTEXTS)
 
     assert not can_freeze(bandit.policy)
-    assert twin_of(bandit) is None
+    assert compiled_of(bandit) is None
 
 
 def test_a_box_is_left_to_torch() -> None:
     bandit = taught(arms=Box((0.0, 0.0), (1.0, 1.0)))
     bandit.select(CONTEXTS)
 
-    assert twin_of(bandit) is None
+    assert compiled_of(bandit) is None

@@ -20,7 +20,7 @@ import fastbandit
 from fastbandit import Bandit, FeaturesAndIds, FrozenBandit, Ids, Sparse
 from fastbandit.errors import SettingError, SnapshotError, UnknownArmError
 from fastbandit.features.kinds import Dense
-from fastbandit.files import manifest as sealed
+from fastbandit.files import manifest as manifest_files
 from fastbandit.files.mapped import map_arrays
 from fastbandit.runtime.kernel import decide
 from fastbandit.runtime.parts import FrozenModel
@@ -67,8 +67,8 @@ def bandit(little_training: None) -> Bandit:
 
 def parts_of(frozen: FrozenBandit) -> list[Any]:
     """List what compiled code is given."""
-    live = frozen._live
-    return [*frozen._model.arrays, *live.arms.arrays, live.more, live.places, *live.gate]
+    model, catalogue, _ = frozen.parts
+    return [*model.arrays, *catalogue.arrays, *catalogue.all_eligible]
 
 
 # -- the round trip
@@ -288,7 +288,7 @@ def test_one_who_loaded_the_old_folder_goes_on(frozen: FrozenBandit, saved: Path
 def test_one_who_loads_while_it_is_saved_gets_the_new_folder(
     frozen: FrozenBandit, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = sealed.read_manifest
+    read = manifest_files.read_manifest
     frozen.discard_arms(["arm 1"])
 
     def read_then_save(path: Path, **settings: Any) -> dict[str, Any]:
@@ -296,7 +296,7 @@ def test_one_who_loads_while_it_is_saved_gets_the_new_folder(
         frozen.save(path.parent)
         return manifest
 
-    monkeypatch.setattr(sealed, "read_manifest", read_then_save)
+    monkeypatch.setattr(manifest_files, "read_manifest", read_then_save)
 
     assert len(FrozenBandit.load(saved)) == 59
 

@@ -1,4 +1,4 @@
-"""A floor of uniform exploration, and the probabilities of the arms above it."""
+"""Uniform mixing, and the probabilities of the arms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEEDS = seeds_of(4000)
 
 @pytest.fixture(scope="module")
 def shared(little_training: None) -> FrozenBandit:
-    return frozen_bandit(arms=ARMS, posterior="last-layer")  # which doubts more than dropout
+    return frozen_bandit(arms=ARMS, posterior="last-layer")  # which is less sure than dropout
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_probabilities_are_the_frequencies_of_choices_made_with_the_same_floor(
     assert abs(others / len(SEEDS) - expected) < 4 * np.sqrt(0.25 / len(SEEDS))
 
 
-def test_the_standard_error_is_that_of_a_share_above_the_floor(frozen: FrozenBandit) -> None:
+def test_the_standard_error_is_that_of_a_share_above_epsilon(frozen: FrozenBandit) -> None:
     found = frozen.propensities(CONTEXT, draws=500, epsilon=0.1)
 
     shares = (found.probabilities - found.rest) / 0.9
@@ -156,15 +156,15 @@ def test_a_context_of_ids_has_propensities_too(little_training: None) -> None:
 @pytest.mark.parametrize(
     "request_of",
     [
-        {"floor": -0.1},
-        {"floor": 1.5},
-        {"floor": float("nan")},
-        {"floor": "a little"},
+        {"epsilon": -0.1},
+        {"epsilon": 1.5},
+        {"epsilon": float("nan")},
+        {"epsilon": "a little"},
         {"draws": 0},
         {"draws": 2.5},
     ],
 )
-def test_a_floor_is_a_probability_and_draws_are_counted(
+def test_epsilon_is_a_probability_and_draws_are_counted(
     frozen: FrozenBandit, request_of: dict[str, Any]
 ) -> None:
     with pytest.raises(SettingError):
@@ -178,17 +178,17 @@ def test_propensities_are_of_one_context(frozen: FrozenBandit) -> None:
         frozen.propensities([np.nan, 0, 0, 0])
 
 
-# -- deciding with a floor
+# -- deciding with uniform mixing
 
 
-def test_without_a_floor_nothing_changes(frozen: FrozenBandit) -> None:
+def test_without_epsilon_nothing_changes(frozen: FrozenBandit) -> None:
     plain = frozen.select(CONTEXTS, seeds=SEEDS[:30])
-    floored = frozen.select(CONTEXTS, seeds=SEEDS[:30], epsilon=0.0)
+    mixed = frozen.select(CONTEXTS, seeds=SEEDS[:30], epsilon=0.0)
 
-    np.testing.assert_array_equal(plain.rows, floored.rows)
+    np.testing.assert_array_equal(plain.rows, mixed.rows)
 
 
-def test_a_floor_of_one_is_the_uniform_choice_of_the_same_seeds(frozen: FrozenBandit) -> None:
+def test_epsilon_of_one_is_the_uniform_choice_of_the_same_seeds(frozen: FrozenBandit) -> None:
     decision = frozen.select(CONTEXTS, seeds=SEEDS[:30], epsilon=1.0)
 
     expected = draw_eligible(SEEDS[:30], None, arms=40, count=1)
@@ -197,7 +197,7 @@ def test_a_floor_of_one_is_the_uniform_choice_of_the_same_seeds(frozen: FrozenBa
 
 @pytest.mark.parametrize("eligible", [None, [3, 5, 8, 13], np.arange(40) < 20])
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0])
-def test_one_decision_with_a_floor_is_that_of_many(
+def test_one_decision_with_epsilon_is_that_of_many(
     frozen: FrozenBandit, epsilon: float, eligible: Any
 ) -> None:
     frozen.discard_arms([0, 8])
@@ -209,27 +209,27 @@ def test_one_decision_with_a_floor_is_that_of_many(
         assert frozen.select_one(CONTEXT, seed=seed, epsilon=epsilon, eligible=eligible).row == row
 
 
-def test_only_decisions_that_fall_to_the_floor_change(frozen: FrozenBandit) -> None:
+def test_only_decisions_that_fall_to_epsilon_change(frozen: FrozenBandit) -> None:
     contexts, seeds = np.tile(CONTEXT, (2000, 1)), SEEDS[:2000]
     fallen = are_uniform(seeds, 0.25)
 
     plain = frozen.select(contexts, seeds=seeds)
-    floored = frozen.select(contexts, seeds=seeds, epsilon=0.25)
+    mixed = frozen.select(contexts, seeds=seeds, epsilon=0.25)
 
     assert abs(len(fallen) / 2000 - 0.25) < 0.04
     kept = np.setdiff1d(np.arange(2000), fallen)
-    np.testing.assert_array_equal(plain.rows[kept], floored.rows[kept])
-    counts = np.bincount(floored.rows[fallen, 0], minlength=40)
+    np.testing.assert_array_equal(plain.rows[kept], mixed.rows[kept])
+    counts = np.bincount(mixed.rows[fallen, 0], minlength=40)
     assert ((counts - counts.mean()) ** 2 / counts.mean()).sum() < 72  # 0.1 % of chi-square, 39
 
 
-def test_one_seed_and_many_fall_to_the_floor_alike() -> None:
+def test_one_seed_and_many_fall_to_epsilon_alike() -> None:
     fallen = set(are_uniform(SEEDS[:500], 0.3).tolist())
 
     assert fallen == {n for n, seed in enumerate(SEEDS[:500].tolist()) if is_uniform(seed, 0.3)}
 
 
-def test_several_arms_at_the_floor_are_different_and_best_first(frozen: FrozenBandit) -> None:
+def test_several_arms_at_epsilon_are_different_and_best_first(frozen: FrozenBandit) -> None:
     decision = frozen.select(CONTEXTS, k=5, epsilon=1.0, eligible=np.arange(40) < 6)
 
     assert all(len(set(rows)) == 5 for rows in decision.rows.tolist())
@@ -237,14 +237,14 @@ def test_several_arms_at_the_floor_are_different_and_best_first(frozen: FrozenBa
     assert decision.rows.max() < 6
 
 
-def test_more_arms_than_are_open_at_the_floor_leave_places_empty(frozen: FrozenBandit) -> None:
+def test_more_arms_than_are_open_at_epsilon_leave_places_empty(frozen: FrozenBandit) -> None:
     decision = frozen.select(CONTEXTS, k=3, epsilon=1.0, eligible=[7, 9])
 
     assert [set(arms) for arms in decision.arms] == [{7, 9}] * len(CONTEXTS)
     assert (decision.rows[:, 2] == -1).all()
 
 
-def test_each_context_keeps_to_its_own_arms_at_the_floor(frozen: FrozenBandit) -> None:
+def test_each_context_keeps_to_its_own_arms_at_epsilon(frozen: FrozenBandit) -> None:
     eligible = [[number, number + 1] for number in range(len(CONTEXTS))]
 
     rows = frozen.select(CONTEXTS, epsilon=1.0, eligible=eligible).rows[:, 0]
@@ -252,7 +252,7 @@ def test_each_context_keeps_to_its_own_arms_at_the_floor(frozen: FrozenBandit) -
     assert set(rows - np.arange(len(CONTEXTS))) == {0, 1}
 
 
-def test_the_floor_never_draws_an_arm_that_is_gone(frozen: FrozenBandit) -> None:
+def test_epsilon_never_draws_an_arm_that_is_gone(frozen: FrozenBandit) -> None:
     frozen.discard_arms(range(0, 40, 2))
     frozen.add_arms(ARMS[:1], ids=["new"])
 
@@ -264,7 +264,7 @@ def test_the_floor_never_draws_an_arm_that_is_gone(frozen: FrozenBandit) -> None
 
 
 @pytest.mark.parametrize("epsilon", [-0.5, 2, "some", True])
-def test_a_floor_that_is_no_probability_is_refused(frozen: FrozenBandit, epsilon: Any) -> None:
+def test_epsilon_that_is_no_probability_is_refused(frozen: FrozenBandit, epsilon: Any) -> None:
     with pytest.raises(SettingError, match="probability"):
         frozen.select_one(CONTEXT, epsilon=epsilon)
     with pytest.raises(SettingError, match="probability"):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.serving.learner_process import LearnerProcess
-from fastbandit.serving.measures import Measures
+from fastbandit.serving.metrics import Metrics
 from tests.serving.little_service import config_in
 
 
@@ -20,10 +20,10 @@ def says(folder: Path, state: str, error: str = "") -> None:
 def test_what_an_earlier_learner_said_is_forgotten(tmp_path: Path) -> None:
     says(tmp_path, "failed", "Mended by now.")
     command = [sys.executable, "-c", "input()"]
-    learner = LearnerProcess(config_in(tmp_path), command, measures=Measures())
+    learner = LearnerProcess(config_in(tmp_path), command, metrics=Metrics())
 
     async def story() -> dict[str, Any]:
-        task = asyncio.create_task(learner.keep())
+        task = asyncio.create_task(learner.keep_running())
         while learner.is_down:
             await asyncio.sleep(0.01)
         task.cancel()

@@ -15,11 +15,12 @@ from click.testing import CliRunner
 from fastbandit.cli.backup import command as backup_command
 from fastbandit.cli.restore import command as restore_command
 from fastbandit.errors import DataError, FastbanditError, LogError
-from fastbandit.files.manifest import seal, write_sealed
+from fastbandit.files.manifest import digest_of, write_arrays
 from fastbandit.storage import backups
 from fastbandit.storage.backups import back_up, restore
 from fastbandit.storage.events import ArmsChanged, DecisionMade, RewardCame
-from fastbandit.storage.snapshot_store import Cut, Snapshot, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut, Snapshot
 from fastbandit.storage.sqlite_log import SqliteLog
 
 
@@ -32,7 +33,7 @@ def publish(store: SnapshotStore, parent: Snapshot | None) -> Snapshot:
     with store.drafting() as draft:
         for part, kind in (("bandit", "bandit"), ("frozen", "frozen bandit")):
             arrays = {"numbers": np.full(3, version, dtype=np.float32)}
-            write_sealed(draft / part, arrays, {}, kind=kind, format=1)
+            write_arrays(draft / part, arrays, {}, kind=kind, format=1)
         return store.publish(draft, {}, version=version, parent=parent, cut=Cut())
 
 
@@ -77,11 +78,11 @@ def files_in(folder: Path) -> set[str]:
 
 
 def change(backup: Path, **told: Any) -> None:
-    """Change what the manifest of a backup says, and seal it again."""
+    """Change what the manifest of a backup says, and its hash."""
     path = backup / "manifest.json"
     manifest = {**json.loads(path.read_text()), **told}
     manifest.pop("sha256")
-    path.write_text(json.dumps({**manifest, "sha256": seal(manifest)}))
+    path.write_text(json.dumps({**manifest, "sha256": digest_of(manifest)}))
 
 
 # -- backing up

@@ -1,26 +1,20 @@
-"""Decisions with their rewards, exported for pandas, for anything, and for Vowpal Wabbit."""
+"""Decisions with their rewards, as files for pandas and for anything."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from little_exports import lines, made
 
 from fastbandit.cli.export import command as export_command
 from fastbandit.errors import DataError, SettingError
-from fastbandit.learning.joining import Joiner
-from fastbandit.storage import exports, joined_rows
-from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.storage import exports
+from fastbandit.storage.events import RewardCame
 from fastbandit.storage.exports import FORMATS, export, format_of
-from fastbandit.storage.joined_rows import Bounds
 from fastbandit.storage.sqlite_log import SqliteLog
 
 START = 1_767_225_600_000_000  # 2026 begins
@@ -129,7 +123,7 @@ def test_an_export_tells_the_rewards_that_are_learned(
     joiner = Joiner()
     for event in log.read():
         joiner.feed(event)
-    learned = {(pair.decision, pair.position): pair.reward for pair in joiner.pairs}
+    learned = {(pair.decision, pair.position): pair.reward for pair in joiner.interactions}
     log.close()
     told = {
         (row["seq"], position): reward
@@ -202,11 +196,11 @@ def test_a_line_of_json_holds_all_of_a_decision(log: SqliteLog, tmp_path: Path) 
             "catalogue": 0,
             "seed": 1,
             "explored": True,
-            "floor": 0.1,
+            "epsilon": 0.1,
             "degraded": False,
             "until": "2026-01-01T00:00:00.000010Z",
-            "otherwise": -1.0,
-            "sums": False,
+            "default_reward": -1.0,
+            "adds_up": False,
             "eligible": {"price": {"<=": 3}},
             "decided_by": "bandit",
             "other": None,
@@ -264,97 +258,6 @@ def test_an_empty_log_gives_an_empty_file(format: str, log: SqliteLog, tmp_path:
     assert (tmp_path / "out").exists()
 
 
-# -- Vowpal Wabbit
-
-
-def test_a_line_of_dsjson_labels_the_first_arm(log: SqliteLog, tmp_path: Path) -> None:
-    log.append([ArmsChanged(put=[Arm("a", [1.0, 2.0]), Arm("b", [3.0, 4.0])])])
-    log.append([made("one", catalogue=1, propensities=[0.25], eligible=["b", "a", "c"])])
-    log.append([ArmsChanged(put=[Arm("a", [9.0, 9.0])]), RewardCame("one", 0.5)])
-
-    assert lines(tmp_path, "dsjson") == [
-        {
-            "_label_cost": -0.5,
-            "_label_probability": 0.25,
-            "_label_Action": 1,
-            "_labelIndex": 0,
-            "Timestamp": "2026-01-01T00:00:00Z",
-            "Version": "1",
-            "EventId": "one",
-            "a": [1, 2, 3],
-            "c": {
-                "context": [0.5, 1.5],
-                "_multi": [
-                    {"_tag": "a", "arm": {"id": "a"}, "features": [1.0, 2.0]},
-                    {"_tag": "b", "arm": {"id": "b"}, "features": [3.0, 4.0]},
-                    {"_tag": "c", "arm": {"id": "c"}},
-                ],
-            },
-            "p": [0.25, 0.375, 0.375],
-            "VWState": {"m": "2"},
-        }
-    ]
-
-
-def test_what_was_chosen_without_exploring_was_certain(log: SqliteLog, tmp_path: Path) -> None:
-    log.append([made("one", ("a", "b"), explored=False), RewardCame("one", 1.0)])
-
-    (line,) = lines(tmp_path, "dsjson")
-    assert (line["_label_probability"], line["p"]) == (1.0, [1.0, 0.0])
-
-
-def test_what_a_baseline_chose_is_certain_only_where_it_says_so(
-    log: SqliteLog, tmp_path: Path
-) -> None:
-    beside: dict[str, Any] = {"explored": False, "decided_by": "baseline", "other": "b"}
-    log.append([made("one", **beside), made("two", propensities=[0.5], **beside)])
-    log.append([RewardCame("one", 1.0), RewardCame("two", 1.0)])
-
-    (line,) = lines(tmp_path, "dsjson")
-    assert (line["EventId"], line["_label_probability"]) == ("two", 0.5)
-
-
-def test_dsjson_tells_which_decisions_it_leaves_out(log: SqliteLog, tmp_path: Path) -> None:
-    log.append([made("waits", propensities=[0.5]), made("unsure"), made("sure", explored=False)])
-    log.append([RewardCame("unsure", 1.0), RewardCame("sure", 1.0)])
-
-    told = export(tmp_path, tmp_path / "out", "dsjson")
-
-    assert told.rows == 1
-    assert told.left_out == {"no reward yet": 1, "no propensity": 1}
-
-
-def vowpal_wabbit() -> Any:
-    """Import Vowpal Wabbit, also from where it was put aside for comparisons."""
-    if importlib.util.find_spec("vowpalwabbit") is None:
-        pytest.skip("vowpalwabbit is not installed: pip install 'fastbandit[peers]'")
-    return pytest.importorskip("vowpalwabbit")
-
-
-def test_vowpal_wabbit_learns_from_the_lines(log: SqliteLog, tmp_path: Path) -> None:
-    library = vowpal_wabbit()
-    log.append([ArmsChanged(put=[Arm("good", [1.0, 0.0]), Arm("bad", [0.0, 1.0])])])
-    for number in range(100):
-        arm = ("good", "bad")[number % 2]
-        told = {"catalogue": 1, "propensities": [0.5], "eligible": ["good", "bad"]}
-        log.append([made(f"{number}", (arm,), **told)])
-        log.append([RewardCame(f"{number}", float(arm == "good"))])
-    export(tmp_path, tmp_path / "out", "dsjson")
-    learner = library.Workspace("--cb_explore_adf --dsjson --quiet --epsilon 0.1")
-
-    for line in (tmp_path / "out").read_text().splitlines():
-        examples = learner.parse(line)
-        learner.learn(examples)
-        learner.finish_example(examples)
-
-    examples = learner.parse((tmp_path / "out").read_text().splitlines()[1])
-    tags = [example.get_tag() for example in examples[1:]]
-    likely = dict(zip(tags, learner.predict(examples), strict=True))
-    learner.finish_example(examples)
-    learner.finish()
-    assert likely["good"] > 0.9 > likely["bad"]
-
-
 # -- errors and the command
 
 
@@ -384,11 +287,11 @@ def test_the_command_writes_and_says_what_it_left_out(log: SqliteLog, tmp_path: 
     log.append([made("one"), made("two", explored=False), RewardCame("two", 1.0)])
     args = ["--data-dir", str(tmp_path), "--out", str(tmp_path / "out"), "--format", "dsjson"]
 
-    told = CliRunner().invoke(export_command, [*args, "--since", "2025-12-31"])
+    found = CliRunner().invoke(export_command, [*args, "--since", "2025-12-31"])
 
-    assert told.output == f"1 decision\n1 left out: no reward yet\n{tmp_path / 'out'}\n"
-    told = CliRunner().invoke(export_command, [*args, "--until", "2", "--json", "--replace"])
-    assert json.loads(told.output)["rows"] == 0
+    assert found.output == f"1 decision\n1 left out: no reward yet\n{tmp_path / 'out'}\n"
+    found = CliRunner().invoke(export_command, [*args, "--until", "2", "--json", "--replace"])
+    assert json.loads(found.output)["rows"] == 0
 
 
 @pytest.mark.parametrize(
@@ -420,6 +323,6 @@ def test_the_command_does_not_write_over_a_file(log: SqliteLog, tmp_path: Path) 
 def test_a_bound_that_is_neither_number_nor_time_is_refused(tmp_path: Path) -> None:
     args = ["--data-dir", str(tmp_path), "--out", str(tmp_path / "out"), "--since", "yesterday"]
 
-    told = CliRunner().invoke(export_command, args)
+    found = CliRunner().invoke(export_command, args)
 
-    assert "needs an event number, or a time" in str(told.exception)
+    assert "needs an event number, or a time" in str(found.exception)

@@ -16,7 +16,7 @@ import fastbandit
 from fastbandit import Bandit, Box, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.features.kinds import Dense
-from fastbandit.files.manifest import seal
+from fastbandit.files.manifest import digest_of
 
 pytestmark = pytest.mark.usefixtures("little_training")
 
@@ -77,13 +77,13 @@ def arrays_of(folder: Path) -> Path:
     return path
 
 
-def edit(folder: Path, *, sealed: bool = True, **changes: Any) -> None:
-    """Change what a manifest says, and seal it again as a faithful writer would."""
+def edit(folder: Path, *, rehashed: bool = True, **changes: Any) -> None:
+    """Change what a manifest says, and its hash, as a faithful writer would."""
     path = folder / "manifest.json"
     manifest = {**json.loads(path.read_text()), **changes}
-    if sealed:
+    if rehashed:
         del manifest["sha256"]
-        manifest["sha256"] = seal(manifest)
+        manifest["sha256"] = digest_of(manifest)
     path.write_text(json.dumps(manifest))
 
 
@@ -267,7 +267,7 @@ def test_arrays_of_another_bandit_are_refused(saved: Path, tmp_path: Path) -> No
 
 
 def test_a_changed_number_in_the_manifest_is_noticed(saved: Path) -> None:
-    edit(saved, sealed=False, version=7)
+    edit(saved, rehashed=False, version=7)
 
     with pytest.raises(SnapshotError):
         Bandit.load(saved)

@@ -21,12 +21,12 @@ RULES = {
 """What each status of a reward means."""
 _MOST_COUNTED = 10_000
 _WAITING = f"""
-SELECT count(*), min(until), min(otherwise), max(otherwise) FROM (
-    SELECT until, otherwise FROM main.decisions ORDER BY seq DESC LIMIT {_MOST_COUNTED + 1}
+SELECT count(*), min(until), min(default_reward), max(default_reward) FROM (
+    SELECT until, default_reward FROM main.decisions ORDER BY seq DESC LIMIT {_MOST_COUNTED + 1}
 ) WHERE until >= ?
 """
 _NOT_REPORTED = "it is off (learn.enabled), or has just started"
-_ELSEWHERE = "it is off here (learn.enabled), or another machine's has the turn"
+_ELSEWHERE = "it is off here (learn.enabled), or another machine's holds the lease"
 _LAST_MADE = "SELECT at FROM main.decisions ORDER BY seq DESC LIMIT 1"
 
 
@@ -73,7 +73,7 @@ class Notes:
         return f"{came}: {self._waiting()}"
 
     def dropped(self, statuses: dict[str, int]) -> str | None:
-        """Tell which rules kept rewards from counting."""
+        """Return the rules by which rewards do not count."""
         parts = [
             f"{statuses[status]:,} {status} ({_begun(RULES[status])})"
             for status in REWARD_STATUSES
@@ -99,10 +99,12 @@ class Notes:
 
     def models(self, candidates: list[Candidate], learner: Learner | None) -> str | None:
         """Say why no version was published."""
-        if any(one.version > 0 and one.refused is None for one in candidates):
+        if any(one.version > 0 and one.rejected is None for one in candidates):
             return None
-        if any(one.refused is not None for one in candidates):
-            return "No update has been published: each candidate was refused, for the reason below."
+        if any(one.rejected is not None for one in candidates):
+            return (
+                "No update has been published: each candidate was rejected, for the reason below."
+            )
         if learner is None:
             return (
                 f"No update has been published, and the learner has not reported: {self._silence}."
@@ -110,16 +112,16 @@ class Notes:
         if learner.fresh is not None and learner.needed is not None:
             return (
                 f"No update has been published yet: {learner.fresh:,} of {learner.needed:,} fresh "
-                f"pairs have come."
+                f"interactions have come."
             )
-        return "No update has been published yet: the learner waits for fresh pairs."
+        return "No update has been published yet: the learner waits for fresh interactions."
 
     def audit(self, audit: Audit | None) -> str | None:
         """Say why no audit is shown."""
         if audit is not None:
             return None
         if self._is_shared:
-            return "No audit on this machine: the learner that has the turn keeps its own."
+            return "No audit on this machine: the learner that holds the lease keeps its own."
         return (
             "No audit yet: once version 1 or a later one decides, the learner compares a sample "
             "of its choices with the best arm."
@@ -149,7 +151,7 @@ class Notes:
 
 
 def reading(share: float) -> str | None:
-    """Tell how much of the log the figures are of, where that is not all."""
+    """Return how much of the log the figures are of, where that is not all."""
     if share >= 1:
         return None
     return f"{share:.0%} of the log is read so far, newest first: earlier figures follow."

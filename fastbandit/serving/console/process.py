@@ -16,7 +16,7 @@ import msgspec
 
 from fastbandit.errors import FastbanditError, LogError
 from fastbandit.serving.console.figures import Figures
-from fastbandit.serving.console.followed_copy import FollowedCopy
+from fastbandit.serving.console.log_copy import LogCopy
 from fastbandit.storage.log_file import LOG_FILE
 
 _LONGEST_LINE = 64 * 2**20
@@ -34,7 +34,7 @@ class Question(msgspec.Struct):
 class FiguresProcess:
     """Asks a child process for figures, one question at a time; starts it when first asked.
 
-    With the URL of a shared log they are of the copy of that, which the child keeps up to date.
+    With the URL of a shared log they are of the copy of that, which the child brings up to date.
     """
 
     def __init__(self, folder: Path, *, log_url: str = "") -> None:
@@ -43,7 +43,7 @@ class FiguresProcess:
         self._asking = asyncio.Lock()
 
     async def ask(self, minutes: int | None, serving: dict[str, Any]) -> bytes:
-        """Give figures as JSON, or raise why there are none."""
+        """Return figures as JSON, or raise why there are none."""
         question = msgspec.json.encode(Question(minutes, serving)) + b"\n"
         async with self._asking:
             if self._child is None or self._child.returncode is not None:
@@ -95,15 +95,15 @@ class FiguresProcess:
 def main() -> None:
     """Answer questions about the data folder in the first argument until they end."""
     folder, url = Path(sys.argv[1]), os.environ.get(_LOG_URL, "")
-    copy = FollowedCopy(url, folder) if url else None
+    copy = LogCopy(url, folder) if url else None
     log = folder / LOG_FILE if copy is None else copy.file
     figures = Figures(log, folder / "snapshots", folder, is_shared=bool(url))
     for line in sys.stdin.buffer:
         question = msgspec.json.decode(line, type=Question)
         try:
             note = None if copy is None else copy.go_on()
-            told = figures.figures(question.minutes, serving=question.serving, note=note)
-            answer = b"+" + msgspec.json.encode(told)
+            found = figures.figures(question.minutes, serving=question.serving, note=note)
+            answer = b"+" + msgspec.json.encode(found)
         except FastbanditError as error:
             answer = b"-" + " ".join(str(error).split()).encode()
         sys.stdout.buffer.write(answer + b"\n")

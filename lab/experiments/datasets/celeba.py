@@ -9,10 +9,10 @@ same layout.
 from __future__ import annotations
 
 import hashlib
-import os
 import zipfile
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from fastbandit.errors import DataError, SettingError
 from fastbandit.evaluation.csv_files import open_text
+from fastbandit.files.atomic import replacing
 from fastbandit.progress import Progress, progress_bar, silent
 from lab.experiments.datasets.files import SOURCES, find
 from lab.experiments.datasets.images import (
@@ -121,7 +122,7 @@ def _keep(
 
 
 def _read_faces(home: Path, listed: Path, names: Sequence[str], *, progress: Progress) -> Pixels:
-    source = next((home / place for place in _PICTURES if (home / place).exists()), None)
+    source = next((home / name for name in _PICTURES if (home / name).exists()), None)
     if source is None:
         raise DataError(
             f"The dataset celeba needs the folder {_PICTURES[0]} or {_PICTURES[1]} beside "
@@ -165,13 +166,9 @@ def _from_cache(path: Path, count: int) -> Pixels | None:
 
 
 def _to_cache(path: Path, pixels: Pixels) -> None:
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("wb") as file:
-            np.savez_compressed(file, pixels=pixels)
-        os.replace(beside, path)
-    except OSError:  # a folder that cannot be written costs time, nothing else
-        beside.unlink(missing_ok=True)
+    # a folder that cannot be written costs time, nothing else
+    with suppress(OSError), replacing(path, sync=False) as beside, beside.open("wb") as file:
+        np.savez_compressed(file, pixels=pixels)
 
 
 # -- a sample that is drawn
@@ -235,7 +232,7 @@ def write_sample(
 
 def _check_own(home: Path) -> None:
     """Raise where a list or pictures lie in the folder that may be the real ones."""
-    held = next((place for place in (*_NAMES, *_PICTURES) if (home / place).exists()), None)
+    held = next((name for name in (*_NAMES, *_PICTURES) if (home / name).exists()), None)
     if held is not None and not _is_drawn(home):
         raise DataError(
             f"A sample needs a folder of its own: {home} holds {held} already, which was not "

@@ -91,12 +91,12 @@ def _check_not_there(folder: Path) -> None:
 
 
 def _state(source: Source, folder: Path) -> dict[str, Any]:
-    places = [folder / file for file in source.files if (folder / file).exists()]
+    paths = [folder / file for file in source.files if (folder / file).exists()]
     return {
         "name": source.name,
         "what": source.what,
-        "present": bool(places),
-        "path": str(places[0]) if places else None,
+        "present": bool(paths),
+        "path": str(paths[0]) if paths else None,
         "rounds": source.rounds,
         "arms": source.arms,
         "can_fetch": bool(source.downloads),

@@ -227,10 +227,10 @@ class _Side:
 
 def one_hot(groups: Sequence[Sequence[str]], names: Sequence[str]) -> NDArray[np.float32]:
     """Mark in each row which of the names are in its group."""
-    place = {name: column for column, name in enumerate(names)}
+    column_of = {name: column for column, name in enumerate(names)}
     marks = np.zeros((len(groups), len(names)), dtype=np.float32)
     for row, group in enumerate(groups):
-        marks[row, [place[name] for name in group if name in place]] = 1.0
+        marks[row, [column_of[name] for name in group if name in column_of]] = 1.0
     return marks
 
 

@@ -184,13 +184,13 @@ def _encode(table: dict[str, Column], columns: Sequence[str], path: Path) -> NDA
         if values.dtype.kind == "f":
             parts.append(values.astype(np.float32)[:, None])
             continue
-        levels, places = np.unique(values, return_inverse=True)
+        levels, codes = np.unique(values, return_inverse=True)
         if len(levels) > _MOST_LEVELS:
             raise DataError(
                 f"{path} needs at most {_MOST_LEVELS} different texts in a column of features: "
                 f"{column!r} has {len(levels)}. Hash them into fewer, or leave the column out."
             )
-        parts.append(np.eye(len(levels), dtype=np.float32)[places.reshape(-1)])
+        parts.append(np.eye(len(levels), dtype=np.float32)[codes.reshape(-1)])
     return np.concatenate(parts, axis=1)
 
 
@@ -209,12 +209,12 @@ def _numbers(values: Column, column: str, path: Path) -> Floats:
 
 def _locate(path: str | Path, data: Path | None) -> Path:
     """Return a path as it is, or below the data folder."""
-    places = [Path(path).expanduser(), data_folder(data) / path]
-    found = next((place for place in places if place.is_file()), None)
+    candidates = [Path(path).expanduser(), data_folder(data) / path]
+    found = next((candidate for candidate in candidates if candidate.is_file()), None)
     if found is None:
         raise DataError(
-            f"The dataset table needs a file: found neither {places[0]} nor {places[1]}. Mend the "
-            f"path, or name the folder with --data."
+            f"The dataset table needs a file: found neither {candidates[0]} nor {candidates[1]}. "
+            f"Mend the path, or name the folder with --data."
         )
     return found
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from little_sets import BROKEN, CONSTANT, ENDLESS, MISSING, STRIPES
 
-from fastbandit.cluster.engine import HereEngine, News, do
+from fastbandit.cluster.engine import News, SerialEngine, do
 from fastbandit.errors import DataError
 from lab.bakeoff.bake import Job, bake, jobs_of
 from lab.bakeoff.results import Key, summarise
 
 
 def made(folder: Path, *systems: Any, seeds: int = 1, **options: Any) -> Any:
-    return bake(jobs_of([STRIPES], systems, seeds), folder, engine=HereEngine(), **options)
+    return bake(jobs_of([STRIPES], systems, seeds), folder, engine=SerialEngine(), **options)
 
 
 def test_each_run_has_a_file_of_its_own(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_set_without_its_data_leaves_no_result(tmp_path: Path) -> None:
         raise DataError("There is no such file.")
 
     jobs = jobs_of([replace(STRIPES, environment=nowhere)], [CONSTANT], 1)
-    results, missing = bake(jobs, tmp_path, engine=HereEngine())
+    results, missing = bake(jobs, tmp_path, engine=SerialEngine())
 
     assert results == []
     assert missing == [(jobs[0], "There is no such file.")]

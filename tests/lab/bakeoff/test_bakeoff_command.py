@@ -13,7 +13,7 @@ import pytest
 from little_sets import BROKEN, CONSTANT, STRIPES
 
 from fastbandit.cli.main import run as run_cli
-from fastbandit.cluster.engine import HereEngine
+from fastbandit.cluster.engine import SerialEngine
 from fastbandit.errors import DataError
 from lab.__main__ import cli
 from lab.bakeoff.page import figure_of, text_of, write_into
@@ -68,8 +68,8 @@ def test_a_page_without_marks_is_refused(tmp_path: Path) -> None:
 
 
 @contextmanager
-def here(name: str, *, workers: int) -> Iterator[HereEngine]:
-    yield HereEngine()
+def here(name: str, *, workers: int) -> Iterator[SerialEngine]:
+    yield SerialEngine()
 
 
 @pytest.fixture

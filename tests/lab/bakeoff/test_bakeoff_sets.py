@@ -128,12 +128,12 @@ def test_each_seed_logs_other_users() -> None:
 
 
 def test_all_sets_of_the_issue_are_there() -> None:
-    places = {(entry.name, entry.rounds, entry.batch) for entry in SETS}
+    keys = {(entry.name, entry.rounds, entry.batch) for entry in SETS}
 
-    assert {("bibtex", 7395, 500), ("bibtex", 7395, 50), ("openbandit", 10000, 500)} <= places
-    assert {("movielens", 6100, 500), ("movielens-10", 6100, 500)} <= places
-    assert {("digits", 1797, 100), ("segment", 2310, 100), ("letter", 5000, 100)} <= places
-    assert len(places) == len(SETS)
+    assert {("bibtex", 7395, 500), ("bibtex", 7395, 50), ("openbandit", 10000, 500)} <= keys
+    assert {("movielens", 6100, 500), ("movielens-10", 6100, 500)} <= keys
+    assert {("digits", 1797, 100), ("segment", 2310, 100), ("letter", 5000, 100)} <= keys
+    assert len(keys) == len(SETS)
 
 
 def test_a_set_is_asked_for_by_name_with_other_rounds_and_batches() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.cluster.engine import HereEngine
-from fastbandit.learning.update import teach_here
+from fastbandit.cluster.engine import SerialEngine
+from fastbandit.learning.candidates import train_here
 from lab.benchmarks import engines as bench
 from lab.benchmarks.engines import Learned, compare, engines_command, row_of
 
@@ -21,10 +21,10 @@ def test_engines_that_do_the_same_do_not_differ(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks: list[str] = []
-    monkeypatch.setattr(bench, "RayTrainer", lambda workers: teach_here)
+    monkeypatch.setattr(bench, "RayTraining", lambda workers: train_here)
     rows = compare(
         tmp_path,
-        HereEngine(),
+        SerialEngine(),
         rounds=30,
         arms=12,
         seeds=2,
@@ -52,7 +52,8 @@ def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
         return [row_of("loss", [Learned(1.0, 1.0, 1.0)] * 2, [Learned(1.0, 1.0, 1.0)] * 2)]
 
     monkeypatch.setattr(bench, "compare", made)
-    monkeypatch.setattr(bench, "engine_for", lambda name, workers: nullcontext(HereEngine(workers)))
+    engine_for = lambda name, workers: nullcontext(SerialEngine(workers))  # noqa: E731
+    monkeypatch.setattr(bench, "engine_for", engine_for)
     shown = CliRunner().invoke(engines_command, ["--seeds", "2", "--json"])
 
     assert shown.exit_code == 0, shown.exception

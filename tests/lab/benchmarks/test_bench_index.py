@@ -81,7 +81,7 @@ def test_there_is_a_row_for_each_way() -> None:
 
     rows = measure_index(Setup(arms=500, dim=3, rounds=60), seconds=0.0, tick=steps.append)
 
-    assert [row.lookup for row in rows[:3]] == ["cells", "cells", "faiss IVF, 16"]
+    assert [row.lookup for row in rows[:3]] == ["partitions", "partitions", "faiss IVF, 16"]
     assert all(row.quality <= 1.0001 and row.lookup_us > 0 for row in rows)
     assert rows[0].quality >= rows[1].quality
     assert rows[0].evaluations > rows[1].evaluations

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from fastbandit.cluster.local_engine import LocalEngine
-from fastbandit.cluster.scoring import score_contexts
+from fastbandit.cluster.scoring import ScoringSettings, score_contexts
 from lab.benchmarks import score as bench
 from lab.benchmarks.score import (
     HEADINGS,
@@ -51,7 +51,10 @@ def test_a_row_compares_one_worker_with_two_and_shows_what_kills_cost(
     ticks: list[str] = []
 
     def run(self: Scoring, out: str, workers: int) -> tuple[float, dict[str, Any]]:
-        score_contexts(self.folder / "frozen", self.folder / "contexts", self.folder / out, rows=8)
+        settings = ScoringSettings(rows=8)
+        score_contexts(
+            self.folder / "frozen", self.folder / "contexts", self.folder / out, settings=settings
+        )
         return 4.0 / workers, {"parts": 16, "repeated": 0}
 
     def kill(self: Scoring, out: str, *, parts: int, kill: Any) -> dict[str, Any]:
@@ -79,8 +82,8 @@ def test_a_killed_worker_is_one_that_the_command_spawned() -> None:
         assert workers_of(os.getpid()) != [worker]
 
 
-def wait_for_it(job: int, *, tell: Any) -> None:
-    tell(1)
+def wait_for_it(job: int, *, report: Any) -> None:
+    report(1)
     time.sleep(60)
 
 

@@ -75,11 +75,11 @@ def peer_called(name: str) -> Peer:
 
 
 def steady(seconds: float, log: list[str], name: str) -> bench.Round:
-    def round_seconds(asked: float) -> list[float] | str:
+    def run_round(asked: float) -> list[float] | str:
         log.append(name)
         return [seconds]
 
-    return round_seconds
+    return run_round
 
 
 # -- rows
@@ -156,11 +156,11 @@ def test_a_peer_that_stops_early_lets_the_others_go_on() -> None:
 def test_a_round_never_asks_for_more_than_is_left() -> None:
     asked: list[float] = []
 
-    def round_seconds(seconds: float) -> list[float]:
+    def run_round(seconds: float) -> list[float]:
         asked.append(seconds)
         return [seconds]
 
-    alternate({"a": round_seconds}, seconds=0.5, round_seconds=0.2)
+    alternate({"a": run_round}, seconds=0.5, round_seconds=0.2)
 
     assert asked == pytest.approx([0.2, 0.2, 0.1])
 

@@ -174,6 +174,6 @@ def test_bars_judge_the_default_preset_alone() -> None:
     assert bars_of(standings_of(runs)) == []
 
 
-def test_every_dataset_has_its_place_and_an_unknown_one_comes_last() -> None:
+def test_every_dataset_has_its_order_and_an_unknown_one_comes_last() -> None:
     assert tuple(DATASETS) == NAMES
-    assert Setting("zoo").place > Setting("hartmann6").place
+    assert Setting("zoo").sort_key > Setting("hartmann6").sort_key

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -267,14 +267,14 @@ def test_a_file_that_is_no_json_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["-o", "--doc", "--figures"])
-def test_a_place_below_a_file_is_refused_before_the_work(
+def test_an_output_below_a_file_is_refused_before_the_work(
     option: str, results: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "taken").write_text("")
-    place = ["-o", tmp_path / "report.html", option, tmp_path / "taken" / "there"]
+    options = ["-o", tmp_path / "report.html", option, tmp_path / "taken" / "there"]
 
     with pytest.raises(SettingError, match="taken") as caught:
-        invoke(results, *place)
+        invoke(results, *options)
 
     assert option in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
@@ -308,14 +308,8 @@ def test_a_readme_without_marks_is_named_and_left_alone(
 def test_without_matplotlib_it_says_what_to_install(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = builtins.__import__
-
-    def refuse(name: str, *args: Any, **settings: Any) -> Any:
-        if name.partition(".")[0] == "matplotlib":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return real(name, *args, **settings)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    for name in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
 
     with pytest.raises(MissingExtraError, match="pip install"):
         invoke(results, "-o", tmp_path / "report.html")

@@ -1,4 +1,4 @@
-"""Result files: their places, what is read back, and what they amount to."""
+"""Result files: their paths, what is read back, and what they amount to."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from fastbandit.errors import DataError, SettingError
 from lab.experiments.policies import NAMES
 from lab.experiments.results import (
     Key,
-    place_of,
     read_results,
+    setting_name,
     summarise,
     summarise_replays,
     training_ratios,
@@ -56,7 +56,7 @@ def played(policy: str, *, seed: int = 0, earned: float = 8.0, **more: Any) -> d
     return {"format": 1, "kind": "play", **key, **PLAYED, "earned": halves, **more}
 
 
-# -- places
+# -- paths
 
 datasets = st.sampled_from(["h1", "h1-dim4", "the-movies", "The-Movies", "a"]) | st.text(max_size=3)
 names = st.sampled_from(["a", "a1", "a_", "A", "dim", "dim4"]) | st.text(max_size=3)
@@ -80,11 +80,11 @@ def path_of(key: Key) -> str:
 
 @given(datasets, datasets, st.lists(st.dictionaries(names, values, max_size=2), max_size=20))
 def test_two_settings_never_share_a_path(one: str, two: str, options: list[dict[str, Any]]) -> None:
-    places: dict[str, tuple[str, dict[str, Any]]] = {}
+    seen: dict[str, tuple[str, dict[str, Any]]] = {}
     for setting in [
         (name, some_options) for name in (one, two) for some_options in ({}, {"a": 11}, *options)
     ]:
-        assert places.setdefault(place_of(*setting).lower(), setting) == setting
+        assert seen.setdefault(setting_name(*setting).lower(), setting) == setting
 
 
 @given(keys, keys)
@@ -111,9 +111,9 @@ def test_a_path_is_made_of_safe_characters_in_three_parts(key: Key) -> None:
 def test_a_path_reads_as_its_key() -> None:
     path = replace(KEY, policy="GANBandit TS", device="cuda:1").path(Path("out"))
 
-    place = "out/h1-arms100-dim4/ganbandit-ts"
-    assert path.as_posix() == f"{place}/default-t20-b10-seed0-cuda1.json"
-    assert place_of("openbandit", {"mode": "replay", "noise": 0.5}) == (
+    folder = "out/h1-arms100-dim4/ganbandit-ts"
+    assert path.as_posix() == f"{folder}/default-t20-b10-seed0-cuda1.json"
+    assert setting_name("openbandit", {"mode": "replay", "noise": 0.5}) == (
         "openbandit-mode=replay-noise0.5"
     )
 

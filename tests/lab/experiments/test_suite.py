@@ -22,7 +22,7 @@ from lab.experiments import datasets, suite
 from lab.experiments.environment import Tabled
 from lab.experiments.logged import LoggedData
 from lab.experiments.results import TRAINING, Key, read_results
-from lab.experiments.suite import jobs_of, read_made, run_job, run_suite, word_failures
+from lab.experiments.suite import describe_failures, jobs_of, read_made, run_job, run_suite
 from lab.experiments.suite_file import read_suite, suite_names
 
 RANDOM = Key("h2", {"arms": 50}, "Random", "default", rounds=30, batch=20, seed=0)
@@ -441,7 +441,7 @@ def test_runs_of_one_dataset_with_the_same_error_share_a_line() -> None:
     failed = [(replace(RANDOM, seed=seed), "no data") for seed in range(3)]
     failed.append((replace(RANDOM, policy="HOO"), "no box"))
 
-    assert word_failures(failed) == [
+    assert describe_failures(failed) == [
         "h2-arms50, Random, seed 0 and 2 more: no data",
         "h2-arms50, HOO, seed 0: no box",
     ]

@@ -100,7 +100,7 @@ def test_a_reward_needs_to_be_there_as_often_as_it_was_acknowledged() -> None:
 def test_a_lineage_that_follows_the_log_has_no_faults(trained: Stage) -> None:
     snapshots = trained.store.list()
 
-    assert [one.cut.pairs for one in snapshots] == [0, 10, 20]
+    assert [one.cut.interactions for one in snapshots] == [0, 10, 20]
     assert lineage_faults(snapshots, trained.events()) == []
     assert history_faults(snapshots[-1], trained.events()) == []
 
@@ -128,7 +128,7 @@ def test_a_history_of_other_interactions_is_a_fault(trained: Stage) -> None:
     last, events = trained.store.list()[-1], trained.events()
 
     assert history_faults(last, events[2:] + events[:2]) != []
-    assert history_faults(replace(last, cut=replace(last.cut, pairs=5)), events) != []
+    assert history_faults(replace(last, cut=replace(last.cut, interactions=5)), events) != []
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import uvicorn
 import uvloop
 from uvicorn.server import ServerState
 
-from fastbandit.serving.measures import Measures
-from fastbandit.serving.overload import RefusingProtocol, Room, is_whole_select
+from fastbandit.serving.metrics import Metrics
+from fastbandit.serving.overload import OverloadProtocol, Room, is_whole_select
 from lab.faults.garbage import split_answers, status_of
 from lab.faults.overload import overload
 
@@ -36,7 +36,7 @@ class Waiting:
         self.room = Room(most)
         server = SimpleNamespace(max_body_bytes=1_000)
         config = SimpleNamespace(server=server)
-        self.service = SimpleNamespace(measures=Measures(), config=config)
+        self.service = SimpleNamespace(measures=Metrics(), config=config)
         self.begun = 0
         self.barrier = asyncio.Event()
 
@@ -62,7 +62,7 @@ async def serving(most: int = 1) -> AsyncIterator[tuple[Waiting, Any]]:
     config = uvicorn.Config(app, lifespan="off", log_config=None, ws="none", access_log=False)  # type: ignore[arg-type]
     config.load()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: RefusingProtocol(config, state, {}), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: OverloadProtocol(config, state, {}), "127.0.0.1", 0)
     clients: list[Client] = []
 
     async def connect() -> Client:
@@ -132,8 +132,8 @@ def test_a_select_beyond_the_room_is_refused_with_a_time_to_retry() -> None:
             app.barrier.set()
             assert status_of(await first.answer()) == 200
             assert (await second.ask(post(b"abc"))).endswith(b"\r\n\r\n3")
-            assert app.service.measures.refused == 1
-            assert app.service.measures.answers == {("/v1/select", 503): 1}
+            assert app.service.metrics.refused == 1
+            assert app.service.metrics.answers == {("/v1/select", 503): 1}
 
     uvloop.run(run())
 
@@ -265,7 +265,7 @@ def test_rewards_are_refused_when_twice_as_many_requests_are_under_way() -> None
             second, third = await connect(), await connect()
             await second.send(post(b"wait", path=b"/v1/reward"))
             assert status_of(await third.ask(post(b"abc", path=b"/v1/reward"))) == 503
-            assert app.service.measures.answers == {("/v1/reward", 503): 1}
+            assert app.service.metrics.answers == {("/v1/reward", 503): 1}
 
     uvloop.run(run())
 

@@ -37,7 +37,7 @@ def report(*loads: Measured, added_us: float = 50.0) -> ThroughputReport:
 def test_a_stage_has_learned_from_as_many_rewards_as_asked_for(stage: Stage) -> None:
     snapshot = stage.store.current()
     assert snapshot is not None
-    assert (snapshot.version, snapshot.cut.pairs) == (1, 40)
+    assert (snapshot.version, snapshot.cut.interactions) == (1, 40)
 
 
 def test_the_route_adds_time_to_a_choice(stage: Stage) -> None:

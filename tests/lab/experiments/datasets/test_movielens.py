@@ -33,10 +33,10 @@ MOVIES = """movieId,title,genres
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "movielens" / "ml-latest-small"
-    place.mkdir(parents=True)
-    (place / "ratings.csv").write_text(RATINGS, encoding="utf-8")
-    (place / "movies.csv").write_text(MOVIES, encoding="utf-8")
+    home = tmp_path / "movielens" / "ml-latest-small"
+    home.mkdir(parents=True)
+    (home / "ratings.csv").write_text(RATINGS, encoding="utf-8")
+    (home / "movies.csv").write_text(MOVIES, encoding="utf-8")
     return tmp_path
 
 

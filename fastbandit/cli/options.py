@@ -1,0 +1,41 @@
+"""What commands on a service share: the options that name it, its settings, and how they print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import find_config, read_config
+
+config_option = click.option(
+    "--config",
+    "path",
+    type=click.Path(path_type=Path),
+    help="The file of the service's settings.",
+)
+data_dir_option = click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    help="The folder of the log, the snapshots and the keys.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def read_service(path: Path | None, data_dir: Path | None = None) -> Config:
+    """Read the settings of a service."""
+    named = None if data_dir is None else str(data_dir)
+    return read_config(find_config(path), overrides={"server.data_dir": named})
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON."""
+    click.echo(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def warn(note: str) -> None:
+    """Print a note in yellow, on stderr."""
+    click.secho(note, fg="yellow", err=True)

@@ -36,7 +36,6 @@ FLOORS = (
 NEIGHBOURS = {
     ("features", "declaration"): "a kind of features is a part, and so declared as one",
     ("interfaces", "optim"): "a role that trains names the group of processes it trains in",
-    ("runtime", "storage"): "a frozen folder follows the changes of arms that are stored as deltas",
     ("evaluation", "adapters"): "a log in the format of Vowpal Wabbit is read by its adapter",
     ("adapters", "learning"): "an adapter learns after so many rewards, by the learner's schedule",
     ("cluster", "learning"): "workers join and train stretches of the log as the learner does",

@@ -86,7 +86,7 @@ MEANT = {
         r"\w+ (primary|foreign|sort)_key",
     ),
     "open": (
-        r"function open(_(bandit|log|parquet|snapshots|store|text|url))?",  # a file, a connection
+        r"function open(_(bandit|for_reading|log|parquet|snapshots|store|text|url))?",  # a file, a connection
         r"module open_bandit",  # a data set
         r"(command|option) \S*open-bandit",
         r"parameter (open_log|is_open)",

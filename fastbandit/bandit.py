@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from fastbandit.arms.box import Box
+from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue, Embed
 from fastbandit.arms.columns import Columns
 from fastbandit.arms.ids import IdTable, list_ids
@@ -20,27 +21,25 @@ from fastbandit.arms.rows import Upserted
 from fastbandit.audit import audit
 from fastbandit.declaration import check_seed
 from fastbandit.errors import InputError, SettingError, ShapeError
-from fastbandit.features.kinds import Features, FeaturesAndIds, Ids, Point, is_size, kind_of, shown
+from fastbandit.features.kinds import FeaturesAndIds, Ids, Point, is_size, kind_of, shown
 from fastbandit.features.rewards import RewardKind, check_reward_kind, read_rewards
-from fastbandit.interfaces import Choice, Exploration, Search
+from fastbandit.interfaces import Choice, Exploration, Observes, Posterior, RewardModel, Search
 from fastbandit.noise.philox import Stream, decision_seeds, philox, uniforms
+from fastbandit.optim.process_group import SINGLE, ProcessGroup
 from fastbandit.policy import Policy
 from fastbandit.progress import progress_bar
-from fastbandit.reward.effects_model import EffectsReward
-from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.runtime.compiled_policy import CompiledPolicy
 from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.seeds import read_seeds
 from fastbandit.search.slates import candidates_for, check_diversity, pick_apart
-from fastbandit.settings.blueprint import Blueprint, Posterior
-from fastbandit.settings.presets import Preset, blueprint
+from fastbandit.settings.blueprint import Blueprint
+from fastbandit.settings.presets import PartNames, Preset, blueprint
 from fastbandit.storage.snapshots import Saved, load_snapshot, save_snapshot
 from fastbandit.training.fit_reward import Curve
 from fastbandit.training.log_weights import log_weights
-from fastbandit.training.process_group import SINGLE, ProcessGroup
 from fastbandit.training.update import update
-from fastbandit.types import Audit, Decision, Inputs, Interactions
+from fastbandit.types import Audit, Decision, Features, Inputs, Interactions
 
 _PENDING = 256  # observed parts of a history that wait to be put together
 
@@ -74,8 +73,9 @@ class Bandit:
     `embed_ids` arms have both. `columns` are what predicates of `select(eligible=)` speak of, one
     value for each arm: a dict of lists, or a frame. `context` is the number of features of a
     context, or a kind of features. `exploration`, `search` and `posterior` are names or objects;
-    `preset` names the settings of what is named, or a TOML file of them. `progress` shows a bar
-    while an update runs (None: where stderr is a terminal).
+    `preset` names the settings of what is named, or a TOML file of them. A part from outside the
+    package may be named by its import path, "my_module:MySearch", if `part_modules` has its
+    module. `progress` shows a bar while an update runs (None: where stderr is a terminal).
     """
 
     def __init__(
@@ -91,6 +91,7 @@ class Bandit:
         preset: Preset = "default",
         posterior: str | Posterior = "auto",
         embed_ids: bool = False,
+        part_modules: Iterable[str] = (),
         seed: int = 0,
         device: str = "cpu",
         progress: bool | None = None,
@@ -101,17 +102,14 @@ class Bandit:
         space, arm_kind = _read_space(arms, ids, columns, embed_ids=embed_ids)
         self._device = _check_device(device)
         self._progress = progress
-        self._private: EffectsReward | HierarchicalReward | None = (
-            None  # a model that only this bandit holds
-        )
+        self._private: RewardModel | None = None  # a model that only this bandit holds
+        self._modules = _check_modules(part_modules)
         self._blueprint = blueprint(
+            PartNames(exploration, search, posterior, self._modules),
             context=kind,
             arm=arm_kind,
             reward=reward,
-            exploration=exploration,
-            search=search,
             preset=preset,
-            posterior=posterior,
             seed=check_seed(seed),
         )
         self._state = State(_first_policy(self._blueprint, space, device=self._device))
@@ -242,7 +240,7 @@ class Bandit:
         which may be called with no interactions.
         """
         state, model = self._state, self._state.policy.model
-        if not isinstance(model, EffectsReward | HierarchicalReward):
+        if not isinstance(model, Observes):
             raise SettingError(
                 f"Only arms with effects of their own learn from single rewards: this bandit has a "
                 f"{type(model).__name__}. Call update(), or build it with posterior='arm-effects'."
@@ -256,10 +254,11 @@ class Bandit:
         if len(state.pending) >= _PENDING:
             state = replace(state, history=state.whole_history, pending=())
         mine = model if self._private is model else model.private()
-        is_new = isinstance(mine, EffectsReward) and _is_new_to(mine, fresh)
-        history = state.whole_history if is_new else fresh
+        assert isinstance(mine, Observes)
+        history = state.whole_history if mine.needs_history(fresh) else fresh
         assert history is not None
         mine.observe(history, fresh)
+        assert isinstance(mine, RewardModel)
         self._private = mine
         policy = replace(state.policy, model=mine)
         self._state = replace(state, policy=policy, pending=(*state.pending, fresh))
@@ -288,7 +287,7 @@ class Bandit:
     def columns(self) -> Columns | None:
         """The columns that predicates speak of, one value for each row there ever was."""
         arms = self._state.policy.arms
-        return None if isinstance(arms, Box) else arms.rows.columns
+        return None if isinstance(arms, BoxSpace) else arms.rows.columns
 
     def set_columns(self, columns: Any) -> None:
         """Set the columns that predicates speak of, in place of those they had.
@@ -365,7 +364,7 @@ class Bandit:
     def __len__(self) -> int:
         """The number of arms that can be chosen."""
         arms = self._state.policy.arms
-        if isinstance(arms, Box):
+        if isinstance(arms, BoxSpace):
             raise SettingError("A box has no number of arms. Use Box.cover for its fine cover.")
         return len(arms)
 
@@ -389,13 +388,24 @@ class Bandit:
         save_snapshot(saved, Path(path))
 
     @classmethod
-    def load(cls, path: str | Path, *, device: str = "cpu", progress: bool | None = None) -> Bandit:
-        """Read a saved bandit; it goes on exactly where it stopped."""
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        device: str = "cpu",
+        part_modules: Iterable[str] = (),
+        progress: bool | None = None,
+    ) -> Bandit:
+        """Read a saved bandit; it goes on exactly where it stopped.
+
+        Parts from outside the package are imported from `part_modules` alone.
+        """
         bandit = cls.__new__(cls)
         bandit._device = _check_device(device)
         bandit._progress = progress
         bandit._private = None
-        saved = load_snapshot(Path(path), device=bandit._device)
+        bandit._modules = _check_modules(part_modules)
+        saved = load_snapshot(Path(path), device=bandit._device, modules=bandit._modules)
         bandit._blueprint = saved.blueprint
         history, pending = saved.history, tuple[Interactions, ...]()
         if history is not None and saved.pending:
@@ -447,17 +457,17 @@ class Bandit:
 
     def _table(self) -> ArmTable:
         arms = self._state.policy.arms
-        ids = IdTable(count=1) if isinstance(arms, Box) else arms.table
+        ids = IdTable(count=1) if isinstance(arms, BoxSpace) else arms.table
         return ArmTable(ids, self._blueprint.context, self._blueprint.reward, self._blueprint.seed)
 
     def _read_request(self, contexts: Any, *, k: int, eligible: Any) -> Request:
         arms = self._state.policy.arms
-        if isinstance(arms, Box) and eligible is not None:
+        if isinstance(arms, BoxSpace) and eligible is not None:
             raise SettingError(
                 "Eligible arms need a catalogue: got a box, in which every point is an arm. "
                 "Make the box smaller instead."
             )
-        rows = None if isinstance(arms, Box) else arms.rows
+        rows = None if isinstance(arms, BoxSpace) else arms.rows
         first = self._state.decisions
         return self._table().read_request(contexts, k=k, eligible=eligible, first=first, rows=rows)
 
@@ -475,7 +485,7 @@ class Bandit:
         arms, model = self._state.policy.arms, self._state.policy.model
         scores = model.in_rewards(choice.scores).masked_fill(choice.rows < 0, float("-inf"))
         rows = choice.rows.cpu().numpy()
-        is_box = isinstance(arms, Box)
+        is_box = isinstance(arms, BoxSpace)
         decision = self._table().decide(
             request, np.zeros_like(rows) if is_box else rows, scores.cpu().numpy(), version=version
         )
@@ -485,7 +495,7 @@ class Bandit:
             lookups=choice.lookups.cpu().numpy(),
             clipped=model.is_clipped(request.contexts),
         )
-        if isinstance(arms, Box):
+        if isinstance(arms, BoxSpace):
             values = arms.values(choice.points).cpu().numpy()
             return replace(decision, arms=values[:, 0] if request.k == 1 else values)
         return decision
@@ -493,10 +503,10 @@ class Bandit:
     def _decide_uniformly(self, request: Request) -> Decision:
         decision = self._table().decide_uniformly(request, version=0)
         arms = self._state.policy.arms
-        if not isinstance(arms, Box):
+        if not isinstance(arms, BoxSpace):
             return decision
         numbers = uniforms(request.seeds, request.k * arms.dim, Stream.UNIFORM_CHOICE)
-        low, high = np.asarray(arms.lowest), np.asarray(arms.highest)
+        low, high = np.asarray(arms.box.low), np.asarray(arms.box.high)
         values = low + (high - low) * numbers.reshape(-1, request.k, arms.dim)
         values = values.astype(np.float32)
         zeros = np.zeros((len(request.seeds), request.k))
@@ -509,7 +519,7 @@ class Bandit:
 
     def _read_interactions(self, contexts: Any, arms: Any, rewards: Any) -> Interactions:
         space = self._state.policy.arms
-        if isinstance(space, Box):
+        if isinstance(space, BoxSpace):
             inputs = self._blueprint.context.read(contexts, what="contexts")
             values = self._blueprint.arm.read(arms, what="arms")
             if len(values) != len(inputs):
@@ -517,7 +527,7 @@ class Bandit:
                     f"Each context needs one arm: got {len(inputs)} contexts and "
                     f"{len(values)} arms. Give a context once for each of its arms."
                 )
-            space.check(values)
+            space.box.check(values)
             numbers = read_rewards(rewards, kind=self._blueprint.reward, count=len(inputs))
             return Interactions(inputs, values, numbers)
         told = self._table().read_feedback(contexts=contexts, arms=arms, rewards=rewards)
@@ -526,7 +536,7 @@ class Bandit:
 
     def _catalogue(self, doing: str) -> Catalogue:
         arms = self._state.policy.arms
-        if isinstance(arms, Box):
+        if isinstance(arms, BoxSpace):
             raise SettingError(f"One cannot {doing} a box: every point of it is an arm.")
         return arms
 
@@ -551,7 +561,7 @@ class Bandit:
 
 def _read_space(
     arms: Any, ids: Iterable[Any] | None, columns: Any, *, embed_ids: bool
-) -> tuple[Catalogue | Box, Features]:
+) -> tuple[Catalogue | BoxSpace, Features]:
     """Turn what the caller calls arms into an arm space and the kind of its features."""
     if isinstance(arms, Box):
         if ids is not None or columns is not None:
@@ -559,7 +569,7 @@ def _read_space(
                 f"A box needs no ids or columns, as every point of it is an arm: got "
                 f"ids={shown(ids)} and columns={shown(columns)}. Leave them out."
             )
-        return arms, Point(arms.lowest, arms.highest)
+        return BoxSpace(arms), Point(arms.low, arms.high)
     if arms is None:
         table = IdTable(ids)
         return Catalogue.of(table, Inputs(ids=np.arange(len(table))), columns), Ids(len(table))
@@ -572,7 +582,7 @@ def _read_space(
     return Catalogue.of(table, features, columns), FeaturesAndIds(kind, Ids(len(table)))
 
 
-def _first_policy(plan: Blueprint, space: Catalogue | Box, *, device: str) -> Policy:
+def _first_policy(plan: Blueprint, space: Catalogue | BoxSpace, *, device: str) -> Policy:
     model = plan.model(device=device)
     if isinstance(space, Catalogue):
         model.observe_arms(space.features)
@@ -599,12 +609,6 @@ def _training_rng(seed: int, version: int) -> torch.Generator:
     return torch.Generator().manual_seed(int(words[0]))
 
 
-def _is_new_to(model: EffectsReward, fresh: Interactions) -> bool:
-    """Tell whether an arm is among them whose covariance has to be worked out from the history."""
-    assert fresh.arms.ids is not None
-    return any(row not in model.covariances for row in fresh.arms.ids.tolist())
-
-
 def _check_version(version: Any) -> int:
     if not is_size(version):
         raise SettingError(
@@ -622,6 +626,14 @@ def _check_made(**parts: Any) -> None:
                 f"The part {name}= needs a name or an object: got the class {part.__name__}. Write "
                 f"{name}={part.__name__}()."
             )
+
+
+def _check_modules(modules: Any) -> tuple[str, ...]:
+    if isinstance(modules, str):
+        raise SettingError(
+            f"part_modules needs to be a list of modules: got {modules!r}. Write [{modules!r}]."
+        )
+    return tuple(modules)
 
 
 def _check_device(device: str) -> str:

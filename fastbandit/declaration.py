@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar, dataclass_transform, get_type_hints
 
@@ -27,39 +27,58 @@ _Part = TypeVar("_Part")
 
 
 class PartInfo(NamedTuple):
-    """What a part is: its role, its name among those of the role, and its names in older files."""
+    """What a part is: its role, its name among those of the role, and what older files say of it.
+
+    `formerly` are names of its class; `dropped` are fields that it no longer has, with the value
+    that they must have had for it to mean the same.
+    """
 
     role: str
     name: str
     formerly: tuple[str, ...]
+    dropped: Mapping[str, Any]
 
 
 class Range(NamedTuple):
-    """What a field may hold beyond its type, and how files of earlier formats treat it.
+    """What a field may hold beyond its type, what it means, and how older files treat it.
 
-    A number is at least `least`, or more than `above`; a text is one of `choices`. A field that
-    `came_later` is left out of files where it is as if it were not there; `formerly` is its name
-    in older files.
+    A number is at least `least`, or more than `above`, and at most `most`, or less than `below`; a
+    text is one of `choices`; where that does not say enough, the value `holds` what is `needed`.
+    A field that `came_later` is left out of files where it is as if it were not there; `formerly`
+    is its name in older files. Nobody but the user can know one that `is_asked`.
     """
 
     least: float | None = None
     above: float | None = None
+    most: float | None = None
+    below: float | None = None
     choices: tuple[str, ...] = ()
+    holds: Callable[[Any], bool] | None = None
+    needed: str = ""
+    text: str = ""
     came_later: bool = False
     formerly: str = ""
+    is_asked: bool = False
 
 
 def setting(
     *,
-    default: Any,
+    default: Any = MISSING,
     least: float | None = None,
     above: float | None = None,
     choices: tuple[str, ...] = (),
     came_later: bool = False,
     formerly: str = "",
 ) -> Any:
-    """Return a field of a part with its range."""
-    limits = Range(least, above, choices, came_later, formerly)
+    """Return a field of a part with the limits that parts mostly have."""
+    limits = Range(
+        least=least, above=above, choices=choices, came_later=came_later, formerly=formerly
+    )
+    return ranged(limits, default=default)
+
+
+def ranged(limits: Range, *, default: Any = MISSING) -> Any:
+    """Return a field with its range."""
     return field(default=default, metadata={"range": limits})
 
 
@@ -68,9 +87,13 @@ def range_of(own: Field[Any]) -> Range:
     return own.metadata.get("range", Range())
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(field, setting))
+@dataclass_transform(frozen_default=True, field_specifiers=(field, setting, ranged))
 def part(
-    role: str, *, name: str = "", formerly: tuple[str, ...] = ()
+    role: str,
+    *,
+    name: str = "",
+    formerly: tuple[str, ...] = (),
+    dropped: Mapping[str, Any] | None = None,
 ) -> Callable[[type[_Part]], type[_Part]]:
     """Declare a part: a frozen dataclass that checks its fields when it is made."""
 
@@ -83,7 +106,7 @@ def part(
                 further(self)
 
         cls.__post_init__ = check  # type: ignore[attr-defined]
-        cls.__part__ = PartInfo(role, name, formerly)  # type: ignore[attr-defined]
+        cls.__part__ = PartInfo(role, name, formerly, dropped or {})  # type: ignore[attr-defined]
         return dataclass(frozen=True)(cls)
 
     return declare
@@ -112,20 +135,36 @@ def check_fields(part: Any) -> None:
 
 
 def need(own: Field[Any], hint: Any, value: Any) -> tuple[str, bool]:
-    """Say what a field needs, and whether a value is that; of other types, anything is."""
+    """Return what a field needs, and whether a value is that; of other types, anything is."""
     limits = range_of(own)
-    if limits.choices:
+    if limits.choices and limits.holds is None:
         return f"one of {', '.join(map(repr, limits.choices))}", value in limits.choices
+    text, is_right = _typed(hint, value, limits)
+    if limits.holds is None:
+        return text, is_right
+    needed = ", ".join(filter(None, (text, limits.needed)))
+    return needed, is_right and limits.holds(value)
+
+
+def _typed(hint: Any, value: Any, limits: Range) -> tuple[str, bool]:
+    """Return what a type and the ends of a range need, and whether a value is that."""
     if hint is bool:
         return "true or false", isinstance(value, bool)
+    if hint is str:
+        return "printable text", isinstance(value, str) and value.isprintable()
     if hint in (int, int | None):
-        return _whole(value, least=1 if limits.least is None else int(limits.least))
+        least = 1 if limits.least is None else int(limits.least)
+        return _whole(value, least=least, most=limits.most)
     if hint in (float, float | None):
         return _number(value, limits)
     if hint == tuple[int, ...]:
         is_list = isinstance(value, list | tuple) and len(value) > 0
-        is_sound = is_list and all(_whole(item, least=1)[1] for item in value)
+        is_sound = is_list and all(_whole(item, least=1, most=None)[1] for item in value)
         return "a list of whole numbers of at least 1, such as [32]", is_sound
+    if hint == tuple[str, ...]:
+        is_list = isinstance(value, list | tuple)
+        is_sound = is_list and all(isinstance(v, str) and v.isprintable() for v in value)
+        return "a list of printable texts", is_sound
     return "", True
 
 
@@ -156,18 +195,32 @@ def known_name(what: str, name: Any, known: tuple[str, ...], *, or_object: bool 
         )
 
 
-def _whole(value: Any, *, least: int) -> tuple[str, bool]:
-    return f"a whole number of at least {least}", _is_whole(value) and value >= least
+def _whole(value: Any, *, least: int, most: float | None) -> tuple[str, bool]:
+    is_right = _is_whole(value) and value >= least and (most is None or value <= most)
+    if most is None:
+        return f"a whole number of at least {least}", is_right
+    return f"a whole number from {least} to {most:.0f}", is_right
 
 
 def _number(value: Any, limits: Range) -> tuple[str, bool]:
-    if limits.above is not None:
-        text = f"a finite number above {limits.above:g}"
-        return text, _is_finite(value) and value > limits.above
-    least = 0.0 if limits.least is None else limits.least
-    if least == -math.inf:
-        return "a finite number", _is_finite(value)
-    return f"a finite number of at least {least:g}", _is_finite(value) and value >= least
+    least, above, most, below = limits.least, limits.above, limits.most, limits.below
+    least = 0.0 if least is None and above is None else least
+    ends = []
+    if above is not None:
+        ends.append(f"above {above:g}")
+    elif least != -math.inf:
+        ends.append(f"of at least {least:g}")
+    if most is not None:
+        ends.append(f"at most {most:g}")
+    if below is not None:
+        ends.append(f"below {below:g}")
+    is_right = (
+        _is_finite(value)
+        and (value > above if above is not None else value >= least)
+        and (most is None or value <= most)
+        and (below is None or value < below)
+    )
+    return " ".join(["a finite number", " and ".join(ends)]).rstrip(), is_right
 
 
 def _is_whole(value: Any) -> bool:

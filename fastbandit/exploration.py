@@ -1,8 +1,12 @@
-"""From a model to a score: greedy, upper confidence, Thompson sampling."""
+"""From a posterior to a score: greedy, upper confidence, Thompson sampling.
+
+An exploration `asks` for the "mean", a "draw" or an "upper" bound; its `amount` is how wide.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
@@ -17,6 +21,9 @@ from fastbandit.noise.philox import Stream
 class Greedy:
     """Score an arm by its expected reward: no exploration at all."""
 
+    asks: ClassVar[str] = "mean"
+    amount: ClassVar[float] = 0.0
+
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         return replace(model.mean(contexts), own=model.own(contexts))
 
@@ -26,14 +33,19 @@ class Greedy:
 
 @part("exploration", name="ucb")
 class UpperConfidence:
-    """Score an arm by `mean + width * std`: optimism in the face of doubt.
+    """Score an arm by `mean + width * std`: optimism in the face of uncertainty.
 
-    Where `batched`, a model that can says what is left to doubt once other decisions, made before
+    Where `batched`, a model that can says what is left uncertain once other decisions, made before
     the next update, will have been rewarded: these then ask for different arms.
     """
 
     width: float = 1.0
     batched: bool = False
+    asks: ClassVar[str] = "upper"
+
+    @property
+    def amount(self) -> float:
+        return self.width
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         own = model.own(contexts, width=self.width)
@@ -54,6 +66,11 @@ class ThompsonSampling:
     """
 
     scale: float = 1.0
+    asks: ClassVar[str] = "draw"
+
+    @property
+    def amount(self) -> float:
+        return self.scale
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         numbers = uniforms_on(contexts.device, seeds, model.noise_size, Stream.POSTERIOR)

@@ -10,12 +10,12 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from fastbandit.arms.box import Box
+from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.interfaces import Choice, Exploration, RewardModel, Score, Search, Seeds
 from fastbandit.types import Inputs
 
-Arms: TypeAlias = Catalogue | Box
+Arms: TypeAlias = Catalogue | BoxSpace
 
 _CHUNK = 128  # contexts at a time: bounds memory, and keeps most of a batch's speed
 _GPU_CHUNK = 65_536  # a GPU wants more at a time
@@ -54,14 +54,14 @@ class Policy:
         return joined(choices)
 
     def score(self, contexts: Inputs, *, seeds: Seeds) -> Score:
-        """Give this decision's score as a function of points of the arm space."""
+        """Return this decision's score as a function of points of the arm space."""
         embedded = self.model.embed_contexts(contexts)
         score = self.exploration.score(self.model, embedded, seeds=seeds)
-        return score.through(self.arms.place)
+        return score.through(self.arms.to_embedding)
 
 
 def no_choice(count: int, arms: Arms) -> Choice:
-    """Give the answer to no contexts at all."""
+    """Return the answer to no contexts at all."""
     dim = arms.dim
     nothing = torch.zeros(0, dtype=torch.int64)
     return Choice(

@@ -22,7 +22,7 @@ _COMMANDS: Lazy = {
     "report": (
         "lab.experiments.report",
         "report_command",
-        "Turn result files into tables, figures and a page.",
+        "Write result files as tables, figures and a page.",
     ),
     "size": (
         "lab.size",
@@ -69,7 +69,7 @@ _BENCHMARKS: Lazy = {
     "index": (
         "lab.benchmarks.index",
         "index_command",
-        "Compare our cells and hops with the inverted lists of faiss.",
+        "Compare our partitions and hops with the inverted lists of faiss.",
     ),
     "log": (
         "lab.benchmarks.log",

@@ -125,7 +125,7 @@ def size_command(tests: bool, ci: bool, golden: bool, before: str | None, as_jso
         found.append(Measure("recorded decisions, files or routes differ", golden_failures(), 0))
     if before is not None:
         with checked_out(before) as tree:
-            rows = [compare(tree, arms, turns=15) for arms in (10_000, 100_000)]
+            rows = [compare(tree, arms, repeats=15) for arms in (10_000, 100_000)]
         found += [
             Measure(f"p50 before ÷ after, {row.arms:,} arms", row.ratio, 0.95, is_least=True)
             for row in rows

@@ -1,4 +1,4 @@
-"""Parts whose right answer is known by hand, and tiny worlds to try parts in."""
+"""Parts whose right answer is known by hand, and tiny arm spaces to try parts in."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from fastbandit.arms.ids import IdTable
 from fastbandit.bandit import Bandit
 from fastbandit.interfaces import RewardModel, Score
 from fastbandit.noise.philox import decision_seeds
-from fastbandit.training.fit_generator import GeneratorFit
+from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 from fastbandit.types import Decision, Inputs, Interactions
 
 LITTLE = Training(
     reward=RewardFit(iterations=40, batch=64),
-    generator=GeneratorFit(iterations=40, batch=64, pairs=128, sample=64),
+    generator=GeneratorFit(iterations=40, batch=64, targets=128, sample=64),
 )
 
 
 class BowlReward(RewardModel):
     """The reward is minus the squared distance from the arm to the context (or to a draw).
 
-    Contexts and arms are their own embeddings; every reward is in doubt by the same amount.
+    Contexts and arms are their own embeddings; the posterior of every reward is as wide.
     """
 
     def __init__(self, dim: int, *, posterior: float = 0.5) -> None:
@@ -83,12 +83,12 @@ class BowlReward(RewardModel):
 
 
 def vectors_of(count: int, dim: int, *, seed: int = 0) -> NDArray[np.float32]:
-    """Give vectors spread like a Gaussian cloud."""
+    """Return vectors spread like a Gaussian cloud."""
     return np.random.default_rng(seed).normal(size=(count, dim)).astype(np.float32)
 
 
 def catalogue_of(vectors: NDArray[np.float32]) -> Catalogue:
-    """Give a catalogue whose embeddings are the vectors themselves."""
+    """Return a catalogue whose embeddings are the vectors themselves."""
     catalogue = Catalogue.of(IdTable(count=len(vectors)), Inputs(dense=vectors))
     return catalogue.embedded_by(lambda inputs: torch.as_tensor(inputs.dense))
 
@@ -98,12 +98,12 @@ def seeds_of(count: int, *, first: int = 0) -> NDArray[np.uint64]:
 
 
 def compiled(bandit: Bandit) -> Bandit:
-    """Give a bandit in the same state that goes its own way (its state is never changed)."""
+    """Return a bandit in the same state that goes its own way (its state is never changed)."""
     return copy.copy(bandit)
 
 
 def same_decision(one: Decision, two: Decision) -> bool:
-    """Tell whether two decisions agree in all they say."""
+    """Return whether two decisions agree in all they say."""
     return all(
         np.array_equal(np.asarray(getattr(one, name)), np.asarray(getattr(two, name)))
         for name in ("rows", "scores", "seeds", "version", "uniform", "evaluations", "lookups")
@@ -111,7 +111,7 @@ def same_decision(one: Decision, two: Decision) -> bool:
 
 
 def same_weights(one: Bandit, two: Bandit) -> bool:
-    """Tell whether two bandits have learned exactly the same."""
+    """Return whether two bandits have learned exactly the same."""
     left, right = one.policy.model.state_dict(), two.policy.model.state_dict()
     return left.keys() == right.keys() and all(torch.equal(left[k], right[k]) for k in left)
 

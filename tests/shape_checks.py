@@ -20,7 +20,10 @@ MODULES = [
         "policy",
         "reward",
         "search",
-        "testing.parts",
+        "testing.arm_spaces",
+        "testing.explorations",
+        "testing.posteriors",
+        "testing.searches",
         "training",
     )
 ]

@@ -218,11 +218,11 @@ def test_a_bandit_that_cannot_be_made_says_why(
 )
 def test_a_box_without_an_inside_is_refused(lowest: list[float], highest: list[float]) -> None:
     with pytest.raises(SettingError, match=r"Box\.between"):
-        Box.between(lowest, highest)
+        Box(lowest, highest)
 
 
 def test_a_box_has_no_eligible_arms_and_no_arms_to_add() -> None:
-    bandit = Bandit(arms=Box.between([0, 0], [1, 1]), context=4)
+    bandit = Bandit(arms=Box([0, 0], [1, 1]), context=4)
 
     with pytest.raises(SettingError, match="box"):
         bandit.select(CONTEXTS, eligible=[1])
@@ -233,7 +233,7 @@ def test_a_box_has_no_eligible_arms_and_no_arms_to_add() -> None:
 
 
 def test_points_outside_the_box_cannot_be_learned_from() -> None:
-    bandit = Bandit(arms=Box.between([0, 0], [1, 1]), context=4, reward="real")
+    bandit = Bandit(arms=Box([0, 0], [1, 1]), context=4, reward="real")
 
     with pytest.raises(InputError, match="5"):
         bandit.update(contexts=CONTEXTS[:1], arms=[[5.0, 0.5]], rewards=[1.0])

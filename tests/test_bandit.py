@@ -26,7 +26,7 @@ from fastbandit import (
 )
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import EligibilityError, InputError, UnknownArmError
-from fastbandit.training.fit_generator import GeneratorFit
+from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 
@@ -89,7 +89,7 @@ def test_before_any_update_only_eligible_arms_are_drawn() -> None:
 
 
 def test_before_any_update_points_of_a_box_are_drawn_evenly() -> None:
-    bandit = Bandit(arms=Box.between([0.0, 10.0], [1.0, 30.0]), context=4)
+    bandit = Bandit(arms=Box([0.0, 10.0], [1.0, 30.0]), context=4)
 
     points = np.asarray(bandit.select(np.zeros((2_000, 4))).arms)
 
@@ -107,7 +107,7 @@ def test_a_few_updates_earn_much_more_than_random_arms(
 ) -> None:
     some = Training(
         reward=RewardFit(iterations=300, batch=128),
-        generator=GeneratorFit(iterations=200, batch=128, pairs=512, sample=128),
+        generator=GeneratorFit(iterations=200, batch=128, targets=512, sample=128),
     )
     monkeypatch.setattr("fastbandit.settings.presets._default_training", lambda *_, **__: some)
     world = Synthetic("h2", 3, 300, noise=0.3, seed=1)
@@ -467,7 +467,7 @@ def test_features_and_ids_can_be_learned_together() -> None:
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_points_of_a_box_stay_inside_it(search: str) -> None:
-    bandit = teach(new(arms=Box.between([0, -5], [1, 5], cover=256), search=search))
+    bandit = teach(new(arms=Box([0, -5], [1, 5], cover=256), search=search))
 
     arms = np.asarray(bandit.select(CONTEXTS).arms)
 
@@ -485,7 +485,7 @@ def test_points_of_a_box_stay_inside_it(search: str) -> None:
     ],
 )
 def test_a_box_gives_k_different_points(search: str) -> None:
-    bandit = teach(new(arms=Box.between([0, -5], [1, 5], cover=256), search=search))
+    bandit = teach(new(arms=Box([0, -5], [1, 5], cover=256), search=search))
 
     decision = bandit.select(CONTEXTS[:3], k=5)
 

@@ -36,7 +36,7 @@ from fastbandit.adapters.vowpal_wabbit import read_dsjson
 from fastbandit.cli.main import cli, run
 from fastbandit.client import Client
 from fastbandit.evaluation import LoggedRounds, SparsePolicy, read_rounds
-from fastbandit.settings.service import read_config
+from fastbandit.settings.service_files import read_config
 from lab.__main__ import cli as laboratory
 
 ARMS = vectors_of(30, 3, seed=1)
@@ -137,10 +137,10 @@ BUILDING = {
     "a device of another name": Mistake(made(device="gpu"), "device", "'gpu'", "Use 'cpu'"),
     "a seed of text": Mistake(made(seed="1"), "seed", "'1'", "0 for example"),
     "names for a box": Mistake(
-        made(arms=Box.between([0.0], [1.0]), ids=["a"]), "ids", "['a']", "Leave them out"
+        made(arms=Box([0.0], [1.0]), ids=["a"]), "ids", "['a']", "Leave them out"
     ),
     "a box from high to low": Mistake(
-        lambda at: Box.between([1], [0]), "lowest", "(1.0,) and (0.0,)", "Box.between([0, 0]"
+        lambda at: Box([1], [0]), "lowest", "(1.0,) and (0.0,)", "Box([0, 0]"
     ),
     "exploring by less than nothing": Mistake(
         lambda at: ThompsonSampling(scale=-1), "scale", "-1", "leave it out for 1.0"
@@ -323,7 +323,7 @@ KEEPING = {
         lambda at: at.bandit.save(at.file("notes.txt", "mine")), "folder", "notes.txt", "another"
     ),
     "freezing a box": Mistake(
-        lambda at: made(arms=Box.between([0.0], [1.0]))(at).freeze(), "arm space", "Box(", "Use a"
+        lambda at: made(arms=Box([0.0], [1.0]))(at).freeze(), "arm space", "Box(", "Use a"
     ),
     "freezing into four bits": Mistake(
         lambda at: at.bandit.freeze(dtype="int4"), "numbers", "'int4'", "mean 'int8'"

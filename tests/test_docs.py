@@ -206,7 +206,13 @@ def test_the_names_of_an_adapter_are_documented(home: str) -> None:
         assert f"::: fastbandit.adapters.{home}.{name}\n" in page("reference/adapters.md")
 
 
-@pytest.mark.parametrize("home", ["testing.parts", "errors"])
+LAWS_AND_ERRORS = (
+    *(f"testing.{role}" for role in ("arm_spaces", "explorations", "posteriors", "searches")),
+    "errors",
+)
+
+
+@pytest.mark.parametrize("home", LAWS_AND_ERRORS)
 def test_every_law_and_every_error_is_documented(home: str) -> None:
     place = Path(fastbandit.__file__).parent.joinpath(*home.split(".")).with_suffix(".py")
     code = place.read_text("utf-8")

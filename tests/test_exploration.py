@@ -11,7 +11,7 @@ from fastbandit import Greedy, ThompsonSampling, UpperConfidence
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import Exploration
 from fastbandit.noise.philox import Stream, uniforms
-from fastbandit.testing.parts import check_exploration
+from fastbandit.testing.explorations import check_exploration
 
 CONTEXTS = torch.from_numpy(vectors_of(4, 2))
 ARMS = torch.from_numpy(vectors_of(9, 2, seed=1))

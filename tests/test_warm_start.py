@@ -89,7 +89,7 @@ def test_a_log_may_come_after_updates() -> None:
 
 
 def test_points_of_a_box_can_be_logged() -> None:
-    bandit = Bandit(arms=Box.between([0.0], [1.0], cover=32), context=3, reward="real")
+    bandit = Bandit(arms=Box([0.0], [1.0], cover=32), context=3, reward="real")
 
     bandit.fit(contexts=CONTEXTS, arms=np.linspace(0, 1, 200)[:, None], rewards=LIKED, trust=0.5)
 

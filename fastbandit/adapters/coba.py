@@ -1,8 +1,8 @@
 """A learner for experiments of coba: probabilities of actions from repeated posterior draws.
 
-coba draws the action from the probabilities that `predict` tells, so these are exact: no
-propensity is estimated. Each arm has the share of the draws in which it was the best, above a
-floor.
+coba draws the action from the probabilities that `predict` returns, so these are exact: no
+propensity is estimated. Each arm has the share of the draws in which it was the best, mixed with
+a uniform choice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CobaLearner:
     """A `Bandit` in the shape of a coba `Learner`, made when the first actions are seen.
 
     Actions that are rows of numbers are arms with features; others are known by their ids.
-    Actions may come and go. `draws` posterior draws tell the probabilities; `update_every` is
+    Actions may come and go. `draws` posterior draws give the probabilities; `update_every` is
     how many interactions an update waits for at first, later a fifth of those learned.
     """
 
@@ -56,16 +56,16 @@ class CobaLearner:
     def params(self) -> dict[str, Any]:
         """What coba writes into its table of learners."""
         reward, exploration, search, preset = self._settings
-        told = {"reward": reward, "explore": exploration, "search": search, "preset": preset}
-        numbers = {"draws": self._draws, "floor": self._epsilon, "update_every": self._every}
-        return {"family": "fastbandit", **told, **numbers, "seed": self._seed}
+        parts = {"reward": reward, "exploration": exploration, "search": search, "preset": preset}
+        numbers = {"draws": self._draws, "epsilon": self._epsilon, "update_every": self._every}
+        return {"family": "fastbandit", **parts, **numbers, "seed": self._seed}
 
     def predict(self, context: Any, actions: Sequence[Any]) -> dict[str, list[float]]:
-        """Tell the probability of each action, in their order."""
+        """Return the probability of each action, in their order."""
         return {"pmf": self._probabilities(context, actions)}
 
     def score(self, context: Any, actions: Sequence[Any], action: Any) -> float:
-        """Tell the probability of one action."""
+        """Return the probability of one action."""
         ids = [_id_of(one) for one in actions]
         return self._probabilities(context, actions)[ids.index(_id_of(action))]
 
@@ -75,7 +75,7 @@ class CobaLearner:
         bandit = self._bandit_for(row, [action])
         self._waiting.add(row, _id_of(action), reward)
         if self._waiting.is_due:
-            self._waiting.teach(bandit)
+            self._waiting.train(bandit)
 
     def _probabilities(self, context: Any, actions: Sequence[Any]) -> list[float]:
         row, ids = _row_of(context), [_id_of(action) for action in actions]
@@ -89,7 +89,7 @@ class CobaLearner:
         return [(1 - self._epsilon) * counts[id] / self._draws + even for id in ids]
 
     def _bandit_for(self, row: NDArray[np.float32], actions: Sequence[Any]) -> Bandit:
-        """Give the bandit, made or grown so that it knows all of the actions."""
+        """Return the bandit, made or grown so that it knows all of the actions."""
         fresh = {id: action for action in actions if (id := _id_of(action)) not in self._known}
         if fresh:
             features = _features_of(fresh.values())
@@ -137,7 +137,7 @@ def _id_of(action: Any) -> Hashable:
 
 
 def _features_of(actions: Any) -> NDArray[np.float32] | None:
-    """Give rows of features where actions have them."""
+    """Return rows of features where actions have them."""
     listed = list(actions)
     if not all(_is_row(action) for action in listed):
         return None

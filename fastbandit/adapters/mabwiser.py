@@ -22,7 +22,7 @@ class MabwiserBandit:
 
     `arm_to_features` maps each arm to a row of numbers, through which arms learn from one
     another; without it each arm has an embedding of its own. Without contexts there is one
-    context, the same for all. Unlike there, `predict_expectations` tells expected rewards,
+    context, the same for all. Unlike there, `predict_expectations` returns expected rewards,
     whatever the exploration.
     """
 
@@ -67,23 +67,23 @@ class MabwiserBandit:
 
     def predict(self, contexts: Any = None) -> Any:
         """Choose an arm for each context: a list, or the arm itself where there is one context."""
-        arms = self._taught().select(_rows(contexts, count=1)).arms
+        arms = self._trained().select(_rows(contexts, count=1)).arms
         return arms[0] if len(arms) == 1 else arms
 
     def predict_expectations(self, contexts: Any = None) -> Any:
-        """Tell the expected reward of every arm: a dictionary for each context, or only one.
+        """Return the expected reward of every arm: a dictionary for each context, or only one.
 
         Scores all arms, so it is meant for few.
         """
-        rows, bandit = _rows(contexts, count=1), self._taught()
+        rows, bandit = _rows(contexts, count=1), self._trained()
         if len(rows) * len(self.arms) > _MOST_NUMBERS:
             raise SettingError(
                 f"Expectations of all arms need at most {_MOST_NUMBERS:,} numbers: got "
                 f"{len(rows):,} contexts times {len(self.arms):,} arms. Ask for fewer contexts, "
                 f"or use predict()."
             )
-        told = bandit.select(rows, k=max(2, len(self.arms)), explore=False)
-        both = zip(told.arms, told.scores.tolist(), strict=True)
+        found = bandit.select(rows, k=max(2, len(self.arms)), explore=False)
+        both = zip(found.arms, found.scores.tolist(), strict=True)
         expected = [dict(zip(arms, scores, strict=False)) for arms, scores in both]
         in_order = [{arm: found[arm] for arm in self.arms} for found in expected]
         return in_order[0] if len(in_order) == 1 else in_order
@@ -125,7 +125,7 @@ class MabwiserBandit:
         """The bandit inside, None before the first fit."""
         return self._bandit
 
-    def _taught(self) -> Bandit:
+    def _trained(self) -> Bandit:
         if self._bandit is None:
             raise SettingError(
                 "A prediction needs something learned: got none. Call fit() or partial_fit() first."

@@ -31,17 +31,17 @@ def effects_graph(model: FrozenModel, context: LinearEncoding, rows: Rows) -> Gr
     if model.numbers[SCALE]:
         squares = np.square(deviations)
         variances = (seen * seen) @ squares[:, 1:].T + squares[:, 0]
-        scores = scores + _moved(graph, model, variances.through("Sqrt"), len(rows))
+        scores = scores + _moved(model, variances.through("Sqrt"), len(rows))
     graph.output("scores", scores, ("batch", len(rows)))
     graph.output("rewards", scores, ("batch", len(rows)))  # scores are rewards already
     return graph
 
 
-def _moved(graph: Graph, model: FrozenModel, widths: Signal, arms: int) -> Signal:
+def _moved(model: FrozenModel, widths: Signal, arms: int) -> Signal:
     """Return how far a draw, or a bound, lies from the mean."""
     if model.counts[POSTERIOR] == DRAWN:
-        widths = widths * graph.input("normals", ("batch", arms))
-    return widths * graph.input("scale", (1,))
+        widths = widths * widths.graph.input("normals", ("batch", arms))
+    return widths * widths.graph.input("scale", (1,))
 
 
 def _weights(model: FrozenModel, rows: Rows) -> tuple[Floats, Floats]:
@@ -54,7 +54,7 @@ def _weights(model: FrozenModel, rows: Rows) -> tuple[Floats, Floats]:
     return model.own_shared + means, deviations.astype(np.float64)
 
 
-# -- what an arm's weights see of a context, but for the constant
+# -- what an arm's weights see of a context, beside the constant
 
 
 def _seen(graph: Graph, context: LinearEncoding) -> Signal:
@@ -73,14 +73,14 @@ def _seen(graph: Graph, context: LinearEncoding) -> Signal:
 
 
 def _features(graph: Graph, context: LinearEncoding) -> Signal:
-    """Return numbers standardised and cut, or words weighed by how rare they are."""
+    """Return numbers standardised and cut, or tokens weighed by how rare they are."""
     kind, features = context.kind, context.inputs.features
     kind = kind.features if isinstance(kind, FeaturesAndIds) else kind
     if isinstance(kind, Image):
         given = graph.input("context", ("batch", kind.height, kind.width)).shaped([0, -1])
     else:
         given = graph.input("context", ("batch", len(features.scale)))
-    found = _words(given, features) if isinstance(kind, Sparse) else _numbers(given, features)
+    found = _tokens(given, features) if isinstance(kind, Sparse) else _numbers(given, features)
     return (found @ features.basis if features.basis.size else found) / features.length
 
 
@@ -91,7 +91,7 @@ def _numbers(given: Signal, features: ContextFeatures) -> Signal:
     return ((given - shift - rest) / features.scale).within(-CLIP, CLIP)
 
 
-def _words(given: Signal, features: ContextFeatures) -> Signal:
+def _tokens(given: Signal, features: ContextFeatures) -> Signal:
     weighed = given * features.scale
     length = (weighed * weighed).summed().through("Sqrt")
     return weighed / length.within(_TINY, np.inf)

@@ -3,8 +3,8 @@
 A folder holds `score.onnx` (context, draw and arms to scores), `propose.onnx` (context and draw
 to points near the best arms; only where a generator searches), `arms.faiss` (the arms that can
 be chosen, in the same coordinates; not where arms have weights of their own, because then
-`score.onnx` scores all of them), `ids.json` (the id of each place in the index) and
-`manifest.json`, which vouches for the other files and for itself. `docs/adapters.md` has the
+`score.onnx` scores all of them), `ids.json` (the id of each row of the index) and
+`manifest.json`, which has the sums of the other files and its own. `docs/adapters.md` has the
 few lines that choose arms with them.
 """
 
@@ -46,7 +46,7 @@ FORMAT = 1
 KIND = "ONNX export"
 SCORE, PROPOSE, ARMS, IDS = "score.onnx", "propose.onnx", "arms.faiss", "ids.json"
 SCANNED = 50_000
-"""So few arms are kept in a flat index, which faiss scans in full."""
+"""So few arms lie in a flat index, which faiss scans in full."""
 _LISTS_PER_ROOT, _PROBED = 4, 16
 _STEPS = 4
 
@@ -109,7 +109,7 @@ def _check_new(folder: Path) -> None:
 
 
 def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> OnnxExport:
-    """Write networks, arms, ids, and last the manifest that vouches for them."""
+    """Write networks, arms, ids, and last the manifest with their sums."""
     model, catalogue, codec = frozen.parts
     files: dict[str, Any] = {}
     progress(0, _STEPS, "Networks")
@@ -143,12 +143,12 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
 
 
 def check_onnx(folder: str | Path) -> dict[str, Any]:
-    """Give the manifest of an export, after comparing all of its files with it."""
+    """Return the manifest of an export, after comparing all of its files with it."""
     folder = Path(folder)
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        held = manifest.pop("sha256"), manifest["kind"], manifest["format"]
-        is_right = held == (seal(manifest), KIND, FORMAT)
+        found = manifest.pop("sha256"), manifest["kind"], manifest["format"]
+        is_right = found == (seal(manifest), KIND, FORMAT)
         entries = dict(manifest["files"])
         wrong = [name for name, entry in entries.items() if not _is_same(folder / name, entry)]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -184,7 +184,7 @@ def export_snapshot(snapshot: Path, out: Path, *, progress: Progress = silent) -
 
 
 def live_arms(catalogue: FrozenCatalogue) -> tuple[Floats, list[Hashable]]:
-    """Give the coordinates and ids of the arms that can be chosen, in the order of their rows."""
+    """Return the coordinates and ids of the arms that can be chosen, in the order of their rows."""
     rows = catalogue.rows.live_rows
     points = np.concatenate([catalogue.arms.points, catalogue.more])[catalogue.positions[rows]]
     return np.ascontiguousarray(points, np.float32), catalogue.ids.ids(rows)

@@ -124,6 +124,10 @@ class Catalogue:
     # -- the role of an arm space
 
     @property
+    def size(self) -> int:
+        return len(self)
+
+    @property
     def dim(self) -> int:
         return int(self._vectors.shape[1])
 
@@ -136,9 +140,9 @@ class Catalogue:
         return self._vectors.amax(0)
 
     @property
-    def place(self) -> Affine:
-        assert self.frame is not None, "a catalogue is placed by the model that embedded it"
-        return self.frame.place
+    def to_embedding(self) -> Affine:
+        assert self.frame is not None, "a catalogue is embedded by a model that has learned"
+        return self.frame.to_embedding
 
     def nearest(
         self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None

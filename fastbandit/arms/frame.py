@@ -24,12 +24,12 @@ _AT_MOST = 20_000
 class Frame:
     """An affine map from coordinates to embeddings, and the way back."""
 
-    place: Affine
+    to_embedding: Affine
     inverse: Float[Tensor, "E D"]
 
     def coordinates(self, embeddings: Float[Tensor, "*s E"]) -> Float[Tensor, "*s D"]:
         """Turn embeddings into coordinates; what lies off the sheet is projected onto it."""
-        return (embeddings - self.place.centre) @ self.inverse
+        return (embeddings - self.to_embedding.centre) @ self.inverse
 
 
 def frame_of(embeddings: Float[Tensor, "N E"]) -> Frame:
@@ -46,7 +46,7 @@ def frame_of(embeddings: Float[Tensor, "N E"]) -> Frame:
     # Laid out row by row, as a snapshot gives them back: another layout rounds differently.
     rows = (deviations[:, None] * axes.T).contiguous()
     return Frame(
-        place=Affine(centre.to(embeddings), rows.to(embeddings)),
+        to_embedding=Affine(centre.to(embeddings), rows.to(embeddings)),
         inverse=(axes / deviations).contiguous().to(embeddings),
     )
 
@@ -62,10 +62,12 @@ def aligned(frame: Frame, embeddings: Float[Tensor, "N E"], points: Float[Tensor
 
     What a generator learned about the old coordinates then still holds in the new ones.
     """
-    if len(frame.place.axes) != points.shape[1]:
+    if len(frame.to_embedding.axes) != points.shape[1]:
         return frame
     step = max(1, len(embeddings) // _AT_MOST)
     new = frame.coordinates(embeddings[::step]).double()
     left, _, right = torch.linalg.svd(new.T @ points[::step].double())
     turn = (left @ right).to(frame.inverse)
-    return Frame(Affine(frame.place.centre, turn.T @ frame.place.axes), frame.inverse @ turn)
+    return Frame(
+        Affine(frame.to_embedding.centre, turn.T @ frame.to_embedding.axes), frame.inverse @ turn
+    )

@@ -14,10 +14,10 @@ from fastbandit.arms.ids import ArmIds, IdTable
 from fastbandit.arms.rows import ArmRows
 from fastbandit.declaration import check_seed
 from fastbandit.errors import SettingError, ShapeError
-from fastbandit.features.kinds import Dense, Features, is_size, kind_of, shown
+from fastbandit.features.kinds import Dense, is_size, kind_of, shown
 from fastbandit.features.rewards import RewardKind, check_reward_kind, read_rewards
 from fastbandit.noise.philox import decision_seeds
-from fastbandit.types import Decision, Inputs
+from fastbandit.types import Decision, Features, Inputs
 
 
 @dataclass(frozen=True)

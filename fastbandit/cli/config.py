@@ -9,14 +9,8 @@ from typing import Any
 import click
 
 from fastbandit.settings.passwords import hide_password
-from fastbandit.settings.service import (
-    Config,
-    Setting,
-    all_settings,
-    find_config,
-    read_config,
-    written,
-)
+from fastbandit.settings.service import Config, Setting, all_settings
+from fastbandit.settings.service_files import find_config, read_config, written
 
 
 @click.group("config")

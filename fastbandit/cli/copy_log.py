@@ -10,7 +10,7 @@ import click
 from fastbandit.cli.data_folder import config_option, json_option, print_json
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
-from fastbandit.settings.service import find_config, read_config
+from fastbandit.settings.service_files import find_config, read_config
 from fastbandit.storage.copying import copy_log
 from fastbandit.storage.shared import open_log
 

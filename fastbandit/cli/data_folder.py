@@ -11,7 +11,7 @@ import click
 from fastbandit.errors import SettingError
 from fastbandit.packages import needed
 from fastbandit.progress import Progress
-from fastbandit.settings.service import find_config, read_config
+from fastbandit.settings.service_files import find_config, read_config
 from fastbandit.storage.log_file import LOG_FILE
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from fastbandit.cli.installed import Needs, fits, installed_version, needs_in
 from fastbandit.cores import cores
 from fastbandit.errors import FastbanditError
 from fastbandit.settings.passwords import hide_password
-from fastbandit.settings.service import read_config
+from fastbandit.settings.service_files import read_config
 
 State: TypeAlias = Literal["ok", "slow", "broken", "missing"]
 """Fine; works, but slower than it could; does not work; not there, and only some need it."""

@@ -17,12 +17,12 @@ from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import ENGINES, Engine, engine_for
 from fastbandit.cluster.indexing import index_arms
 from fastbandit.errors import SettingError, SnapshotError
-from fastbandit.features.kinds import Features, FeaturesAndIds, Ids
+from fastbandit.features.kinds import FeaturesAndIds, Ids
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.parts import DTYPES
 from fastbandit.storage.snapshot_store import NOTES, POINTER
-from fastbandit.types import Decision
+from fastbandit.types import Decision, Features
 
 _CHECKED = 32
 _EQUAL = 1e-3  # two arms whose scores differ by less, of their size, are as good

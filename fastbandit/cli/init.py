@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from fastbandit.errors import SettingError
-from fastbandit.settings.service import CONFIG_FILE, SECTIONS, settings_of, written
+from fastbandit.settings.service import SECTIONS, settings_of
+from fastbandit.settings.service_files import CONFIG_FILE, written
 
 _HEAD = (
     "Settings of a fastbandit service. A line that is commented out shows the default.",

@@ -19,7 +19,7 @@ from fastbandit.serving.keys import (
     keys_path,
     revoke_key,
 )
-from fastbandit.settings.service import find_config, read_config
+from fastbandit.settings.service_files import find_config, read_config
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

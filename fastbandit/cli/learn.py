@@ -49,7 +49,7 @@ def command(
     """
     if parent is not None:
         end_with(parent)  # before the slow imports: the service may be killed meanwhile
-    from fastbandit.learning.running import run_learner
+    from fastbandit.learning.learner_loop import run_learner
     from fastbandit.serving.journal import start_journal
 
     config = read_service(path, data_dir)
@@ -94,11 +94,11 @@ def _refuse(**told: Any) -> None:
 def _on_ray(
     config: Config, *, workers: int | None, address: str | None, gpu: bool
 ) -> Iterator[dict[str, Any]]:
-    """Start or join a Ray; give how a learner teaches and joins on it."""
-    from fastbandit.cluster.joining import RayJoin
-    from fastbandit.cluster.training import RayTrainer
+    """Start or join a Ray; yield how a learner trains and joins on it."""
+    from fastbandit.cluster.ray_joining import RayJoin
+    from fastbandit.cluster.ray_training import RayTraining
 
     with engine_for("ray", workers=workers, address=address) as engine:
         folder = Path(config.server.data_dir).absolute()
         join = RayJoin(config.log.url, folder, engine.workers)
-        yield {"teach": RayTrainer(engine.workers, use_gpu=gpu), "join": join}
+        yield {"train": RayTraining(engine.workers, use_gpu=gpu), "join": join}

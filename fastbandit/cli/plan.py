@@ -11,18 +11,18 @@ import click
 from fastbandit.cli.tables import print_lines
 from fastbandit.planning.searches import (
     SEARCHES,
-    Answer,
-    Ask,
-    Evidence,
+    Measurements,
+    PlanRequest,
+    SearchPlan,
     Timing,
-    answer,
-    in_bytes,
+    format_bytes,
+    free_memory,
     measure,
-    memory_left,
-    seconds_of,
+    parse_seconds,
+    plan_search,
     sizes_for,
 )
-from fastbandit.progress import progress_bar, seconds_in_words
+from fastbandit.progress import format_seconds, progress_bar
 
 _MOST_ARMS = 2**53
 
@@ -58,40 +58,40 @@ def command(
 
     Nothing is trained: compiled searches run over random arms, at most two million of them.
     """
-    ask = Ask(arms, dim, seconds_of(bar), hidden)
-    steps = len(sizes_for(ask, memory_left())) * (1 + len(SEARCHES)) + 1
+    request = PlanRequest(arms, dim, parse_seconds(bar), hidden)
+    steps = len(sizes_for(request, free_memory())) * (1 + len(SEARCHES)) + 1
     done = count()
     with progress_bar("Plan") as progress:
 
         def tick(doing: str) -> None:
             progress(next(done), steps, doing)
 
-        evidence = measure(ask, seconds=seconds, tick=tick)
-    found = answer(ask, evidence)
+        measured = measure(request, seconds=seconds, tick=tick)
+    plan = plan_search(request, measured)
     if as_json:
-        told = {**asdict(ask), **asdict(found), "evidence": asdict(evidence)}
-        click.echo(json.dumps(told, indent=1, allow_nan=False))
+        report = {**asdict(request), **asdict(plan), "evidence": asdict(measured)}
+        click.echo(json.dumps(report, indent=1, allow_nan=False))
     else:
-        print_answer(ask, found, evidence)
+        print_plan(request, plan, measured)
 
 
-def print_answer(ask: Ask, found: Answer, evidence: Evidence) -> None:
+def print_plan(request: PlanRequest, plan: SearchPlan, measured: Measurements) -> None:
     """Print what to take, what it needs, and what was measured."""
-    met = "meets" if found.is_met else "comes nearest to"
+    met = "meets" if plan.is_met else "comes nearest to"
     said = (
-        f"{ask.arms:,} arms of {ask.dim} features, p99 of {seconds_in_words(ask.bar_s)}: "
-        f"{found.settings} {met} it.",
-        *found.reasons,
+        f"{request.arms:,} arms of {request.dim} features, p99 of {format_seconds(request.bar_s)}: "
+        f"{plan.settings} {met} it.",
+        *plan.reasons,
         "",
-        f"Memory {in_bytes(found.memory_bytes)}, twice that while arms are indexed anew; "
-        f"building takes about {seconds_in_words(found.build_s)}.",
+        f"Memory {format_bytes(plan.memory_bytes)}, twice that while arms are indexed anew; "
+        f"building takes about {format_seconds(plan.build_s)}.",
         "",
     )
     click.echo("\n".join(said))
     headings = ("search", "arms", "p50", "p99", "decisions/s, all cores", "")
-    shown = [*evidence.timings]
-    if found.expected.is_extrapolated:
-        shown += [evidence.at(name, ask.arms) for name in SEARCHES]
+    shown = [*measured.timings]
+    if plan.expected.is_extrapolated:
+        shown += [measured.at(name, request.arms) for name in SEARCHES]
     print_lines("Measured here:", headings, [_cells(timing) for timing in shown])
 
 
@@ -99,8 +99,8 @@ def _cells(timing: Timing) -> tuple[str, ...]:
     return (
         timing.search,
         f"{timing.arms:,}",
-        seconds_in_words(timing.p50_s),
-        seconds_in_words(timing.p99_s),
+        format_seconds(timing.p50_s),
+        format_seconds(timing.p99_s),
         f"{timing.per_s:,.0f}",
         "extrapolated" if timing.is_extrapolated else "",
     )

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from fastbandit.cluster.engine import ENGINES, engine_for
-from fastbandit.cluster.scoring import Scored, score_contexts
+from fastbandit.cluster.scoring import Scored, ScoringSettings, score_contexts
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 
@@ -57,10 +57,7 @@ def command(
         progress_bar("Scoring") as progress,
         engine_for(engine, workers=workers, address=address) as pool,
     ):
-        scored = score_contexts(
-            frozen,
-            contexts,
-            out,
+        settings = ScoringSettings(
             k=k,
             explore=explore,
             seed=seed,
@@ -69,8 +66,9 @@ def command(
             keep=_names(keep),
             eligible=eligible,
             rows=rows,
-            engine=pool,
-            progress=progress,
+        )
+        scored = score_contexts(
+            frozen, contexts, out, settings=settings, engine=pool, progress=progress
         )
     click.echo(json.dumps(asdict(scored), indent=1) if as_json else _worded(scored))
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from fastbandit.errors import MissingExtraError
-from fastbandit.settings.service import CONFIG_FILE, read_config
+from fastbandit.settings.service_files import CONFIG_FILE, read_config
 
 _DEMO: dict[str, Any] = {
     "context.features": 4,

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fastbandit.errors import LogUnavailableError, SettingError, SnapshotError
-from fastbandit.evaluation.lift import Evidence
+from fastbandit.evaluation.shadow_comparison import Evidence
 from fastbandit.progress import progress_bar
 from fastbandit.serving.console.compared import read_evidence
 from fastbandit.serving.decides import Decides, read_decides, write_decides
-from fastbandit.settings.service import Config, find_config, read_config
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import find_config, read_config
 from fastbandit.storage.events import Who
 from fastbandit.storage.local_copy import local_copy
 from fastbandit.storage.log_file import LOG_FILE
@@ -119,10 +120,10 @@ def tell_evidence(evidence: list[Evidence]) -> None:
         click.echo("No decision names an arm of both the bandit and the baseline yet.")
         _warn("There is no evidence to go by.")
     for one in evidence:
-        for sentence in one.words:
+        for sentence in one.summary:
             click.echo(sentence)
-        for posterior in one.doubts:
-            _warn(f"  {posterior}")
+        for warning in one.warnings:
+            _warn(f"  {warning}")
 
 
 def print_comparison(decides: Decides | None, evidence: list[Evidence]) -> None:

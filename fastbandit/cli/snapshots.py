@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from fastbandit.settings.service import Config, find_config, read_config
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import find_config, read_config
 from fastbandit.storage.shared import open_store
 from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
 

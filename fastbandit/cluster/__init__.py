@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fastbandit.cluster.engine import Engine as Engine
-    from fastbandit.cluster.engine import HereEngine as HereEngine
     from fastbandit.cluster.engine import News as News
+    from fastbandit.cluster.engine import SerialEngine as SerialEngine
     from fastbandit.cluster.engine import make_engine as make_engine
     from fastbandit.cluster.scoring import Scored as Scored
+    from fastbandit.cluster.scoring import ScoringSettings as ScoringSettings
     from fastbandit.cluster.scoring import score_contexts as score_contexts
 
 _HOMES = {
     "Engine": "engine",
-    "HereEngine": "engine",
+    "SerialEngine": "engine",
     "News": "engine",
     "Scored": "scoring",
+    "ScoringSettings": "scoring",
     "make_engine": "engine",
     "score_contexts": "scoring",
 }

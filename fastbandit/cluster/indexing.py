@@ -13,7 +13,7 @@ from fastbandit.arms.partition_ranges import RangeWork, Rows, index_in_ranges
 from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import Engine
 from fastbandit.errors import FastbanditError
-from fastbandit.search.generator import is_scan
+from fastbandit.interfaces import is_scan
 
 
 def index_arms(bandit: Bandit, engine: Engine) -> None:
@@ -35,7 +35,7 @@ class EngineSpread:
         return self.engine.workers
 
     def __call__(self, work: RangeWork, count: int) -> Rows:
-        """Do work on ranges that make up range(count), and put what they give together."""
+        """Do work on ranges that make up range(count), and put the results together."""
         ends = np.linspace(0, count, min(self.parts, count) + 1).astype(int).tolist()
         ranges = list(pairwise(ends))
         found: dict[int, Rows] = {}
@@ -53,5 +53,5 @@ class _Ranged:
 
     work: RangeWork
 
-    def __call__(self, job: tuple[int, int], *, tell: Any) -> Rows:
+    def __call__(self, job: tuple[int, int], *, report: Any) -> Rows:
         return self.work(*job)

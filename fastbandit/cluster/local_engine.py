@@ -31,7 +31,7 @@ class LocalEngine:
     workers: int
 
     def run(self, work: Work, jobs: Sequence[Any]) -> Generator[News, None, None]:
-        """Begin jobs in order, and give news as it comes; whoever stops listening stops them."""
+        """Start jobs in order, and yield news as it comes; whoever stops listening stops them."""
         return spread(self, work, jobs, workers=self.workers)
 
     def close(self) -> None:
@@ -42,7 +42,7 @@ class LocalEngine:
         context = get_context("spawn")
         here, there = context.Pipe()
         process = context.Process(target=_serve, args=(there, work), daemon=True)
-        with one_thread_asked():
+        with one_thread_per_process():
             process.start()
         there.close()
         return _Process(process, here)
@@ -73,7 +73,7 @@ class _Process:
 
     def give(self, number: int, job: Any) -> None:
         self.job = number
-        with suppress(OSError):  # it died: who listens will hear
+        with suppress(OSError):  # it died, which `hear` will notice
             self.connection.send((number, job))
 
     def hear(self) -> News | None:
@@ -89,7 +89,7 @@ class _Process:
 
 
 @contextmanager
-def one_thread_asked() -> Iterator[None]:
+def one_thread_per_process() -> Iterator[None]:
     """Ask libraries that count threads when they are imported for one; NumPy's among them."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
@@ -111,6 +111,6 @@ def _serve(connection: Connection, work: Work) -> None:
     while True:
         try:
             number, job = connection.recv()
-            connection.send(do(work, number, job, tell=connection.send))
+            connection.send(do(work, number, job, report=connection.send))
         except (EOFError, BrokenPipeError):  # the parent is gone
             return

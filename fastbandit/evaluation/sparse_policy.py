@@ -1,6 +1,6 @@
 """SparsePolicy: which arms a policy would take in each round, and how likely each.
 
-A policy over N arms gives most of its probability to a few of them. Only these are kept, so
+A policy over N arms gives most of its probability to a few of them. Only these are stored, so
 that nothing here is as large as rounds x arms.
 """
 
@@ -21,10 +21,10 @@ _SLACK = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class SparsePolicy:
-    """Candidates with probabilities for each round, above a floor that all arms share.
+    """Candidates with probabilities for each round, mixed with a uniform choice among all arms.
 
-    With probability `floor` any of the `arms` arms is taken, each as likely as another; else
-    candidate j of round i, with `probabilities[i, j]`. These and the floor sum to 1. A row may
+    With probability `epsilon` any of the `arms` arms is taken, each as likely as another; else
+    candidate j of round i, with `probabilities[i, j]`. These and epsilon sum to 1. A row may
     stand there twice, its probabilities then add up; -1 fills up rounds with fewer candidates.
     `draws` says that the probabilities are shares of so many draws of the policy in each round.
     """
@@ -46,7 +46,7 @@ class SparsePolicy:
         _check_sums(shares, epsilon)
         object.__setattr__(self, "rows", rows.astype(np.int32, copy=False))
         object.__setattr__(self, "probabilities", shares)
-        object.__setattr__(self, "floor", epsilon)
+        object.__setattr__(self, "epsilon", epsilon)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -73,7 +73,7 @@ class SparsePolicy:
         return SparsePolicy(rows, np.ones((len(rounds), 1), dtype=np.float32), arms=rounds.arms)
 
     def probability_of(self, chosen: Rows) -> Floats:
-        """Give how likely the policy takes one arm in each round."""
+        """Return how likely the policy takes one arm in each round."""
         found = self.epsilon / self.arms
         for start in range(0, len(self), CHUNK):
             part = slice(start, start + CHUNK)
@@ -82,7 +82,7 @@ class SparsePolicy:
         return np.asarray(found)
 
     def probability_within(self, clusters: Rows, chosen: Rows, sizes: Rows) -> Floats:
-        """Give how likely the policy takes some arm of the chosen arm's cluster."""
+        """Return how likely the policy takes some arm of the chosen arm's cluster."""
         wanted = clusters[chosen]
         found = self.epsilon * sizes[wanted] / self.arms
         for start in range(0, len(self), CHUNK):
@@ -128,7 +128,7 @@ def _check_sums(shares: NDArray[Any], epsilon: Floats) -> None:
     if is_wrong.any():
         first = int(np.flatnonzero(is_wrong)[0])
         raise InputError(
-            f"A policy's probabilities, its floor among them, need to sum to 1 in each round: got "
+            f"A policy's probabilities, epsilon among them, need to sum to 1 in each round: got "
             f"{sums[first]:g} in round {first} ({is_wrong.sum()} such rounds). Divide them by "
-            f"their sum, or tell the floor that is missing."
+            f"their sum, or give the epsilon that is missing."
         )

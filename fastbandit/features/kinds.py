@@ -6,23 +6,14 @@ NumPy arrays, torch tensors, pandas and polars frames, SciPy matrices and lists 
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.declaration import part
+from fastbandit.declaration import part, setting
 from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
 from fastbandit.types import Inputs
-
-
-@runtime_checkable
-class Features(Protocol):
-    """A kind of features: reads raw rows, and complains in the words of the caller."""
-
-    def read(self, raw: Any, *, what: str) -> Inputs:
-        """Turn raw rows into checked inputs; `what` names them in errors ("contexts")."""
-        ...
 
 
 @part("features", name="dense")
@@ -48,12 +39,12 @@ class Dense:
 class Point:
     """Points between two corners, of which near ones have nearly equal rewards."""
 
-    lowest: tuple[float, ...]
-    highest: tuple[float, ...]
+    low: tuple[float, ...] = setting(default=(), formerly="lowest")
+    high: tuple[float, ...] = setting(default=(), formerly="highest")
 
     @property
     def dim(self) -> int:
-        return len(self.lowest)
+        return len(self.low)
 
     def read(self, raw: Any, *, what: str) -> Inputs:
         return Dense(self.dim).read(raw, what=what)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -57,14 +57,14 @@ def write_sealed(
 
 
 def read_sealed(
-    folder: Path, *, kind: str, format: int, verify: bool = True
+    folder: Path, *, kind: str, format: int, older: Sequence[int] = (), verify: bool = True
 ) -> tuple[dict[str, Any], Arrays]:
     """Give the manifest and the arrays, mapped into memory, or say why they cannot be trusted.
 
     Without `verify` the arrays are trusted if their size is right.
     """
     for _ in range(_TRIES):
-        manifest = read_manifest(folder / MANIFEST, kind=kind, format=format)
+        manifest = read_manifest(folder / MANIFEST, kind=kind, format=format, older=older)
         try:
             return manifest, _read_arrays(folder, manifest, verify=verify)
         except FileNotFoundError as error:  # or the folder was just saved again
@@ -163,7 +163,9 @@ def _kind_in(folder: Path) -> str | None:
 # -- reading
 
 
-def read_manifest(path: Path, *, kind: str, format: int) -> dict[str, Any]:
+def read_manifest(
+    path: Path, *, kind: str, format: int, older: Sequence[int] = ()
+) -> dict[str, Any]:
     """Read notes that `write_manifest` wrote, or say why they cannot be trusted."""
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
@@ -177,7 +179,7 @@ def read_manifest(path: Path, *, kind: str, format: int) -> dict[str, Any]:
             f"The manifest {path} cannot be read ({error}). Load an older copy."
         ) from error
     manifest: dict[str, Any] = read if isinstance(read, dict) else {}
-    _check_kind(path, manifest, kind=kind, format=format)
+    _check_kind(path, manifest, kind=kind, format=format, older=older)
     if manifest.pop("sha256", None) != seal(manifest):
         raise SnapshotError(
             f"The manifest {path} is not the one that was saved: its SHA-256 differs. Load an "
@@ -186,7 +188,9 @@ def read_manifest(path: Path, *, kind: str, format: int) -> dict[str, Any]:
     return manifest
 
 
-def _check_kind(path: Path, manifest: dict[str, Any], *, kind: str, format: int) -> None:
+def _check_kind(
+    path: Path, manifest: dict[str, Any], *, kind: str, format: int, older: Sequence[int]
+) -> None:
     found, held = manifest.get("format"), str(manifest.get("kind", BANDIT))
     if found is not None and held != kind:
         loader = _LOADERS.get(held, "the version of fastbandit that saved it")
@@ -194,10 +198,12 @@ def _check_kind(path: Path, manifest: dict[str, Any], *, kind: str, format: int)
             f"{_LOADERS[kind]} reads what a {kind} saved: {path.parent} holds a {held}. Read it "
             f"with {loader}, or give another folder."
         )
-    if found != format:
+    if found not in (format, *older):
+        known = " or ".join(map(str, (*older, format)))
+        saved = manifest.get("fastbandit", "unknown")
         raise SnapshotError(
-            f"This version reads a {kind} of format {format}: {path} has format {found!r}. "
-            f"Install the version of fastbandit that saved it, or a newer one."
+            f"This version reads a {kind} of format {known}: {path} has format {found!r}, saved by "
+            f"fastbandit {saved}. Install that version, or a newer one than this."
         )
 
 

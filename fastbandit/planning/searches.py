@@ -1,4 +1,4 @@
-"""Plans which search this machine needs for so many arms and so little time."""
+"""Plans which search so many arms need on this machine, if a decision may take so long."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.cores import cores
 from fastbandit.errors import SettingError
+from fastbandit.interfaces import Search
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.planning.timing import build_seconds, decide_for
-from fastbandit.planning.untrained import Untrained, untrained
-from fastbandit.progress import seconds_in_words
+from fastbandit.planning.untrained import untrained
+from fastbandit.progress import format_seconds
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import GeneratorSearch
 
 Floats = NDArray[np.float32]
 Tick = Callable[[str], None]
-"""Told what is done next."""
+"""Called with what is done next."""
 
 EXHAUSTIVE, GENERATOR, LIGHT = "exhaustive", "generator", "light generator"
 SEARCHES = (EXHAUSTIVE, GENERATOR, LIGHT)
@@ -36,8 +36,8 @@ _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6}
 
 
 @dataclass(frozen=True)
-class Ask:
-    """What is planned: arms, their features, hidden units, and the p99 of one decision."""
+class PlanRequest:
+    """What is planned for: arms, their features, the p99 of one decision, and hidden units."""
 
     arms: int
     dim: int
@@ -58,7 +58,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Measurements:
     """What was measured on this machine."""
 
     timings: tuple[Timing, ...]
@@ -68,10 +68,11 @@ class Evidence:
     memory: int
 
     def at(self, search: str, arms: int) -> Timing:
-        """Give the timing of a search among so many arms, extrapolated where it must be."""
-        known = sorted((t for t in self.timings if t.search == search), key=lambda t: t.arms)
-        if arms <= known[-1].arms:
-            return min((t for t in known if t.arms >= arms), key=lambda t: t.arms)
+        """Return the timing of a search among so many arms, extrapolated where it must be."""
+        known = self._of(search)
+        for timing in known:
+            if arms <= timing.arms:
+                return timing
         last = known[-1]
         growth = arms / last.arms if search == EXHAUSTIVE else _growth(known, arms)
         return Timing(
@@ -79,14 +80,18 @@ class Evidence:
         )
 
     def exhaustive_up_to(self, bar_s: float) -> int:
-        """Give the number of arms whose exhaustive scan still meets a bar."""
-        known = sorted((t for t in self.timings if t.search == EXHAUSTIVE), key=lambda t: t.arms)
+        """Return the number of arms whose exhaustive scan still meets a bar."""
+        known = self._of(EXHAUSTIVE)
         nearest = next((t for t in known if t.p99_s > bar_s), known[-1])
         return int(bar_s * nearest.arms / nearest.p99_s)
 
+    def _of(self, search: str) -> list[Timing]:
+        """Return the timings of a search, from few arms to many."""
+        return sorted((t for t in self.timings if t.search == search), key=lambda t: t.arms)
+
 
 def _growth(known: Sequence[Timing], arms: int) -> float:
-    """Tell how much longer a search takes, if each tenfold of arms adds the same factor."""
+    """Return how much longer a search takes, if each tenfold of arms adds the same factor."""
     first, last = known[0], known[-1]
     if first.arms == last.arms:
         return 1.0
@@ -97,90 +102,78 @@ def _growth(known: Sequence[Timing], arms: int) -> float:
 # -- measuring
 
 
-def _silently(doing: str) -> None:
-    """Tell nobody."""
-
-
-def measure(ask: Ask, *, seconds: float, tick: Tick = _silently) -> Evidence:
-    """Time compiled searches over random arms of this shape, and how long cells take."""
+def measure(request: PlanRequest, *, seconds: float, tick: Tick) -> Measurements:
+    """Time compiled searches over random arms of this shape, and how long an index takes."""
     timings: list[Timing] = []
-    for size in sizes_for(ask, memory_left()):
+    for size in sizes_for(request, free_memory()):
         tick(f"{size:,} random arms")
-        policy = untrained(size, ask.dim, hidden=ask.hidden)
-        for name in SEARCHES:
-            frozen = frozen_by(policy, name)
+        policy = untrained(size, request.dim, hidden=request.hidden)
+        searches: tuple[Search, ...] = (Exhaustive(), policy.search, lighter(policy.search))
+        for name, search in zip(SEARCHES, searches, strict=True):
+            frozen = policy.frozen(search)
             tick(f"{size:,} arms: {name}")
-            timings.append(timing_of(frozen, name, ask.dim, seconds=seconds))
-    tick("building cells")
-    built = min(ask.arms, _BUILT)
+            timings.append(timing_of(frozen, name, request.dim, seconds=seconds))
+    tick("building partitions")
+    built = min(request.arms, _BUILT)
     vectors = policy.policy.arms.all().points[0].numpy()[:built]
-    return Evidence(
+    return Measurements(
         timings=tuple(timings),
         bytes_per_arm=frozen.bytes_per_arm,
         build_s_per_arm=build_seconds(vectors) / built,
         cores=cores(),
-        memory=memory_left(),
+        memory=free_memory(),
     )
 
 
-def sizes_for(ask: Ask, memory: int) -> list[int]:
-    """Give the numbers of arms to measure at: a few, and as many as time and memory allow."""
-    most = min(_MOST_NUMBERS // ask.dim, memory // _BYTES_WHILE_MEASURED)
-    return sorted({min(ask.arms, _FEW), min(ask.arms, max(_FEW, most))})
-
-
-def frozen_by(policy: Untrained, name: str) -> FrozenBandit:
-    """Freeze a policy with one of the searches that are compared."""
-    if name == EXHAUSTIVE:
-        return policy.frozen(Exhaustive())
-    return policy.frozen(policy.search if name == GENERATOR else lighter(policy.search))
+def sizes_for(request: PlanRequest, memory: int) -> list[int]:
+    """Return the numbers of arms to measure at: a few, and as many as time and memory let."""
+    most = min(_MOST_NUMBERS // request.dim, memory // _BYTES_WHILE_MEASURED)
+    return sorted({min(request.arms, _FEW), min(request.arms, max(_FEW, most))})
 
 
 def lighter(search: GeneratorSearch) -> GeneratorSearch:
-    """Give a search that looks once, into one cell, and hops half as often."""
+    """Return a search that looks once, into one partition, and hops half as often."""
     return replace(search, lookups=1, partitions=1, hops=search.hops // 2, beam=2)
 
 
 def timing_of(frozen: FrozenBandit, name: str, dim: int, *, seconds: float) -> Timing:
     """Time decisions one by one, and a batch on all cores."""
     contexts = np.random.default_rng(1).standard_normal((_CONTEXTS, dim), dtype=np.float32)
-    numbers = count()
 
-    def decide(_: int) -> int:
-        number = next(numbers)
+    def decide(number: int) -> int:
         return frozen.select_one(contexts[number % _CONTEXTS], seed=number).row
 
     decide(0)
-    taken = decide_for(decide, seconds, first=0)
+    taken = decide_for(decide, seconds, first=1)
     while len(taken) < _FEWEST:
-        taken += decide_for(decide, 0.0, first=0)
+        taken += decide_for(decide, 0.0, first=1 + len(taken))
     p50, p99 = np.percentile(taken, [50, 99])
     rate = rate_of(frozen, contexts, about=float(p50), seconds=seconds)
     return Timing(name, len(frozen), float(p50), float(p99), rate)
 
 
 def rate_of(frozen: FrozenBandit, contexts: Floats, *, about: float, seconds: float) -> float:
-    """Give the decisions a second of one batch on all cores that takes about so long."""
+    """Return the decisions a second of one batch on all cores that takes about so long."""
     size = int(np.clip(cores() * seconds / 2 / about, 2 * cores(), 20_000))
-    asked, seeds = contexts[np.arange(size) % len(contexts)], decision_seeds(0, 0, size)
+    batch, seeds = contexts[np.arange(size) % len(contexts)], decision_seeds(0, 0, size)
     started = time.perf_counter()
-    frozen.select(asked, seeds=seeds)
+    frozen.select(batch, seeds=seeds)
     return size / (time.perf_counter() - started)
 
 
-def memory_left() -> int:
-    """Give the bytes of memory that are free, or a guess where nobody can tell."""
+def free_memory() -> int:
+    """Return the bytes of memory that are free, or 4 GiB where the system cannot say."""
     try:
         return int(os.sysconf("SC_AVPHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
         return 4 * 2**30
 
 
-# -- answering
+# -- planning
 
 
 @dataclass(frozen=True)
-class Answer:
+class SearchPlan:
     """A search that was found, or the nearest to it, with what it takes and why."""
 
     search: str
@@ -194,82 +187,79 @@ class Answer:
     reasons: tuple[str, ...]
 
 
-def answer(ask: Ask, evidence: Evidence) -> Answer:
+def plan_search(request: PlanRequest, measured: Measurements) -> SearchPlan:
     """Take the most exact search whose p99 meets the bar."""
-    expected = [evidence.at(name, ask.arms) for name in SEARCHES]
-    met = [timing for timing in expected if timing.p99_s <= ask.bar_s]
+    expected = [measured.at(name, request.arms) for name in SEARCHES]
+    met = [timing for timing in expected if timing.p99_s <= request.bar_s]
     chosen = met[0] if met else min(expected, key=lambda timing: timing.p99_s)
-    size = int(evidence.bytes_per_arm * ask.arms)
-    return Answer(
+    size = int(measured.bytes_per_arm * request.arms)
+    return SearchPlan(
         search=chosen.search,
         is_met=bool(met),
         settings=settings_for(chosen.search),
         expected=chosen,
-        exhaustive_up_to=evidence.exhaustive_up_to(ask.bar_s),
+        exhaustive_up_to=measured.exhaustive_up_to(request.bar_s),
         memory_bytes=size,
         swap_bytes=2 * size,
-        build_s=evidence.build_s_per_arm * ask.arms,
-        reasons=tuple(reasons_for(ask, evidence, chosen, is_met=bool(met), size=size)),
+        build_s=measured.build_s_per_arm * request.arms,
+        reasons=(*reasons_for(request, measured, chosen), *warnings_for(measured, chosen, size)),
     )
 
 
 def settings_for(search: str) -> str:
-    """Say how a bandit is made with a search."""
+    """Return how a bandit is made with a search."""
     if search == EXHAUSTIVE:
         return 'Bandit(..., search="exhaustive")'
     if search == GENERATOR:
         return "Bandit(...): the default search"
     light = lighter(GeneratorSearch())
-    return (
-        f"Bandit(..., search=GeneratorSearch(lookups={light.lookups}, cells={light.partitions}, "
-        f"hops={light.hops}, beam={light.beam}))"
-    )
+    names = ("lookups", "partitions", "hops", "beam")
+    shown = ", ".join(f"{name}={getattr(light, name)}" for name in names)
+    return f"Bandit(..., search=GeneratorSearch({shown}))"
 
 
-def reasons_for(
-    ask: Ask, evidence: Evidence, chosen: Timing, *, is_met: bool, size: int
-) -> list[str]:
-    """Say why this search, and what to mind."""
-    bar, most = seconds_in_words(ask.bar_s), evidence.exhaustive_up_to(ask.bar_s)
-    reasons = []
-    if not is_met:
-        reasons += unmet(ask, evidence, chosen)
-    elif chosen.search == EXHAUSTIVE:
-        quick = evidence.at(GENERATOR, ask.arms)
+def reasons_for(request: PlanRequest, measured: Measurements, chosen: Timing) -> list[str]:
+    """Return why this search was chosen, or what to do where none meets the bar."""
+    bar = format_seconds(request.bar_s)
+    most = f"about {rounded(measured.exhaustive_up_to(request.bar_s)):,} arms"
+    if chosen.p99_s > request.bar_s:
+        return [
+            f"No search meets {bar}: the quickest takes {format_seconds(chosen.p99_s)} (p99). "
+            f"Ask for that, or change something:",
+            "A smaller network: --hidden 16 (in a file of settings: [network] hidden = [16]).",
+            "Fewer arms a request: eligible= of up to 1,024 arms is scored in microseconds.",
+            f"More cores make no decision quicker, but serve more of them ({measured.cores} give "
+            f"{chosen.per_s:,.0f}/s); a GPU serves large batches.",
+        ]
+    if chosen.search != EXHAUSTIVE:
+        reasons = [
+            f"Scoring every arm meets {bar} only up to {most}.",
+            "Look at q with Bandit.audit once the bandit has learned.",
+        ]
+        if chosen.search == LIGHT:
+            reasons.append("The default search is too slow here; this one costs some q.")
+        return reasons
+    reasons = [f"Scoring every arm meets {bar} up to {most}, and always finds the best (q = 1)."]
+    faster = measured.at(GENERATOR, request.arms).per_s / chosen.per_s
+    if faster > 2:
         reasons.append(
-            f"Scoring every arm meets {bar} up to about {rounded(most):,} arms, and finds the "
-            f"best one always (q = 1)."
-        )
-        if quick.per_s > 2 * chosen.per_s:
-            reasons.append(
-                f"The generator search would decide {quick.per_s / chosen.per_s:.1f} times as "
-                f"often: take it where that counts more than q = 1."
-            )
-    else:
-        reasons.append(f"Scoring every arm meets {bar} only up to about {rounded(most):,} arms.")
-        reasons.append("Look at q with Bandit.audit once the bandit has learned.")
-    if chosen.search == LIGHT and is_met:
-        reasons.append("The default search is too slow here; this one costs some q.")
-    if chosen.is_extrapolated:
-        reasons.append("Times are extrapolated from fewer arms: measure again with real ones.")
-    if 2 * size > evidence.memory:
-        reasons.append(
-            f"A swap needs {in_bytes(2 * size)}, and {in_bytes(evidence.memory)} are free: use "
-            f"a machine with more memory, or fewer arms."
+            f"The generator search would decide {faster:.1f} times as often: take it where that "
+            f"counts more than q = 1."
         )
     return reasons
 
 
-def unmet(ask: Ask, evidence: Evidence, chosen: Timing) -> list[str]:
-    """Say what to do where no search meets the bar."""
-    return [
-        f"No search meets {seconds_in_words(ask.bar_s)}: the quickest takes "
-        f"{seconds_in_words(chosen.p99_s)} (p99). Ask for that, or change something:",
-        "A smaller network: --hidden 16 (in a file of settings: [network] hidden = [16]).",
-        "Fewer arms a request: eligible= of up to 1,024 arms is scored in microseconds.",
-        f"More cores make no decision quicker, but serve more of them ({evidence.cores} give "
-        f"{chosen.per_s:,.0f}/s); a GPU serves large batches.",
-    ]
+def warnings_for(measured: Measurements, chosen: Timing, size: int) -> list[str]:
+    """Return what to mind: times that were not measured, and memory that is not free."""
+    warnings = []
+    if chosen.is_extrapolated:
+        warnings.append("Times are extrapolated from fewer arms: measure again with real ones.")
+    if 2 * size > measured.memory:
+        warnings.append(
+            f"A swap needs {format_bytes(2 * size)}, and {format_bytes(measured.memory)} are free: "
+            f"use a machine with more memory, or fewer arms."
+        )
+    return warnings
 
 
 def rounded(number: int) -> int:
@@ -278,15 +268,15 @@ def rounded(number: int) -> int:
     return round(number / 10**digits) * 10**digits
 
 
-def in_bytes(size: int) -> str:
-    """Word a size of memory."""
+def format_bytes(size: int) -> str:
+    """Return a size of memory as text."""
     for unit, one in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20)):
         if size >= one:
             return f"{size / one:.3g} {unit}"
     return f"{size / 2**10:.3g} KiB"
 
 
-def seconds_of(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """Read a time such as 1ms, 500us or 0.2s."""
     found = re.fullmatch(r"([0-9]*\.?[0-9]+) ?(s|ms|us|µs|μs)", text.strip())
     seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from fastbandit.arms.neighbour_graph import neighbour_graph
 from fastbandit.arms.partitions import build_partitions
 
-Decide = Callable[[int], int]
-"""Decides for the context of a number, and returns the row of the arm."""
-
 
 def decide_for(
-    decide: Decide, seconds: float, *, first: int, clock: Callable[[], float] = time.perf_counter
+    decide: Callable[[int], object],
+    seconds: float,
+    *,
+    first: int,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> list[float]:
     """Time decisions one by one, from number `first`, until `seconds` are over: at least one."""
     taken: list[float] = []
@@ -30,7 +31,7 @@ def decide_for(
 
 
 def build_seconds(vectors: NDArray[np.float32]) -> float:
-    """Time how long cells and neighbour graph take, on all cores."""
+    """Return how long partitions and neighbour graph take, on all cores."""
     started = time.perf_counter()
     neighbour_graph(build_partitions(vectors))
     return time.perf_counter() - started

@@ -15,10 +15,11 @@ from fastbandit.interfaces import RewardModel, Search
 from fastbandit.policy import Policy
 from fastbandit.runtime.freezing import freeze
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.search.generator import ArmGenerator, GeneratorSearch
+from fastbandit.search.arm_generator import ArmGenerator
+from fastbandit.search.generator import FittedGenerator, GeneratorSearch
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.files import Settings
-from fastbandit.settings.presets import blueprint
+from fastbandit.settings.presets import PartNames, blueprint
 from fastbandit.types import Inputs
 
 
@@ -29,15 +30,21 @@ class Untrained:
     plan: Blueprint
     policy: Policy
 
+    generator: ArmGenerator
+
     @property
     def search(self) -> GeneratorSearch:
-        """The default search, with a generator that knows nothing."""
-        assert isinstance(self.policy.search, GeneratorSearch)
-        return self.policy.search
+        """The default search; its generator knows nothing."""
+        return GeneratorSearch()
 
     def frozen(self, search: Search) -> FrozenBandit:
         """Freeze the policy with a search."""
-        return freeze(self.plan, replace(self.policy, search=search), 1, 0)
+        fitted = (
+            FittedGenerator(search, self.generator)
+            if isinstance(search, GeneratorSearch)
+            else search
+        )
+        return freeze(self.plan, replace(self.policy, search=fitted), 1, 0)
 
 
 def untrained(arms: int, dim: int, *, hidden: int | None) -> Untrained:
@@ -48,36 +55,25 @@ def untrained(arms: int, dim: int, *, hidden: int | None) -> Untrained:
     """
     search = GeneratorSearch()
     settings = Settings(sections={"network": {"hidden": (hidden,)}} if hidden else {})
-    plan = blueprint(
-        context=Dense(dim),
-        arm=Dense(dim),
-        reward="real",
-        exploration="ts",
-        search=search,
-        preset=settings,
-        posterior="neural",
-        seed=0,
-    )
+    parts = PartNames("ts", search, "neural")
+    plan = blueprint(parts, context=Dense(dim), arm=Dense(dim), reward="real", preset=settings)
     model = plan.model(device="cpu")
     policy = Policy(model, plan.exploration, search, random_catalogue(arms, dim, model))
     zeros = Inputs(dense=np.zeros((1, dim), np.float32))
     with torch.no_grad():
         score = policy.score(zeros, seeds=np.zeros(1, dtype=np.uint64))
-    inputs = search.inputs(score.contexts.shape[1], score.noise.shape[1], policy.arms.dim)
     generator = ArmGenerator(
-        inputs,
+        score.contexts.shape[1] + score.noise.shape[1] + policy.arms.dim,
         policy.arms.dim,
         heads=search.heads,
         hidden=search.hidden,
-        bounded=search.bounded,
         rng=torch.Generator().manual_seed(0),
     )
-    search = replace(search, generator=generator.requires_grad_(False))
-    return Untrained(plan, replace(policy, search=search))
+    return Untrained(plan, policy, generator.requires_grad_(False))
 
 
 def random_catalogue(arms: int, dim: int, model: RewardModel) -> Catalogue:
-    """Give arms spread like a Gaussian cloud, with random neighbours, as a model sees them."""
+    """Return arms spread like a Gaussian cloud, with random neighbours, as a model sees them."""
     rng = np.random.default_rng(0)
     features = Inputs(dense=rng.standard_normal((arms, dim), dtype=np.float32))
     model.observe_arms(features)

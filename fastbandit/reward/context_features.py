@@ -79,7 +79,7 @@ class ContextFeatures:
         return np.concatenate(parts, axis=1)
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
-        """Tell for each context whether a number of it was cut: (n,)."""
+        """Return for each context whether a number of it was cut: (n,)."""
         if inputs.dense is None:
             return np.zeros(len(inputs), dtype=bool)
         numbers = inputs.dense.reshape(len(inputs), -1).astype(np.float64)

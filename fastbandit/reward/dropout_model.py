@@ -1,18 +1,30 @@
-"""DropoutReward: doubt from dropout masks that are held still while arms are searched."""
+"""DropoutReward: a posterior from dropout masks that are held still while arms are searched."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fastbandit.features.kinds import Features
-from fastbandit.interfaces import Score
+from fastbandit.declaration import part
+from fastbandit.interfaces import CompiledModel, Plan, Score
 from fastbandit.noise.philox import Stream, decision_seeds, uniforms
 from fastbandit.reward.model import NetworkSettings, NeuralReward, no_noise
-from fastbandit.types import Interactions
+from fastbandit.types import Features
 
 _POSTERIOR_DRAWS = 16
+
+
+@part("posterior", name="dropout", formerly=("DropoutDoubt",))
+class DropoutPosterior:
+    """Uncertainty from dropout masks whose rates are learned (Concrete Dropout)."""
+
+    def build(self, plan: Plan, *, rng: Generator) -> DropoutReward:
+        return DropoutReward(
+            plan.context, plan.arm, settings=plan.network, reward=plan.reward, rng=rng
+        )
 
 
 class DropoutReward(NeuralReward):
@@ -53,5 +65,7 @@ class DropoutReward(NeuralReward):
 
         return Score(bound, contexts, no_noise(contexts))
 
-    def fit_posterior(self, history: Interactions) -> None:
-        """Need nothing more: the masks' rates were learned with the weights."""
+    def compiled(self, asks: str) -> CompiledModel:
+        if asks != "draw":
+            return super().compiled(asks)
+        return replace(super().compiled("mean"), draws_from="dropout")

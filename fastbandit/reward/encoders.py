@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
 from fastbandit.errors import SettingError
-from fastbandit.features.kinds import Dense, Features, FeaturesAndIds, Ids, Image, Point, Sparse
-from fastbandit.noise.layers import convolution, linear
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Image, Point, Sparse
+from fastbandit.optim.layers import convolution, linear
 from fastbandit.reward.context_features import CLIP, usual_range
-from fastbandit.types import Inputs
+from fastbandit.types import Features, Inputs
 
 _RARE = 0.01  # so many of a column's numbers may be far from its others, and are cut
 _ENOUGH = 10_000  # rows that tell what is usual
@@ -37,10 +37,10 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def weight_penalty(self) -> Float[Tensor, ""]:
-        """Give the squared weights that turn inputs into embeddings."""
+        """Return the squared weights that turn inputs into embeddings."""
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
-        """Tell for each row whether a number of it is cut: (B,)."""
+        """Return for each row whether a number of it is cut: (B,)."""
         return np.zeros(len(inputs), dtype=bool)
 
 
@@ -121,7 +121,7 @@ class Standardise(nn.Module):
 
 
 def _usual(numbers: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the usual range of each column, by some thousand rows, evenly spaced."""
+    """Return the usual range of each column, by some thousand rows, evenly spaced."""
     if not len(numbers):
         nothing = np.zeros(numbers.shape[1])
         return nothing, nothing
@@ -175,7 +175,7 @@ class PointEncoder(Encoder):
     ) -> None:
         super().__init__()
         dim = features.dim
-        lowest, highest = torch.tensor(features.lowest), torch.tensor(features.highest)
+        lowest, highest = torch.tensor(features.low), torch.tensor(features.high)
         scales = torch.tensor(_FOURIER_SCALES).repeat(-(-fourier_features // len(_FOURIER_SCALES)))[
             :fourier_features
         ]

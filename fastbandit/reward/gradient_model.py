@@ -1,13 +1,13 @@
-"""GradientReward: doubt from the network's own gradients (NeuralUCB, Zhou, Li and Gu 2020).
+"""GradientReward: a posterior from the network's own gradients (NeuralUCB, Zhou, Li and Gu 2020).
 
 The standard deviation of a reward is sqrt(gᵀ Z⁻¹ g / m), where g is the gradient of the
-network (not of the encoders) at a pair, Z = ridge·I + Σ g gᵀ / m over the history, and m the
+network (not of the encoders) at a context and an arm, Z = ridge·I + Σ g gᵀ / m over the history, and m the
 width. Differences from the paper: the network learns with Concrete Dropout as a penalty that
-adapts (doubt and predictions use its mean); Z is worked out anew from the whole history with
+adapts (posterior and predictions use its mean); Z is worked out anew from the whole history with
 the current weights after each update (`gradients="current"`; "when chosen" is the printed
 rule); and Z is full while the network is small, diagonal beyond `full_below` parameters.
 
-Searches find their way by a guess of the standard deviation, a small network that learns it
+Searches find their way by a surrogate of the standard deviation, a small network that learns it
 after each update, and settle the last few arms with the bound itself.
 
 For a fixed context the gradient is a linear map of something much smaller, the *arm
@@ -26,8 +26,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fastbandit.features.kinds import Features
-from fastbandit.interfaces import Affine, Score
+from fastbandit.declaration import part, setting
+from fastbandit.errors import SettingError
+from fastbandit.interfaces import Affine, ArmSpace, CompiledModel, Plan, Score
 from fastbandit.reward.model import (
     NetworkSettings,
     NeuralReward,
@@ -36,18 +37,42 @@ from fastbandit.reward.model import (
     normals_need,
 )
 from fastbandit.reward.network import Folded, RewardNetwork
-from fastbandit.types import Interactions
+from fastbandit.reward.surrogate import fit_deviations
+from fastbandit.types import Features, Inputs, Interactions
 
 _CHUNK = 4096
 _SURROGATE = 32
 _FEW_ARMS = 32
-_CHUNK_OF_PAIRS = 2**16
+_CHUNK_OF_ARMS = 2**16
 _FOLDED_ON_GPU = 1024
 _FOLDED_AT_ONCE = 8  # so few stay in the processor's cache: four times as fast at 16 columns
 
 
+@part("posterior", name="gradient", formerly=("GradientDoubt",))
+class GradientPosterior:
+    """Uncertainty from the gradients of the history: NeuralUCB, and NeuralTS.
+
+    With fewer than `full_below` parameters their covariance is a full matrix, else a diagonal.
+    `gradients` are taken with the "current" weights, or with those "when chosen".
+    """
+
+    ridge: float = setting(default=1.0, above=0)
+    full_below: int = setting(default=512, least=0)
+    gradients: str = setting(default="current", choices=("current", "when chosen"))
+
+    def build(self, plan: Plan, *, rng: Generator) -> GradientReward:
+        return GradientReward(
+            plan.context,
+            plan.arm,
+            settings=plan.network,
+            reward=plan.reward,
+            posterior=self,
+            rng=rng,
+        )
+
+
 class GradientReward(NeuralReward):
-    """Rewards whose doubt is what the gradients of the history leave open."""
+    """Rewards whose posterior is what the gradients of the history leave open."""
 
     information: Tensor
     inverse: Tensor
@@ -62,27 +87,26 @@ class GradientReward(NeuralReward):
         *,
         settings: NetworkSettings,
         reward: str,
-        ridge: float = 1.0,
-        full_below: int = 512,
-        gradients: str = "current",
+        posterior: GradientPosterior | None = None,
         rng: Generator,
     ) -> None:
         super().__init__(context, arm, settings=settings, reward=reward, dropout=True, rng=rng)
-        self.ridge, self.gradients = ridge, gradients
+        posterior = GradientPosterior() if posterior is None else posterior
+        self.ridge, self.gradients = posterior.ridge, posterior.gradients
         self.parts = _part_sizes(self.network)
         parameters = sum(self.parts)
-        self.is_full = parameters < full_below
+        self.is_full = parameters < posterior.full_below
         self.noise_size = normals_need(parameters)
         start = torch.eye(parameters) if self.is_full else torch.ones(parameters)
-        self.register_buffer("information", start.double() * ridge)  # Z, or its diagonal
-        self.register_buffer("inverse", start / ridge)
-        self.register_buffer("root", start / ridge**0.5)  # root @ root.T = inverse
+        self.register_buffer("information", start.double() * self.ridge)  # Z, or its diagonal
+        self.register_buffer("inverse", start / self.ridge)
+        self.register_buffer("root", start / self.ridge**0.5)  # root @ root.T = inverse
         self.bonus = self._small_network(rng) if len(settings.hidden) == 1 else None
         self.register_buffer("bonus_shift", torch.zeros(()))
         self.register_buffer("bonus_scale", torch.zeros(()))
 
     def _small_network(self, rng: Generator) -> RewardNetwork:
-        """Make the network that learns to guess the standard deviation."""
+        """Make the network that learns the standard deviation."""
         settings = self.settings
         return RewardNetwork(
             settings.embedding,
@@ -116,6 +140,32 @@ class GradientReward(NeuralReward):
             self.root.copy_(self.information.rsqrt())
             self.inverse.copy_(1 / self.information)
 
+    def compiled(self, asks: str) -> CompiledModel:
+        if asks != "upper":
+            return super().compiled(asks)
+        if self.bonus is None or not self.bonus_scale > 0:
+            raise SettingError(
+                f"This bound cannot be frozen: got hidden layers {self.settings.hidden} and no "
+                f"trained surrogate. Use a network of one hidden layer and update it, or select "
+                f"with the Bandit."
+            )
+        return replace(
+            super().compiled("mean"),
+            draws_from="bound",
+            surrogate=self.bonus,
+            bonus_scale=float(self.bonus_scale),
+            bonus_shift=float(self.bonus_shift),
+            root=self.root.T if self.is_full else self.inverse[None],
+        )
+
+    def fit_surrogate(self, arms: ArmSpace, contexts: Inputs, *, rng: Generator) -> None:
+        if self.bonus is not None:
+            shift, scale = fit_deviations(
+                self.bonus, self.deviations, arms, self.embed_contexts, contexts, rng=rng
+            )
+            self.bonus_shift.copy_(shift)
+            self.bonus_scale.copy_(scale)
+
     def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
         folded, surrogate = self.network.fold(contexts), self._surrogate(contexts, width)
         if not self.is_full:
@@ -124,10 +174,10 @@ class GradientReward(NeuralReward):
         bound = UpperBound(folded, self, contexts, width)
         return Score(bound, contexts, no_noise(contexts), surrogate)
 
-    def doubts(
+    def deviations(
         self, contexts: Float[Tensor, "B E"], arms: Float[Tensor, "B E"]
     ) -> Float[Tensor, " B"]:
-        """Give the standard deviation of each pair's reward."""
+        """Return the standard deviation of each interaction's reward."""
         gradients = self._gradients(contexts, arms)
         if self.is_full:
             variances = (gradients @ self.root).square().sum(1)
@@ -136,7 +186,7 @@ class GradientReward(NeuralReward):
         return (variances / self.width).clamp_min(1e-12).sqrt()
 
     def _surrogate(self, contexts: Float[Tensor, "B E"], width: float) -> Folded | None:
-        """Fold mean + width x guessed deviation: two networks side by side are one."""
+        """Fold mean + width x the surrogate of the deviation: two networks side by side are one."""
         if self.bonus is None or not self.bonus_scale > 0:
             return None
         mean, more = self.network.fold(contexts), self.bonus.fold(contexts)
@@ -182,7 +232,7 @@ class GradientReward(NeuralReward):
     def _gradients(
         self, contexts: Float[Tensor, "B E"], arms: Float[Tensor, "B E"]
     ) -> Float[Tensor, "B P"]:
-        """Give the gradient of each pair's reward, layer by layer, wide path last."""
+        """Return the gradient of each interaction's reward, layer by layer, wide path last."""
         inputs = self.network.features(contexts, arms)[:, None]  # (B, 1, 3E)
         trace = trace_of(self.network.fold(contexts), self.network, arms[:, None])
         parts = [_outer(trace.slopes[0], inputs), *trace.later]
@@ -237,7 +287,7 @@ class UpperBound:
 
     def __call__(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K"]:
         if arms.shape[1] <= _FEW_ARMS:
-            return self._pair_by_pair(arms.expand(len(self.contexts), -1, -1))
+            return self._one_by_one(arms.expand(len(self.contexts), -1, -1))
         network = self.model.network
         trace = trace_of(self.folded, network, arms)
         features = trace.arm_features(arms, network)  # (B, K, F)
@@ -246,23 +296,23 @@ class UpperBound:
 
     @cached_property
     def _posterior(self) -> Float[Tensor, "B F F"]:
-        posterior = self.model.fold_bonus(self.contexts) * (self.width**2 / self.model.width)
+        covariance = self.model.fold_bonus(self.contexts) * (self.width**2 / self.model.width)
         if self.affine is None:
-            return posterior
-        half = _features_through(self.model.network, posterior, self.affine)
+            return covariance
+        half = _features_through(self.model.network, covariance, self.affine)
         return _features_through(self.model.network, half.transpose(1, 2), self.affine)
 
-    def _pair_by_pair(self, arms: Float[Tensor, "B K E"]) -> Float[Tensor, "B K"]:
-        placed = arms if self.affine is None else self.affine(arms)
+    def _one_by_one(self, arms: Float[Tensor, "B K E"]) -> Float[Tensor, "B K"]:
+        embedded = arms if self.affine is None else self.affine(arms)
         contexts = self.contexts[:, None].expand(-1, arms.shape[1], -1).flatten(0, 1)
-        pairs = zip(
-            contexts.split(_CHUNK_OF_PAIRS),
-            placed.flatten(0, 1).split(_CHUNK_OF_PAIRS),
+        parts = zip(
+            contexts.split(_CHUNK_OF_ARMS),
+            embedded.flatten(0, 1).split(_CHUNK_OF_ARMS),
             strict=True,
         )
-        doubts = torch.cat([self.model.doubts(*pair) for pair in pairs])
+        deviations = torch.cat([self.model.deviations(*part) for part in parts])
         means = self.folded(arms)
-        return means + (self.width * doubts.unflatten(0, means.shape)).clamp_min(1e-6)
+        return means + (self.width * deviations.unflatten(0, means.shape)).clamp_min(1e-6)
 
 
 @dataclass(frozen=True)
@@ -317,7 +367,7 @@ class Trace:
     def arm_features(
         self, arms: Float[Tensor, "b K E"], network: RewardNetwork
     ) -> Float[Tensor, "B K F"]:
-        """Give what the gradient at each arm is a linear map of, once the context is fixed."""
+        """Return what the gradient at each arm is a linear map of, once the context is fixed."""
         arms = arms.expand(len(self.rewards), -1, -1)
         parts = [_outer(self.slopes[0], arms), *self.later]
         if network.wide is not None:
@@ -346,13 +396,13 @@ def trace_of(folded: Folded, network: RewardNetwork, arms: Float[Tensor, "b K E"
 
 
 def _outer(slopes: Tensor, inputs: Tensor) -> Tensor:
-    """Give the gradient of a layer's weights and bias: slopes x (inputs, 1)."""
+    """Return the gradient of a layer's weights and bias: slopes x (inputs, 1)."""
     inputs = torch.cat([inputs, torch.ones_like(inputs[..., :1])], dim=-1)
     return (slopes[..., :, None] * inputs[..., None, :]).flatten(-2)
 
 
 def _part_sizes(network: RewardNetwork) -> list[int]:
-    """Give the number of parameters of each layer, weights and bias, wide path last."""
+    """Return the number of parameters of each layer, weights and bias, wide path last."""
     layers = [layer.weight.numel() + layer.bias.numel() for layer in network.layers]
     return layers if network.wide is None else [*layers, network.wide.weight.numel()]
 

@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Generator
 
-from fastbandit.features.kinds import Features
 from fastbandit.reward.context_features import principal_directions
 from fastbandit.reward.encoders import (
     DenseEncoder,
@@ -25,7 +24,7 @@ from fastbandit.reward.encoders import (
 )
 from fastbandit.reward.last_layer_model import LastLayerReward
 from fastbandit.reward.model import NetworkSettings
-from fastbandit.types import Inputs, Interactions
+from fastbandit.types import Features, Inputs, Interactions
 
 Floats = NDArray[np.float64]
 
@@ -105,8 +104,8 @@ class LinearReward(LastLayerReward):
         """Find the posterior of shared weights; arms' constants, so wide, are integrated out."""
         x = self.features(self.embed_contexts(history.contexts), self.embed_arms(history.arms))
         z = x.double().cpu().numpy()
-        told = torch.from_numpy(history.rewards).to(x.device)
-        rewards = self.standardised(told).double().cpu().numpy()
+        given = torch.from_numpy(history.rewards).to(x.device)
+        rewards = self.standardised(given).double().cpu().numpy()
         weights = np.ones(len(z)) if history.weights is None else history.weights
         rows = history.rows if own_width > 0 else None
         centre, spread, noise = fitted(
@@ -159,15 +158,15 @@ def fitted(
         precision = (z * curve[:, None]).T @ z + np.diag(prior)
         moment = z.T @ pull - prior * centre
         if arm is not None:
-            told = np.bincount(arm, weights=curve, minlength=arms) + loose
+            curvature = np.bincount(arm, weights=curve, minlength=arms) + loose
             left = np.bincount(arm, weights=pull, minlength=arms) - loose * constants
             shares = _summed(z * curve[:, None], arm, arms)
-            precision -= (shares / told[:, None]).T @ shares
-            moment -= shares.T @ (left / told)
+            precision -= (shares / curvature[:, None]).T @ shares
+            moment -= shares.T @ (left / curvature)
         step = np.linalg.solve(precision, moment)
         longest = float(np.abs(step).max())
         if arm is not None:
-            moved = (left - shares @ step) / told
+            moved = (left - shares @ step) / curvature
             longest = max(longest, float(np.abs(moved).max()))
             constants += moved * min(1.0, _LONGEST / max(longest, _EXACT))
         centre += step * min(1.0, _LONGEST / max(longest, _EXACT))

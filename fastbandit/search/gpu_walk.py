@@ -15,7 +15,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace, DeviceIndex, Layered, Score
+from fastbandit.interfaces import ArmSpace, Score
+from fastbandit.search.device import DeviceIndex, Layered
 from fastbandit.search.ranking import NOTHING, Ranked, Tally
 
 _MOST = 16  # arms asked for
@@ -51,7 +52,7 @@ def walk(
     """Return the `count` best arms that landing and walking find from some points."""
     net, device_index = score.function, arms.device_index()
     assert isinstance(net, Layered)
-    assert device_index is not None
+    assert isinstance(device_index, DeviceIndex)
     tally.lookups += points.shape[1]
     positions, scores, found = _launch(
         net, device_index, points, (partitions, far, hops, beam, count)

@@ -1,13 +1,14 @@
 """Climb the score from many starts, then land on real arms: algorithm 1 of the paper.
 
-All starts climb in one batched pass. The printed rule follows the raw slope with step
-s / (s + i); the default here follows its direction in the arms' own coordinates, so that a
-step means the same everywhere, and never leaves their box.
+All starts climb in one batched pass. A climb follows the direction of the slope in the arms' own
+coordinates, so that a step means the same everywhere, and never leaves their box. (The paper
+follows the raw slope with step s / (s + i); the laboratory has that rule.)
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -15,27 +16,28 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from fastbandit.declaration import part, setting
+from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
 from fastbandit.noise.device import uniforms_on
 from fastbandit.noise.philox import Stream
 from fastbandit.search.limits import AT_LEAST
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, fill, land, rerank
+from fastbandit.search.steps import CompiledSteps, walk_steps
 
 _SCANNED = 8  # seed of the points that every decision scans
 
 
-@part("search", name="ascent")
+@part("search", name="ascent", dropped={"rule": "direction"})
 class GradientAscent:
-    """FastBandit: `starts` (R) climbs of `steps` (I), then the arms in the `partitions` around each.
+    """FastBandit: `starts` (R) climbs of `steps` (I), then the arms in partitions around each end.
 
-    With `rule="direction"` steps shrink from `step_size` (see `climb`) to nothing;
-    "printed" moves by slope x s / (s + i) with s = `step_size`. A climb that has reached a
-    score above `enough` (τ, in the model's own units) stands still. With `scan` climbs start from
-    the best of so many points, the same for all decisions. Of the end points the
-    `lookups` best by score are looked up (all of them when None), each by its nearest `partitions`
-    (and once the `far` outermost arms) or, as printed, by just so many `neighbours` (K);
-    `hops` x `beam` then walk the neighbour graph.
+    Steps shrink from `step_size` (see `climb`) to nothing. A climb that has reached a score above
+    `enough` (τ, in the model's own units) stands still. With `scan` climbs start from the best of
+    so many points, the same for all decisions. Of the end points the `lookups` best by score are
+    looked up (all of them when None), each by its nearest `partitions` (and once the `far`
+    outermost arms) or by just so many `neighbours` (K); `hops` x `beam` then walk the neighbour
+    graph.
     """
 
     starts: int = 10
@@ -48,7 +50,6 @@ class GradientAscent:
     lookups: int | None = None
     hops: int = setting(default=4, least=0)
     beam: int = 4
-    rule: str = setting(default="direction", choices=("direction", "printed"))
     scan: int = setting(default=0, least=0)
 
     def best(
@@ -61,8 +62,14 @@ class GradientAscent:
         eligible: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
         tally, surrogate = Tally(len(seeds), score.contexts.device), score.by_surrogate()
-        points = self._climb(
-            surrogate, self._starts(surrogate, arms, tally, seeds=seeds), arms, tally
+        points = climb(
+            surrogate,
+            self._starts(surrogate, arms, tally, seeds=seeds),
+            arms,
+            tally,
+            steps=self.steps,
+            step_size=self.step_size,
+            enough=self.enough,
         )
         with torch.no_grad():
             if self.lookups is not None and self.lookups < self.starts:
@@ -96,24 +103,14 @@ class GradientAscent:
             order = score(points).topk(min(self.starts, points.shape[1]), dim=1).indices
             return points[0][order]  # (B, M, D)
 
-    def _climb(
-        self, score: Score, points: Float[Tensor, "B M D"], arms: ArmSpace, tally: Tally
-    ) -> Float[Tensor, "B M D"]:
-        if self.rule == "direction":
-            return climb(
-                score,
-                points,
-                arms,
-                tally,
-                steps=self.steps,
-                step_size=self.step_size,
-                enough=self.enough,
+    def compiled(self) -> CompiledSteps:
+        if self.scan:
+            raise SettingError(
+                f"An ascent from the best of many points cannot be frozen: got scan={self.scan}. "
+                f"Use scan=0, or select with the Bandit."
             )
-        for number in range(1, self.steps + 1):
-            scores, slopes = slope_of(score, points, tally)
-            step = slopes * self.step_size / (self.step_size + number)
-            points = moved(points, step, arms, still=is_enough(scores, self.enough))
-        return points
+        enough = math.inf if self.enough is None else self.enough
+        return replace(walk_steps(self, self.starts), kind="ascent", enough=enough)
 
 
 def climb(
@@ -159,7 +156,7 @@ def is_enough(scores: Float[Tensor, "B M"], enough: float | None) -> Bool[Tensor
 def slope_of(
     score: Score, points: Float[Tensor, "B M D"], tally: Tally
 ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B M D"]]:
-    """Give scores and their slopes at points; a slope costs as much as a second evaluation."""
+    """Return scores and their slopes at points; a slope costs as much as a second evaluation."""
     tally.evaluations += 2 * points.shape[1]
     return score.slope(points)
 

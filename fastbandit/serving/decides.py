@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from fastbandit.errors import DataError
 from fastbandit.files.manifest import write_json
-from fastbandit.settings.service import CONFIG_FILE, Config
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import CONFIG_FILE
 from fastbandit.storage.backups import DECIDES_FILE
 from fastbandit.storage.events import Who
 

@@ -1,4 +1,4 @@
-"""Settings in a TOML file: what it sets stands over a preset, and the preset sets the rest."""
+"""Settings in a TOML file: what it sets stands over the defaults, which set the rest."""
 
 from __future__ import annotations
 
@@ -7,107 +7,117 @@ import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from fastbandit.declaration import need
+from fastbandit.declaration import info_of, need, range_of
 from fastbandit.errors import SettingError
-from fastbandit.exploration import ThompsonSampling, UpperConfidence
-from fastbandit.reward.model import NetworkSettings
-from fastbandit.search.exhaustive import Exhaustive
-from fastbandit.search.generator import ArmGenerator, GeneratorSearch
-from fastbandit.search.gradient_ascent import GradientAscent
-from fastbandit.search.spanner import SpannerSearch
-from fastbandit.settings.blueprint import (
-    ArmEffectsPosterior,
-    BootstrapPosterior,
-    DropoutPosterior,
-    FourierPosterior,
-    GradientPosterior,
-    LastLayerPosterior,
-    VariationalPosterior,
-)
-from fastbandit.training.fit_generator import GeneratorFit
-from fastbandit.training.fit_reward import RewardFit
+from fastbandit.settings.parts import Modules, find, parts_of
 
 FORMAT = 1
-BASES = ("default", "paper", "paper-scaled")
-PARTS: dict[str, type[Any]] = {
-    "network": NetworkSettings,
-    "exploration.ts": ThompsonSampling,
-    "exploration.ucb": UpperConfidence,
-    "posterior.dropout": DropoutPosterior,
-    "posterior.gradient": GradientPosterior,
-    "posterior.last-layer": LastLayerPosterior,
-    "posterior.bootstrap": BootstrapPosterior,
-    "posterior.variational": VariationalPosterior,
-    "posterior.arm-effects": ArmEffectsPosterior,
-    "posterior.fourier": FourierPosterior,
-    "search.generator": GeneratorSearch,
-    "search.ascent": GradientAscent,
-    "search.exhaustive": Exhaustive,
-    "search.spanner": SpannerSearch,
-    "training.reward": RewardFit,
-    "training.generator": GeneratorFit,
-}
-"""The sections of a file, each with the part whose fields it sets."""
+_SHARED = ("exploration", "posterior", "search")  # what stands here is for each part that has it
+_ROLES = ("network", *_SHARED, "training")
 
 Value = bool | int | float | str | Sequence[int]
 Sections = Mapping[str, Mapping[str, Value]]
 _Part = TypeVar("_Part")
 
-_SHARED = (
-    "exploration",
-    "posterior",
-    "search",
-)  # what stands here is meant for each part that has it
+
+@cache
+def sections() -> dict[str, type[Any]]:
+    """Return the sections of a file, each with the part whose fields it sets."""
+    every = {f"{role}.{name}": kind for role in _ROLES for name, kind in parts_of(role).items()}
+    named = {name.removesuffix("."): kind for name, kind in every.items()}
+    return {name: kind for name, kind in named.items() if name != "training" and settable(kind)}
+
+
+def settable(kind: type[Any]) -> dict[str, Any]:
+    """Return the fields of a part that a file may set, each with its type."""
+    hints = get_type_hints(kind)
+    return {own.name: hints[own.name] for own in fields(kind)}
+
+
+def section_of(part: Any) -> str:
+    """Return the section whose fields a part has."""
+    kind = type(part)
+    info = info_of(kind)
+    if info is None:
+        return ""
+    is_ours = kind in parts_of(info.role).values()
+    name = info.name if is_ours else f"{kind.__module__}:{kind.__qualname__}"
+    return f"{info.role}.{name}".removesuffix(".")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """A preset by name, and the fields that differ from it, by section (see `PARTS`).
+    """The fields that differ from the defaults, by section (see `sections`).
 
-    `source` names where they come from in errors, a file for example.
+    `source` names where they come from in errors, a file for example. A section may be that of a
+    part from outside the package, [search."my_module:MySearch"], if its module is among `modules`.
     """
 
-    base: str = "default"
     sections: Sections = field(default_factory=dict)
     source: str = field(default="the settings", compare=False)
+    modules: Modules = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        _known("the base", self.base, BASES, source=self.source)
         checked = {name: self._checked(name, part) for name, part in self.sections.items()}
-        kept = {name: part for name, part in checked.items() if part}
-        object.__setattr__(self, "sections", kept)
+        object.__setattr__(self, "sections", {name: part for name, part in checked.items() if part})
 
     def of(self, section: str) -> dict[str, Any]:
-        """Give the fields that a section sets."""
+        """Return the fields that a section sets."""
         return dict(self.sections.get(section, {}))
 
     def over(self, part: _Part) -> _Part:
-        """Give a part with the fields that its section sets."""
+        """Return a part with the fields that its section sets."""
         return self._made(part, self.of(section_of(part)))
 
     def merged(self, sections: Sections) -> Settings:
-        """Give settings in which these fields replace those of the same name."""
+        """Return settings in which these fields replace those of the same name."""
         names = dict.fromkeys([*self.sections, *sections])
         both = {name: {**self.of(name), **sections.get(name, {})} for name in names}
         return replace(self, sections=both)
 
     def _checked(self, section: str, values: Mapping[str, Any]) -> dict[str, Value]:
-        _known("a section", section, tuple(PARTS), source=self.source)
-        known = settable(PARTS[section])
+        kind = self._kind(section)
+        own = {one.name: one for one in fields(kind)}
+        former = {range_of(one).formerly: name for name, one in own.items()}
+        values = {former.get(name, name): value for name, value in values.items()}
         for name in values:
-            _known(f"a field of [{section}]", name, tuple(known), source=self.source)
-        own = {one.name: one for one in fields(PARTS[section])}
-        checked = {
-            name: _value(own[name], known[name], value, where=f"[{section}]", source=self.source)
+            _known(f"a field of [{section}]", name, tuple(own), source=self.source)
+        hints = settable(kind)
+        values = {
+            name: self._fitted(own[name], hints[name], value, where=f"[{section}]")
             for name, value in values.items()
         }
-        if PARTS[section] is not NetworkSettings:  # whose fields have no defaults
-            self._made(PARTS[section](), checked)
-        return checked
+        if not any(
+            one.default is MISSING and one.default_factory is MISSING for one in own.values()
+        ):
+            self._made(kind(), dict(values))
+        return dict(values)
+
+    def _kind(self, section: str) -> type[Any]:
+        role, _, name = section.partition(".")
+        if ":" in name and role in _SHARED:
+            return find(role, name, modules=self.modules)
+        _known("a section", section, tuple(sections()), source=self.source)
+        return sections()[section]
+
+    def _fitted(self, own: Field[Any], hint: Any, value: Any, *, where: str) -> Value:
+        """Return a value as its field takes it, or say what the field needs."""
+        needed, is_right = need(own, hint, value)
+        if not is_right:
+            raise SettingError(
+                f"{self.source}: {own.name} in {where} needs to be {needed}: got {value!r}. "
+                f"Change it, or leave it out for the default."
+            )
+        if value is None or hint in (bool, str):
+            return value
+        if isinstance(value, list | tuple):
+            return tuple(value)
+        return float(value) if hint in (float, float | None) else int(value)
 
     def _made(self, part: _Part, values: dict[str, Any]) -> _Part:
         try:
@@ -116,41 +126,36 @@ class Settings:
             raise SettingError(f"{error} It stands in {self.source}.") from error
 
 
-def section_of(part: Any) -> str:
-    """Give the section whose fields a part has."""
-    return next((name for name, kind in PARTS.items() if isinstance(part, kind)), "")
-
-
-def settable(kind: type[Any]) -> dict[str, Any]:
-    """Give the fields of a part that a file may set, each with its type."""
-    hints = get_type_hints(kind)
-    mine = [f.name for f in fields(kind) if hints[f.name] != ArmGenerator | None]
-    return {name: hints[name] for name in mine}
-
-
-def is_settings_file(preset: Any) -> bool:
-    """Tell whether a preset is the path of a file rather than a name."""
-    return isinstance(preset, Path) or (isinstance(preset, str) and preset.endswith(".toml"))
-
-
 # -- reading
 
 
-def read_settings(path: str | Path) -> Settings:
+def is_settings_file(preset: Any) -> bool:
+    """Return whether a preset is the path of a file rather than a name."""
+    return isinstance(preset, Path) or (isinstance(preset, str) and preset.endswith(".toml"))
+
+
+def read_settings(path: str | Path, *, modules: Modules = ()) -> Settings:
     """Read a file of settings, or say which of its lines cannot be used."""
-    raw = _read_toml(Path(path))
-    source = str(path)
+    return parsed(_read_toml(Path(path)), source=str(path), modules=modules)
+
+
+def parsed(raw: dict[str, Any], *, source: str, modules: Modules = ()) -> Settings:
+    """Return the settings that a file holds, whose values were read."""
     if raw.pop("format", None) != FORMAT:
         raise SettingError(
             f"A file of settings needs the line 'format = {FORMAT}' before all sections: "
             f"{source} has none that this version reads. Add it, or install a newer version."
         )
-    base = raw.pop("base", "default")
-    sections: dict[str, dict[str, Any]] = {}
+    if raw.pop("base", "default") != "default":
+        raise SettingError(
+            f"A file of settings stands over the defaults: {source} names another base. The printed "
+            f"recipe is lab.experiments.paper_preset; remove the line 'base'."
+        )
+    found: dict[str, dict[str, Any]] = {}
     for name, table in raw.items():
         for section, values in _split(name, table, source=source):
-            sections[section] = {**sections.get(section, {}), **values}
-    return Settings(base, sections, source)
+            found[section] = {**found.get(section, {}), **values}
+    return Settings(found, source, tuple(modules))
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -158,8 +163,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise SettingError(
-            f"A file of settings needs to exist: found none at {path}. Write one, or give one "
-            f"of the presets {', '.join(BASES)}."
+            f"A file of settings needs to exist: found none at {path}. Write one, or leave out "
+            f"preset= for the defaults."
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise SettingError(
@@ -169,30 +174,36 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 def _split(name: str, table: Any, *, source: str) -> Iterable[tuple[str, dict[str, Any]]]:
     """Yield sections with their fields: first what all parts share, then what each has alone."""
-    groups = dict.fromkeys(section.partition(".")[0] for section in PARTS)
-    _known("a section", name, tuple(groups), source=source)
+    name = "posterior" if name == "doubt" else name  # as files of before say
+    _known("a section", name, _ROLES, source=source)
     if not isinstance(table, dict):
         raise SettingError(
             f"The settings in {source} need [{name}] to be a section: got {name} = {table!r}. "
             f"Write its fields below a line [{name}]."
         )
-    if name in PARTS:
+    if name in sections():
         yield name, table
         return
-    parts = [section for section in PARTS if section.startswith(f"{name}.")]
+    mine = {key: kind for key, kind in sections().items() if key.startswith(f"{name}.")}
     loose = {key: value for key, value in table.items() if not isinstance(value, dict)}
-    known = {section: settable(PARTS[section]) for section in parts if name in _SHARED}
+    known = {key: _accepted(kind) for key, kind in mine.items() if name in _SHARED}
+    subs = tuple(key.partition(".")[2] for key in mine)
     for key in loose:
-        every = tuple(dict.fromkeys(field for mine in known.values() for field in mine))
-        subs = tuple(section.partition(".")[2] for section in parts)
+        every = tuple(dict.fromkeys(one for own in known.values() for one in own))
         _known(f"a field or section of [{name}]", key, every + subs, source=source)
-    for section, mine in known.items():
-        yield section, {key: value for key, value in loose.items() if key in mine}
+    for section, own in known.items():
+        yield section, {key: value for key, value in loose.items() if key in own}
     for key, value in table.items():
         if isinstance(value, dict):
-            subs = tuple(section.partition(".")[2] for section in parts)
-            _known(f"a section in [{name}]", key, subs, source=source)
+            if ":" not in key:
+                _known(f"a section in [{name}]", key, subs, source=source)
             yield f"{name}.{key}", value
+
+
+def _accepted(kind: type[Any]) -> list[str]:
+    """Return the names of a part's fields, those of before among them."""
+    names = ((own.name, range_of(own).formerly) for own in fields(kind))
+    return [name for both in names for name in both if name]
 
 
 def _known(what: str, name: Any, known: tuple[str, ...], *, source: str) -> None:
@@ -203,21 +214,6 @@ def _known(what: str, name: Any, known: tuple[str, ...], *, source: str) -> None
         raise SettingError(f"{source}: {what} needs to be one of {listed}: got {name!r}. {hint}")
 
 
-def _value(own: Field[Any], hint: Any, value: Any, *, where: str, source: str) -> Value:
-    """Give a value as its field takes it, or say what the field needs."""
-    needed, is_right = need(own, hint, value)
-    if not is_right:
-        raise SettingError(
-            f"{source}: {own.name} in {where} needs to be {needed}: got {value!r}. Change it, or "
-            f"leave it out for what the base has."
-        )
-    if isinstance(value, list | tuple):
-        return tuple(value)
-    if hint in (float, float | None):
-        return float(value)
-    return int(value) if hint in (int, int | None) else value
-
-
 # -- writing
 
 
@@ -225,9 +221,10 @@ def write_settings(path: str | Path, settings: Settings, *, note: str = "") -> N
     """Write a file that reads back as the same settings; `note` stands above them."""
     path = Path(path)
     lines = [f"# {line}".rstrip() for line in note.splitlines()]
-    lines += [f"format = {FORMAT}", f"base = {_toml(settings.base)}"]
+    lines += [f"format = {FORMAT}"]
     for section, values in settings.sections.items():
-        lines += ["", f"[{section}]"]
+        role, _, name = section.partition(".")
+        lines += ["", f'[{role}."{name}"]' if ":" in name else f"[{section}]"]
         lines += [f"{name} = {_toml(value)}" for name, value in values.items()]
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
@@ -241,5 +238,5 @@ def write_settings(path: str | Path, settings: Settings, *, note: str = "") -> N
 
 
 def _toml(value: Value) -> str:
-    """Word a value: JSON and TOML agree on plain strings, booleans, finite numbers and lists."""
+    """Return a value as text: JSON and TOML agree on plain strings, booleans, finite numbers and lists."""
     return json.dumps(list(value) if isinstance(value, tuple) else value, allow_nan=False)

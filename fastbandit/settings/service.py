@@ -1,114 +1,107 @@
-"""The settings of the decision service: what each is, and how they are read.
+"""The settings of the decision service: what each is, its default and its range.
 
-A value comes from the command line, else the environment, else a TOML file, else its default.
-Each field below carries its default, type and meaning; files, docs and checks follow them.
+`fastbandit.settings.service_files` reads them from the command line, the environment and TOML.
+Files, docs and checks follow the fields below.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import json
-import os
-import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
 from typing import Any, get_type_hints
 
-from fastbandit.declaration import known_name
+from fastbandit.declaration import Range, info_of, part, range_of, ranged
 from fastbandit.errors import SettingError
+from fastbandit.settings.parts import names_of
 from fastbandit.settings.passwords import hide_password
 
-CONFIG_FILE = "fastbandit.toml"
 _PREFIX = "FASTBANDIT_"
-_HUGE = 1e300
-_KINDS: dict[Any, str] = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "printable text",
-    tuple[str, ...]: "a list of printable texts",
-}
 
 
-@dataclass(frozen=True)
-class Need:
-    """What a value must be beyond its type, in words and as a test."""
-
-    text: str
-    holds: Callable[[Any], bool]
-    names: tuple[str, ...] = ()
+def one_of(*names: str) -> Range:
+    """Return the range of a text that is one of some names."""
+    return Range(choices=names)
 
 
-def _one_of(*names: str, or_file: str | None = None) -> Need:
-    def holds(value: str) -> bool:
-        return value in names or (or_file is not None and value.endswith(or_file))
-
-    return Need(f"one of {', '.join(names)}", holds, names)
-
-
-_ANY = Need("", lambda value: True)
-_NOT_EMPTY = Need("at least one character", bool)
-_PORT = Need("from 0 to 65535", lambda value: 0 <= value <= 65_535)
-_FEATURES = Need("from 0 to 100000", lambda value: 0 <= value <= 100_000)
-_SECONDS = Need("more than 0 and at most 1e9", lambda value: 0 < value <= 1e9)
-_PAUSE = Need("from 0 to 1e9", lambda value: 0 <= value <= 1e9)
-_AT_LEAST_0 = Need("0 or more", lambda value: value >= 0)
-_AT_LEAST_1 = Need("1 or more", lambda value: value >= 1)
-_SHARE = Need("from 0 to 1", lambda value: 0 <= value <= 1)
-_PART = Need("0 or more and below 1", lambda value: 0 <= value < 1)
-_DISTINCT = Need("not empty, none twice", lambda value: all(value) and len({*value}) == len(value))
-_ARMS_FILE = Need(
-    "a path that ends in .csv, .parquet, .npy or .json",
-    lambda value: value == "" or value.endswith((".csv", ".parquet", ".npy", ".json")),
+NOT_EMPTY = Range(holds=bool, needed="at least one character")
+PORT = Range(least=0, most=65_535)
+FEATURES = Range(least=0, most=100_000)
+SECONDS = Range(above=0, most=1e9)
+PAUSE = Range(least=0, most=1e9)
+FROM_0 = Range(least=0)
+FROM_1 = Range(least=1)
+SHARE = Range(least=0, most=1)
+PART = Range(least=0, below=1)
+ANY_NUMBER = Range(least=float("-inf"))
+DISTINCT = Range(
+    holds=lambda value: all(value) and len({*value}) == len(value), needed="not empty, none twice"
 )
-_LOG_URL = Need(
-    "empty, or a URL such as postgresql://user@host/database",
-    lambda value: value == "" or value.startswith(("postgresql://", "postgres://")),
+ARMS_FILE = Range(
+    holds=lambda value: value == "" or value.endswith((".csv", ".parquet", ".npy", ".json")),
+    needed="a path that ends in .csv, .parquet, .npy or .json",
 )
-_BASELINE = Need(
-    "empty, request or random",
-    lambda value: value in ("", "request", "random"),
-    ("request", "random"),
+LOG_URL = Range(
+    holds=lambda value: value == "" or value.startswith(("postgresql://", "postgres://")),
+    needed="empty, or a URL such as postgresql://user@host/database",
+)
+BASELINE = Range(
+    holds=lambda value: value in ("", "request", "random"),
+    needed="empty, request or random",
+    choices=("request", "random"),
+)
+PRESET = Range(
+    holds=lambda value: value == "default" or value.endswith(".toml"),
+    needed="default, or a path that ends in .toml",
+    choices=("default",),
 )
 
 
-def _setting(default: Any, meaning: str, need: Need = _ANY, *, is_asked: bool = False) -> Any:
-    """Make a field; one that is asked for has no default that suits everyone."""
-    return field(default=default, metadata={"meaning": meaning, "need": need, "is_asked": is_asked})
+def part_name(role: str, *others: str) -> Range:
+    """Return the range of a part's name: that of one of ours, or the import path of another."""
+    names = (*others, *names_of(role))
+    return Range(
+        holds=lambda value: value in names or ":" in value,
+        needed=f"one of {', '.join(names)}, or an import path such as my_module:MyPart",
+        choices=names,
+    )
+
+
+def _field(default: Any, text: str, limits: Range = Range(), *, is_asked: bool = False) -> Any:
+    """Return a field; one that is asked for has no default that suits everyone."""
+    return ranged(limits._replace(text=text, is_asked=is_asked), default=default)
 
 
 # -- sections
 
 
-@dataclass(frozen=True)
+@part("service", name="server")
 class ServerConfig:
-    """Where the service listens, and what it keeps."""
+    """Where the service listens, and what it stores."""
 
-    host: str = _setting("127.0.0.1", "address to listen on", _NOT_EMPTY)
-    port: int = _setting(8080, "port to listen on; 0 takes a free one", _PORT)
-    data_dir: str = _setting(
+    host: str = _field("127.0.0.1", "address to listen on", NOT_EMPTY)
+    port: int = _field(8080, "port to listen on; 0 takes a free one", PORT)
+    data_dir: str = _field(
         "fastbandit-data",
         "folder of log, snapshots and keys; relative to the working directory",
-        _NOT_EMPTY,
+        NOT_EMPTY,
     )
-    tls_cert: str = _setting("", "file of the TLS certificate (PEM, the whole chain)")
-    tls_key: str = _setting("", "file of the certificate's private key (PEM)")
-    allow_plain_http: bool = _setting(
+    tls_cert: str = _field("", "file of the TLS certificate (PEM, the whole chain)")
+    tls_key: str = _field("", "file of the certificate's private key (PEM)")
+    allow_plain_http: bool = _field(
         False, "serve other machines without TLS, as behind a proxy that has it"
     )
-    max_body_bytes: int = _setting(4_194_304, "largest request that is read", _AT_LEAST_1)
-    max_waiting: int = _setting(
-        256, "requests that may be under way; further selects get 503", _AT_LEAST_1
+    max_body_bytes: int = _field(4194304, "largest request that is read", FROM_1)
+    max_waiting: int = _field(
+        256, "requests that may be under way; further selects get 503", FROM_1
     )
-    log_level: str = _setting(
-        "info", "debug, info, warning or error", _one_of("debug", "info", "warning", "error")
+    log_level: str = _field(
+        "info", "debug, info, warning or error", one_of("debug", "info", "warning", "error")
     )
-    console: bool = _setting(True, "serve the web page")
-    keys_file: str = _setting("", "file of the keys, which deciders may share; else in data_dir")
+    console: bool = _field(True, "serve the web page")
+    keys_file: str = _field("", "file of the keys, which deciders may share; else in data_dir")
 
     def __post_init__(self) -> None:
-        _check(self)
         if bool(self.tls_cert) != bool(self.tls_key):
             raise SettingError(
                 f"TLS needs both server.tls_cert and server.tls_key: got {self.tls_cert!r} and "
@@ -130,17 +123,16 @@ class ServerConfig:
             return self.host == "localhost"
 
 
-@dataclass(frozen=True)
+@part("service", name="context")
 class ContextConfig:
     """What is known when an arm is chosen."""
 
-    features: int = _setting(
-        0, "how many numbers a context has; needed unless names are given", _FEATURES, is_asked=True
+    features: int = _field(
+        0, "how many numbers a context has; needed unless names are given", FEATURES, is_asked=True
     )
-    names: tuple[str, ...] = _setting((), "their names; a context may then be an object", _DISTINCT)
+    names: tuple[str, ...] = _field((), "their names; a context may then be an object", DISTINCT)
 
     def __post_init__(self) -> None:
-        _check(self)
         if self.names and self.features not in (0, len(self.names)):
             raise SettingError(
                 f"Each feature of a context needs one name: got context.features = "
@@ -159,23 +151,22 @@ class ContextConfig:
         return len(self.names) or self.features
 
 
-@dataclass(frozen=True)
+@part("service", name="arms")
 class ArmsConfig:
     """The arms that a new service starts with."""
 
-    file: str = _setting(
+    file: str = _field(
         "",
         "first catalogue: .csv, .parquet, .npy, .json; or PUT the arms later",
-        _ARMS_FILE,
+        ARMS_FILE,
         is_asked=True,
     )
-    id: str = _setting("id", "column of the arms' ids", _NOT_EMPTY)
-    columns: tuple[str, ...] = _setting(
-        (), "columns for predicates; other columns of numbers are features", _DISTINCT
+    id: str = _field("id", "column of the arms' ids", NOT_EMPTY)
+    columns: tuple[str, ...] = _field(
+        (), "columns for predicates; other columns of numbers are features", DISTINCT
     )
 
     def __post_init__(self) -> None:
-        _check(self)
         if self.id in self.columns:
             raise SettingError(
                 f"The column of the ids needs to stand apart: got arms.id = {self.id!r}, also "
@@ -183,26 +174,22 @@ class ArmsConfig:
             )
 
 
-@dataclass(frozen=True)
+@part("service", name="reward")
 class RewardConfig:
     """What counts as the reward of a decision."""
 
-    kind: str = _setting(
-        "binary", "binary (0 and 1) or real", _one_of("binary", "real"), is_asked=True
+    kind: str = _field(
+        "binary", "binary (0 and 1) or real", one_of("binary", "real"), is_asked=True
     )
-    wait_seconds: float = _setting(
-        600.0,
-        "how long a reward may take; later ones are not learned from",
-        _SECONDS,
-        is_asked=True,
+    wait_seconds: float = _field(
+        600.0, "how long a reward may take; later ones are not learned from", SECONDS, is_asked=True
     )
-    default: float = _setting(0.0, "reward of an arm for which none came in time")
-    combine: str = _setting(
-        "first", "where several come: first, or sum (real only)", _one_of("first", "sum")
+    default: float = _field(0.0, "reward of an arm for which none came in time", ANY_NUMBER)
+    combine: str = _field(
+        "first", "where several come: first, or sum (real only)", one_of("first", "sum")
     )
 
     def __post_init__(self) -> None:
-        _check(self)
         if self.kind != "binary":
             return
         if self.default not in (0, 1):
@@ -217,102 +204,82 @@ class RewardConfig:
             )
 
 
-@dataclass(frozen=True)
+@part("service", name="select")
 class SelectConfig:
     """How arms are chosen."""
 
-    exploration: str = _setting("ts", "ts (Thompson sampling) or ucb", _one_of("ts", "ucb"))
-    search: str = _setting(
+    exploration: str = _field(
+        "ts",
+        "ts (Thompson sampling), ucb, or greedy, which does not explore",
+        part_name("exploration"),
+    )
+    search: str = _field(
         "generator",
         "generator, ascent, exhaustive, or auto: by the arms",
-        _one_of("generator", "ascent", "exhaustive", "auto"),
+        part_name("search", "auto"),
     )
-    preset: str = _setting(
-        "default",
-        "default, paper, paper-scaled, or a TOML file of settings",
-        _one_of("default", "paper", "paper-scaled", or_file=".toml"),
+    posterior: str = _field(
+        "auto",
+        "one of the posteriors, auto or neural: by the arms",
+        part_name("posterior", "auto", "neural"),
     )
-    seed: int = _setting(0, "fixes everything random", _AT_LEAST_0)
-    epsilon: float = _setting(0.0, "share of decisions that take any eligible arm", _SHARE)
-    propensity_draws: int = _setting(
-        200, "draws that tell how likely an arm was, where asked", _AT_LEAST_1
+    part_modules: tuple[str, ...] = _field(
+        (), "modules from which parts may be named, as my_module:MySearch", DISTINCT
+    )
+    preset: str = _field("default", "default, or a TOML file of settings", PRESET)
+    seed: int = _field(0, "fixes everything random", FROM_0)
+    epsilon: float = _field(
+        0.0, "share of decisions that take any eligible arm, each as likely (uniform mixing)", SHARE
+    )
+    propensity_draws: int = _field(
+        200, "draws by which propensities are estimated, where asked", FROM_1
     )
 
-    def __post_init__(self) -> None:
-        _check(self)
 
-
-@dataclass(frozen=True)
+@part("service", name="learn")
 class LearnConfig:
     """When the service learns, and what a new version must pass."""
 
-    enabled: bool = _setting(True, "learn in a process beside the service")
-    fresh: int = _setting(500, "new rewards after which to learn", _AT_LEAST_1)
-    growth: float = _setting(
-        0.1, "share of the rewards learned before that must be new, if that is more", _AT_LEAST_0
+    enabled: bool = _field(True, "learn in a process beside the service")
+    fresh: int = _field(500, "new rewards after which to learn", FROM_1)
+    growth: float = _field(
+        0.1, "share of the rewards learned before that must be new, if that is more", FROM_0
     )
-    seconds: float = _setting(60.0, "learn after so long, if any reward is new", _SECONDS)
-    delta_seconds: float = _setting(
-        1.0, "let arms' own constants follow rewards so often; 0 for never", _PAUSE
+    seconds: float = _field(60.0, "learn after so long, if any reward is new", SECONDS)
+    delta_seconds: float = _field(
+        1.0, "let arms' own constants follow rewards so often; 0 for never", PAUSE
     )
-    held_out: float = _setting(0.1, "share of the new rewards kept to check a new version", _PART)
-    min_quality: float = _setting(0.9, "least argmax quality q of a new version", _SHARE)
-    min_recall: float = _setting(0.9, "least recall of its index", _SHARE)
-    keep: int = _setting(5, "versions that are kept", _AT_LEAST_1)
-    audited: int = _setting(64, "contexts on which q is measured", _AT_LEAST_1)
-
-    def __post_init__(self) -> None:
-        _check(self)
+    held_out: float = _field(0.1, "share of the new rewards held out to check a new version", PART)
+    min_quality: float = _field(0.9, "least argmax quality q of a new version", SHARE)
+    min_recall: float = _field(0.9, "least recall of its index", SHARE)
+    keep: int = _field(5, "versions that are retained", FROM_1)
+    audited: int = _field(64, "contexts on which q is measured", FROM_1)
 
 
-@dataclass(frozen=True)
+@part("service", name="shadow")
 class ShadowConfig:
     """Whether a baseline decides, and the bandit only learns and is compared with it."""
 
-    baseline: str = _setting(
-        "", "decides until promoted: request (who asks), random, or empty for none", _BASELINE
+    baseline: str = _field(
+        "", "decides until promoted: request (who asks), random, or empty for none", BASELINE
     )
 
-    def __post_init__(self) -> None:
-        _check(self)
 
-
-@dataclass(frozen=True)
+@part("service", name="log")
 class LogConfig:
-    """Where events are kept: in the data folder, or in a database that services share."""
+    """Where events are stored: in the data folder, or in a database that services share."""
 
-    url: str = _setting("", "URL of PostgreSQL; empty for a file in the data folder", _LOG_URL)
-    spool_events: int = _setting(
-        100_000, "decisions kept on this machine while the database is away", _AT_LEAST_0
+    url: str = _field("", "URL of PostgreSQL; empty for a file in the data folder", LOG_URL)
+    spool_events: int = _field(
+        100000, "decisions stored on this machine while the database is unavailable", FROM_0
     )
 
-    def __post_init__(self) -> None:
-        _check(self)
 
-
-@dataclass(frozen=True)
+@part("service", name="snapshots")
 class SnapshotsConfig:
-    """Where versions of the bandit are kept for all who share the log."""
+    """Where versions of the bandit are stored for all who share the log."""
 
-    url: str = _setting(
-        "", "folder or URL that all reach, such as s3://bucket/folder; needs log.url"
-    )
-
-    def __post_init__(self) -> None:
-        _check(self)
-
-
-SECTIONS: dict[str, type[Any]] = {
-    "server": ServerConfig,
-    "context": ContextConfig,
-    "arms": ArmsConfig,
-    "reward": RewardConfig,
-    "select": SelectConfig,
-    "learn": LearnConfig,
-    "shadow": ShadowConfig,
-    "log": LogConfig,
-    "snapshots": SnapshotsConfig,
-}
+    url: str = _field("", "folder or URL that all reach, such as s3://bucket/folder; needs log.url")
 
 
 @dataclass(frozen=True)
@@ -339,24 +306,40 @@ class Config:
             )
 
 
-# -- what there is to set
+SECTIONS: dict[str, type[Any]] = {
+    own.name: kind
+    for own, kind in zip(fields(Config), get_type_hints(Config).values(), strict=True)
+    if info_of(kind) is not None
+}
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One key of a section: its type, default, meaning and need."""
+    """One key of a section: its type, default and range."""
 
     section: str
-    key: str
+    own: Field[Any]
     kind: Any
-    default: Any
-    meaning: str
-    need: Need
-    is_asked: bool
+
+    @property
+    def key(self) -> str:
+        return self.own.name
 
     @property
     def name(self) -> str:
         return f"{self.section}.{self.key}"
+
+    @property
+    def default(self) -> Any:
+        return self.own.default
+
+    @property
+    def meaning(self) -> str:
+        return range_of(self.own).text
+
+    @property
+    def is_asked(self) -> bool:
+        return range_of(self.own).is_asked
 
     @property
     def variable(self) -> str:
@@ -365,156 +348,13 @@ class Setting:
 
 
 def settings_of(section: str) -> Iterator[Setting]:
-    """Give the settings of a section in their order."""
+    """Return the settings of a section in their order."""
     kinds = get_type_hints(SECTIONS[section])
     for own in fields(SECTIONS[section]):
-        yield Setting(section, own.name, kinds[own.name], own.default, **own.metadata)
+        yield Setting(section, own, kinds[own.name])
 
 
 def all_settings() -> Iterator[Setting]:
-    """Give every setting in the order of the sections."""
+    """Return every setting in the order of the sections."""
     for section in SECTIONS:
         yield from settings_of(section)
-
-
-def written(value: Any) -> str:
-    """Word a value as TOML has it."""
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
-
-
-# -- reading
-
-
-def find_config(path: Path | None = None) -> Path | None:
-    """Give the file that was named, else fastbandit.toml where the working directory has it."""
-    if path is None and Path(CONFIG_FILE).exists():
-        return Path(CONFIG_FILE)
-    return path
-
-
-def read_config(
-    path: Path | None,
-    *,
-    environ: Mapping[str, str] | None = None,
-    overrides: Mapping[str, Any] | None = None,
-) -> Config:
-    """Read all settings, or say which cannot be used, why, and where it came from.
-
-    `environ` is the environment of this process unless given. `overrides` come from the
-    command line, such as {"server.port": 8081}; those that are None count as not given.
-    """
-    known = {setting.name: setting for setting in all_settings()}
-    values = {name: setting.default for name, setting in known.items()}
-    sources = dict.fromkeys(known, "default")
-    found = [*_from_file(path)] if path is not None else []
-    found += _from_environment(os.environ if environ is None else environ)
-    found += _from_command_line(overrides or {})
-    for name, value, source in found:
-        values[name] = check_value(known[name], value, source=source)
-        sources[name] = source
-    made = {
-        section: kind(**{own.key: values[own.name] for own in settings_of(section)})
-        for section, kind in SECTIONS.items()
-    }
-    return Config(**made, sources=sources)
-
-
-def _from_file(path: Path) -> Iterator[tuple[str, Any, str]]:
-    """Give the name, value and source of each setting in a file."""
-    for section, table in _read_toml(path).items():
-        known_name(f"section in {path}", section, tuple(SECTIONS))
-        if not isinstance(table, dict):
-            raise SettingError(
-                f"{path} needs [{section}] to be a section: got {section} = {table!r}. Write its "
-                f"keys below a line [{section}]."
-            )
-        keys = tuple(setting.key for setting in settings_of(section))
-        for key, value in table.items():
-            known_name(f"key of [{section}] in {path}", key, keys)
-            yield f"{section}.{key}", value, f"file {path}"
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise SettingError(
-            f"A config file needs to exist: found none at {path}. Run: fastbandit init {path}"
-        ) from error
-    except (ValueError, RecursionError, OSError) as error:
-        raise SettingError(
-            f"The config file {path} needs to be TOML: got {error}. Correct that place."
-        ) from error
-
-
-def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
-    """Give the settings in variables that begin with FASTBANDIT_ and a section."""
-    for section in SECTIONS:
-        known = {setting.variable: setting for setting in settings_of(section)}
-        for variable in sorted(environ):
-            if variable.startswith(f"{_PREFIX}{section}".upper()):
-                known_name("environment variable", variable, tuple(known))
-                own, text = known[variable], environ[variable]
-                yield own.name, _parsed(own.kind, text), f"environment {variable}"
-
-
-def _parsed(kind: Any, text: str) -> Any:
-    """Turn text into a value of a kind; text that cannot is left for the check to refuse."""
-    try:
-        if kind is bool:
-            return {"true": True, "false": False}.get(text.strip().lower(), text)
-        if kind in (int, float):
-            return kind(text)
-        if kind is not str:
-            parts = [part.strip() for part in text.split(",")]
-            return json.loads(text) if text.lstrip().startswith("[") else [*filter(None, parts)]
-    except ValueError:
-        pass
-    return text
-
-
-def _from_command_line(overrides: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
-    for name, value in overrides.items():
-        known_name("setting", name, tuple(setting.name for setting in all_settings()))
-        if value is not None:
-            yield name, str(value) if isinstance(value, Path) else value, "command line"
-
-
-# -- checks
-
-
-def check_value(setting: Setting, value: Any, *, source: str = "code") -> Any:
-    """Give a value as its setting takes it, or raise."""
-    fitted = _fitted(setting.kind, value)
-    if fitted is not None and setting.need.holds(fitted):
-        return fitted
-    if fitted is not None and setting.need.names:
-        try:
-            known_name(f"setting {setting.name}", value, setting.need.names)
-        except SettingError as error:
-            raise SettingError(f"{error} It came from {source}.") from None
-    needed = ", ".join(filter(None, (_KINDS[setting.kind], setting.need.text)))
-    got = hide_password(repr(value))
-    raise SettingError(
-        f"The setting {setting.name} needs {needed}: got {got} from {source}. Correct it there."
-    )
-
-
-def _fitted(kind: Any, value: Any) -> Any:
-    """Give a value as a type takes it, or None."""
-    if kind is float:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return float(value) if is_number and abs(value) < _HUGE else None
-    if kind is str:
-        return value if isinstance(value, str) and value.isprintable() else None
-    if kind in (bool, int):
-        return value if type(value) is kind and abs(value) < 2**63 else None
-    is_list = isinstance(value, list | tuple) and all(_fitted(str, v) is not None for v in value)
-    return tuple(value) if is_list else None
-
-
-def _check(section: Any) -> None:
-    """Check each value of a section by itself."""
-    name = next(name for name, kind in SECTIONS.items() if kind is type(section))
-    for setting in settings_of(name):
-        check_value(setting, getattr(section, setting.key))

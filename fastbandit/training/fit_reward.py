@@ -1,8 +1,7 @@
-"""Minibatch steps on a reward model, and how much of the past it is taught."""
+"""Minibatch steps on a reward model, and how much of the past it learns."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,11 +11,12 @@ from torch import Generator, Tensor
 
 from fastbandit.declaration import part, setting
 from fastbandit.interfaces import RewardModel
-from fastbandit.training.process_group import SINGLE, ProcessGroup, share_of
+from fastbandit.optim.process_group import SINGLE, ProcessGroup, share_of
+from fastbandit.optim.schedule import cosine_factor, set_rate
 from fastbandit.types import Interactions
 
 Curve = Callable[[int, float], None]
-"""Told the iterations done, and the mean loss of the last of them."""
+"""Called with the iterations done, and the mean loss of the last of them."""
 
 _CURVE_STEP = 50
 
@@ -40,7 +40,7 @@ class RewardFit:
 
 
 def recall(history: Interactions, settings: RewardFit) -> Interactions:
-    """Give what is to be learned of a history: its newest part, each with its weight."""
+    """Return what is to be learned of a history: its newest part, each with its weight."""
     if settings.window is not None:
         history = history.take(slice(max(0, len(history) - settings.window), None))
     if settings.half_life is None:
@@ -60,7 +60,7 @@ def fit_reward(
     curve: Curve | None = None,
     group: ProcessGroup = SINGLE,
 ) -> None:
-    """Teach the model its history; the learning rate falls to nothing along half a cosine."""
+    """Let the model learn its history; the learning rate falls to nothing along half a cosine."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     if not parameters:  # all is learned in closed form
         return
@@ -74,7 +74,7 @@ def fit_reward(
     noise = group.noise(rng)
     for iteration in range(settings.iterations):
         if settings.cosine_schedule:
-            set_rate(optimiser, settings.rate * cooled(iteration / settings.iterations))
+            set_rate(optimiser, settings.rate * cosine_factor(iteration / settings.iterations))
         rows, weight = share_of(_draw_rows(len(history), sums, settings.batch, rng=rng), group)
         picked = rows.numpy()
         loss = model.loss(
@@ -102,15 +102,5 @@ def _draw_rows(count: int, sums: Tensor | None, batch: int, *, rng: Generator) -
     """Draw a minibatch, each interaction as often as its weight says (`sums`: so far)."""
     if sums is None:
         return torch.randint(count, (batch,), generator=rng)
-    lots = torch.rand(batch, generator=rng, dtype=torch.float64) * sums[-1]
-    return torch.searchsorted(sums, lots, right=True).clamp_max(count - 1)
-
-
-def cooled(share: float) -> float:
-    """Give the learning rate's factor after a share of the training: 1 falling to 0.01."""
-    return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * share))
-
-
-def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
-    for group in optimiser.param_groups:
-        group["lr"] = rate
+    numbers = torch.rand(batch, generator=rng, dtype=torch.float64) * sums[-1]
+    return torch.searchsorted(sums, numbers, right=True).clamp_max(count - 1)

@@ -1,4 +1,4 @@
-"""Hierarchical optimistic optimisation of a box: a tree of ever smaller cells.
+"""Hierarchical optimistic optimisation of a box: a tree of ever smaller partitions.
 
 Bubeck, Munos, Stoltz and Szepesvári, "X-armed bandits" (2011). We differ in three things. The
 bounds of a path are renewed after each visit, those of the whole tree only when rewards came:
@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.requests import Request, read_context
 from fastbandit.errors import SettingError
-from fastbandit.features.kinds import Features
 from fastbandit.features.rewards import RewardKind
 from fastbandit.noise.philox import Stream, uniforms
-from fastbandit.types import Decision
+from fastbandit.types import Decision, Features
 from lab.baselines.points import BoxTable, Floats
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Pick(NamedTuple):
-    """A point, how high the tree thinks of it, and how many cells were looked at for it."""
+    """A point, how high the tree thinks of it, and how many partitions were looked at for it."""
 
     share: Floats
     score: float
@@ -36,11 +35,11 @@ class Pick(NamedTuple):
 
 
 class HOO:
-    """The cell with the highest upper bound, halved after each visit along its longest side.
+    """The partition with the highest upper bound, halved after each visit along its longest side.
 
-    A cell at depth h is believed to vary by `roughness` x `decay`ʰ. By default `decay` is
+    A partition at depth h is taken to vary by `roughness` x `decay`ʰ. By default `decay` is
     2^(-1/d): halving each side once halves the variation, as for a Lipschitz function, and
-    `roughness` 1 covers rewards in [0, 1]. A visit's reward is believed to be off by `width`
+    `roughness` 1 covers rewards in [0, 1]. A visit's reward is taken to be off by `width`
     (1 is the paper's, and explores very long). Contexts are read and make no difference.
     """
 
@@ -64,7 +63,7 @@ class HOO:
         self._version = 0
 
     def select(self, contexts: Any, *, explore: bool = True) -> Decision:
-        """Choose a point for each context; without exploration the surest good cell's middle.
+        """Choose a point for each context; without exploration the surest good partition's middle.
 
         Choices wait for their rewards until the next update, and spread meanwhile.
         """
@@ -72,8 +71,8 @@ class HOO:
         if self._version == 0:
             decision = self._table.decide_uniformly(request)
         elif explore:
-            places = uniforms(request.seeds, self._table.box.dim, Stream.POSTERIOR)
-            decision = self._decide(request, [self._tree.pick(p) for p in places.astype(float)])
+            within = uniforms(request.seeds, self._table.box.dim, Stream.POSTERIOR)
+            decision = self._decide(request, [self._tree.pick(p) for p in within.astype(float)])
         else:
             decision = self._decide(request, [self._tree.favourite()] * len(request.seeds))
         self._decided += len(decision)
@@ -90,7 +89,7 @@ class HOO:
         )
 
     def update(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
-        """Give each reward to the cells that its point lies in; nothing waits any more."""
+        """Add each reward to the partitions that its point lies in; nothing waits any more."""
         shares, numbers = self._table.read_feedback(contexts=contexts, arms=arms, rewards=rewards)
         if len(numbers) == 0:
             return
@@ -99,7 +98,7 @@ class HOO:
 
 
 class CellTree:
-    """Cells of the unit cube in arrays: cell 0 is all of it, children come in pairs."""
+    """Partitions of the unit cube in arrays: partition 0 is all of it, children come by twos."""
 
     def __init__(self, dim: int, *, roughness: float, decay: float, width: float) -> None:
         self._roughness, self._decay, self._width = roughness, decay, width
@@ -114,11 +113,11 @@ class CellTree:
     def __len__(self) -> int:
         return self._size
 
-    def pick(self, place: Floats) -> Pick:
-        """Walk down the highest bounds to a cell not yet visited, and take a point in it.
+    def pick(self, within: Floats) -> Pick:
+        """Walk down the highest bounds to a partition not yet visited, and take a point in it.
 
-        `place` is where in the cell, from 0 to 1 along each side. The score is the bound of
-        the last cell on the way that has one.
+        `within` is where in the partition, from 0 to 1 along each side. The score is the bound of
+        the last partition on the way that has one.
         """
         path, partition = [0], 0
         while self._visits[partition] + self._waiting[partition] > 0:
@@ -128,12 +127,12 @@ class CellTree:
         self._split(partition)
         self._waiting[path] += 1
         self._renew(path)
-        share = self._low[partition] + place * (self._high[partition] - self._low[partition])
+        share = self._low[partition] + within * (self._high[partition] - self._low[partition])
         bounds = self._bound[path]
         return Pick(share, float(bounds[np.isfinite(bounds)][-1]), len(path))
 
     def learn(self, shares: Floats, rewards: Floats) -> None:
-        """Count rewards in the cells on each point's way, down to the first without rewards."""
+        """Count rewards in the partitions on each point's way, down to the first without any."""
         self._waiting[:] = 0
         for share, reward in zip(shares, rewards, strict=True):
             partition = 0
@@ -148,7 +147,7 @@ class CellTree:
         self._renew_all()
 
     def favourite(self) -> Pick:
-        """Take the middle of the cell whose mean, less its radius, is highest of all."""
+        """Take the middle of the partition whose mean, less its radius, is highest of all."""
         seen = np.flatnonzero(self._visits[: self._size])
         visits = self._visits[seen]
         means = self._sums[seen] / visits
@@ -180,7 +179,7 @@ class CellTree:
         return float(self._sums[partition] / self._visits[partition])
 
     def _renew(self, path: list[int]) -> None:
-        """Renew the bounds of a path; cells without rewards have the mean of those above."""
+        """Renew the bounds of a path; partitions without rewards have the mean of those above."""
         means: list[float] = []
         for partition in path:
             means.append(self._mean(partition) if self._visits[partition] > 0 else means[-1])
@@ -208,7 +207,7 @@ class CellTree:
         self._bound[partitions] = bound
 
     def _grow(self) -> None:
-        """Make room for twice as many cells."""
+        """Make room for twice as many partitions."""
         self._low, self._high = _doubled(self._low, 0.0), _doubled(self._high, 1.0)
         self._visits, self._sums = _doubled(self._visits, 0.0), _doubled(self._sums, 0.0)
         self._waiting, self._bound = _doubled(self._waiting, 0.0), _doubled(self._bound, np.inf)
@@ -221,7 +220,7 @@ def _doubled(array: NDArray[Any], filler: float) -> NDArray[Any]:
 
 
 def _levels(depth: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Give the cells of each depth, deepest first."""
+    """Return the partitions of each depth, deepest first."""
     order = np.argsort(depth, kind="stable")
     starts = np.flatnonzero(np.diff(depth[order])) + 1
     return np.split(order, starts)[::-1]

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from fastbandit.arms.requests import read_context
 from fastbandit.baselines.linear import LinearTS
 from fastbandit.errors import SettingError
-from fastbandit.features.kinds import Features
 from fastbandit.features.rewards import RewardKind
-from fastbandit.types import Decision
+from fastbandit.types import Decision, Features
 from lab.baselines.points import BoxTable, cover
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
 from lab.experiments.environment import Environment
 from lab.experiments.linear_view import LinearView, Projected, linear_arms
-from lab.experiments.run import Player
+from lab.experiments.run import Agent
 
 if TYPE_CHECKING:
     from fastbandit.settings.presets import Preset
@@ -36,7 +36,7 @@ NEURAL = {
     "GANBandit window": ("ts", "generator", "neural"),
     "GANBandit fading": ("ts", "generator", "neural"),
 }
-"""Exploration, search and doubt of each neural policy."""
+"""Exploration, search and posterior of each neural policy."""
 
 _HALF_LIFE = 500.0
 _FORGETTING: dict[str, dict[str, float]] = {
@@ -72,7 +72,7 @@ _MORE_NEURAL = tuple(name for name in NEURAL if name not in NINE)
 NAMES = (*NINE, "Learned best arm", *_MORE_NEURAL, *_LINEAR[1:], *_CONTINUUM[:3])
 
 
-def player_for(
+def agent_for(
     name: str,
     environment: Environment,
     *,
@@ -80,10 +80,10 @@ def player_for(
     rounds: int,
     preset: Preset = "default",
     device: str = "cpu",
-) -> Player:
+) -> Agent:
     """Make a policy that knows nothing yet; `rounds` will be played.
 
-    Only "Overall best arm" is told anything: the one arm that earns most in those rounds.
+    Only "Overall best arm" knows anything: the one arm that earns most in those rounds.
     """
     known_name("policy", name, NAMES)
     if name in NEURAL:
@@ -97,11 +97,11 @@ def player_for(
 
 def _neural(
     name: str, environment: Environment, *, preset: Preset, seed: int, device: str
-) -> Player:
+) -> Agent:
     from fastbandit.bandit import Bandit
     from fastbandit.settings.presets import settings_for
 
-    explore, search, posterior = NEURAL[name]
+    exploration, search, posterior = NEURAL[name]
     if name in _FORGETTING:
         preset = settings_for(preset).merged({"training.reward": _FORGETTING[name]})
     arms = environment.arms
@@ -111,7 +111,7 @@ def _neural(
         embed_ids=environment.embed_ids,
         context=environment.context,
         reward=environment.reward,
-        exploration=explore,
+        exploration=exploration,
         search=search,
         posterior=posterior,
         preset=preset,
@@ -121,11 +121,11 @@ def _neural(
     )
 
 
-def _linear(name: str, environment: Environment, *, seed: int) -> Player:
+def _linear(name: str, environment: Environment, *, seed: int) -> Agent:
     from fastbandit import baselines
     from lab import baselines as research
 
-    makers: dict[str, Callable[..., Player]] = {
+    makers: dict[str, Callable[..., Agent]] = {
         "LinearTS": baselines.LinearTS,
         "LinUCB": baselines.LinUCB,
         "LinearTS fading": partial(baselines.LinearTS, half_life=_HALF_LIFE),
@@ -155,7 +155,7 @@ def _linear(name: str, environment: Environment, *, seed: int) -> Player:
     return Projected(makers[name](**settings), view)
 
 
-def _context_free(name: str, environment: Environment, *, seed: int, rounds: int) -> Player:
+def _context_free(name: str, environment: Environment, *, seed: int, rounds: int) -> Agent:
     from fastbandit import baselines
 
     ids = range(environment.size or 0)
@@ -181,10 +181,10 @@ def _best_row(environment: Environment, rounds: int) -> int:
     return int(environment.best_arm(rounds))
 
 
-def _on_continuum(name: str, environment: Environment, *, seed: int) -> Player:
+def _on_continuum(name: str, environment: Environment, *, seed: int) -> Agent:
     from lab import baselines as research
 
-    makers: dict[str, Callable[..., Player]] = {
+    makers: dict[str, Callable[..., Agent]] = {
         "GP-UCB": research.GaussianProcessUCB,
         "GP-TS": research.GaussianProcessTS,
         "HOO": research.HOO,

@@ -84,18 +84,20 @@ def _read_part(entry: Any, shared: Mapping[str, Any]) -> Part:
     name = entry["name"]
     known_name("dataset", name, datasets.NAMES)
     _check_keys(f"key of the dataset {name}", entry, ("name", "options", *_SHARED))
-    told = {**shared, **entry}
-    if not isinstance(told["training"], bool):
-        raise SettingError(f"training needs to be true or false: {name} has {told['training']!r}.")
+    merged = {**shared, **entry}
+    if not isinstance(merged["training"], bool):
+        raise SettingError(
+            f"training needs to be true or false: {name} has {merged['training']!r}."
+        )
     return Part(
         dataset=name,
         options=_read_options(name, entry.get("options", {})),
-        rounds=_read_count(name, told, "rounds"),
-        batch=_read_count(name, told, "batch"),
-        seeds=_read_count(name, told, "seeds"),
-        presets=check_presets(_read_names(name, told, "presets")),
-        policies=check_policies(_read_names(name, told, "policies")),
-        training=told["training"],
+        rounds=_read_count(name, merged, "rounds"),
+        batch=_read_count(name, merged, "batch"),
+        seeds=_read_count(name, merged, "seeds"),
+        presets=check_presets(_read_names(name, merged, "presets")),
+        policies=check_policies(_read_names(name, merged, "policies")),
+        training=merged["training"],
     )
 
 
@@ -131,8 +133,8 @@ def _read_options(name: str, options: Any) -> Mapping[str, bool | int | float | 
     return options
 
 
-def _read_count(name: str, told: Mapping[str, Any], key: str) -> int:
-    count = told.get(key)
+def _read_count(name: str, merged: Mapping[str, Any], key: str) -> int:
+    count = merged.get(key)
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         got = "nothing" if count is None else repr(count)
         raise SettingError(
@@ -142,8 +144,8 @@ def _read_count(name: str, told: Mapping[str, Any], key: str) -> int:
     return count
 
 
-def _read_names(name: str, told: Mapping[str, Any], key: str) -> list[str]:
-    names = told.get(key)
+def _read_names(name: str, merged: Mapping[str, Any], key: str) -> list[str]:
+    names = merged.get(key)
     is_list = isinstance(names, list) and all(isinstance(each, str) for each in names)
     if not is_list or not names:
         got = "nothing" if names is None else repr(names)

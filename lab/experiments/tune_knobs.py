@@ -1,4 +1,4 @@
-"""What the stages of tuning may turn: fields of settings, about where they stand."""
+"""What the stages of tuning may change: fields of settings, about where they stand."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from fastbandit.reward.bootstrap_model import BootstrapPosterior
+from fastbandit.reward.gradient_model import GradientPosterior
+from fastbandit.reward.last_layer_model import LastLayerPosterior
+from fastbandit.reward.variational_model import VariationalPosterior
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.search.gradient_ascent import GradientAscent
-from fastbandit.settings.blueprint import (
-    Blueprint,
-    BootstrapPosterior,
-    GradientPosterior,
-    LastLayerPosterior,
-    VariationalPosterior,
-)
+from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.files import Value, section_of
 
 
 @dataclass(frozen=True)
 class Knob:
-    """One field that a stage may turn: choices, or a range that holds the current value."""
+    """One field that a stage may change: choices, or a range that holds the current value."""
 
     section: str
     field: str
@@ -53,7 +51,7 @@ class Knob:
 
 
 def knobs_of(stage: int, plan: Blueprint) -> tuple[Knob, ...]:
-    """Give what a stage may turn, about where it stands now."""
+    """Return what a stage may change, about where it stands now."""
     return tuple({1: _network, 2: _posterior, 3: _search, 4: _landing}[stage](plan))
 
 
@@ -109,7 +107,7 @@ def _landing(plan: Blueprint) -> Iterable[Knob]:
     section = section_of(search)
     points = search.heads if isinstance(search, GeneratorSearch) else search.starts
     lookups = min(search.lookups or points, points)
-    landing = "neighbours" if search.neighbours else "cells"  # what of the two is in use
+    landing = "neighbours" if search.neighbours else "partitions"  # what of the two is in use
     yield _about(section, landing, getattr(search, landing), 4)
     yield _up_to(section, "lookups", lookups, min(points, 2 * lookups), least=1)
     yield from _walk(section, search)
@@ -126,7 +124,7 @@ def _one_of(section: str, field: str, current: Any, others: tuple[Any, ...]) -> 
 
 
 def _about(section: str, field: str, current: Any, factor: float) -> Knob:
-    """Give a range about a number; about nothing, a few numbers of another size."""
+    """Return a range about a number; about nothing, a few numbers of another size."""
     if current == 0:
         return _one_of(section, field, current, (0.01, 0.1, 1.0, 10.0))
     low, high = current / factor, current * factor

@@ -1,6 +1,6 @@
 """How many decisions a second a service makes and remembers, and what HTTP around it costs.
 
-Loads are sent in turns to the service, its log durable, and to a bare handler behind the same
+Loads are sent in alternation to the service, its log durable, and to a bare handler behind the same
 server, so that both meet the same moments of this machine.
 """
 
@@ -30,9 +30,9 @@ from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.events import DecisionMade, Event, Outcome, RewardCame
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.sqlite_log import SqliteLog
+from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load, load_from_process
 from lab.faults.stage import HOST, Caller, Stage, free_port, running, set_stage, wait_for
-from lab.faults.telling import end_with_report
 
 PER_SECOND, P99_MS, ADDED_US = 5_000.0, 15.0, 100.0
 _CONNECTIONS = (8, 16, 32)
@@ -94,22 +94,22 @@ def throughput(
 ) -> ThroughputReport:
     """Measure a service of so many arms; all loads of one kind take `seconds`."""
     with tempfile.TemporaryDirectory() as home:
-        stage = taught_stage(Path(home), arms, settings)
+        stage = trained_stage(Path(home), arms, settings)
         choose_us, added_us = added_time(stage)
         with running(stage, "--no-learner") as service, _bare_handler(stage) as bare:
             ports = (service.stage.port, bare)
             plans = [(f"{n} connections", Load(0, 0, connections=n)) for n in _CONNECTIONS]
             plans.append((f"{_RATE:,.0f} a second", Load(0, 0, connections=64, rate=_RATE)))
             loads = []
-            for place, (name, plan) in enumerate(plans):
+            for number, (name, plan) in enumerate(plans):
                 plan = msgspec.structs.replace(plan, seconds=seconds / rounds, features=_DIM)
                 loads.append(_measured(name, plan, ports, rounds=rounds))
-                progress(place + 1, len(plans), "loads")
+                progress(number + 1, len(plans), "loads")
     return ThroughputReport(arms, seconds, tuple(loads), choose_us, added_us)
 
 
 def _measured(name: str, plan: Load, ports: tuple[int, int], *, rounds: int) -> Measured:
-    """Send a load to both in turns."""
+    """Send a load to both in alternation."""
     found: tuple[list[Answers], list[Answers]] = ([], [])
     for _ in range(rounds):
         for port, answers in zip(ports, found, strict=True):
@@ -129,40 +129,40 @@ def _measured(name: str, plan: Load, ports: tuple[int, int], *, rounds: int) -> 
 # -- a service that has learned
 
 
-def taught_stage(
+def trained_stage(
     home: Path, arms: int, settings: Mapping[str, Any], *, rounds: int = 1_000
 ) -> Stage:
     """Set up a service of so many arms, which has learned from so many rewards."""
     stage = set_stage(home, Synthetic("h3", _DIM, arms), settings)
-    teach(stage, rounds=rounds)
+    train(stage, rounds=rounds)
     return stage
 
 
-def teach(stage: Stage, *, rounds: int) -> None:
-    """Let a service that is not running learn once, from so many random choices in its world."""
+def train(stage: Stage, *, rounds: int) -> None:
+    """Let a service that is not running learn once, from so many random choices."""
     from fastbandit.learning.learner import Learner
 
-    _write_lesson(stage, rounds)
+    _write_interactions(stage, rounds)
     learn = replace(stage.config.learn, fresh=rounds, growth=0.0, held_out=0.0)
     step = Learner(replace(stage.config, learn=learn)).step()
     if step.did != "published":
         raise ServiceUnavailable(
-            f"A campaign needs a service that has learned: the learner {step.did} ({step.told}). "
+            f"A campaign needs a service that has learned: the learner {step.did} ({step.reason}). "
             f"Try other settings."
         )
 
 
-def _write_lesson(stage: Stage, rounds: int) -> None:
+def _write_interactions(stage: Stage, rounds: int) -> None:
     """Write decisions that any arm could have been chosen in, and their rewards."""
     snapshot = stage.store.current()
     assert snapshot is not None
-    contexts = stage.world.contexts(0, rounds)
+    contexts = stage.environment.contexts(0, rounds)
     decision = FrozenBandit.load(snapshot.frozen).select(contexts)
-    rewards = stage.world.observed(0, decision.rows[:, 0]).tolist()
+    rewards = stage.environment.observed(0, decision.rows[:, 0]).tolist()
     events: list[Event] = []
     for number, (context, arm) in enumerate(zip(contexts.tolist(), decision.arms, strict=True)):
         seed = int(decision.seeds[number]) >> 1
-        made = DecisionMade(f"lesson-{number}", context, [arm], [0.0], seed, 0, 0, wait=10**9)
+        made = DecisionMade(f"training-{number}", context, [arm], [0.0], seed, 0, 0, wait=10**9)
         events += [made, RewardCame(made.id, rewards[number])]
     log = SqliteLog(stage.data / LOG_FILE)
     log.append(events)
@@ -174,14 +174,14 @@ def _write_lesson(stage: Stage, rounds: int) -> None:
 
 @contextmanager
 def _bare_handler(stage: Stage) -> Iterator[int]:
-    """Run a handler that reads the body and says always the same; give its port."""
+    """Run a handler that reads the body and says always the same; return its port."""
     port, caller = free_port(), Caller(stage.port)
-    context = stage.world.contexts(0, 1)[0].tolist()
+    context = stage.environment.contexts(0, 1)[0].tolist()
     reply = caller.ask("/v1/select", {"context": context})
     caller.close()
     assert reply is not None
     command = [sys.executable, "-m", "lab.faults.throughput"]
-    command += [str(stage.home / "fastbandit.toml"), str(port), json.dumps(reply.told)]
+    command += [str(stage.home / "fastbandit.toml"), str(port), json.dumps(reply.content)]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     try:
         wait_for(lambda: _is_answered(port), seconds=60.0, what="a bare handler")
@@ -226,7 +226,7 @@ def main() -> None:
     """Serve a bare handler: the arguments are a config file, a port and what to say."""
     from fastbandit.serving.server import make_server
     from fastbandit.serving.service import Service
-    from fastbandit.settings.service import read_config
+    from fastbandit.settings.service_files import read_config
 
     config = read_config(Path(sys.argv[1]), environ={}, overrides={"server.port": int(sys.argv[2])})
     server = make_server(config, Service(config))
@@ -251,7 +251,7 @@ class _Memory:
 
 
 def added_time(stage: Stage, *, runs: int = 30, count: int = 100) -> tuple[float, float]:
-    """Give the time of a choice, and what the route adds: microseconds, medians of runs in turns.
+    """Return the time of a choice, and what the route adds: µs, medians of alternating runs.
 
     The application is called in this process, without sockets, with a log that does nothing.
     """
@@ -270,7 +270,7 @@ async def _added_time(stage: Stage, runs: int, count: int) -> tuple[float, float
     service.decider.serving = Serving(bandit, 0)
     service.writer = _Memory()  # type: ignore[assignment]
     app = App(service, KeyRing(is_open=True))
-    contexts: list[list[float]] = stage.world.contexts(10_000, count).astype(float).tolist()
+    contexts: list[list[float]] = stage.environment.contexts(10_000, count).astype(float).tolist()
     bodies = [msgspec.json.encode({"context": one}) for one in contexts]
     choices, routes = [], []
     for run in range(runs + 2):

@@ -8,7 +8,7 @@ import click
 
 from fastbandit.cli.plan import number_of_arms
 from lab.planning.cluster_plan import ClusterAsk
-from lab.planning.cluster_plan_page import tell_cluster
+from lab.planning.cluster_plan_page import print_plan
 
 _POSITIVE = click.FloatRange(0.0, min_open=True)
 _FILE = click.Path(path_type=Path)
@@ -76,4 +76,4 @@ def plan_command(
         gbit=gbit,
         log_per_second=log_rate,
     )
-    tell_cluster(wanted, kept=units, log_url=log_url, doc=doc, as_json=as_json)
+    print_plan(wanted, units_path=units, log_url=log_url, doc=doc, as_json=as_json)

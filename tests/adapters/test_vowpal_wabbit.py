@@ -119,7 +119,7 @@ def test_an_arm_that_is_offered_twice_is_as_likely_as_both_places() -> None:
     assert log.features.tolist() == [[2], [0]]
 
 
-def test_words_of_a_text_are_flags() -> None:
+def test_tokens_of_a_text_are_flags() -> None:
     log = read_dsjson([line(c={"Title": {"_text": "red red fox"}, "_multi": [{}, {"_tag": "a"}]})])
 
     assert (log.columns, log.contexts.tolist()) == (("Title.fox", "Title.red"), [[1, 1]])
@@ -138,7 +138,7 @@ def test_a_gzipped_file_is_read(tmp_path: Path) -> None:
     assert len(read_dsjson(path)) == 1
 
 
-def test_a_probability_of_0_is_refused_with_its_line() -> None:
+def test_a_probability_of_0_is_rejected_with_its_line() -> None:
     with pytest.raises(InputError, match=r"probability 0\.0 in line 2"):
         read_dsjson([line(), line(_label_probability=0)])
 

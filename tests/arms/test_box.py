@@ -8,7 +8,7 @@ import torch
 
 from fastbandit import Box
 
-BOX = Box.between([0, -10], [1, 30], cover=500)
+BOX = Box([0, -10], [1, 30], cover=500)
 
 
 def test_points_and_values_are_there_and_back() -> None:
@@ -29,7 +29,7 @@ def test_points_spread_evenly_have_deviation_1() -> None:
 
 @pytest.mark.parametrize("dim", [1, 2, 5])
 def test_a_cover_reaches_every_part_of_the_box(dim: int) -> None:
-    box = Box.between([0] * dim, [1] * dim, cover=1024)
+    box = Box([0] * dim, [1] * dim, cover=1024)
 
     values = box.values(box.all().points[0])
 
@@ -45,7 +45,7 @@ def test_a_point_outside_lands_on_the_edge() -> None:
 
 
 def test_values_never_leave_the_box_by_rounding() -> None:
-    box = Box.between([0.1], [0.3])
+    box = Box([0.1], [0.3])
     edge = torch.tensor([[-2.0], [2.0], [1.7320509]])
 
     values = box.values(edge)

@@ -23,7 +23,9 @@ def embed(inputs: Inputs) -> torch.Tensor:
 def test_each_arm_is_placed_where_its_embedding_is() -> None:
     arms = catalogue_of(VECTORS)
 
-    assert torch.allclose(arms.place(arms.all().points[0]), torch.from_numpy(VECTORS), atol=1e-4)
+    assert torch.allclose(
+        arms.to_embedding(arms.all().points[0]), torch.from_numpy(VECTORS), atol=1e-4
+    )
 
 
 def test_adding_returns_another_catalogue_and_leaves_this_one() -> None:
@@ -83,7 +85,7 @@ def test_no_index_is_built_before_it_is_used(monkeypatch: pytest.MonkeyPatch) ->
     contexts = torch.from_numpy(vectors_of(2, 3, seed=1))
 
     arms = catalogue_of(VECTORS)
-    score = BowlReward(3).mean(contexts).through(arms.place)
+    score = BowlReward(3).mean(contexts).through(arms.to_embedding)
     Exhaustive().best(score, arms, count=1, seeds=seeds_of(2))
 
     assert built == []

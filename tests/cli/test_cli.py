@@ -21,13 +21,13 @@ from fastbandit import Bandit, FeaturesAndIds, FrozenBandit, Ids, Sparse, __vers
 from fastbandit.cli import demo as demo_command
 from fastbandit.cli import main as cli
 from fastbandit.cli.freeze import check_alike, draw_contexts, freeze_folder
-from fastbandit.cluster.engine import HereEngine
+from fastbandit.cluster.engine import SerialEngine
 from fastbandit.demo import comparison as demo_module
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.features.kinds import Dense
+from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.presets import blueprint
-from fastbandit.training.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 from lab import __main__ as laboratory
@@ -42,7 +42,7 @@ POLICIES = (
 )
 SMALL = ("--arms", "300", "--rounds", "120", "--batch", "60")
 SHORT = Training(
-    reward=RewardFit(iterations=20), generator=GeneratorFit(iterations=20, pairs=64, sample=32)
+    reward=RewardFit(iterations=20), generator=GeneratorFit(iterations=20, targets=64, sample=32)
 )
 
 
@@ -172,7 +172,7 @@ def test_freeze_writes_a_folder_beside_the_snapshot_and_tells_its_size(
 
 def test_workers_index_arms_to_the_last_bit(snapshot: Path, tmp_path: Path) -> None:
     freeze_folder(snapshot, tmp_path / "here")
-    freeze_folder(snapshot, tmp_path / "there", engine=HereEngine(3))
+    freeze_folder(snapshot, tmp_path / "there", engine=SerialEngine(3))
 
     names = sorted(path.name for path in (tmp_path / "here").iterdir())
     here, there = (

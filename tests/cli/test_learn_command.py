@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from fastbandit.cli.learn import command as learn_command
 from fastbandit.errors import SettingError
-from fastbandit.learning import running
+from fastbandit.learning import learner_loop
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What a learner was asked for, instead of learning."""
     found: list[dict[str, Any]] = []
     monkeypatch.setattr("os.nice", lambda more: 0)
-    monkeypatch.setattr(running, "run_learner", lambda config, **told: found.append(told))
+    monkeypatch.setattr(learner_loop, "run_learner", lambda config, **how: found.append(how))
     return found
 
 

@@ -12,7 +12,7 @@ import pytest
 from machines import Machines
 
 from fastbandit.cluster.engine import Engine, make_engine
-from fastbandit.learning.first import publish_first
+from fastbandit.learning.initial_version import publish_initial_version
 from fastbandit.storage.postgres_server import LittleServer, little_server
 from fastbandit.storage.shared import open_store
 from fastbandit.storage.snapshot_store import Cut, SnapshotStore
@@ -68,14 +68,14 @@ def first_snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Version 0 of a little catalogue, made once."""
     folder = tmp_path_factory.mktemp("first")
     config = Machines("postgresql://nobody/", folder).config("made")
-    return publish_first(config, SnapshotStore(folder / "snapshots")).folder
+    return publish_initial_version(config, SnapshotStore(folder / "snapshots")).folder
 
 
 @pytest.fixture
 def shared(machines: Machines, first_snapshot: Path) -> Machines:
     """Machines among which version 0 was published."""
-    config = machines.config("trainer")
-    store = open_store(config.log.url, config.snapshots.url, machines.folder / "trainer")
+    config = machines.config("learner")
+    store = open_store(config.log.url, config.snapshots.url, machines.folder / "learner")
     with store.drafting() as draft:
         for part in ("bandit", "frozen"):
             shutil.copytree(first_snapshot / part, draft / part)

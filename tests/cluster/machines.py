@@ -20,7 +20,8 @@ import httpx
 from fastbandit.serving.app import App
 from fastbandit.serving.server import key_ring
 from fastbandit.serving.service import Service
-from fastbandit.settings.service import Config, read_config
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import read_config
 from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, RewardCame
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_server import LittleServer

@@ -15,7 +15,8 @@ import click
 import pytest
 
 from fastbandit.cli.main import cli
-from fastbandit.settings.service import SECTIONS, all_settings, read_config
+from fastbandit.settings.service import SECTIONS, all_settings
+from fastbandit.settings.service_files import read_config
 from scripts.release.imports import imports_of
 from tests.deploy.deployed import (
     DEPLOY,

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from fastbandit import Bandit, Decision, FrozenBandit
 from fastbandit.learning.joining import Joiner
-from fastbandit.settings.service import Config, read_config
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import read_config
 from fastbandit.storage.events import Event
 from fastbandit.storage.joined_rows import Bounds, joined_rows
 from fastbandit.storage.log_reader import check_integrity, one_moment_of

@@ -35,9 +35,9 @@ def in_fork(work: Callable[[], Any]) -> tuple[int, Any]:
             os._exit(1)
     os.close(writer)
     with os.fdopen(reader) as file:
-        told = file.read()
+        content = file.read()
     ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return ended, json.loads(told) if told else None
+    return ended, json.loads(content) if content else None
 
 
 def learn(folder: Path, *, kill_at: str = "", times: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""The joined pairs equal those of an oracle that sees the whole log at once."""
+"""Joined interactions equal those of an oracle that sees the whole log at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from fastbandit.learning.joining import Joiner, Pair
+from fastbandit.learning.joining import Interaction, Joiner
 from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.snapshot_store import Cut
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -18,20 +18,20 @@ from fastbandit.storage.sqlite_log import SqliteLog
 ARMS = ["a", "b", 1]
 
 
-def oracle(events: list[Event]) -> list[Pair]:
+def oracle(events: list[Event]) -> list[Interaction]:
     """Join by looking at everything, for each arm of each decision."""
-    pairs = []
+    found = []
     for made in [event for event in events if isinstance(event, DecisionMade)]:
         over = next((event.seq for event in events if event.at > made.until), None)
-        for place, arm in enumerate(made.arms):
+        for position, arm in enumerate(made.arms):
             came = [event for event in events if isinstance(event, RewardCame)]
             came = [one for one in came if one.status == "counted" and one.decision == made.id]
             came = [one for one in came if one.arm == arm]
             ready = came[0].seq if came and not made.sums else over
             reward = sum(one.value for one in came) if came else made.otherwise
             if ready is not None:
-                pairs.append(Pair(ready, made.seq, place, made.context, arm, reward))
-    return sorted(pairs)
+                found.append(Interaction(ready, made.seq, position, made.context, arm, reward))
+    return sorted(found)
 
 
 @some.composite
@@ -79,17 +79,17 @@ def logged(drawn: list[tuple[int, Event]]) -> list[Event]:
     return events
 
 
-def joined(events: list[Event]) -> list[Pair]:
+def joined(events: list[Event]) -> list[Interaction]:
     joiner = Joiner()
     for event in events:
         joiner.feed(event)
-    return joiner.pairs
+    return joiner.interactions
 
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(steps(), some.data())
-def test_pairs_are_those_of_the_oracle_whether_or_not_one_stops_at_any_cut(
+def test_interactions_are_those_of_the_oracle_whether_or_not_one_stops_at_any_cut(
     drawn: list[tuple[int, Event]], data: some.DataObject
 ) -> None:
     events = logged(drawn)
@@ -97,14 +97,14 @@ def test_pairs_are_those_of_the_oracle_whether_or_not_one_stops_at_any_cut(
     for event in events:
         joiner.feed(event)
         if data.draw(some.booleans()):
-            count = data.draw(some.integers(0, len(joiner.pairs)))
-            learned += joiner.pairs[:count]
+            count = data.draw(some.integers(0, len(joiner.interactions)))
+            learned += joiner.interactions[:count]
             cut = joiner.cut(count)
             again = [one for one in events if cut.since < one.seq <= cut.seq]
             joiner = Joiner.resumed(cut, again)
 
     assert joined(events) == oracle(events)
-    assert learned + joiner.pairs == oracle(events)
+    assert learned + joiner.interactions == oracle(events)
     assert cut.pairs == len(learned) == joiner.learned
 
 
@@ -119,7 +119,7 @@ def test_a_joiner_remembers_only_what_is_waited_for() -> None:
     for event in events:
         joiner.feed(event)
 
-    assert not joiner._open
+    assert not joiner._unresolved
     assert joiner.cut(2) == Cut(seq=3, at=2, since=3, pairs=2, held=0)
 
 

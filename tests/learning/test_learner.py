@@ -10,7 +10,7 @@ import pytest
 from little_service import LittleLog, current_of, learn_all, little_config, store_of
 
 from fastbandit import Bandit, FrozenBandit
-from fastbandit.learning import checking
+from fastbandit.learning import candidate_checks
 from fastbandit.learning.learner import Learner
 from fastbandit.storage.events import Arm, ArmsChanged
 
@@ -60,7 +60,7 @@ def test_the_same_log_gives_the_same_hashes_at_whatever_pace(tmp_path: Path) -> 
     assert hashes[0] == hashes[1]
 
 
-def test_a_version_tells_what_it_learned_and_how(tmp_path: Path, log: LittleLog) -> None:
+def test_a_version_notes_what_it_learned_and_how(tmp_path: Path, log: LittleLog) -> None:
     config = little_config(tmp_path)
     log.decide(40)
     learn_all(Learner(config))
@@ -74,7 +74,7 @@ def test_a_version_tells_what_it_learned_and_how(tmp_path: Path, log: LittleLog)
     assert notes["checks"]["worse"] is not None
 
 
-def test_any_pair_is_enough_after_a_while(tmp_path: Path, log: LittleLog) -> None:
+def test_any_interaction_is_enough_after_a_while(tmp_path: Path, log: LittleLog) -> None:
     config = little_config(tmp_path, seconds=60.0)
     log.decide(2)
     log.let_pass(59)
@@ -88,7 +88,7 @@ def test_any_pair_is_enough_after_a_while(tmp_path: Path, log: LittleLog) -> Non
     assert current_of(config).cut.pairs == 2
 
 
-def test_a_decision_without_a_reward_teaches_the_default(tmp_path: Path, log: LittleLog) -> None:
+def test_a_decision_without_a_reward_has_the_default_reward(tmp_path: Path, log: LittleLog) -> None:
     config = little_config(tmp_path)
     log.decide(25, reward=False)
     log.let_pass(11)
@@ -159,7 +159,7 @@ def test_without_a_file_the_first_arms_come_from_the_log(tmp_path: Path, log: Li
     config = little_config(tmp_path)
     config = type(config)(**{**vars(config), "arms": type(config.arms)()})
     learner = Learner(config)
-    assert "no arms yet" in learn_all(learner)[-1].told
+    assert "no arms yet" in learn_all(learner)[-1].reason
 
     put = log.write(ArmsChanged([Arm(f"arm {n}", [n, 1.0]) for n in range(10)]))
     log.decide(25)
@@ -169,12 +169,12 @@ def test_without_a_file_the_first_arms_come_from_the_log(tmp_path: Path, log: Li
     assert current_of(config).version == 1
 
 
-def test_what_fails_a_check_is_refused_and_more_pairs_are_awaited(
+def test_what_fails_a_check_is_refused_and_more_interactions_are_awaited(
     tmp_path: Path, log: LittleLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = little_config(tmp_path)
     log.decide(20)
-    monkeypatch.setattr(checking, "is_finite", lambda policy: False)
+    monkeypatch.setattr(candidate_checks, "is_finite", lambda policy: False)
     steps = learn_all(Learner(config))
     log.decide(19)
     log.let_pass(100)
@@ -183,8 +183,8 @@ def test_what_fails_a_check_is_refused_and_more_pairs_are_awaited(
 
     (report,) = store_of(config).refused()
     assert [step.did for step in steps] == ["published", "refused", "waited"]
-    assert "finite" in steps[1].told
-    assert report["reason"] == steps[1].told
+    assert "finite" in steps[1].reason
+    assert report["reason"] == steps[1].reason
     assert report["checks"]["quality"] is None
     assert current_of(config).version == 0
 
@@ -194,7 +194,7 @@ def test_what_fails_a_check_is_refused_and_more_pairs_are_awaited(
     assert current_of(config).cut.pairs == 32  # of 40, a fifth is held out
 
 
-def test_after_a_rollback_the_learner_goes_on_from_there(tmp_path: Path, log: LittleLog) -> None:
+def test_after_a_rollback_the_learner_resumes_from_it(tmp_path: Path, log: LittleLog) -> None:
     config = little_config(tmp_path)
     learner = Learner(config)
     log.decide(40)
@@ -222,10 +222,10 @@ def test_the_learner_says_what_it_waits_for(tmp_path: Path, log: LittleLog) -> N
     log.decide(23)
     learn_all(Learner(config))
 
-    told = json.loads((tmp_path / "learner.json").read_text())
-    assert told["state"] == "waiting"
-    assert (told["version"], told["fresh"], told["needed"]) == (1, 3, 20)
-    assert told["seconds"] > 0
+    notes = json.loads((tmp_path / "learner.json").read_text())
+    assert notes["state"] == "waiting"
+    assert (notes["version"], notes["fresh"], notes["needed"]) == (1, 3, 20)
+    assert notes["seconds"] > 0
 
 
 def test_an_update_that_fails_is_tried_again_at_the_same_event(
@@ -235,7 +235,7 @@ def test_an_update_that_fails_is_tried_again_at_the_same_event(
     learner = Learner(config)
     learn_all(learner)
     log.decide(25)
-    monkeypatch.setattr("fastbandit.learning.learner.train", _fail)
+    monkeypatch.setattr("fastbandit.learning.learner.train_candidate", _fail)
     with pytest.raises(RuntimeError, match="no memory"):
         learner.step()
     monkeypatch.undo()
@@ -244,7 +244,7 @@ def test_an_update_that_fails_is_tried_again_at_the_same_event(
     assert current_of(config).cut.seq == 40  # the 20th reward
 
 
-def _fail(*lesson: object, **rest: object) -> None:
+def _fail(*job: object, **rest: object) -> None:
     raise RuntimeError("no memory")
 
 

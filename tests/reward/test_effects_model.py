@@ -25,9 +25,9 @@ from fastbandit.errors import (
     UnknownArmError,
 )
 from fastbandit.noise.philox import Stream, normals_at
+from fastbandit.reward.arm_effects_posterior import ArmEffectsPosterior
 from fastbandit.reward.effects_model import EffectsReward
 from fastbandit.search.exhaustive import Exhaustive
-from fastbandit.settings.blueprint import ArmEffectsPosterior
 from fastbandit.types import Inputs
 
 COLUMNS = 5

@@ -15,11 +15,12 @@ from fastbandit import Bandit, Box, GeneratorSearch, GradientAscent, Ids, Image,
 from fastbandit.errors import SettingError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
 from fastbandit.features.kinds import Dense, Point
-from fastbandit.reward.fourier_model import FourierReward
+from fastbandit.reward.dropout_model import DropoutPosterior
+from fastbandit.reward.fourier_model import FourierPosterior, FourierReward
+from fastbandit.reward.gradient_model import GradientPosterior
 from fastbandit.reward.matern import Kernel, Seen, fit_kernel, frequencies
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.reward.picks import pick
-from fastbandit.settings.blueprint import DropoutPosterior, FourierPosterior, GradientPosterior
 from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs, Interactions
 
@@ -27,7 +28,7 @@ NETWORK = NetworkSettings(embedding=4, hidden=(6,), weight_penalty=0.0, dropout_
 CONTEXTS = vectors_of(60, 3, seed=1)
 POINTS = (2 + 3 * np.random.default_rng(2).random((60, 2))).astype(np.float32)
 REWARDS = (5 + CONTEXTS[:, 0] * np.sin(3 * POINTS[:, 0])).astype(np.float32)
-BOX = Box.between([2.0, 2.0], [5.0, 5.0], cover=256)
+BOX = Box([2.0, 2.0], [5.0, 5.0], cover=256)
 
 
 def history(count: int = 60, *, weights: Any = None) -> Interactions:

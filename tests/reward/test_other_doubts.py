@@ -15,10 +15,9 @@ from fastbandit import Bandit
 from fastbandit.errors import SettingError
 from fastbandit.features.kinds import Dense
 from fastbandit.noise.philox import Stream, decision_seeds, uniforms
-from fastbandit.reward.bootstrap_model import BootstrapReward
+from fastbandit.reward.bootstrap_model import BootstrapPosterior, BootstrapReward
 from fastbandit.reward.model import NetworkSettings
-from fastbandit.reward.variational_model import VariationalReward
-from fastbandit.settings.blueprint import BootstrapPosterior, VariationalPosterior
+from fastbandit.reward.variational_model import VariationalPosterior, VariationalReward
 from fastbandit.settings.files import Settings
 from fastbandit.training.fit_reward import RewardFit, fit_reward
 from fastbandit.types import Inputs, Interactions

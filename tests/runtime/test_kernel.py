@@ -28,9 +28,9 @@ from fastbandit import (
 )
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import Search
-from fastbandit.settings.blueprint import GradientPosterior
+from fastbandit.reward.gradient_model import GradientPosterior
+from fastbandit.search.fit_generator import GeneratorFit, fit_generator
 from fastbandit.settings.files import Settings
-from fastbandit.training.fit_generator import GeneratorFit, fit_generator
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 from fastbandit.types import Decision
@@ -86,7 +86,7 @@ ARM_KINDS: dict[str, dict[str, Any]] = {
 
 HARDLY_ANY = Training(
     reward=RewardFit(iterations=8, batch=24),
-    generator=GeneratorFit(iterations=8, batch=32, pairs=64, sample=32),
+    generator=GeneratorFit(iterations=8, batch=32, targets=64, sample=32),
 )
 
 
@@ -209,7 +209,7 @@ def test_arms_of_one_to_seventeen_columns(search: str, dim: int) -> None:
 
     bandit = taught(arms=arms, search=search, preset=preset)
 
-    assert bandit.freeze()._live.arms.vectors.shape[1] == dim
+    assert bandit.freeze().parts[1].arms.vectors.shape[1] == dim
     assert_parity(bandit)
 
 

@@ -13,10 +13,10 @@ from fastbandit import Box, Exhaustive, GeneratorSearch, GradientAscent, Greedy,
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Candidates, Exploration, Score
+from fastbandit.search.fit_generator import GeneratorFit, fit_generator
 from fastbandit.search.gradient_ascent import climb, slope_of, start_points
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Ranked, Tally, is_repeated, land
-from fastbandit.training.fit_generator import GeneratorFit, fit_generator
 from fastbandit.types import Inputs
 
 DIM = 3
@@ -25,16 +25,16 @@ CONTEXTS = torch.from_numpy(vectors_of(32, DIM, seed=4))
 
 def score_of(arms: ArmSpace, exploration: Exploration) -> Score:
     score = exploration.score(BowlReward(DIM), CONTEXTS, seeds=seeds_of(32))
-    return score.through(arms.place)
+    return score.through(arms.to_embedding)
 
 
 def box() -> Box:
-    space = Box.between([-3.0] * DIM, [3.0] * DIM, cover=2_000)
+    space = Box([-3.0] * DIM, [3.0] * DIM, cover=2_000)
     return space.embedded_by(lambda values: values, device="cpu")
 
 
 def taught(arms: ArmSpace, exploration: Exploration) -> GeneratorSearch:
-    some = GeneratorFit(iterations=250, batch=128, pairs=1024, sample=256)
+    some = GeneratorFit(iterations=250, batch=128, targets=1024, sample=256)
     contexts = Inputs(dense=vectors_of(200, DIM, seed=5))
     rng = torch.Generator().manual_seed(1)
     search = fit_generator(
@@ -138,9 +138,9 @@ def test_slopes_are_those_of_the_bowl_and_cost_two() -> None:
 
     scores, slopes = slope_of(score, points, tally)
 
-    toward = CONTEXTS[:, None] - arms.place(points)
+    toward = CONTEXTS[:, None] - arms.to_embedding(points)
     assert torch.allclose(scores, -toward.square().sum(-1), atol=1e-4)
-    assert torch.allclose(slopes, 2 * toward @ arms.place.axes.T, atol=1e-3)
+    assert torch.allclose(slopes, 2 * toward @ arms.to_embedding.axes.T, atol=1e-3)
     assert tally.evaluations.tolist() == [4] * 32
 
 

@@ -156,7 +156,7 @@ def test_a_slate_holds_all_that_are_eligible_where_those_are_few() -> None:
 
 
 def test_points_of_a_box_spread_out_too() -> None:
-    bandit = taught(Box.between([-1.0, -1.0], [1.0, 1.0], cover=400), search="exhaustive")
+    bandit = taught(Box([-1.0, -1.0], [1.0, 1.0], cover=400), search="exhaustive")
     plain = bandit.select(CONTEXTS, k=6)
 
     slate = bandit.select(CONTEXTS, k=6, diversity=0.7, seeds=plain.seeds)

@@ -67,7 +67,7 @@ def test_arms_that_were_removed_span_nothing(count: int) -> None:
 
 
 def test_the_points_of_a_box_that_span_it_lie_at_its_corners() -> None:
-    box = Box.between([-1.0, 0.0], [1.0, 1.0], cover=500).embedded_by(lambda v: v, device="cpu")
+    box = Box([-1.0, 0.0], [1.0, 1.0], cover=500).embedded_by(lambda v: v, device="cpu")
 
     points = box.spanning(4).points[0]
 

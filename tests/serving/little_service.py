@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from fastbandit.learning.first import publish_first
+from fastbandit.learning.initial_version import publish_initial_version
 from fastbandit.serving.app import App
 from fastbandit.serving.server import key_ring
 from fastbandit.serving.service import Service
-from fastbandit.settings.service import Config, read_config
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import read_config
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 ARMS = 12
@@ -105,7 +106,7 @@ def begin(folder: Path, **settings: Any) -> Config:
     """Make a data folder with version 0 of a little catalogue."""
     arms = write_arms(folder)
     config = config_in(folder, arms__file=str(arms), arms__columns=("price", "colour"), **settings)
-    publish_first(config, SnapshotStore(folder / "snapshots"))
+    publish_initial_version(config, SnapshotStore(folder / "snapshots"))
     return config
 
 

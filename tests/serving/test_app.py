@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbandit.learning.first import publish_first
+from fastbandit.learning.initial_version import publish_initial_version
 from fastbandit.settings.service import Config
 from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.snapshot_store import SnapshotStore
@@ -282,7 +282,7 @@ def plain(tmp_path: Path) -> Config:
     arms = tmp_path / "arms.npy"
     np.save(arms, np.random.default_rng(0).normal(size=(ARMS, 2)))
     config = config_in(tmp_path, arms__file=str(arms))
-    publish_first(config, SnapshotStore(tmp_path / "snapshots"))
+    publish_initial_version(config, SnapshotStore(tmp_path / "snapshots"))
     return config
 
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from fastbandit.cli.promote import command as promote_command
 from fastbandit.cli.shadow import command as shadow_command
 from fastbandit.errors import LogError, SettingError
-from fastbandit.evaluation.lift import Compared, Evidence, evidence_of
+from fastbandit.evaluation.shadow_comparison import ComparisonSums, Evidence, evidence_of
 from fastbandit.learning.joining import Joiner
 from fastbandit.serving.console.compared import ComparedTally, read_evidence
 from fastbandit.serving.decides import read_decides
@@ -73,25 +73,25 @@ def wanted(events: list[Event], who: str, *, until: int) -> Evidence:
     joiner = Joiner()
     for event in [*events, TimePassed(len(events) + 1, until + WAIT + 1)]:
         joiner.feed(event)
-    rewards = {pair.decision: pair.reward for pair in joiner.pairs}
+    rewards = {pair.decision: pair.reward for pair in joiner.interactions}
     rows: dict[bool, list[tuple[float, float, float]]] = {True: [], False: []}
     for made in events:
         if isinstance(made, DecisionMade) and made.decided_by == who and made.other is not None:
             share = made.propensities[0] if made.propensities else 1.0
             is_match = float(made.arms[0] == made.other)
             rows[made.propensities is not None].append((is_match, share, rewards[made.seq]))
-    known, unknown = (Compared.of(*zip(*rows[is_known], strict=True)) for is_known in (True, False))
+    known, unknown = (ComparisonSums.of(*zip(*rows[is_known], strict=True)) for is_known in (True, False))
     return evidence_of(known, _without_weights(unknown), decided_by=who)
 
 
-def _without_weights(sums: Compared) -> Compared:
-    return Compared(n=sums.n, m=sums.m, r=sums.r, mr=sums.mr, rr=sums.rr)
+def _without_weights(sums: ComparisonSums) -> ComparisonSums:
+    return ComparisonSums(n=sums.n, m=sums.m, r=sums.r, mr=sums.mr, rr=sums.rr)
 
 
 def numbers_of(evidence: Evidence) -> tuple[Any, ...]:
-    lift = astuple(evidence.lift) if evidence.lift else ()
+    difference = astuple(evidence.difference) if evidence.difference else ()
     means = (evidence.mean, evidence.agreed, evidence.differed)
-    return evidence.count, evidence.known, evidence.matches, *means, *lift
+    return evidence.count, evidence.known, evidence.matches, *means, *difference
 
 
 def test_evidence_is_that_of_the_rewards_that_are_learned(
@@ -167,7 +167,7 @@ def test_a_promotion_says_what_speaks_for_it(tmp_path: Path) -> None:
 
     assert done.exit_code == 0
     assert "The baseline decided 400 times; the bandit named the same arm in 50.0 %" in done.stdout
-    assert "a lift of +0.5" in done.stdout
+    assert "a difference of +0.5" in done.stdout
     assert done.stdout.endswith("The bandit decides from now on.\n")
     assert "do not trust" not in done.output
     told = read_decides(tmp_path)
@@ -192,7 +192,7 @@ def test_back_gives_the_baseline_its_place_again(tmp_path: Path) -> None:
     told = json.loads(asked(promote_command, tmp_path, "--back", "--json").stdout)
 
     assert told["decides"] == "baseline"
-    assert told["evidence"][0]["lift"]["lift"] == pytest.approx(-0.5)
+    assert told["evidence"][0]["difference"]["value"] == pytest.approx(-0.5)
 
 
 def test_back_is_done_also_where_the_log_cannot_be_read(tmp_path: Path) -> None:

@@ -262,10 +262,10 @@ def test_shadow_mode_has_a_panel_with_the_lift_and_the_command(
     for words in (
         "The baseline decides",
         "20 % of 20",
-        "a lift of ",
+        "a difference of ",
         "do not trust this",
         "the propensities of the bandit are not known",
-        "Decisions of the bandit give no estimate of the lift to go by",
+        "Decisions of the bandit give no estimate of the difference",
         "fastbandit promote",
     ):
         assert words in told

@@ -16,7 +16,8 @@ from fastbandit.serving.decides import (
     read_decides,
     write_decides,
 )
-from fastbandit.settings.service import Config, read_config
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import read_config
 from fastbandit.storage.events import ArmsChanged, DecisionMade
 from fastbandit.storage.sqlite_log import SqliteLog
 from tests.serving.little_service import ARMS, CONTEXT, Asker, config_in, run

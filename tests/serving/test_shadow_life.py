@@ -142,7 +142,7 @@ def test_a_bandit_learns_beside_a_baseline_and_is_promoted(
 
         (found,) = told(folder, "shadow")["evidence"]
         assert found["decided_by"] == "baseline"
-        assert found["lift"]["low"] > 0.0
+        assert found["difference"]["low"] > 0.0
 
         assert told(folder, "promote")["decides"] == "bandit"
         wait_for(lambda: client.status()["decides"] == "bandit", said)

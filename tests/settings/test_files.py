@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import replace
+from dataclasses import Field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastbandit import Bandit, GeneratorSearch, GradientAscent
-from fastbandit.declaration import CHOICES
+from fastbandit.declaration import range_of
 from fastbandit.errors import SettingError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
 from fastbandit.features.kinds import Dense
-from fastbandit.settings.blueprint import Blueprint, GradientPosterior
-from fastbandit.settings.files import PARTS, Settings, read_settings, settable, write_settings
-from fastbandit.settings.presets import blueprint
-from fastbandit.training.fit_generator import GeneratorFit
+from fastbandit.reward.gradient_model import GradientPosterior
+from fastbandit.search.fit_generator import GeneratorFit
+from fastbandit.settings.blueprint import Blueprint
+from fastbandit.settings.files import (
+    Settings,
+    read_settings,
+    sections,
+    settable,
+    write_settings,
+)
+from fastbandit.settings.presets import PartNames, blueprint
 
 
 def written(folder: Path, text: str, *, head: str = "format = 1\n") -> Path:
@@ -39,19 +46,35 @@ def planned(preset: Any, **changes: Any) -> Blueprint:
         "exploration": "ts",
         "search": "generator",
         "posterior": "auto",
-        "seed": 0,
-    }
-    return blueprint(**{**settings, **changes, "preset": preset})
+    } | changes
+    names = PartNames(*(settings.pop(role) for role in ("exploration", "search", "posterior")))
+    return blueprint(names, preset=preset, **settings)
 
 
-def test_a_file_stands_over_its_base(tmp_path: Path) -> None:
-    path = written(tmp_path, 'base = "paper"\n[network]\nhidden = [32]\n')
+def test_a_file_stands_over_the_defaults(tmp_path: Path) -> None:
+    path = written(tmp_path, "[network]\nhidden = [8]\n")
 
-    plan, base = planned(path), planned("paper")
+    plan, base = planned(path), planned("default")
 
-    assert plan.network.hidden == (32,)
-    assert plan.network.penalties == base.network.penalties
+    assert plan.network == replace(base.network, hidden=(8,))
     assert plan.training == base.training
+
+
+def test_a_file_of_before_keeps_its_meaning(tmp_path: Path) -> None:
+    old = written(
+        tmp_path, "[network]\nwaves = 16\n[doubt.gradient]\nridge = 0.5\n[search]\ncells = 3\n"
+    )
+
+    plan = planned(old, posterior="gradient")
+
+    assert plan.network.fourier_features == 16
+    assert plan.posterior == GradientPosterior(ridge=0.5)
+    assert plan.search.partitions == 3  # type: ignore[attr-defined]
+
+
+def test_another_base_than_the_defaults_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="paper_preset"):
+        planned(written(tmp_path, 'base = "paper"\n'))
 
 
 @pytest.mark.parametrize("as_text", [True, False])
@@ -149,9 +172,8 @@ def test_a_saved_bandit_does_not_need_its_file_again(tmp_path: Path, little_trai
         ("[doubt]\nridge = 0\n", ["ridge", "above 0", "got 0"]),
         ("[search.ascent]\nstart = 1\n", ["[search.ascent]", "'start'", "mean 'starts'"]),
         ("[search.generator]\ngenerator = 1\n", ["'generator'", "heads"]),
-        ("[training]\nrate = 0.1\n", ["[training]", "'rate'", "reward, generator"]),
+        ("[training]\nrate = 0.1\n", ["[training]", "'rate'", "generator, reward"]),
         ("[training.reward]\nrate = 0\n", ["rate in [training.reward]", "above 0"]),
-        ('base = "papre"\n', ["the base", "'papre'", "mean 'paper'"]),
         ("network = 8\n", ["[network]", "a section", "network = 8"]),
         ("[index]\nprobes = 3\n", ["'index'"]),
         ("[network\n", ["need to be TOML", "line 2"]),
@@ -198,15 +220,15 @@ def test_settings_are_written_where_there_is_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_note_stands_above_the_settings(tmp_path: Path) -> None:
-    write_settings(tmp_path / "my.toml", Settings(base="paper"), note="made by\nhand")
+    write_settings(tmp_path / "my.toml", Settings(), note="made by\nhand")
 
-    assert (tmp_path / "my.toml").read_text() == ('# made by\n# hand\nformat = 1\nbase = "paper"\n')
+    assert (tmp_path / "my.toml").read_text() == "# made by\n# hand\nformat = 1\n"
 
 
-def values_of(name: str, hint: Any) -> st.SearchStrategy[Any]:
-    """Give values that a field may have."""
-    if name in CHOICES:
-        return st.sampled_from(CHOICES[name])
+def values_of(own: Field[Any], hint: Any) -> st.SearchStrategy[Any]:
+    """Return values that a field may have."""
+    if range_of(own).choices:
+        return st.sampled_from(range_of(own).choices)
     if hint is bool:
         return st.booleans()
     if hint in (int, int | None):
@@ -217,7 +239,8 @@ def values_of(name: str, hint: Any) -> st.SearchStrategy[Any]:
 
 
 def section(kind: type) -> st.SearchStrategy[dict[str, Any]]:
-    known = {name: values_of(name, hint) for name, hint in settable(kind).items()}
+    hints = settable(kind)
+    known = {own.name: values_of(own, hints[own.name]) for own in fields(kind)}
     if kind is GeneratorFit:  # whose beam is the best of its sample
         known |= {"sample": st.integers(512, 2**52), "beam": st.integers(1, 512)}
     return st.fixed_dictionaries({}, optional=known)
@@ -225,9 +248,8 @@ def section(kind: type) -> st.SearchStrategy[dict[str, Any]]:
 
 SETTINGS = st.builds(
     Settings,
-    base=st.sampled_from(["default", "paper", "paper-scaled"]),
     sections=st.fixed_dictionaries(
-        {}, optional={name: section(kind) for name, kind in PARTS.items()}
+        {}, optional={name: section(kind) for name, kind in sections().items()}
     ),
 )
 
@@ -243,18 +265,18 @@ def test_settings_read_back_as_they_were_written(settings: Settings) -> None:
 
 
 def test_every_field_of_every_part_can_be_set() -> None:
-    names = {name for kind in PARTS.values() for name in settable(kind)}
+    names = {name for kind in sections().values() for name in settable(kind)}
 
     assert {"embedding", "scale", "width", "ridge", "heads", "starts", "chunk", "rate"} <= names
     assert "generator" not in names
 
 
-@pytest.mark.parametrize("section", [name for name in PARTS if settable(PARTS[name])])
+@pytest.mark.parametrize("section", list(sections()))
 def test_every_field_stands_in_the_docs_with_its_default(section: str) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
     table = page.split(f"| `[{section}]` |")[1].split("| `[")[0]
-    part = PARTS[section]
-    varied = {"scale", "width", "embedding_penalty", "waves"}  # a preset has its own
+    part = sections()[section]
+    varied = {"scale", "width", "embedding_penalty", "fourier_features"}  # a preset has its own
 
     for name in settable(part):
         assert f"| `{name}` |" in f"|{table}"

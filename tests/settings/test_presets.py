@@ -9,19 +9,15 @@ import pytest
 from fastbandit import Exhaustive, GeneratorSearch, GradientAscent, Greedy
 from fastbandit.arms.neighbour_graph import NEIGHBOURS
 from fastbandit.arms.partitions import PARTITION
-from fastbandit.errors import SettingError, SnapshotError
+from fastbandit.errors import SettingError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Image
-from fastbandit.settings.blueprint import (
-    ArmEffectsPosterior,
-    Blueprint,
-    DropoutPosterior,
-    GradientPosterior,
-    LastLayerPosterior,
-    read,
-    write,
-)
-from fastbandit.settings.presets import blueprint
+from fastbandit.reward.arm_effects_posterior import ArmEffectsPosterior
+from fastbandit.reward.dropout_model import DropoutPosterior
+from fastbandit.reward.gradient_model import GradientPosterior
+from fastbandit.reward.last_layer_model import LastLayerPosterior
+from fastbandit.settings.blueprint import Blueprint
+from fastbandit.settings.presets import PartNames, blueprint
 
 
 def planned(**changes: Any) -> Blueprint:
@@ -31,46 +27,38 @@ def planned(**changes: Any) -> Blueprint:
         "reward": "real",
         "exploration": "ts",
         "search": "generator",
-        "preset": "default",
         "posterior": "auto",
-        "seed": 0,
-    }
-    return blueprint(**{**settings, **changes})
+    } | changes
+    names = PartNames(*(settings.pop(role) for role in ("exploration", "search", "posterior")))
+    return blueprint(names, **settings)
 
 
 @pytest.mark.parametrize(
-    ("explore", "exploration", "posterior"),
+    ("name", "exploration", "posterior"),
     [
         ("ts", ThompsonSampling, DropoutPosterior),
         ("ucb", UpperConfidence, GradientPosterior),
         ("greedy", Greedy, DropoutPosterior),
     ],
 )
-@pytest.mark.parametrize("preset", ["default", "paper", "paper-scaled"])
-def test_each_exploration_has_its_own_kind_of_doubt(
-    explore: str, exploration: type, posterior: type, preset: str
+def test_each_exploration_has_its_own_kind_of_posterior(
+    name: str, exploration: type, posterior: type
 ) -> None:
-    plan = planned(exploration=explore, preset=preset, posterior="neural")
+    plan = planned(exploration=name, posterior="neural")
 
     assert isinstance(plan.exploration, exploration)
     assert isinstance(plan.posterior, posterior)
 
 
 @pytest.mark.parametrize(
-    ("preset", "explore", "posterior"),
-    [
-        ("default", "ts", LastLayerPosterior),
-        ("default", "ucb", GradientPosterior),
-        ("paper", "ts", DropoutPosterior),
-        ("paper-scaled", "ts", DropoutPosterior),
-    ],
+    ("exploration", "posterior"), [("ts", LastLayerPosterior), ("ucb", GradientPosterior)]
 )
-def test_arms_with_features_and_ids_are_doubted_by_the_last_layer(
-    preset: str, explore: str, posterior: type
+def test_arms_with_features_and_ids_have_a_posterior_of_the_last_layer(
+    exploration: str, posterior: type
 ) -> None:
     arm = FeaturesAndIds(Dense(3), Ids(5))
 
-    plan = planned(arm=arm, preset=preset, exploration=explore, posterior="neural")
+    plan = planned(arm=arm, exploration=exploration, posterior="neural")
 
     assert isinstance(plan.posterior, posterior)
 
@@ -87,12 +75,12 @@ def test_images_train_with_fewer_and_smaller_steps() -> None:
     assert (numbers.iterations, numbers.batch) == (1000, 256)
 
 
-def test_doubt_may_be_named() -> None:
+def test_a_posterior_may_be_named() -> None:
     assert planned(posterior="last-layer").posterior == LastLayerPosterior()
     assert planned(posterior="gradient").posterior == GradientPosterior()
 
 
-@pytest.mark.parametrize("role", ["explore", "search", "posterior"])
+@pytest.mark.parametrize("role", ["exploration", "search", "posterior"])
 def test_an_unknown_part_may_be_given_as_an_object(role: str) -> None:
     with pytest.raises(SettingError, match=r"got 'xyz'\. Use one of them, or give an object\."):
         planned(**{role: "xyz"})
@@ -103,28 +91,12 @@ def test_an_unknown_preset_is_one_of_those_there_are() -> None:
         planned(preset="xyz")
 
 
-@pytest.mark.parametrize("preset", ["default", "paper"])
 @pytest.mark.parametrize(
     ("name", "kind"),
     [("generator", GeneratorSearch), ("ascent", GradientAscent), ("exhaustive", Exhaustive)],
 )
-def test_searches_are_known_by_name(name: str, kind: type, preset: str) -> None:
-    assert isinstance(planned(search=name, preset=preset).search, kind)
-
-
-def test_the_papers_generator_is_the_printed_recipe() -> None:
-    search = planned(preset="paper").search
-    training = planned(preset="paper").training
-
-    assert isinstance(search, GeneratorSearch)
-    assert (search.heads, search.lookups, search.neighbours) == (1, 1, 3)
-    assert (search.told, search.steps, search.hops, search.bounded) == ("gaussian", 0, 0, False)
-    assert training.generator.target == "ascent"
-
-
-def test_the_papers_two_readings_differ_in_their_penalties() -> None:
-    assert planned(preset="paper").network.penalties == "constant"
-    assert planned(preset="paper-scaled").network.penalties == "per observation"
+def test_searches_are_known_by_name(name: str, kind: type) -> None:
+    assert isinstance(planned(search=name).search, kind)
 
 
 @pytest.mark.parametrize("dim", [2, 8, 9, 100])
@@ -133,42 +105,23 @@ def test_the_default_embedding_grows_once_with_the_features(dim: int) -> None:
 
 
 def test_objects_are_taken_as_they_are() -> None:
-    search, explore = GradientAscent(starts=3), UpperConfidence(0.25)
+    search, bound = GradientAscent(starts=3), UpperConfidence(0.25)
 
-    plan = planned(search=search, exploration=explore, posterior=LastLayerPosterior(3.0))
+    plan = planned(search=search, exploration=bound, posterior=LastLayerPosterior(3.0))
 
     assert plan.search is search
-    assert plan.exploration is explore
+    assert plan.exploration is bound
     assert plan.posterior == LastLayerPosterior(3.0)
 
 
-@pytest.mark.parametrize("preset", ["default", "paper", "paper-scaled"])
-@pytest.mark.parametrize("explore", ["ts", "ucb", "greedy"])
-def test_a_blueprint_can_be_written_down_and_read_back(preset: str, explore: str) -> None:
-    plan = planned(preset=preset, exploration=explore, arm=Ids(7))
-
-    assert read(write(plan)) == plan
-
-
-def test_only_known_parts_can_be_written_and_read() -> None:
-    with pytest.raises(SettingError, match="got a object"):
-        write(object())
-    with pytest.raises(SnapshotError, match="'Exhaustive' with"):
-        read({"part": "Exhaustive", "speed": 3})
-
-
-@pytest.mark.parametrize("preset", ["default", "paper"])
-@pytest.mark.parametrize("explore", ["ts", "ucb"])
-def test_the_default_recipe_keeps_within_128_scores_and_2_look_ups(
-    preset: str, explore: str
-) -> None:
-    search = planned(preset=preset, exploration=explore).search
+@pytest.mark.parametrize("exploration", ["ts", "ucb"])
+def test_the_default_recipe_needs_at_most_128_scores_and_2_look_ups(exploration: str) -> None:
+    search = planned(exploration=exploration).search
     assert isinstance(search, GeneratorSearch)
 
-    slope = 2 if search.told == "draw" else 0
     heads = search.heads if search.lookups < search.heads else 0
     landed = search.neighbours or search.partitions * PARTITION
-    most = slope + heads + search.lookups * (2 * search.steps + landed)
+    most = 2 + heads + search.lookups * (2 * search.steps + landed)  # 2: a slope in the middle
     most += search.hops * search.beam * NEIGHBOURS
 
     assert most <= 128

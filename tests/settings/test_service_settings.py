@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from fastbandit.cli.config import command as config_command
 from fastbandit.cli.init import command as init_command
 from fastbandit.cli.init import write_config
+from fastbandit.declaration import range_of
 from fastbandit.errors import SettingError
 from fastbandit.settings.passwords import hide_password
 from fastbandit.settings.service import (
-    CONFIG_FILE,
     SECTIONS,
     ArmsConfig,
     Config,
@@ -32,14 +32,12 @@ from fastbandit.settings.service import (
     ServerConfig,
     Setting,
     all_settings,
-    find_config,
-    read_config,
     settings_of,
-    written,
 )
+from fastbandit.settings.service_files import CONFIG_FILE, find_config, read_config, written
 
 EVERY = [pytest.param(setting, id=setting.name) for setting in all_settings()]
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 OTHER: dict[str, Any] = {
     "server.host": "localhost",
     "server.tls_cert": "",
@@ -51,6 +49,7 @@ OTHER: dict[str, Any] = {
     "reward.combine": "first",
     "select.exploration": "ucb",
     "select.search": "ascent",
+    "select.posterior": "dropout",
     "select.preset": "mine.toml",
     "shadow.baseline": "random",
     "log.url": "",
@@ -303,8 +302,8 @@ def test_a_file_with_one_wrong_character_is_refused_and_the_key_named(
 @pytest.mark.parametrize(
     ("name", "value", "needed"),
     [
-        ("server.port", -1, "a whole number, from 0 to 65535"),
-        ("server.port", 65_536, "a whole number, from 0 to 65535"),
+        ("server.port", -1, "a whole number from 0 to 65535"),
+        ("server.port", 65_536, "a whole number from 0 to 65535"),
         ("server.port", True, "a whole number"),
         ("server.port", 80.0, "a whole number"),
         ("server.port", "80", "a whole number"),
@@ -313,33 +312,33 @@ def test_a_file_with_one_wrong_character_is_refused_and_the_key_named(
         ("server.data_dir", "", "printable text, at least one character"),
         ("server.data_dir", "a\0b", "printable text"),
         ("server.console", 1, "true or false"),
-        ("server.max_body_bytes", 0, "a whole number, 1 or more"),
-        ("server.max_waiting", 2**70, "a whole number, 1 or more"),
-        ("context.features", -1, "a whole number, from 0 to 100000"),
-        ("context.features", 100_001, "a whole number, from 0 to 100000"),
+        ("server.max_body_bytes", 0, "a whole number of at least 1"),
+        ("server.max_waiting", 2**70, "a whole number of at least 1"),
+        ("context.features", -1, "a whole number from 0 to 100000"),
+        ("context.features", 100_001, "a whole number from 0 to 100000"),
         ("context.names", "age", "a list of printable texts"),
         ("context.names", ["age", 1], "a list of printable texts"),
         ("context.names", ["age", "age"], "none twice"),
         ("context.names", ["age", ""], "not empty"),
         ("arms.file", "arms.pickle", "ends in .csv, .parquet, .npy or .json"),
-        ("reward.wait_seconds", float("inf"), "a number, more than 0"),
-        ("reward.wait_seconds", float("nan"), "a number, more than 0"),
-        ("reward.wait_seconds", 10**400, "a number, more than 0"),
-        ("reward.wait_seconds", 0, "a number, more than 0"),
-        ("reward.wait_seconds", True, "a number"),
-        ("reward.default", float("nan"), "a number"),
-        ("select.epsilon", 1.01, "a number, from 0 to 1"),
-        ("select.epsilon", -0.01, "a number, from 0 to 1"),
-        ("select.seed", -1, "a whole number, 0 or more"),
-        ("select.propensity_draws", 0, "a whole number, 1 or more"),
-        ("learn.fresh", 0, "a whole number, 1 or more"),
-        ("learn.growth", -0.1, "a number, 0 or more"),
-        ("learn.held_out", 1.0, "a number, 0 or more and below 1"),
-        ("learn.min_quality", 2.0, "a number, from 0 to 1"),
-        ("learn.min_recall", 2.0, "a number, from 0 to 1"),
+        ("reward.wait_seconds", float("inf"), "a finite number above 0"),
+        ("reward.wait_seconds", float("nan"), "a finite number above 0"),
+        ("reward.wait_seconds", 10**400, "a finite number above 0"),
+        ("reward.wait_seconds", 0, "a finite number above 0"),
+        ("reward.wait_seconds", True, "a finite number"),
+        ("reward.default", float("nan"), "a finite number"),
+        ("select.epsilon", 1.01, "a finite number of at least 0 and at most 1"),
+        ("select.epsilon", -0.01, "a finite number of at least 0 and at most 1"),
+        ("select.seed", -1, "a whole number of at least 0"),
+        ("select.propensity_draws", 0, "a whole number of at least 1"),
+        ("learn.fresh", 0, "a whole number of at least 1"),
+        ("learn.growth", -0.1, "a finite number of at least 0"),
+        ("learn.held_out", 1.0, "a finite number of at least 0 and below 1"),
+        ("learn.min_quality", 2.0, "a finite number of at least 0 and at most 1"),
+        ("learn.min_recall", 2.0, "a finite number of at least 0 and at most 1"),
     ],
 )
-def test_a_value_out_of_place_is_told_with_what_is_needed(
+def test_a_value_out_of_place_is_refused_with_what_is_needed(
     name: str, value: Any, needed: str
 ) -> None:
     said = refusal(lambda: read_config(None, environ={}, overrides={name: value}))
@@ -357,10 +356,11 @@ def test_a_value_out_of_place_is_told_with_what_is_needed(
         ("reward.combine", "sums", "sum"),
         ("select.exploration", "uc", "ucb"),
         ("select.search", "generater", "generator"),
-        ("select.preset", "papers", "paper"),
+        ("select.preset", "defalt", "default"),
+        ("select.posterior", "droput", "dropout"),
     ],
 )
-def test_an_unknown_choice_is_told_with_the_nearest(name: str, value: str, nearest: str) -> None:
+def test_an_unknown_choice_is_refused_with_the_nearest(name: str, value: str, nearest: str) -> None:
     said = refusal(lambda: read_config(None, environ={}, overrides={name: value}))
 
     assert f"got {value!r}. Did you mean {nearest!r}? It came from command line." in said
@@ -372,7 +372,7 @@ def test_an_unknown_choice_is_told_with_the_nearest(name: str, value: str, neare
         ("FASTBANDIT_SERVER_PORT", "tcp://10.0.0.1:8080"),
         ("FASTBANDIT_SERVER_PORT", ""),
         ("FASTBANDIT_SERVER_CONSOLE", "yes"),
-        ("FASTBANDIT_SELECT_FLOOR", "a little"),
+        ("FASTBANDIT_SELECT_EPSILON", "a little"),
         ("FASTBANDIT_CONTEXT_NAMES", '["a"'),
     ],
 )
@@ -462,7 +462,9 @@ def test_binary_rewards_do_not_add_up() -> None:
 
 
 def test_a_section_made_in_code_is_checked_too() -> None:
-    assert "got 70000 from code" in refusal(lambda: ServerConfig(port=70_000))
+    assert "ServerConfig needs port to be a whole number from 0 to 65535: got 70000" in refusal(
+        lambda: ServerConfig(port=70_000)
+    )
 
 
 # -- in step with the rest of the package
@@ -482,14 +484,13 @@ def test_settings_and_keys_need_the_base_install_alone() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_names_are_those_that_the_bandit_knows() -> None:
-    from fastbandit.settings.files import BASES
-    from fastbandit.settings.presets import _SEARCHES
+@pytest.mark.parametrize("role", ["exploration", "posterior", "search"])
+def test_the_names_are_those_that_the_bandit_knows(role: str) -> None:
+    from fastbandit.settings.parts import parts_of
 
-    needs = {setting.name: setting.need.names for setting in all_settings()}
+    names = {one.name: range_of(one.own).choices for one in all_settings()}[f"select.{role}"]
 
-    assert {*needs["select.search"]} == {*_SEARCHES} - {"spanner"}  # which cannot be frozen
-    assert needs["select.preset"] == BASES
+    assert {*names} - {"auto", "neural"} == {*parts_of(role)}
 
 
 def test_no_more_features_than_a_request_may_have() -> None:

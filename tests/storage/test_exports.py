@@ -129,7 +129,7 @@ def test_an_export_tells_the_rewards_that_are_learned(
     joiner = Joiner()
     for event in log.read():
         joiner.feed(event)
-    learned = {(pair.decision, pair.position): pair.reward for pair in joiner.pairs}
+    learned = {(pair.decision, pair.position): pair.reward for pair in joiner.interactions}
     log.close()
     told = {
         (row["seq"], position): reward

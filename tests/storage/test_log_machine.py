@@ -72,7 +72,7 @@ def learned(events: Iterable[Event]) -> Table:
         joiner.feed(event)
         if isinstance(event, DecisionMade):
             ids[event.seq] = event.id
-    pairs = [((ids[pair.decision], pair.position), pair.reward) for pair in joiner.pairs]
+    pairs = [((ids[pair.decision], pair.position), pair.reward) for pair in joiner.interactions]
     assert len(dict(pairs)) == len(pairs), "a pair comes twice"
     return dict(pairs)
 

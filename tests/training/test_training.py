@@ -18,7 +18,7 @@ from fastbandit.features.kinds import Dense, Ids
 from fastbandit.policy import Policy
 from fastbandit.reward.dropout_model import DropoutReward
 from fastbandit.reward.model import NetworkSettings
-from fastbandit.training.fit_generator import (
+from fastbandit.search.fit_generator import (
     GeneratorFit,
     fit_generator,
     lessons,
@@ -212,7 +212,7 @@ def test_a_lesson_is_the_best_arm_of_its_draw() -> None:
     )
 
     wanted = told[:, :3] + told[:, 3:6]  # the context, and the draw's shift of its bowl
-    reached = (arms.place(targets) - wanted).square().sum(1)
+    reached = (arms.to_embedding(targets) - wanted).square().sum(1)
     best = torch.cdist(wanted, torch.from_numpy(vectors_of(200, 3))).square().amin(1)
     assert told.shape == (128, 3 + 3 + 3)
     assert (reached - best).max() < 0.5

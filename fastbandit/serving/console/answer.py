@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from fastbandit.evaluation.lift import Evidence
+from fastbandit.evaluation.shadow_comparison import Evidence
 
 
 class Mean(Struct, frozen=True):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import apsw
 
-from fastbandit.evaluation.lift import Compared, Evidence, evidence_of
+from fastbandit.evaluation.shadow_comparison import ComparisonSums, Evidence, evidence_of
 from fastbandit.progress import Progress, silent
 from fastbandit.serving.console.buckets import (
     PIECE,
@@ -120,8 +120,8 @@ class ComparedTally:
     def evidence(self, *, since: int, now: int) -> list[Evidence]:
         """Give what the decisions since a time say, for each of the two who decided any."""
         rows = ask(self._connection, _FOUND, {"since": since, "now": now})
-        found = {(who, bool(known)): Compared(*sums) for who, known, *sums in rows}
-        nothing = Compared()
+        found = {(who, bool(known)): ComparisonSums(*sums) for who, known, *sums in rows}
+        nothing = ComparisonSums()
         sides = ((who, found.get((who, True)), found.get((who, False))) for who in WHO)
         return [
             evidence_of(known or nothing, unknown or nothing, decided_by=who)

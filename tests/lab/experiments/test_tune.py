@@ -40,7 +40,7 @@ LITTLE = Settings(
 SMALL = ("--trials", "2", "--rounds", "200", "--batch", "50", "-O", "arms=200")
 
 
-def world() -> Any:
+def environment() -> Any:
     return Synthetic("h1", 3, 200, seed=0)
 
 
@@ -48,13 +48,19 @@ def bench(
     policy: str = "GANBandit TS", *, evaluations: int | None = None, rounds: int = 200
 ) -> Bench:
     return Bench(
-        world(), policy, rounds=rounds, batch=50, evaluations=evaluations, seed=0, device="cpu"
+        environment(),
+        policy,
+        rounds=rounds,
+        batch=50,
+        evaluations=evaluations,
+        seed=0,
+        device="cpu",
     )
 
 
 def tuned(policy: str = "GANBandit TS", **changes: Any) -> Tuned:
     settings: dict[str, Any] = {"base": LITTLE, "trials": 2, "rounds": 200, "batch": 50}
-    return tune(world(), policy, **{**settings, **changes})
+    return tune(environment(), policy, **{**settings, **changes})
 
 
 def width_of(settings: Settings) -> float:
@@ -63,19 +69,19 @@ def width_of(settings: Settings) -> float:
 
 @pytest.fixture
 def wide_is_better(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
-    """Let stage 2 and the whole be judged by formulas of the width; tell the widths asked."""
+    """Let stage 2 and the whole be judged by formulas of the width; return the widths asked."""
 
     def judge(fresh: float = 1.0, whole: float = 1.0, stop_at: int = 999) -> list[float]:
         asked: list[float] = []
 
-        def shared(self: Bench, settings: Settings, lot: int) -> Measured:
+        def shared(self: Bench, settings: Settings, split: int) -> Measured:
             if len(asked) == stop_at:
                 raise KeyboardInterrupt
             asked.append(width_of(settings))
-            value = (fresh if lot else 1.0) * asked[-1]
+            value = (fresh if split else 1.0) * asked[-1]
             return Measured(value, "width", value)
 
-        def played(self: Bench, settings: Settings, lot: int) -> Measured:
+        def played(self: Bench, settings: Settings, split: int) -> Measured:
             return Measured(whole * width_of(settings), "width", width_of(settings))
 
         monkeypatch.setattr(Bench, "shared", shared)
@@ -104,7 +110,7 @@ def test_all_four_stages_run_and_the_whole_is_never_worse() -> None:
     json.dumps(found.to_json(), allow_nan=False)
 
 
-def test_a_better_value_is_found_and_kept(wide_is_better: Callable[..., list[float]]) -> None:
+def test_a_better_value_is_found_and_accepted(wide_is_better: Callable[..., list[float]]) -> None:
     asked = wide_is_better()
 
     found = widths()
@@ -126,14 +132,14 @@ def test_the_first_trial_is_where_the_stage_stands(
     assert len(set(asked[:3])) == 3
 
 
-def test_a_winner_that_is_worse_on_fresh_lots_is_not_kept(
+def test_a_winner_that_is_worse_on_fresh_splits_is_not_accepted(
     wide_is_better: Callable[..., list[float]],
 ) -> None:
     wide_is_better(fresh=-1.0)
 
     found = widths()
 
-    assert not found.steps[0].is_kept
+    assert not found.steps[0].is_accepted
     assert found.settings == LITTLE
     assert found.before is None
 
@@ -145,7 +151,7 @@ def test_settings_that_earn_less_than_the_base_are_not_given(
 
     found = widths()
 
-    assert found.steps[0].is_kept
+    assert found.steps[0].is_accepted
     assert not found.is_better
     assert found.settings == LITTLE
 
@@ -164,7 +170,7 @@ def test_tuning_that_was_interrupted_goes_on_to_the_same_end(
     again = widths(journal=tmp_path / "journal")
 
     assert again == whole
-    assert len(asked) == 12 - min(stop_at, 8)  # trials, then two lots before and after
+    assert len(asked) == 12 - min(stop_at, 8)  # trials, then two splits before and after
 
 
 def test_what_is_done_is_not_done_again(
@@ -219,8 +225,8 @@ def test_what_comes_to_no_number_is_not_chosen(
     wide_is_better()
     original = Bench.shared
 
-    def sometimes(self: Bench, settings: Settings, lot: int) -> Measured:
-        found = original(self, settings, lot)
+    def sometimes(self: Bench, settings: Settings, split: int) -> Measured:
+        found = original(self, settings, split)
         return found if width_of(settings) == 0.3 else Measured(math.nan, "width", math.nan)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -256,7 +262,7 @@ def test_every_range_holds_what_there_is(policy: str, base: str, stage: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("policy", "turned"),
+    ("policy", "changed_knobs"),
     [
         ("Exhaust TS", ["network.dropout_penalty"]),
         ("NeuralLinear", ["posterior.last-layer.prior_precision"]),
@@ -267,15 +273,15 @@ def test_every_range_holds_what_there_is(policy: str, base: str, stage: int) -> 
         ("Variational layer", ["posterior.variational.prior_precision"]),
     ],
 )
-def test_the_second_stage_turns_what_makes_the_doubt(policy: str, turned: list[str]) -> None:
+def test_the_second_stage_changes_the_posterior(policy: str, changed_knobs: list[str]) -> None:
     names = [knob.name for knob in knobs_of(2, bench(policy).plan(Settings()))]
 
-    assert names == ["exploration.ts.scale", *turned]
+    assert names == ["exploration.ts.scale", *changed_knobs]
 
 
-@pytest.mark.parametrize(("base", "field"), [("default", "cells"), ("paper", "neighbours")])
+@pytest.mark.parametrize(("base", "field"), [("default", "partitions"), ("paper", "neighbours")])
 @pytest.mark.parametrize("policy", ["FastBandit TS", "GANBandit TS"])
-def test_the_last_stage_turns_what_the_search_looks_up_by(
+def test_the_last_stage_changes_what_the_search_looks_up_by(
     policy: str, base: str, field: str
 ) -> None:
     fields = [knob.field for knob in knobs_of(4, bench(policy).plan(Settings(base)))]
@@ -288,7 +294,7 @@ def test_more_evaluations_than_the_budget_are_worse_than_any_quality(
     monkeypatch: pytest.MonkeyPatch, evaluations: float, is_within: bool
 ) -> None:
     audit = Audit(0.9, np.array([0.9], dtype=np.float32), evaluations, 2.0, 1)
-    monkeypatch.setattr(Bench, "_audited", lambda self, settings, lot: audit)
+    monkeypatch.setattr(Bench, "_audited", lambda self, settings, split: audit)
 
     value = bench(evaluations=128).searched(LITTLE, 0).value
 
@@ -297,16 +303,16 @@ def test_more_evaluations_than_the_budget_are_worse_than_any_quality(
 
 def test_a_look_up_costs_a_little_quality(monkeypatch: pytest.MonkeyPatch) -> None:
     audit = Audit(0.9, np.array([0.9], dtype=np.float32), 10.0, 2.0, 1)
-    monkeypatch.setattr(Bench, "_audited", lambda self, settings, lot: audit)
+    monkeypatch.setattr(Bench, "_audited", lambda self, settings, split: audit)
 
     assert bench().landed(LITTLE, 0).value == pytest.approx(0.898)
 
 
 @pytest.mark.parametrize(
-    ("rounds", "lots"), [(101, [(100, 1), (100, 1)]), (70, [(50, 10), (60, 10)])]
+    ("rounds", "splits"), [(101, [(100, 1), (100, 1)]), (70, [(50, 10), (60, 10)])]
 )
 def test_searches_are_audited_on_rounds_that_were_not_learned(
-    monkeypatch: pytest.MonkeyPatch, rounds: int, lots: list[tuple[int, int]]
+    monkeypatch: pytest.MonkeyPatch, rounds: int, splits: list[tuple[int, int]]
 ) -> None:
     seen: list[Any] = []
 
@@ -316,11 +322,11 @@ def test_searches_are_audited_on_rounds_that_were_not_learned(
 
     monkeypatch.setattr("lab.experiments.tune_stages.audit", spy)
     mine = bench("FastBandit TS", rounds=rounds)
-    for lot in (0, 1):
-        mine.searched(LITTLE, lot)
+    for split in (0, 1):
+        mine.searched(LITTLE, split)
 
-    for contexts, (first, count) in zip(seen, lots, strict=True):
-        assert np.array_equal(contexts, world().contexts(first, count))
+    for contexts, (first, count) in zip(seen, splits, strict=True):
+        assert np.array_equal(contexts, environment().contexts(first, count))
 
 
 def test_without_a_budget_a_search_may_cost_what_the_base_costs() -> None:
@@ -334,7 +340,7 @@ def test_without_a_budget_a_search_may_cost_what_the_base_costs() -> None:
 
 def test_predictions_are_the_rewards_that_a_bandit_expects() -> None:
     bandit = bench().bandit(LITTLE)
-    contexts = world().contexts(0, 40)
+    contexts = environment().contexts(0, 40)
     decision = bandit.select(contexts)
     bandit.update(contexts=contexts, arms=decision.arms, rewards=np.arange(40.0))
 
@@ -413,7 +419,7 @@ def test_the_command_writes_settings_that_a_bandit_takes(
 
     assert done.exit_code == 0, done.output
     assert "2 uncertainty" in done.output
-    bandit = Bandit(arms=world().arms, context=3, exploration="ucb", preset=out)
+    bandit = Bandit(arms=environment().arms, context=3, exploration="ucb", preset=out)
     width = width_of(read_settings(out))
     assert bandit.blueprint.exploration.width == width  # type: ignore[attr-defined]
     assert (tmp_path / "tuned.journal").exists()
@@ -429,9 +435,9 @@ def test_the_command_prints_json_and_falls_back_to_the_base(
 
     done = asked("h1", "--policy", "Exhaust UCB", *SMALL, *options)
 
-    told = json.loads(done.output)
-    assert told["steps"][0]["is_kept"]
-    assert not told["is_better"]
+    output = json.loads(done.output)
+    assert output["steps"][0]["is_accepted"]
+    assert not output["is_better"]
     assert read_settings(out) == LITTLE
     assert "which is worse: these are the base's" in out.read_text()
 

@@ -38,7 +38,7 @@ class Waiting:
         config = SimpleNamespace(server=server)
         self.service = SimpleNamespace(measures=Measures(), config=config)
         self.begun = 0
-        self.gate = asyncio.Event()
+        self.barrier = asyncio.Event()
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         self.begun += 1
@@ -48,16 +48,16 @@ class Waiting:
             message = await receive()
             body += message.get("body", b"")
         if body.startswith(b"wait"):
-            await self.gate.wait()
-        told = b"%d" % len(body)
-        headers = [(b"content-length", b"%d" % len(told))]
+            await self.barrier.wait()
+        length = b"%d" % len(body)
+        headers = [(b"content-length", b"%d" % len(length))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": told})
+        await send({"type": "http.response.body", "body": length})
 
 
 @asynccontextmanager
 async def serving(most: int = 1) -> AsyncIterator[tuple[Waiting, Any]]:
-    """Serve the application on a port; give it, and how to connect."""
+    """Serve the application on a port; return it, and how to connect."""
     app, state = Waiting(most), ServerState()
     config = uvicorn.Config(app, lifespan="off", log_config=None, ws="none", access_log=False)  # type: ignore[arg-type]
     config.load()
@@ -73,7 +73,7 @@ async def serving(most: int = 1) -> AsyncIterator[tuple[Waiting, Any]]:
     try:
         yield app, connect
     finally:
-        app.gate.set()
+        app.barrier.set()
         for client in clients:
             client.writer.close()
         await asyncio.gather(*state.tasks)
@@ -121,7 +121,7 @@ async def filled(app: Waiting, connect: Any) -> Client:
     return client
 
 
-def test_a_select_beyond_the_room_is_refused_and_told_when_to_come_again() -> None:
+def test_a_select_beyond_the_room_is_refused_with_a_time_to_retry() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             first, second = await filled(app, connect), await connect()
@@ -129,7 +129,7 @@ def test_a_select_beyond_the_room_is_refused_and_told_when_to_come_again() -> No
             problem = msgspec.json.decode(refused.partition(b"\r\n\r\n")[2])
             assert (status_of(refused), problem["status"]) == (503, 503)
             assert b"\r\nretry-after: 1\r\n" in refused
-            app.gate.set()
+            app.barrier.set()
             assert status_of(await first.answer()) == 200
             assert (await second.ask(post(b"abc"))).endswith(b"\r\n\r\n3")
             assert app.service.measures.refused == 1
@@ -147,7 +147,7 @@ def test_a_refused_request_may_come_in_pieces() -> None:
             assert status_of(await client.ask(*pieces)) == 503
             chunked = _HEAD + b"transfer-encoding: chunked\r\n\r\n"
             assert status_of(await client.ask(chunked, b"3\r\nabc\r\n", b"0\r\n\r\n")) == 503
-            app.gate.set()
+            app.barrier.set()
             assert (await client.ask(*pieces)).endswith(b"\r\n\r\n50")
 
     uvloop.run(run())
@@ -189,7 +189,7 @@ def test_a_body_beyond_the_limit_reaches_the_application_before_its_end() -> Non
     uvloop.run(run())
 
 
-def test_who_asks_before_sending_a_body_is_told_to_go_on_or_refused_at_once() -> None:
+def test_who_asks_before_sending_a_body_may_go_on_or_is_refused_at_once() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             client, request = await connect(), post(b"abc", more=b"expect: 100-continue\r\n")
@@ -212,7 +212,7 @@ def test_pipelined_requests_are_answered_in_their_order_even_when_the_room_is_fu
             client = await connect()
             await client.send(post(b"wait") + post(b"a") + post(b"ab"))
             await client.send(post(b"abc"))
-            app.gate.set()
+            app.barrier.set()
             answers = [await client.answer() for _ in range(4)]
             assert [answer.rpartition(b"\n")[2] for answer in answers] == [b"4", b"1", b"2", b"3"]
 
@@ -282,7 +282,7 @@ def test_connections_that_were_refused_often_are_read_again() -> None:
     uvloop.run(run())
 
 
-def test_who_goes_away_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_that_disconnects_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> None:
         async with serving(most=4) as (app, connect):
             for request in (
@@ -295,7 +295,7 @@ def test_who_goes_away_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None
                 await client.send(request)
                 client.writer.transport.abort()
             await asyncio.sleep(0.02)
-            app.gate.set()
+            app.barrier.set()
             await asyncio.sleep(0.02)
             assert status_of(await (await connect()).ask(post(b"abc"))) == 200
 
@@ -304,7 +304,7 @@ def test_who_goes_away_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None
     assert not caplog.records
 
 
-def test_what_is_no_http_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_no_http_is_rejected(caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> None:
         async with serving() as (_, connect):
             client = await connect()

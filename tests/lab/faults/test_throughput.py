@@ -14,16 +14,16 @@ from lab.faults.throughput import (
     Measured,
     ThroughputReport,
     added_time,
-    taught_stage,
     throughput,
     throughput_command,
+    trained_stage,
 )
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     home: Path = tmp_path_factory.mktemp("stage")
-    return taught_stage(home, 30, {}, rounds=40)
+    return trained_stage(home, 30, {}, rounds=40)
 
 
 def measured(per_second: float, p99_ms: float, *, failed: int = 0) -> Measured:
@@ -80,7 +80,7 @@ def test_the_command_ends_with_1_where_a_bar_is_missed(
 ) -> None:
     found = report(measured(per_second, 9.0))
     monkeypatch.setattr(campaign, "throughput", lambda *_, **__: found)
-    told = CliRunner().invoke(throughput_command, ["--json"])
-    assert told.exit_code == status
-    assert json.loads(told.output)["loads"][0]["per_second"] == per_second
+    done = CliRunner().invoke(throughput_command, ["--json"])
+    assert done.exit_code == status
+    assert json.loads(done.output)["loads"][0]["per_second"] == per_second
     assert "decisions/s" in CliRunner().invoke(throughput_command, []).output

@@ -9,6 +9,11 @@ import click
 from fastbandit.cli.main import Lazy, LazyGroup, run
 
 _COMMANDS: Lazy = {
+    "architecture": (
+        "lab.architecture",
+        "architecture_command",
+        "Draw the floors of the package from its imports.",
+    ),
     "data": (
         "lab.experiments.datasets.command",
         "data_command",
@@ -27,7 +32,7 @@ _COMMANDS: Lazy = {
     "size": (
         "lab.size",
         "size_command",
-        "Measure the size of the package, and how quick its tests are.",
+        "Measure the shape of the package beside its bars.",
     ),
     "tune": (
         "lab.experiments.tune",

@@ -164,11 +164,11 @@ def test_fewer_rounds_speak_for_a_sharper_policy(source: Any) -> None:
 
 
 def test_a_policy_that_few_rounds_speak_for_is_not_trusted(source: Any) -> None:
-    assert source("judging-a-policy")["doubtful is trusted"] is False
+    assert source("judging-a-policy")["a rare arm is trusted"] is False
 
 
 @pytest.mark.parametrize("surrogate", ["1 / arms", "shares of arms"])
-def test_made_up_propensities_are_wrong_and_given_away(source: Any, surrogate: str) -> None:
+def test_invented_propensities_are_wrong_and_given_away(source: Any, surrogate: str) -> None:
     found = source("judging-a-policy")
     off, weights = found["off without propensities"], found["mean weights"]
 

@@ -33,7 +33,7 @@ class Waiting:
     """An application that answers with the length of the body, some only when it is let."""
 
     def __init__(self, most: int) -> None:
-        self.room = Room(most)
+        self.room = Capacity(most)
         server = SimpleNamespace(max_body_bytes=1_000)
         config = SimpleNamespace(server=server)
         self.service = SimpleNamespace(measures=Metrics(), config=config)

@@ -16,7 +16,7 @@ import uvloop
 from uvicorn.server import ServerState
 
 from fastbandit.serving.metrics import Metrics
-from fastbandit.serving.overload import OverloadProtocol, Room, is_whole_select
+from fastbandit.serving.overload import OverloadProtocol, is_whole_select
 from lab.faults.garbage import split_answers, status_of
 from lab.faults.overload import overload
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.interfaces import Candidates, Score, Seeds
 from fastbandit.policy import Policy
+from fastbandit.score import Candidates, Score, Seeds
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.types import Audit, Inputs
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,58 +11,34 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fastbandit.arms.box import Box
 from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue, Embed
 from fastbandit.arms.columns import Columns
-from fastbandit.arms.ids import IdTable, list_ids
+from fastbandit.arms.ids import list_ids
 from fastbandit.arms.requests import ArmTable, Request, read_context
 from fastbandit.arms.rows import Upserted
+from fastbandit.arms.spaces import read_interactions, read_more, read_request, read_space, table_of
 from fastbandit.audit import audit
 from fastbandit.declaration import check_seed
-from fastbandit.errors import InputError, SettingError, ShapeError
-from fastbandit.features.kinds import FeaturesAndIds, Ids, Point, is_size, kind_of, shown
-from fastbandit.features.rewards import RewardKind, check_reward_kind, read_rewards
-from fastbandit.interfaces import Choice, Exploration, Observes, Posterior, RewardModel, Search
-from fastbandit.noise.philox import Stream, decision_seeds, philox, uniforms
+from fastbandit.errors import SettingError
+from fastbandit.features.rewards import RewardKind, check_reward_kind
+from fastbandit.interfaces import Exploration, Observes, Posterior, RewardModel, Search
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.optim.process_group import SINGLE, ProcessGroup
 from fastbandit.policy import Policy
 from fastbandit.progress import progress_bar
-from fastbandit.runtime.compiled_policy import CompiledPolicy
 from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.seeds import read_seeds
-from fastbandit.search.slates import candidates_for, check_diversity, pick_apart
+from fastbandit.runtime.state import Reports, State, check_version
+from fastbandit.runtime.torch_decisions import check_device, decide_by_torch
+from fastbandit.search.slates import check_diversity
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.presets import PartNames, Preset, blueprint
-from fastbandit.storage.snapshots import Saved, load_snapshot, save_snapshot
+from fastbandit.storage.snapshots import load_snapshot, save_snapshot
 from fastbandit.training.fit_reward import Curve
 from fastbandit.training.log_weights import log_weights
-from fastbandit.training.update import update
-from fastbandit.types import Audit, Decision, Features, Inputs, Interactions
-
-_PENDING = 256  # observed parts of a history that wait to be put together
-
-
-@dataclass(frozen=True)
-class State:
-    """All that changes over a bandit's life, replaced as one; the twin is made when needed."""
-
-    policy: Policy
-    history: Interactions | None = None
-    version: int = 0
-    decisions: int = 0
-    compiled: CompiledPolicy | None = None
-    pending: tuple[Interactions, ...] = ()
-    """Observed since the history was put together."""
-
-    @property
-    def whole_history(self) -> Interactions | None:
-        """All interactions, those that were observed since the last update included."""
-        if not self.pending:
-            return self.history
-        before = () if self.history is None else (self.history,)
-        return Interactions.stack([*before, *self.pending])
+from fastbandit.types import Audit, Decision, Features, Interactions
 
 
 class Bandit:
@@ -98,21 +74,19 @@ class Bandit:
     ) -> None:
         check_reward_kind(reward)
         kind = read_context(context)
-        _check_made(exploration=exploration, search=search, posterior=posterior)
-        space, arm_kind = _read_space(arms, ids, columns, embed_ids=embed_ids)
-        self._device = _check_device(device)
+        space, arm_kind = read_space(arms, ids, columns, embed_ids=embed_ids)
+        self._device = check_device(device)
         self._progress = progress
         self._private: RewardModel | None = None  # a model that only this bandit holds
-        self._modules = _check_modules(part_modules)
         self._blueprint = blueprint(
-            PartNames(exploration, search, posterior, self._modules),
+            PartNames(exploration, search, posterior, part_modules),
             context=kind,
             arm=arm_kind,
             reward=reward,
             preset=preset,
             seed=check_seed(seed),
         )
-        self._state = State(_first_policy(self._blueprint, space, device=self._device))
+        self._state = State(self._blueprint.policy(space, device=self._device))
 
     # -- deciding
 
@@ -151,7 +125,12 @@ class Bandit:
             request = self._read_request(contexts, k=k, eligible=eligible)
             if seeds is not None:
                 request = replace(request, seeds=read_seeds(seeds, len(request.seeds)))
-            decision = self._decide_by_torch(request, explore=explore, diversity=diversity)
+            policy = state.policy
+            if not explore:
+                policy = replace(policy, exploration=policy.exploration.quiet())
+            decision = decide_by_torch(
+                policy, self._table, request, version=state.version, diversity=diversity
+            )
         if seeds is None:
             self._state = replace(state, decisions=state.decisions + len(decision.seeds))
         return decision
@@ -169,13 +148,13 @@ class Bandit:
         """Learn what came of choosing `arms` for `contexts`, with all that came before.
 
         Whatever stops an update half-way leaves the bandit as it was. `version` is the number
-        of this update, the next one unless given; `curve` is told the loss as it falls. Members
-        of a `team` of processes call this alike, and learn together.
+        of this update, the next one unless given; `curve` is called with the loss as it falls. All
+        ranks of a process `group` call this alike, and learn together.
         """
         fresh = self._read_interactions(contexts, arms, rewards)
         if len(fresh) == 0 and not self._state.pending:
             return
-        version = self._state.version + 1 if version is None else _check_version(version)
+        version = self._state.version + 1 if version is None else check_version(version)
         self._learn("Update", fresh, version=version, curve=curve, group=group)
 
     def fit(
@@ -189,13 +168,11 @@ class Bandit:
     ) -> Bandit:
         """Learn a log that another policy made, or none: a warm start, before any update or later.
 
-        It is an update in which an interaction counts `trust` times, above 0 and at most 1: so
-        many of this bandit's own one of the log is worth. None is 1, but a log of more than
-        100,000 interactions counts as so many in all: what comes later would drown in it. With
-        `propensities`, the probability with which each arm was taken, an interaction counts by
-        their inverse, but no more than ten times the median one, and `trust` times on average. A
-        reward model does not need them; they may help where it cannot follow the rewards and the
-        log favours some arms.
+        An interaction counts `trust` times, above 0 and at most 1. None is 1, but more than
+        100,000 interactions count as so many in all: what comes later would drown in them. With
+        `propensities`, the probability with which each arm was taken, one counts by their inverse,
+        at most ten times the median. A reward model does not need them; they may help where it
+        cannot follow the rewards and the log favours some arms.
         """
         fresh = self._read_interactions(contexts, arms, rewards)
         weights = log_weights(trust, propensities, count=len(fresh))
@@ -213,24 +190,10 @@ class Bandit:
         curve: Curve | None = None,
         group: ProcessGroup = SINGLE,
     ) -> None:
-        """Learn fresh interactions with all that came before."""
-        state = self._state
-        before = state.whole_history
-        history = fresh if before is None else Interactions.stack([before, fresh])
         with progress_bar(doing, is_shown=self._progress) as progress:
-            policy = update(
-                state.policy,
-                history,
-                fresh=len(fresh),
-                training=self._blueprint.training,
-                rng=_training_rng(self._blueprint.seed, version),
-                progress=progress,
-                curve=curve,
-                group=group,
-            )
-        self._state = replace(
-            self._state, policy=policy, history=history, version=version, pending=()
-        )
+            reports = Reports(progress, curve, group)
+            learned = self._state.learned(self._blueprint, fresh, version, reports)
+        self._state = replace(learned, decisions=self._state.decisions)  # some came meanwhile
 
     def observe(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
         """Learn from rewards at once, exactly, without training anything anew.
@@ -251,17 +214,10 @@ class Bandit:
         fresh = self._read_interactions(contexts, arms, rewards)
         if not len(fresh):
             return
-        if len(state.pending) >= _PENDING:
-            state = replace(state, history=state.whole_history, pending=())
         mine = model if self._private is model else model.private()
         assert isinstance(mine, Observes)
-        history = state.whole_history if mine.needs_history(fresh) else fresh
-        assert history is not None
-        mine.observe(history, fresh)
-        assert isinstance(mine, RewardModel)
-        self._private = mine
-        policy = replace(state.policy, model=mine)
-        self._state = replace(state, policy=policy, pending=(*state.pending, fresh))
+        self._state = state.observed(fresh, mine)
+        self._private = self._state.policy.model
 
     def __copy__(self) -> Bandit:
         """Return a bandit in the same state that goes its own way."""
@@ -303,7 +259,7 @@ class Bandit:
         """Let more arms be chosen from now on; they are indexed anew, so add them in bulk."""
         catalogue = self._catalogue("add arms to")
         listed = None if ids is None else list_ids(ids)
-        features = self._read_arms(arms, listed, first=len(catalogue.table))
+        features = read_more(self._blueprint.arm, arms, listed, first=len(catalogue.table))
         with torch.no_grad():
             grown = catalogue.add(listed, features, columns=columns, embed=self._embed_arms)
         self._replace_arms(grown)
@@ -316,7 +272,7 @@ class Bandit:
         A trial changes nothing: it counts what would happen, or raises what it would raise.
         """
         catalogue, listed = self._catalogue("upsert arms into"), list_ids(ids)
-        features = self._read_arms(arms, listed, first=len(catalogue.table))
+        features = read_more(self._blueprint.arm, arms, listed, first=len(catalogue.table))
         with torch.no_grad():
             grown, counts = catalogue.upsert(
                 listed, features, columns=columns, embed=self._embed_arms
@@ -376,16 +332,7 @@ class Bandit:
 
     def save(self, path: str | Path) -> None:
         """Write everything into the folder `path`, whole or not at all."""
-        state = self._state
-        saved = Saved(
-            self._blueprint,
-            state.policy,
-            state.whole_history,
-            state.version,
-            state.decisions,
-            pending=sum(map(len, state.pending)),
-        )
-        save_snapshot(saved, Path(path))
+        save_snapshot(self._state.saved(self._blueprint), Path(path))
 
     @classmethod
     def load(
@@ -401,23 +348,16 @@ class Bandit:
         Parts from outside the package are imported from `part_modules` alone.
         """
         bandit = cls.__new__(cls)
-        bandit._device = _check_device(device)
+        bandit._device = check_device(device)
         bandit._progress = progress
         bandit._private = None
-        bandit._modules = _check_modules(part_modules)
-        saved = load_snapshot(Path(path), device=bandit._device, modules=bandit._modules)
+        saved = load_snapshot(Path(path), device=bandit._device, modules=part_modules)
         bandit._blueprint = saved.blueprint
-        history, pending = saved.history, tuple[Interactions, ...]()
-        if history is not None and saved.pending:
-            first = len(history) - saved.pending
-            history, pending = history.take(slice(first)), (history.take(slice(first, None)),)
-        bandit._state = State(
-            saved.policy, history, saved.version, saved.decisions, pending=pending
-        )
+        bandit._state = State.of(saved)
         return bandit
 
     def freeze(self, *, dtype: str = "float32") -> FrozenBandit:
-        """Give what it decides now as a bandit that needs no torch, and no longer learns.
+        """Return what it decides now as a bandit that needs no torch, and no longer learns.
 
         The same seeds give the same arms, before the first update any of them. Its own seeds
         go on from those of this bandit.
@@ -430,221 +370,39 @@ class Bandit:
         return freeze(plan, policy, state.version, state.decisions, dtype=dtype)
 
     def _with_compiled(self) -> tuple[State, FrozenBandit | None]:
-        """Give the state, and what decides in place of its policy where something can."""
-        state = self._state
-        if state.version == 0:
-            return state, None
-        compiled = state.compiled
-        if compiled is None or compiled.policy is not state.policy:
-            compiled = CompiledPolicy.of(self._blueprint, state.policy, version=state.version)
-            self._state = state = replace(state, compiled=compiled)
-        return state, compiled.frozen
+        """Return the state, and what decides in place of its policy where something can."""
+        self._state = state = self._state.compiled_by(self._blueprint)
+        return state, None if state.compiled is None else state.compiled.frozen
 
     def _next_seeds(self, contexts: Any) -> NDArray[np.uint64]:
         plan, first = self._blueprint, self._state.decisions
         return decision_seeds(plan.seed, first, len(plan.context.read(contexts, what="contexts")))
 
-    def _decide_by_torch(self, request: Request, *, explore: bool, diversity: float) -> Decision:
-        policy, version = self._state.policy, self._state.version
-        if version == 0:
-            return self._decide_uniformly(request)
-        if not explore:
-            policy = replace(policy, exploration=policy.exploration.quiet())
-        choice = self._choose(policy, request, diversity=diversity)
-        return self._decide(choice, request, version=version)
+    # -- reading what callers give
 
-    # -- reading requests and wording decisions
-
+    @property
     def _table(self) -> ArmTable:
-        arms = self._state.policy.arms
-        ids = IdTable(count=1) if isinstance(arms, BoxSpace) else arms.table
-        return ArmTable(ids, self._blueprint.context, self._blueprint.reward, self._blueprint.seed)
+        plan = self._blueprint
+        return table_of(self._state.policy.arms, plan.context, plan.reward, plan.seed)
 
     def _read_request(self, contexts: Any, *, k: int, eligible: Any) -> Request:
-        arms = self._state.policy.arms
-        if isinstance(arms, BoxSpace) and eligible is not None:
-            raise SettingError(
-                "Eligible arms need a catalogue: got a box, in which every point is an arm. "
-                "Make the box smaller instead."
-            )
-        rows = None if isinstance(arms, BoxSpace) else arms.rows
-        first = self._state.decisions
-        return self._table().read_request(contexts, k=k, eligible=eligible, first=first, rows=rows)
-
-    def _choose(self, policy: Policy, request: Request, *, diversity: float) -> Choice:
-        eligible = None
-        if request.eligible is not None:
-            eligible = torch.from_numpy(request.eligible).to(self._device)
-        count = candidates_for(request.k, diversity)
-        choice = policy.select(
-            request.contexts, seeds=request.seeds, count=count, eligible=eligible
-        )
-        return choice if count == request.k else _slate(choice, request.k, diversity)
-
-    def _decide(self, choice: Choice, request: Request, *, version: int) -> Decision:
-        arms, model = self._state.policy.arms, self._state.policy.model
-        scores = model.in_rewards(choice.scores).masked_fill(choice.rows < 0, float("-inf"))
-        rows = choice.rows.cpu().numpy()
-        is_box = isinstance(arms, BoxSpace)
-        decision = self._table().decide(
-            request, np.zeros_like(rows) if is_box else rows, scores.cpu().numpy(), version=version
-        )
-        decision = replace(
-            decision,
-            evaluations=choice.evaluations.cpu().numpy(),
-            lookups=choice.lookups.cpu().numpy(),
-            clipped=model.is_clipped(request.contexts),
-        )
-        if isinstance(arms, BoxSpace):
-            values = arms.values(choice.points).cpu().numpy()
-            return replace(decision, arms=values[:, 0] if request.k == 1 else values)
-        return decision
-
-    def _decide_uniformly(self, request: Request) -> Decision:
-        decision = self._table().decide_uniformly(request, version=0)
-        arms = self._state.policy.arms
-        if not isinstance(arms, BoxSpace):
-            return decision
-        numbers = uniforms(request.seeds, request.k * arms.dim, Stream.UNIFORM_CHOICE)
-        low, high = np.asarray(arms.box.low), np.asarray(arms.box.high)
-        values = low + (high - low) * numbers.reshape(-1, request.k, arms.dim)
-        values = values.astype(np.float32)
-        zeros = np.zeros((len(request.seeds), request.k))
-        return replace(
-            decision,
-            arms=values[:, 0] if request.k == 1 else values,
-            rows=zeros.astype(np.int64),
-            scores=zeros.astype(np.float32),
+        state = self._state
+        return read_request(
+            state.policy.arms, self._table, contexts, k=k, eligible=eligible, first=state.decisions
         )
 
     def _read_interactions(self, contexts: Any, arms: Any, rewards: Any) -> Interactions:
-        space = self._state.policy.arms
-        if isinstance(space, BoxSpace):
-            inputs = self._blueprint.context.read(contexts, what="contexts")
-            values = self._blueprint.arm.read(arms, what="arms")
-            if len(values) != len(inputs):
-                raise ShapeError(
-                    f"Each context needs one arm: got {len(inputs)} contexts and "
-                    f"{len(values)} arms. Give a context once for each of its arms."
-                )
-            space.box.check(values)
-            numbers = read_rewards(rewards, kind=self._blueprint.reward, count=len(inputs))
-            return Interactions(inputs, values, numbers)
-        told = self._table().read_feedback(contexts=contexts, arms=arms, rewards=rewards)
-        features = space.features.take(told.rows)
-        return Interactions(told.contexts, features, told.rewards, rows=told.rows)
+        return read_interactions(
+            self._state.policy.arms,
+            self._table,
+            self._blueprint.arm,
+            contexts=contexts,
+            arms=arms,
+            rewards=rewards,
+        )
 
     def _catalogue(self, doing: str) -> Catalogue:
         arms = self._state.policy.arms
         if isinstance(arms, BoxSpace):
             raise SettingError(f"One cannot {doing} a box: every point of it is an arm.")
         return arms
-
-    def _read_arms(self, arms: Any, ids: list[Any] | None, *, first: int) -> Inputs:
-        kind = self._blueprint.arm
-        if arms is None and ids is None:
-            raise InputError(
-                "New arms need features, ids or both: got neither. Give arms=, a row for each."
-            )
-        if isinstance(kind, Ids) and arms is not None:
-            raise InputError(
-                f"This bandit knows its arms by their ids alone: got features of type "
-                f"{type(arms).__name__}. Give ids=, or build a bandit from features."
-            )
-        if isinstance(kind, Ids):
-            return Inputs(ids=np.arange(first, first + len(ids or ())))
-        if isinstance(kind, FeaturesAndIds):
-            features = kind.features.read(arms, what="arms")
-            return replace(features, ids=np.arange(first, first + len(features)))
-        return kind.read(arms, what="arms")
-
-
-def _read_space(
-    arms: Any, ids: Iterable[Any] | None, columns: Any, *, embed_ids: bool
-) -> tuple[Catalogue | BoxSpace, Features]:
-    """Turn what the caller calls arms into an arm space and the kind of its features."""
-    if isinstance(arms, Box):
-        if ids is not None or columns is not None:
-            raise SettingError(
-                f"A box needs no ids or columns, as every point of it is an arm: got "
-                f"ids={shown(ids)} and columns={shown(columns)}. Leave them out."
-            )
-        return BoxSpace(arms), Point(arms.low, arms.high)
-    if arms is None:
-        table = IdTable(ids)
-        return Catalogue.of(table, Inputs(ids=np.arange(len(table))), columns), Ids(len(table))
-    kind = kind_of(arms, what="arms")
-    features = kind.read(arms, what="arms")
-    table = IdTable(ids, count=len(features))
-    if not embed_ids:
-        return Catalogue.of(table, features, columns), kind
-    features = replace(features, ids=np.arange(len(table)))
-    return Catalogue.of(table, features, columns), FeaturesAndIds(kind, Ids(len(table)))
-
-
-def _first_policy(plan: Blueprint, space: Catalogue | BoxSpace, *, device: str) -> Policy:
-    model = plan.model(device=device)
-    if isinstance(space, Catalogue):
-        model.observe_arms(space.features)
-    return Policy(model, plan.exploration, plan.search, space)
-
-
-def _slate(choice: Choice, k: int, diversity: float) -> Choice:
-    """Pick k arms that differ out of a choice of more."""
-    scores, points = choice.scores.cpu().numpy(), choice.points.cpu().numpy()
-    picked = pick_apart(scores, points, k=k, diversity=diversity)
-    places = torch.from_numpy(picked).to(choice.rows.device)
-    return replace(
-        choice,
-        rows=choice.rows.gather(1, places),
-        points=choice.points.gather(1, places[..., None].expand(-1, -1, points.shape[2])),
-        scores=choice.scores.gather(1, places),
-    )
-
-
-def _training_rng(seed: int, version: int) -> torch.Generator:
-    """Give the random source of one update: a function of the seed and the version alone."""
-    root = np.array([seed % 2**64], dtype=np.uint64)
-    words = philox(root, np.array([version], dtype=np.uint64), int(Stream.TRAINING))[0, 0]
-    return torch.Generator().manual_seed(int(words[0]))
-
-
-def _check_version(version: Any) -> int:
-    if not is_size(version):
-        raise SettingError(
-            f"The version of an update needs to be a whole number of at least 1: got {version!r}. "
-            f"Leave it out for the next one."
-        )
-    return int(version)
-
-
-def _check_made(**parts: Any) -> None:
-    """Refuse a class where an object of it is meant."""
-    for name, part in parts.items():
-        if isinstance(part, type):
-            raise SettingError(
-                f"The part {name}= needs a name or an object: got the class {part.__name__}. Write "
-                f"{name}={part.__name__}()."
-            )
-
-
-def _check_modules(modules: Any) -> tuple[str, ...]:
-    if isinstance(modules, str):
-        raise SettingError(
-            f"part_modules needs to be a list of modules: got {modules!r}. Write [{modules!r}]."
-        )
-    return tuple(modules)
-
-
-def _check_device(device: str) -> str:
-    try:
-        chosen = torch.device(device)
-    except (RuntimeError, TypeError) as error:
-        raise SettingError(
-            f"The device needs to be one torch knows: got {device!r}. Use 'cpu' or 'cuda'."
-        ) from error
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise SettingError(
-            f"The device {device!r} needs a GPU that torch can see: found none. Use 'cpu'."
-        )
-    return str(chosen)

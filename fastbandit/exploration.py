@@ -12,9 +12,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from fastbandit.declaration import part
-from fastbandit.interfaces import RewardModel, Score, Seeds
+from fastbandit.interfaces import RewardModel
 from fastbandit.noise.device import uniforms_on
 from fastbandit.noise.philox import Stream
+from fastbandit.score import Score, Seeds
 
 
 @part("exploration", name="greedy")

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.interfaces import Choice, Exploration, RewardModel, Score, Search, Seeds
+from fastbandit.interfaces import Exploration, RewardModel, Search
+from fastbandit.score import Choice, Score, Seeds
 from fastbandit.types import Inputs
 
 Arms: TypeAlias = Catalogue | BoxSpace

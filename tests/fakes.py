@@ -14,8 +14,9 @@ from torch import Generator, Tensor
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.ids import IdTable
 from fastbandit.bandit import Bandit
-from fastbandit.interfaces import RewardModel, Score
+from fastbandit.interfaces import RewardModel
 from fastbandit.noise.philox import decision_seeds
+from fastbandit.score import Score
 from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training

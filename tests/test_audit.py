@@ -9,8 +9,9 @@ from fakes import BowlReward, catalogue_of, compiled, same_decision, seeds_of, v
 
 from fastbandit import Bandit, Exhaustive, Greedy, ThompsonSampling
 from fastbandit.audit import audit
-from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
+from fastbandit.interfaces import ArmSpace
 from fastbandit.policy import Policy
+from fastbandit.score import Choice, Score, Seeds
 from fastbandit.types import Inputs
 
 pytestmark = pytest.mark.usefixtures("little_training")

@@ -121,4 +121,4 @@ def test_a_predicate_needs_columns() -> None:
 
 def test_a_box_has_no_columns() -> None:
     with pytest.raises(SettingError, match="columns"):
-        Bandit(arms=Box.between([0], [1]), columns={"price": [1]}, context=4)
+        Bandit(arms=Box((0.0,), (1.0,)), columns={"price": [1]}, context=4)

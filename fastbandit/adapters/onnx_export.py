@@ -104,7 +104,7 @@ def _check_new(folder: Path) -> None:
 
 
 def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> OnnxExport:
-    """Write networks, arms, ids, and last the manifest that vouches for them."""
+    """Write networks, arms, ids, and last the manifest with their sums."""
     model, catalogue, codec = frozen.parts
     files: dict[str, Any] = {}
     progress(0, _STEPS, "Networks")
@@ -179,7 +179,7 @@ def export_snapshot(snapshot: Path, out: Path, *, progress: Progress = silent) -
 
 
 def live_arms(catalogue: FrozenCatalogue) -> tuple[Floats, list[Hashable]]:
-    """Give the coordinates and ids of the arms that can be chosen, in the order of their rows."""
+    """Return the coordinates and ids of the arms that can be chosen, in the order of their rows."""
     rows = catalogue.rows.live_rows
     points = np.concatenate([catalogue.arms.points, catalogue.more])[catalogue.positions[rows]]
     return np.ascontiguousarray(points, np.float32), catalogue.ids.ids(rows)

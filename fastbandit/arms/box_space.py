@@ -16,7 +16,7 @@ from torch import Generator, Tensor
 
 from fastbandit.arms.box import Box
 from fastbandit.arms.spanner import SPANNING, spanning_positions
-from fastbandit.interfaces import Candidates
+from fastbandit.score import Candidates
 
 _NEAR = 0.05
 _EDGE = math.sqrt(3.0)  # points spread evenly over [-edge, edge] have standard deviation 1

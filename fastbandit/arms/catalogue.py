@@ -19,7 +19,7 @@ from fastbandit.arms.ids import ArmIds
 from fastbandit.arms.lookup import Lookup
 from fastbandit.arms.rows import ArmRows, Upserted
 from fastbandit.arms.spanner import SPANNING, spanning_positions
-from fastbandit.interfaces import Affine, Candidates
+from fastbandit.score import Affine, Candidates
 from fastbandit.types import Inputs
 
 Embed = Callable[[Inputs], Tensor] | None

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fastbandit.interfaces import Affine
+from fastbandit.score import Affine
 
 _FLAT = 1e-5
 _AT_MOST = 20_000

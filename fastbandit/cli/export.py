@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from fastbandit.cli.data_folder import log_folder
-from fastbandit.cli.options import config_option, data_dir_option, json_option, print_json
+from fastbandit.cli.options import (
+    config_option,
+    data_dir_option,
+    json_option,
+    print_json,
+    taking,
+)
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 from fastbandit.storage.exports import FORMATS, export, format_of
@@ -32,7 +38,28 @@ def _bound(_: click.Context, option: click.Parameter, text: str | None) -> int |
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
-@click.command("export")
+@dataclass(frozen=True)
+class Options:
+    """What to export, and where; see the help of each option."""
+
+    out: Path
+    format: str | None
+    is_replaced: bool
+    since: int | datetime | None
+    until: int | datetime | None
+    snapshot: Path | None
+    path: Path | None
+    data_dir: Path | None
+    as_json: bool
+
+    @property
+    def bounds(self) -> Bounds:
+        """The events to write."""
+        named = {"since": self.since, "until": self.until}
+        return Bounds(**{name: value for name, value in named.items() if value is not None})
+
+
+@click.command("export", cls=taking(Options))
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The file to write.")
 @click.option(
     "--format",
@@ -51,39 +78,27 @@ def _bound(_: click.Context, option: click.Parameter, text: str | None) -> int |
 @config_option
 @data_dir_option
 @json_option
-def command(
-    out: Path,
-    *,
-    format: str | None,
-    is_replaced: bool,
-    since: int | datetime | None,
-    until: int | datetime | None,
-    snapshot: Path | None,
-    path: Path | None,
-    data_dir: Path | None,
-    as_json: bool,
-) -> None:
+def command(options: Options) -> None:
     """Write decisions with their rewards, one row each.
 
     The service may run meanwhile. A reward that is still waited for is empty; DSJSON leaves
     such decisions out, and those that do not say how likely their arm was. With --onnx a saved
     bandit is written instead, for ONNX Runtime and faiss.
     """
-    if snapshot is not None:
-        _export_onnx(snapshot, out, as_json=as_json)
+    out = options.out
+    if options.snapshot is not None:
+        _export_onnx(options.snapshot, out, as_json=options.as_json)
         return
-    wanted = format_of(out, format)
-    if out.exists() and not is_replaced:
+    wanted = format_of(out, options.format)
+    if out.exists() and not options.is_replaced:
         raise SettingError(
             f"An export needs a file that is not there yet: {out} is. Name another, or write over "
             f"it with --replace."
         )
-    bounds = Bounds() if since is None else Bounds(since=since)
-    bounds = bounds if until is None else Bounds(since=bounds.since, until=until)
     with progress_bar("Exporting") as progress:
-        folder = log_folder(path, data_dir, progress=progress)
-        made = export(folder, out, wanted, bounds=bounds, progress=progress)
-    if as_json:
+        folder = log_folder(options.path, options.data_dir, progress=progress)
+        made = export(folder, out, wanted, bounds=options.bounds, progress=progress)
+    if options.as_json:
         print_json({"file": str(made.file), "rows": made.rows, "left_out": made.left_out})
         return
     click.echo(f"{made.rows:,} {'decision' if made.rows == 1 else 'decisions'}")

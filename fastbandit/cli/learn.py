@@ -35,6 +35,7 @@ _ENDING_SECONDS = 1.0
 def command(
     path: Path | None,
     data_dir: Path | None,
+    *,
     once: bool,
     engine: str,
     workers: int | None,

@@ -25,6 +25,17 @@ data_dir_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
+def taking(kind: type[Any]) -> type[click.Command]:
+    """Return a class of commands whose function takes all options as one value of a kind."""
+
+    class OneValueCommand(click.Command):
+        def invoke(self, ctx: click.Context) -> Any:
+            assert self.callback is not None
+            return ctx.invoke(self.callback, kind(**ctx.params))
+
+    return OneValueCommand
+
+
 def read_service(path: Path | None, data_dir: Path | None = None) -> Config:
     """Read the settings of a service."""
     named = None if data_dir is None else str(data_dir)

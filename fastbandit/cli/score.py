@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import click
 
-from fastbandit.cli.options import json_option, print_json
+from fastbandit.cli.options import json_option, print_json, taking
 from fastbandit.cluster.engine import ENGINES, engine_for
 from fastbandit.cluster.scoring import Scored, ScoringSettings, score_contexts
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 
 
-@click.command("score")
+@dataclass(frozen=True)
+class Options:
+    """What to score, how, and where; see the help of each option."""
+
+    frozen: str
+    contexts: str
+    out: str
+    k: int
+    explore: bool
+    seed: int
+    columns: str
+    ids: str | None
+    keep: str
+    eligible: str | None
+    rows: int | None
+    workers: int | None
+    engine: str
+    address: str | None
+    as_json: bool
+
+
+@click.command("score", cls=taking(Options))
 @click.option("--frozen", required=True, help="A frozen bandit's folder, or a service's snapshot.")
 @click.option("--contexts", required=True, help="Parquet: a file, a folder or a pattern.")
 @click.option("--out", required=True, help="Folder for the parts; one that was begun goes on.")
@@ -31,48 +52,33 @@ from fastbandit.progress import progress_bar
 @click.option("--engine", type=click.Choice(ENGINES), default="local", show_default=True)
 @click.option("--address", help="Of a Ray cluster; without, one is started here.")
 @json_option
-def command(
-    frozen: str,
-    contexts: str,
-    out: str,
-    *,
-    k: int,
-    explore: bool,
-    seed: int,
-    columns: str,
-    ids: str | None,
-    keep: str,
-    eligible: str | None,
-    rows: int | None,
-    workers: int | None,
-    engine: str,
-    address: str | None,
-    as_json: bool,
-) -> None:
+def command(options: Options) -> None:
     """Choose arms for each row of Parquet files, and write them as Parquet.
 
     Files and folders are paths or URLs (s3://bucket/folder). What is asked for a second time goes
     on with the parts that are missing; neither workers nor engine change an arm.
     """
-    eligible = _read_eligible(eligible)
-    with (
-        progress_bar("Scoring") as progress,
-        engine_for(engine, workers=workers, address=address) as pool,
-    ):
-        settings = ScoringSettings(
-            k=k,
-            explore=explore,
-            seed=seed,
-            columns=_names(columns),
-            ids=ids,
-            keep=_names(keep),
-            eligible=eligible,
-            rows=rows,
-        )
+    settings = ScoringSettings(
+        k=options.k,
+        explore=options.explore,
+        seed=options.seed,
+        columns=_names(options.columns),
+        ids=options.ids,
+        keep=_names(options.keep),
+        eligible=_read_eligible(options.eligible),
+        rows=options.rows,
+    )
+    pool = engine_for(options.engine, workers=options.workers, address=options.address)
+    with progress_bar("Scoring") as progress, pool as engine:
         scored = score_contexts(
-            frozen, contexts, out, settings=settings, engine=pool, progress=progress
+            options.frozen,
+            options.contexts,
+            options.out,
+            settings=settings,
+            engine=engine,
+            progress=progress,
         )
-    if as_json:
+    if options.as_json:
         print_json(asdict(scored))
     else:
         click.echo(_report(scored))

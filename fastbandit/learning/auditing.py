@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
-from fastbandit.interfaces import Candidates
 from fastbandit.runtime.propensity import is_uniform
+from fastbandit.score import Candidates
 from fastbandit.settings.service import Config
 from fastbandit.storage.events import ArmId, DecisionMade
 from fastbandit.storage.snapshot_version import Snapshot

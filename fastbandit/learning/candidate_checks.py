@@ -15,9 +15,10 @@ from torch import Tensor
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
 from fastbandit.exploration import Greedy
-from fastbandit.interfaces import Candidates, FittedSearch
+from fastbandit.interfaces import FittedSearch
 from fastbandit.learning.joining import Interaction, to_arrays
 from fastbandit.policy import Policy
+from fastbandit.score import Candidates
 from fastbandit.settings.service import LearnConfig
 
 _AUDITED = 200

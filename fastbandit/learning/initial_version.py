@@ -29,6 +29,8 @@ def publish_initial_version(
     cut = Cut() if change is None else Cut(change.seq, change.at, change.seq)
     rehearse(config, arms)
     bandit = untrained_bandit(config, arms)
+    if arms.columns:
+        bandit.set_columns(arms.columns)
     with store.drafting() as draft:
         save_draft(draft, bandit, reached=reached)
         notes = {"arms": len(bandit)}

@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from fastbandit.arms.partitions import Floats
+Floats = NDArray[np.float32]
+
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)

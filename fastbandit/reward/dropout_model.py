@@ -9,9 +9,10 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from fastbandit.declaration import part
-from fastbandit.interfaces import CompiledModel, Plan, Score
+from fastbandit.interfaces import CompiledModel, Plan
 from fastbandit.noise.philox import Stream, decision_seeds, uniforms
 from fastbandit.reward.model import NetworkSettings, NeuralReward, no_noise
+from fastbandit.score import Score
 from fastbandit.types import Features
 
 _POSTERIOR_DRAWS = 16

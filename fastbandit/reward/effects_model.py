@@ -20,12 +20,13 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 
-from fastbandit.interfaces import CompiledModel, RewardModel, Score, Seeds
+from fastbandit.interfaces import CompiledModel, RewardModel
 from fastbandit.noise.philox import Stream, normals_at
 from fastbandit.reward.arm_effects import ArmEffects, Floats, Priors, Seen
 from fastbandit.reward.context_features import ContextFeatures, LinearInputs
 from fastbandit.reward.feature_network import fit_features
 from fastbandit.reward.model import no_noise
+from fastbandit.score import Score, Seeds
 from fastbandit.types import Inputs, Interactions
 
 _COLUMNS = 8  # of an arm's embedding

@@ -20,11 +20,12 @@ from torch import Generator, Tensor
 from fastbandit.declaration import part, setting
 from fastbandit.errors import SettingError
 from fastbandit.features.kinds import FeaturesAndIds, Ids, Point
-from fastbandit.interfaces import Plan, RewardModel, Score
+from fastbandit.interfaces import Plan, RewardModel
 from fastbandit.reward.context_features import ContextFeatures
 from fastbandit.reward.matern import Kernel, Seen, fit_kernel, frequencies
 from fastbandit.reward.model import box_muller, no_noise, normals_need
 from fastbandit.reward.picks import look, pick
+from fastbandit.score import Score
 from fastbandit.types import Features, Inputs, Interactions
 
 _DIRECTIONS = 16  # of contexts, at most

@@ -15,9 +15,10 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fastbandit.interfaces import CompiledModel, Score
+from fastbandit.interfaces import CompiledModel
 from fastbandit.reward.model import NetworkSettings, NeuralReward, no_noise
 from fastbandit.reward.network import Folded
+from fastbandit.score import Score
 from fastbandit.types import Features
 
 

@@ -13,9 +13,10 @@ from torch import Generator, Tensor, nn
 
 from fastbandit.declaration import part, setting
 from fastbandit.errors import SettingError
-from fastbandit.interfaces import CompiledModel, RewardModel, Score
+from fastbandit.interfaces import CompiledModel, RewardModel
 from fastbandit.reward.encoders import DenseEncoder, PointEncoder, encoder_for
 from fastbandit.reward.network import RewardNetwork
+from fastbandit.score import Score
 from fastbandit.types import Features, Inputs, Interactions
 
 

@@ -16,9 +16,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from fastbandit.interfaces import Affine
 from fastbandit.optim.layers import linear
 from fastbandit.reward.concrete_dropout import ConcreteDropout
+from fastbandit.score import Affine
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Encoding:
         return self.is_dense
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
-        """Return for each row whether a number of it is cut: (n,)."""
+        """Tell for each row whether a number of it is cut: (n,)."""
         if inputs.dense is None or not self.bounds.size:
             return np.zeros(len(inputs), dtype=bool)
         low, high = self.bounds
@@ -74,12 +74,12 @@ class Encoding:
     # -- files
 
     def arrays(self) -> dict[str, Array]:
-        """Return the arrays by name."""
+        """Give the arrays by name."""
         named = {"matrix": self.matrix, "words": self.words, "ids": self.ids}
         return named | ({"bounds": self.bounds} if self.bounds.size else {})
 
     def note(self) -> dict[str, Any]:
-        """Return the kind of features as JSON values."""
+        """Give the kind of features as JSON values."""
         return note_of(self.kind)
 
 
@@ -101,7 +101,7 @@ class LinearEncoding:
         return False
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
-        """Return for each context whether a number of it is cut: (n,)."""
+        """Tell for each context whether a number of it is cut: (n,)."""
         return self.inputs.features.is_clipped(inputs)
 
     def embed(self, inputs: Inputs) -> Floats:
@@ -111,11 +111,11 @@ class LinearEncoding:
     # -- files
 
     def arrays(self) -> dict[str, Array]:
-        """Return the arrays by name."""
+        """Give the arrays by name."""
         return self.inputs.arrays()
 
     def note(self) -> dict[str, Any]:
-        """Return the kind of features as JSON values."""
+        """Give the kind of features as JSON values."""
         return {**note_of(self.kind), "seen": "linear"}
 
 

@@ -88,7 +88,7 @@ def _catalogue_arrays(catalogue: FrozenCatalogue) -> Arrays:
     if rows.columns is not None:
         arrays |= {f"columns.{name}": array for name, array in rows.columns.arrays().items()}
     if not ids.is_numbered:
-        arrays |= _arrays_of("ids", ids if isinstance(ids, StoredIds) else StoredIds.of(ids))
+        arrays |= _arrays_of("ids", StoredIds.of(ids))
     return arrays
 
 

@@ -11,13 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from fastbandit.arms.arrays import read_only
-from fastbandit.interfaces import Affine, CompiledModel
+from fastbandit.interfaces import CompiledModel
 from fastbandit.reward.encoders import DenseEncoder
 from fastbandit.reward.network import RewardNetwork
 from fastbandit.runtime.effects import BOUNDED, DRAWN
 from fastbandit.runtime.fold import BOUND, DROPOUT, HEADS, LAST_LAYER, MEAN
 from fastbandit.runtime.kernel import ASCENT, EXHAUSTIVE, GENERATOR
 from fastbandit.runtime.parts import FrozenModel
+from fastbandit.score import Affine
 from fastbandit.search.steps import CompiledSteps
 
 _SURE = 17.0  # a sigmoid beyond this is 0 or 1 in float32

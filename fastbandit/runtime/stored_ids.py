@@ -79,6 +79,8 @@ class StoredIds:
     @staticmethod
     def of(ids: Iterable[Hashable]) -> StoredIds:
         """Write ids as a file holds them."""
+        if isinstance(ids, StoredIds):
+            return ids
         pieces = [_ENCODER.encode(id_to_json(id)).encode(*_CODEC) for id in ids]
         text = np.frombuffer(b"[" + b",".join(pieces) + b"]", dtype=np.uint8)
         lengths = np.fromiter(map(len, pieces), dtype=np.int64, count=len(pieces))

@@ -7,8 +7,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from fastbandit.interfaces import ArmSpace, Score
+from fastbandit.interfaces import ArmSpace
 from fastbandit.optim.layers import linear
+from fastbandit.score import Score
 from fastbandit.search.gradient_ascent import slope_of
 from fastbandit.search.ranking import Tally
 

@@ -9,7 +9,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from fastbandit.declaration import part
-from fastbandit.interfaces import ArmSpace, Candidates, Choice, Score, Seeds
+from fastbandit.interfaces import ArmSpace
+from fastbandit.score import Candidates, Choice, Score, Seeds
 from fastbandit.search.ranking import NOTHING, Ranked, Tally
 from fastbandit.search.steps import CompiledSteps
 

@@ -11,10 +11,11 @@ from torch import Generator, Tensor
 
 from fastbandit.declaration import part, setting
 from fastbandit.errors import SettingError
-from fastbandit.interfaces import Score, SearchFit, Seeds
+from fastbandit.interfaces import SearchFit
 from fastbandit.optim.nearby import contexts_near, embed_all
 from fastbandit.optim.process_group import share_of
 from fastbandit.optim.schedule import cosine_factor, set_rate
+from fastbandit.score import Score, Seeds
 from fastbandit.search.arm_generator import ArmGenerator, generator_inputs
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, rank

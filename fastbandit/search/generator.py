@@ -18,7 +18,8 @@ from torch import Generator, Tensor
 
 from fastbandit.declaration import part, setting
 from fastbandit.errors import SettingError
-from fastbandit.interfaces import ArmSpace, Choice, Score, Search, SearchFit, Seeds
+from fastbandit.interfaces import ArmSpace, Search, SearchFit
+from fastbandit.score import Choice, Score, Seeds
 from fastbandit.search.arm_generator import ArmGenerator, generator_inputs
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.fit_generator import fit_generator

@@ -15,7 +15,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace, Score
+from fastbandit.interfaces import ArmSpace
+from fastbandit.score import Score
 from fastbandit.search.device import DeviceIndex, Layered
 from fastbandit.search.ranking import NOTHING, Ranked, Tally
 

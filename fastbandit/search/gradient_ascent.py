@@ -17,9 +17,10 @@ from torch.nn.functional import normalize
 
 from fastbandit.declaration import part, setting
 from fastbandit.errors import SettingError
-from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
+from fastbandit.interfaces import ArmSpace
 from fastbandit.noise.device import uniforms_on
 from fastbandit.noise.philox import Stream
+from fastbandit.score import Choice, Score, Seeds
 from fastbandit.search.limits import AT_LEAST
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, fill, land, rerank

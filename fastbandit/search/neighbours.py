@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace, Score
+from fastbandit.interfaces import ArmSpace
+from fastbandit.score import Score
 from fastbandit.search.ranking import NOTHING, Ranked, Tally, rank
 
 

@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace, Candidates, Choice, ListedPart, Score
+from fastbandit.interfaces import ArmSpace
+from fastbandit.score import Candidates, Choice, ListedPart, Score
 from fastbandit.search.limits import AT_A_TIME, BESIDE, FEW, RERANKED
 
 NOTHING = float("-inf")

@@ -11,7 +11,8 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from fastbandit.declaration import part, setting
-from fastbandit.interfaces import ArmSpace, Candidates, Choice, Score, Seeds
+from fastbandit.interfaces import ArmSpace
+from fastbandit.score import Candidates, Choice, Score, Seeds
 from fastbandit.search.limits import FEW
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, fill, rank, rerank

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 import uvicorn
 
@@ -18,15 +19,20 @@ from fastbandit.settings.service import Config
 _SWITCH_SECONDS = 5e-4  # the writer's thread runs sooner than by default
 
 
-class Server(uvicorn.Server):
-    """uvicorn around a service, which is started before it listens and stopped afterwards.
+class Lifecycle(Protocol):
+    """What is started before a server listens, and stopped when it no longer does."""
 
-    `on_started` is called with where it listens.
-    """
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+class Server(uvicorn.Server):
+    """uvicorn around the life of a service; `on_started` is called with where it listens."""
 
     on_started: Callable[[str], None] = staticmethod(lambda url: None)
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(self, config: uvicorn.Config, service: Lifecycle) -> None:
         super().__init__(config)
         self.service = service
 

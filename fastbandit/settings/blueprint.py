@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import torch
 
+from fastbandit.arms.catalogue import Catalogue
 from fastbandit.declaration import part, setting
 from fastbandit.features.rewards import RewardKind
 from fastbandit.interfaces import Exploration, Posterior, RewardModel, Search
+from fastbandit.policy import Arms, Policy
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.training.update import Training
 from fastbandit.types import Features
@@ -31,3 +33,10 @@ class Blueprint:
         rng = torch.Generator().manual_seed(self.seed % 2**63)
         model = self.posterior.build(self, rng=rng)
         return model.requires_grad_(False).to(device)
+
+    def policy(self, arms: Arms, *, device: str) -> Policy:
+        """Build the policy of a bandit that has learned nothing yet."""
+        model = self.model(device=device)
+        if isinstance(arms, Catalogue):
+            model.observe_arms(arms.features)
+        return Policy(model, self.exploration, self.search, arms)

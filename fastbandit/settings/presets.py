@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.declaration import known_name
+from fastbandit.errors import SettingError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Image, Point, Sparse
 from fastbandit.features.rewards import RewardKind
@@ -43,7 +44,22 @@ class PartNames:
     exploration: str | Exploration = "ts"
     search: str | Search = "auto"
     posterior: str | Posterior = "auto"
-    modules: tuple[str, ...] = ()
+    modules: Iterable[str] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("exploration", "search", "posterior"):
+            part = getattr(self, name)
+            if isinstance(part, type):
+                raise SettingError(
+                    f"The part {name}= needs a name or an object: got the class {part.__name__}. "
+                    f"Write {name}={part.__name__}()."
+                )
+        if isinstance(self.modules, str):
+            raise SettingError(
+                f"part_modules needs to be a list of modules: got {self.modules!r}. Write "
+                f"[{self.modules!r}]."
+            )
+        object.__setattr__(self, "modules", tuple(self.modules))
 
 
 def blueprint(
@@ -131,7 +147,7 @@ def _widths(context: Features, *, has_weights: bool, is_fourier: bool) -> tuple[
     return 0.7, (1.0 if is_fourier else 0.3)
 
 
-def _exploration(name: str, widths: tuple[float, float], modules: tuple[str, ...]) -> Exploration:
+def _exploration(name: str, widths: tuple[float, float], modules: Iterable[str]) -> Exploration:
     kind = find("exploration", name, modules=modules)
     scale, width = widths
     if kind is ThompsonSampling:
@@ -142,7 +158,7 @@ def _exploration(name: str, widths: tuple[float, float], modules: tuple[str, ...
     return made
 
 
-def _search(name: str, arm: Features, modules: tuple[str, ...], *, is_fourier: bool) -> Search:
+def _search(name: str, arm: Features, modules: Iterable[str], *, is_fourier: bool) -> Search:
     if ":" not in name:
         known_name("search", name, ("auto", *parts_of("search")), or_object=True)
     kind = find("search", name, modules=modules)
@@ -165,7 +181,7 @@ def _posterior(
     exploration: Exploration,
     context: Features,
     arm: Features,
-    modules: tuple[str, ...],
+    modules: Iterable[str],
 ) -> Posterior:
     if ":" not in name:
         every = ("auto", "neural", *parts_of("posterior"))

@@ -23,8 +23,9 @@ from fastbandit.errors import SnapshotError
 from fastbandit.files.json_ids import id_from_json, id_to_json
 from fastbandit.files.manifest import BANDIT, read_arrays, write_arrays
 from fastbandit.files.mapped import Arrays
-from fastbandit.interfaces import Affine, FittedSearch, LearnsToSearch
+from fastbandit.interfaces import FittedSearch, LearnsToSearch
 from fastbandit.policy import Policy
+from fastbandit.score import Affine
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.parts import Modules, read, write
 from fastbandit.training.update import embed

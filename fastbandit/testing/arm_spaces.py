@@ -7,7 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Generator
 
-from fastbandit.interfaces import ArmSpace, Candidates, Index
+from fastbandit.interfaces import ArmSpace, Index
+from fastbandit.score import Candidates
 from fastbandit.testing.laws import need, need_close
 
 

@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fastbandit.interfaces import Exploration, RewardModel, Seeds
+from fastbandit.interfaces import Exploration, RewardModel
+from fastbandit.score import Seeds
 from fastbandit.testing.laws import need, need_close
 
 

@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fastbandit.interfaces import Affine, RewardModel, Score
+from fastbandit.interfaces import RewardModel
+from fastbandit.score import Affine, Score
 from fastbandit.testing.laws import need, need_close
 
 

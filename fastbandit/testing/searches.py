@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace, Candidates, Choice, Score, Search, Seeds
+from fastbandit.interfaces import ArmSpace, Search
+from fastbandit.score import Candidates, Choice, Score, Seeds
 from fastbandit.testing.laws import need, need_close
 
 _COUNTS = (1, 5)

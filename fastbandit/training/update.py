@@ -6,6 +6,7 @@ import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Generator, Tensor
 
@@ -14,6 +15,7 @@ from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.partition_ranges import RangeWork, Rows, index_in_ranges
 from fastbandit.declaration import part
 from fastbandit.interfaces import LearnsToSearch, RewardModel, SearchFit, scans
+from fastbandit.noise.philox import Stream, philox
 from fastbandit.optim.process_group import SINGLE, ProcessGroup
 from fastbandit.policy import Arms, Policy
 from fastbandit.progress import Progress, silent
@@ -28,6 +30,13 @@ class Training:
 
     reward: RewardFit = field(default_factory=RewardFit)
     generator: GeneratorFit = field(default_factory=GeneratorFit)
+
+
+def training_rng(seed: int, version: int) -> Generator:
+    """Return the random source of one update: a function of the seed and the version alone."""
+    root = np.array([seed % 2**64], dtype=np.uint64)
+    block = philox(root, np.array([version], dtype=np.uint64), int(Stream.TRAINING))[0, 0]
+    return Generator().manual_seed(int(block[0]))
 
 
 def update(

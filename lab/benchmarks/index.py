@@ -17,9 +17,9 @@ from torch import Tensor
 
 from fastbandit.arms.partitions import GROUPS, Partitions, measured_size, nearest_partitions, padded
 from fastbandit.cores import one_thread
-from fastbandit.interfaces import Candidates
 from fastbandit.packages import needed
 from fastbandit.runtime.freezing import catalogue_of
+from fastbandit.score import Candidates
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.search.gradient_ascent import best_points, climb
 from fastbandit.search.neighbours import hop

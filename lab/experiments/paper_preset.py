@@ -19,12 +19,13 @@ from torch import Generator, Tensor, nn
 from fastbandit import Exhaustive, Greedy, SpannerSearch, ThompsonSampling, UpperConfidence
 from fastbandit.declaration import known_name, part, setting
 from fastbandit.errors import SettingError
-from fastbandit.interfaces import ArmSpace, Choice, Score, Search, SearchFit, Seeds
+from fastbandit.interfaces import ArmSpace, Search, SearchFit
 from fastbandit.noise.philox import Stream, normals
 from fastbandit.optim.layers import linear
 from fastbandit.optim.nearby import embed_all
 from fastbandit.optim.process_group import share_of
 from fastbandit.optim.schedule import cosine_factor, set_rate
+from fastbandit.score import Choice, Score, Seeds
 from fastbandit.search.fit_generator import draw_score
 from fastbandit.search.gradient_ascent import is_enough, moved, slope_of, start_points
 from fastbandit.search.ranking import Tally, fill, land, rerank

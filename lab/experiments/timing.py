@@ -17,8 +17,9 @@ from torch import Tensor
 
 from fastbandit.bandit import Bandit
 from fastbandit.errors import SettingError
-from fastbandit.interfaces import ArmSpace, Choice, Score, Search, Seeds
+from fastbandit.interfaces import ArmSpace, Search
 from fastbandit.noise.philox import decision_seeds
+from fastbandit.score import Choice, Score, Seeds
 from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs
 from lab.experiments.environment import Environment, as_raw

@@ -22,7 +22,7 @@ from fastbandit import (
     Ids,
     Sparse,
 )
-from fastbandit.adapters.onnx_export import check_onnx, eligible_arms, export_onnx
+from fastbandit.adapters.onnx_export import check_onnx, export_onnx, live_arms
 from fastbandit.arms.own_lists import BANK
 from fastbandit.noise.philox import Stream, normals_at, uniforms
 from fastbandit.reward.hierarchical_model import HierarchicalReward
@@ -185,7 +185,7 @@ def test_arms_that_came_later_have_no_part_of_their_own(has_features: bool, tmp_
     export_onnx(frozen, tmp_path / "made")
 
     session = session_of(tmp_path / "made" / "score.onnx")
-    points, _ = eligible_arms(frozen.parts[1])
+    points, _ = live_arms(frozen.parts[1])
     given = {
         "context": CONTEXTS[:1],
         "points": points[None],

@@ -14,7 +14,7 @@ from fakes import vectors_of
 from fastbandit import Bandit, FeaturesAndIds, FrozenBandit, Ids, Sparse
 from fastbandit.cli import main as cli
 from fastbandit.cli.freeze import check_alike, draw_contexts, freeze_folder
-from fastbandit.cluster.engine import HereEngine
+from fastbandit.cluster.engine import SerialEngine
 from fastbandit.errors import SnapshotError
 from fastbandit.features.kinds import Dense
 
@@ -57,7 +57,7 @@ def test_freeze_writes_a_folder_beside_the_snapshot_and_says_its_size(
 
 def test_workers_index_arms_to_the_last_bit(snapshot: Path, tmp_path: Path) -> None:
     freeze_folder(snapshot, tmp_path / "here")
-    freeze_folder(snapshot, tmp_path / "there", engine=HereEngine(3))
+    freeze_folder(snapshot, tmp_path / "there", engine=SerialEngine(3))
 
     names = sorted(path.name for path in (tmp_path / "here").iterdir())
     here, there = (

@@ -15,7 +15,7 @@ from machines import Machines, soon, stopped
 from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
 from fastbandit.storage.deltas import Delta
-from fastbandit.storage.snapshot_registry import RegisteredStore, SnapshotRegistry
+from fastbandit.storage.registered_store import RegisteredStore, SnapshotRegistry
 from fastbandit.storage.snapshot_version import Snapshot
 from lab.postgres_server import LittleServer
 from tests.serving.little_service import ARMS, Caller

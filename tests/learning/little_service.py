@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from fastbandit.learning.learner import Learner, Step
-from fastbandit.settings.service import ArmsConfig, Config, ContextConfig, LearnConfig, RewardConfig, SelectConfig, ServerConfig
+from fastbandit.settings.service import (
+    ArmsConfig,
+    Config,
+    ContextConfig,
+    LearnConfig,
+    RewardConfig,
+    SelectConfig,
+    ServerConfig,
+)
 from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import Snapshot

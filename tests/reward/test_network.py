@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Generator
 
-from fastbandit.interfaces import Affine
 from fastbandit.reward.network import RewardNetwork, linear
+from fastbandit.score import Affine
 
 SHAPES = [
     {"hidden": (7,)},

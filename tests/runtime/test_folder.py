@@ -195,10 +195,10 @@ def test_ids_are_all_read_only_when_one_is_looked_for(saved: Path) -> None:
 
     loaded.select_one(CONTEXTS[0])
     loaded.select(CONTEXTS, k=2)
-    assert "table" not in vars(loaded._live.ids)
+    assert "table" not in vars(loaded.parts[1].ids)
 
     loaded.select_one(CONTEXTS[0], eligible=["arm 1", "arm 2"])
-    assert "table" in vars(loaded._live.ids)
+    assert "table" in vars(loaded.parts[1].ids)
 
 
 def test_numbered_arms_have_no_ids_on_disk(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_numbered_arms_have_no_ids_on_disk(tmp_path: Path) -> None:
 
     with arrays_of(tmp_path).open("rb") as file:
         assert not [name for name in map_arrays(file) if name.startswith("ids.")]
-    assert FrozenBandit.load(tmp_path)._live.ids.is_numbered
+    assert FrozenBandit.load(tmp_path).parts[1].ids.is_numbered
 
 
 def test_a_loaded_bandit_can_be_saved_into_its_own_folder(saved: Path) -> None:

@@ -209,7 +209,7 @@ def test_arms_of_one_to_seventeen_columns(search: str, dim: int) -> None:
 
     bandit = taught(arms=arms, search=search, preset=preset)
 
-    assert bandit.freeze()._live.arms.vectors.shape[1] == dim
+    assert bandit.freeze().parts[1].arms.vectors.shape[1] == dim
     assert_parity(bandit)
 
 

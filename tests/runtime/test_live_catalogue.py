@@ -176,8 +176,8 @@ def test_arms_with_weights_of_their_own_start_with_the_prior(little_training: No
 
 def test_many_added_arms_go_into_partitions_by_themselves(frozen: FrozenBandit) -> None:
     frozen.add_arms(vectors_of(1100, 3, seed=5))
-    assert frozen._indexing is not None
-    frozen._indexing.join()
+    assert frozen._arms._indexing is not None
+    frozen._arms._indexing.join()
 
     assert frozen.waiting == 0
     assert len(frozen) == 2600

@@ -106,10 +106,10 @@ def test_the_likeliest_comes_first_and_others_share_the_rest(frozen: FrozenBandi
     assert found.of(other) == 0.01 / 40
 
 
-def test_an_arm_that_was_not_open_has_no_probability(frozen: FrozenBandit) -> None:
+def test_an_arm_that_was_not_eligible_has_no_probability(frozen: FrozenBandit) -> None:
     found = frozen.propensities(CONTEXT, eligible=[3])
 
-    with pytest.raises(UnknownArmError, match="open"):
+    with pytest.raises(UnknownArmError, match="eligible"):
         found.of(4)
 
 

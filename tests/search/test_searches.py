@@ -12,7 +12,8 @@ from torch import Tensor
 from fastbandit import Box, Exhaustive, GeneratorSearch, GradientAscent, Greedy, ThompsonSampling
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.errors import SettingError
-from fastbandit.interfaces import ArmSpace, Candidates, Exploration, Score
+from fastbandit.interfaces import ArmSpace, Exploration
+from fastbandit.score import Candidates, Score
 from fastbandit.search.fit_generator import GeneratorFit, fit_generator
 from fastbandit.search.gradient_ascent import climb, slope_of, start_points
 from fastbandit.search.neighbours import hop

@@ -9,8 +9,9 @@ from torch import Generator, Tensor
 
 from fastbandit.declaration import part, setting
 from fastbandit.exploration import Greedy, ThompsonSampling
-from fastbandit.interfaces import ArmSpace, Choice, Plan, RewardModel, Score, Seeds
+from fastbandit.interfaces import ArmSpace, Plan, RewardModel
 from fastbandit.reward.last_layer_model import LastLayerReward
+from fastbandit.score import Choice, Score, Seeds
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.gradient_ascent import GradientAscent
 from fastbandit.search.steps import CompiledSteps

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from fastbandit import Exhaustive, GeneratorSearch, GradientAscent, Greedy
-from fastbandit.arms.partitions import NEIGHBOURS, PARTITION
+from fastbandit.arms.neighbour_graph import NEIGHBOURS
+from fastbandit.arms.partitions import PARTITION
 from fastbandit.errors import SettingError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Image

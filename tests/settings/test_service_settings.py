@@ -23,7 +23,17 @@ from fastbandit.cli.init import write_config
 from fastbandit.declaration import range_of
 from fastbandit.errors import SettingError
 from fastbandit.settings.passwords import hide_password
-from fastbandit.settings.service import SECTIONS, ArmsConfig, Config, ContextConfig, RewardConfig, ServerConfig, Setting, all_settings, settings_of
+from fastbandit.settings.service import (
+    SECTIONS,
+    ArmsConfig,
+    Config,
+    ContextConfig,
+    RewardConfig,
+    ServerConfig,
+    Setting,
+    all_settings,
+    settings_of,
+)
 from fastbandit.settings.service_files import CONFIG_FILE, find_config, read_config, written
 
 EVERY = [pytest.param(setting, id=setting.name) for setting in all_settings()]

@@ -9,8 +9,8 @@ from fakes import catalogue_of, vectors_of
 from numpy.typing import NDArray
 from torch import Generator
 
-from fastbandit.arms.index import FaissIndex
 from fastbandit.testing.arm_spaces import check_arm_space, check_index
+from lab.baselines.faiss_index import FaissIndex
 
 
 @pytest.mark.parametrize("space", SPACES)

@@ -8,8 +8,8 @@ from fakes import BowlReward, vectors_of
 from torch import Generator, Tensor
 from trained_models import DEEP, MODELS, PLAIN, embedded, trained
 
-from fastbandit.interfaces import Score
 from fastbandit.reward.model import NetworkSettings
+from fastbandit.score import Score
 from fastbandit.testing.posteriors import check_model
 
 

@@ -15,7 +15,8 @@ from torch import Generator
 from fastbandit import Exhaustive, GeneratorSearch, GradientAscent
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
-from fastbandit.interfaces import ArmSpace, Choice, Exploration, Score, Search
+from fastbandit.interfaces import ArmSpace, Exploration, Search
+from fastbandit.score import Choice, Score
 from fastbandit.search.fit_generator import fit_generator
 from fastbandit.search.spanner import SpannerSearch
 from fastbandit.testing.searches import check_cost_does_not_grow, check_search

@@ -17,7 +17,7 @@ from fastbandit.cli.main import run as run_cli
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import SettingError
 from fastbandit.features.kinds import Dense
-from fastbandit.interfaces import Score
+from fastbandit.score import Score
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.types import Inputs
 from lab.__main__ import cli

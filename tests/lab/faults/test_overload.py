@@ -16,7 +16,7 @@ import uvloop
 from uvicorn.server import ServerState
 
 from fastbandit.serving.metrics import Metrics
-from fastbandit.serving.overload import OverloadProtocol, Room, is_whole_select
+from fastbandit.serving.overload import OverloadProtocol, is_whole_select
 from lab.faults.garbage import split_answers, status_of
 from lab.faults.overload import overload
 
@@ -33,7 +33,7 @@ class Waiting:
     """An application that answers with the length of the body, some only when it is let."""
 
     def __init__(self, most: int) -> None:
-        self.room = Room(most)
+        self.room = Capacity(most)
         server = SimpleNamespace(max_body_bytes=1_000)
         config = SimpleNamespace(server=server)
         self.service = SimpleNamespace(measures=Metrics(), config=config)

@@ -21,7 +21,7 @@ PICTURE = ROOT / "docs" / "pictures" / "floors.svg"
 
 FLOORS = (
     ("errors", "types", "cores", "progress"),
-    ("packages", "declaration", "noise", "features", "optim", "interfaces", "files"),
+    ("packages", "declaration", "noise", "features", "optim", "score", "interfaces", "files"),
     ("arms",),
     ("exploration", "reward", "search", "policy"),
     ("training", "audit", "baselines"),
@@ -35,6 +35,10 @@ FLOORS = (
 
 NEIGHBOURS = {
     ("features", "declaration"): "a kind of features is a part, and so declared as one",
+    (
+        "interfaces",
+        "score",
+    ): "exploration, model and search meet in a score, and their roles name it",
     ("interfaces", "optim"): "a role that trains names the group of processes it trains in",
     ("evaluation", "adapters"): "a log in the format of Vowpal Wabbit is read by its adapter",
     ("adapters", "learning"): "an adapter learns after so many rewards, by the learner's schedule",
@@ -95,7 +99,9 @@ def level_of(room: str) -> int:
     for level, rooms in enumerate(FLOORS):
         if room in rooms:
             return level
-    raise LookupError(f"{room} needs a floor in FLOORS of lab/architecture.py: got none. Add it.")
+    raise click.ClickException(
+        f"{room} needs a floor in FLOORS of lab/architecture.py: got none. Add it."
+    )
 
 
 def broken(imports: Iterable[Import]) -> list[Import]:

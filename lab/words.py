@@ -85,9 +85,9 @@ MEANT = {
         r"command keys( \w+)?",
         r"\w+ (primary|foreign|sort)_key",
     ),
-    "open": (
-        r"function open(_(bandit|for_reading|log|parquet|snapshots|store|text|url))?",  # a file, a connection
-        r"module open_bandit",  # a data set
+    "open": (  # a file, a connection, a data set
+        r"function open(_(bandit|for_reading|log|parquet|snapshots|store|text|url))?",
+        r"module open_bandit",
         r"(command|option) \S*open-bandit",
         r"parameter (open_log|is_open)",
     ),
@@ -97,7 +97,7 @@ MEANT = {
     "state": (
         r"\w+ random_state",  # of scikit-learn
         r"\w+ (load_)?state_dict",  # of torch
-        r"(parameter|field|function) state",  # of a process, of a check
+        r"(module|parameter|field|function) state",  # of a process, of a check
         r"(class|field) State",
     ),
     "word": (r"\w+ passwords?", r"\w+ keywords?"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -69,7 +70,7 @@ def test_rooms_that_import_each_other_are_found_through_a_third() -> None:
 
 
 def test_a_room_without_a_floor_is_an_error_that_says_where_to_add_it() -> None:
-    with pytest.raises(LookupError, match="attic needs a floor"):
+    with pytest.raises(click.ClickException, match="attic needs a floor"):
         level_of("attic")
 
 

@@ -50,7 +50,7 @@ def audit(policy: Policy, contexts: Inputs, *, seeds: Seeds) -> Audit:
 
 
 def _average(score: Score, policy: Policy, eligible: Tensor | None) -> Tensor:
-    """Give the mean score over the arms that can be chosen."""
+    """Return the mean score over the arms that can be chosen."""
     every = policy.arms.all()
     rows, points = every.rows, every.points
     if eligible is not None:

@@ -40,6 +40,7 @@ NEIGHBOURS = {
         "score",
     ): "exploration, model and search meet in a score, and their roles name it",
     ("interfaces", "optim"): "a role that trains names the group of processes it trains in",
+    ("runtime", "storage"): "the state of a bandit is what a snapshot saves and gives back",
     ("evaluation", "adapters"): "a log in the format of Vowpal Wabbit is read by its adapter",
     ("adapters", "learning"): "an adapter learns after so many rewards, by the learner's schedule",
     ("cluster", "learning"): "workers join and train stretches of the log as the learner does",

@@ -200,7 +200,7 @@ def test_binary_rewards_are_0_or_1(value: float) -> None:
         ({"exploration": "st"}, SettingError, "got 'st'"),
         ({"search": "exhaustiv"}, SettingError, "Did you mean 'exhaustive'"),
         ({"posterior": "bayes"}, SettingError, "got 'bayes'"),
-        ({"preset": "papers"}, SettingError, "Did you mean 'paper'"),
+        ({"preset": "defaults"}, SettingError, "Did you mean 'default'"),
         ({"device": "abacus"}, SettingError, "got 'abacus'"),
         pytest.param({"seed": "seven"}, SettingError, "seven"),
         pytest.param({"seed": 1.5}, SettingError, r"1\.5"),
@@ -214,11 +214,11 @@ def test_a_bandit_that_cannot_be_made_says_why(
 
 
 @pytest.mark.parametrize(
-    ("lowest", "highest"), [([], []), ([0], [0]), ([0, 0], [1]), ([0], [np.inf]), ([2], [1])]
+    ("low", "high"), [([], []), ([0], [0]), ([0, 0], [1]), ([0], [np.inf]), ([2], [1])]
 )
-def test_a_box_without_an_inside_is_refused(lowest: list[float], highest: list[float]) -> None:
-    with pytest.raises(SettingError, match=r"Box\.between"):
-        Box(lowest, highest)
+def test_a_box_without_an_inside_is_refused(low: list[float], high: list[float]) -> None:
+    with pytest.raises(SettingError, match=r"Write Box\("):
+        Box(low, high)
 
 
 def test_a_box_has_no_eligible_arms_and_no_arms_to_add() -> None:
@@ -256,7 +256,10 @@ def test_images_of_another_size_are_refused() -> None:
         Bandit(arms=ARMS, context=Image(9, 9)).select(np.zeros((2, 9, 8)))
 
 
-@pytest.mark.parametrize("part", ["fit_reward", "fit_generator", "embed"])
+@pytest.mark.parametrize(
+    "part",
+    ["training.update.fit_reward", "search.generator.fit_generator", "training.update.embed"],
+)
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, RuntimeError])
 def test_an_update_that_stops_half_way_keeps_the_old_policy(
     shared: Bandit, part: str, stop: type[BaseException], monkeypatch: pytest.MonkeyPatch
@@ -267,7 +270,7 @@ def test_an_update_that_stops_half_way_keeps_the_old_policy(
         raise stop("half-way")
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"fastbandit.training.update.{part}", interrupt)
+        patch.setattr(f"fastbandit.{part}", interrupt)
         with pytest.raises(stop, match="half-way"):
             learning()(bandit)
 
@@ -285,12 +288,12 @@ def test_an_update_stopped_while_the_network_learns_keeps_the_old_weights(
     before = {key: value.clone() for key, value in bandit.policy.model.state_dict().items()}
     steps = iter(range(5))
 
-    def cool(share: float) -> float:
+    def factor(share: float) -> float:
         if next(steps, None) is None:
             raise KeyboardInterrupt
         return 1.0
 
-    monkeypatch.setattr("fastbandit.training.fit_reward.cooled", cool)
+    monkeypatch.setattr("fastbandit.training.fit_reward.cosine_factor", factor)
     with pytest.raises(KeyboardInterrupt):
         learning()(bandit)
 

@@ -139,9 +139,7 @@ BUILDING = {
     "names for a box": Mistake(
         made(arms=Box([0.0], [1.0]), ids=["a"]), "ids", "['a']", "Leave them out"
     ),
-    "a box from high to low": Mistake(
-        lambda at: Box([1], [0]), "lowest", "(1.0,) and (0.0,)", "Box([0, 0]"
-    ),
+    "a box from high to low": Mistake(lambda at: Box([1], [0]), "low", "[1] and [0]", "Box([0, 0]"),
     "exploring by less than nothing": Mistake(
         lambda at: ThompsonSampling(scale=-1), "scale", "-1", "leave it out for 1.0"
     ),

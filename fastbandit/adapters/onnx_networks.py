@@ -154,7 +154,7 @@ def score_graph(model: FrozenModel, codec: Codec, rows: NDArray[np.int64]) -> Gr
         return effects_graph(model, codec.context, rows)
     graph = Graph("score")
     folded = _fold(graph, model, codec.context)
-    scores = folded.scores(graph.input("points", ("batch", "arms", len(model.place) - 1)))
+    scores = folded.scores(graph.input("points", ("batch", "arms", len(model.to_embedding) - 1)))
     if len(model.own_constants):
         scores = scores + Constants.of(model, rows).beside(graph, folded.scale)
     rewards = scores * codec.reward_scale + codec.reward_shift
@@ -175,7 +175,7 @@ def propose_graph(model: FrozenModel, codec: Codec) -> Graph | None:
     if model.counts[SEARCH] != GENERATOR or isinstance(codec.context, LinearEncoding):
         return None
     graph = Graph("propose")
-    folded, dim = _fold(graph, model, codec.context), len(model.place) - 1
+    folded, dim = _fold(graph, model, codec.context), len(model.to_embedding) - 1
     low, high, middle, half = model.box[:, :dim]
     at_middle = folded.slopes(graph.constant(middle[None, None])).narrower(1)
     signal = folded.taken_in[0].beside(*folded.taken_in[1:], _unit(at_middle))
@@ -207,7 +207,7 @@ def _embedded(graph: Graph, context: Encoding) -> Signal:
     elif isinstance(features, Sparse):
         given = graph.input("context", ("batch", features.dim))
         length = (given * given).summed().through("Sqrt")
-        parts.append((given @ context.words) / length.within(_TINY, np.inf))
+        parts.append((given @ context.tokens) / length.within(_TINY, np.inf))
     if isinstance(kind, Ids | FeaturesAndIds):
         ids = graph.input("context_id", ("batch",), is_whole=True)
         table = graph.constant(context.ids)
@@ -224,7 +224,7 @@ def _fold(graph: Graph, model: FrozenModel, context: Encoding) -> Folded:
     embedded = _embedded(graph, context)
     draw = _draw(graph, model)
     first, bias = _act_on_arm(model, embedded, draw.masks)
-    axes, centre = graph.constant(model.place[:-1]), graph.constant(model.place[-1:])
+    axes, centre = graph.constant(model.to_embedding[:-1]), graph.constant(model.to_embedding[-1:])
     bias = bias + (centre @ first).narrower(1) + model.first_biases
     wide, constant = None, draw.constant
     if draw.wide is not None:
@@ -264,7 +264,11 @@ def _draw(graph: Graph, model: FrozenModel) -> Draw:
 
 def _act_wide(model: FrozenModel, embedded: Signal, weights: Signal) -> tuple[Signal, Signal]:
     """Split the wide path into its action on the arm's point (B, D, 1) and a constant (B, 1)."""
-    size, axes, centre = model.place.shape[1], model.place[:-1], model.place[-1:]
+    size, axes, centre = (
+        model.to_embedding.shape[1],
+        model.to_embedding[:-1],
+        model.to_embedding[-1:],
+    )
     acting = weights.columns(size, 2 * size)
     if model.counts[PRODUCT]:
         acting = acting + weights.columns(2 * size, 3 * size) * embedded
@@ -276,7 +280,7 @@ def _act_on_arm(
     model: FrozenModel, embedded: Signal, masks: list[Signal] | None
 ) -> tuple[Signal, Signal]:
     """Split the first layer into its action on the arm's embedding (B, E, H) and a constant."""
-    size, weights = model.place.shape[1], model.first_weights
+    size, weights = model.to_embedding.shape[1], model.first_weights
 
     def masked(part: int) -> Signal:
         if masks is None:
@@ -346,7 +350,7 @@ def _inputs_of(number: int, model: FrozenModel) -> int:
     if number:
         return int((model.layer_1, model.layer_2)[number - 1].shape[1])
     drawn = max(int(model.mask_sizes.sum()), model.centre.shape[1])
-    return int(model.place.shape[1] + drawn + len(model.place) - 1)
+    return int(model.to_embedding.shape[1] + drawn + len(model.to_embedding) - 1)
 
 
 def _unit(vectors: Signal) -> Signal:

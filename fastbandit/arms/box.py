@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,8 +16,8 @@ from fastbandit.types import Inputs
 class Box:
     """All vectors between two corners; `cover` is how finely an exhaustive search looks."""
 
-    low: tuple[float, ...] = setting(default=(), formerly="lowest")
-    high: tuple[float, ...] = setting(default=(), formerly="highest")
+    low: Sequence[float] = setting(default=(), formerly="lowest")
+    high: Sequence[float] = setting(default=(), formerly="highest")
     cover: int = 10_000
 
     def __post_init__(self) -> None:

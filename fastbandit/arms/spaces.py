@@ -29,7 +29,7 @@ def read_space(
                 f"A box needs no ids or columns, as every point of it is an arm: got "
                 f"ids={shown(ids)} and columns={shown(columns)}. Leave them out."
             )
-        return BoxSpace(arms), Point(arms.low, arms.high)
+        return BoxSpace(arms), Point(tuple(arms.low), tuple(arms.high))
     if arms is None:
         table = IdTable(ids)
         return Catalogue.of(table, Inputs(ids=np.arange(len(table))), columns), Ids(len(table))

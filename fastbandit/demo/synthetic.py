@@ -33,7 +33,7 @@ _BLOCK = 2**20
 class ContextDrift(Protocol):
     """A change of what contexts are worth, from round to round."""
 
-    def turn(self, contexts: Any, first: int) -> NDArray[np.floating[Any]]:
+    def drifted(self, contexts: Any, first: int) -> NDArray[np.floating[Any]]:
         """Return the contexts of rounds `first` and on as their rewards see them."""
         ...
 
@@ -131,7 +131,7 @@ class Synthetic:
     def _turned(self, first: int, count: int) -> NDArray[np.floating[Any]]:
         """Return the contexts of rounds as their rewards see them."""
         contexts = self.contexts(first, count)
-        return contexts if self.drift is None else self.drift.turn(contexts, first)
+        return contexts if self.drift is None else self.drift.drifted(contexts, first)
 
     def _all_means(self, contexts: Any) -> Iterator[tuple[int, Floats]]:
         """Yield the means of all arms in blocks of some: (first row, (n, some))."""

@@ -26,7 +26,7 @@ _Z = 1.959964
 class ComparisonSums:
     """Sums over decisions: each field is the sum of what its letters multiply to.
 
-    `open` counts decisions whose reward may still come: until then r is their default.
+    `pending` counts decisions whose reward may still come: until then r is their default.
     """
 
     n: float = 0.0
@@ -40,7 +40,7 @@ class ComparisonSums:
     rr: float = 0.0
     wrr: float = 0.0
     wwrr: float = 0.0
-    open: float = 0.0
+    pending: float = 0.0
 
     def __add__(self, other: ComparisonSums) -> ComparisonSums:
         both = zip(astuple(self), astuple(other), strict=True)
@@ -127,7 +127,7 @@ class Evidence:
     """What decisions of one of the two say, in numbers and in sentences.
 
     `known` of the `count` decisions have a propensity; the difference is of these. `agreed` and
-    `differed` are mean rewards where both named the same arm, and where not. `open` is the
+    `differed` are mean rewards where both named the same arm, and where not. `pending` is the
     share of decisions that may still get a reward. `warnings` are reasons not to go by it.
     """
 
@@ -138,7 +138,7 @@ class Evidence:
     mean: float | None
     agreed: float | None
     differed: float | None
-    open: float
+    pending: float
     difference: Difference | None
     summary: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -155,7 +155,7 @@ def evidence_of(known: ComparisonSums, unknown: ComparisonSums, *, decided_by: s
         mean=_part(both.r, both.n),
         agreed=_part(both.mr, both.m),
         differed=_part(both.r - both.mr, both.n - both.m),
-        open=_part(both.open, both.n) or 0.0,
+        pending=_part(both.pending, both.n) or 0.0,
         difference=difference_of(known, decided_by=decided_by),
     )
     found.summary.extend(_summary(found))
@@ -178,9 +178,9 @@ def _summary(found: Evidence) -> Sequence[str]:
     ]
     difference = found.difference
     sentences.append(_values(difference, found) if difference else _without_values(found))
-    if found.open >= 0.005:
+    if found.pending >= 0.005:
         sentences.append(
-            f"{100 * found.open:.0f} % of these decisions may still get a reward: until then they "
+            f"{100 * found.pending:.0f} % of these decisions may still get a reward: until then they "
             f"count as their default."
         )
     return sentences

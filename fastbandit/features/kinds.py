@@ -149,7 +149,7 @@ class FeaturesAndIds:
 
 
 def kind_of(raw: Any, *, what: str) -> Dense | Sparse | Image:
-    """Tell which kind of features raw rows have, from their type and shape."""
+    """Return which kind of features raw rows have, from their type and shape."""
     shape = getattr(raw, "shape", None)
     if shape is None:
         shape = to_array(raw, what=what).shape
@@ -225,7 +225,7 @@ def shown(value: Any) -> str:
 
 
 def is_size(number: Any) -> bool:
-    """Tell whether a number can count something: whole, and at least 1."""
+    """Return whether a number can count something: whole, and at least 1."""
     is_whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
     return bool(is_whole and number >= 1)
 

@@ -23,7 +23,7 @@ _SEEDS = 3  # the stream of `fastbandit.noise.philox`
 def _block(
     seed: np.uint64, block: np.uint64, stream: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Give the four words of a block: Philox4x32-10, as in `fastbandit.noise.philox`."""
+    """Return the four words of a block: Philox4x32-10, as in `fastbandit.noise.philox`."""
     one, two, three, four = block & _LOW, block >> _HALF, stream, np.uint64(0)
     key, other_key = seed & _LOW, seed >> _HALF
     for _ in range(10):
@@ -66,21 +66,21 @@ def normals_from(uniforms: Floats, count: int, normals: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
-def normal_at(seed: np.uint64, place: int, stream: int) -> np.float32:
-    """Draw the standard normal number of a place, as `fastbandit.noise.philox.normals_at` does."""
-    words = _block(seed, np.uint64(place), np.uint64(stream))
+def normal_at(seed: np.uint64, position: int, stream: int) -> np.float32:
+    """Draw the standard normal number of a position, as `fastbandit.noise.philox.normals_at` does."""
+    words = _block(seed, np.uint64(position), np.uint64(stream))
     radius = math.sqrt(np.float32(-2.0) * math.log(_uniform(words[0])))
     return np.float32(radius * math.cos(_TURN * _uniform(words[1])))
 
 
 @njit(cache=True, nogil=True)
 def seed_of(root: np.uint64, number: int) -> np.uint64:
-    """Give the seed of a decision by its number, as `fastbandit.noise.philox.decision_seeds` does."""
+    """Return the seed of a decision by its number, as `fastbandit.noise.philox.decision_seeds` does."""
     return number_of(root, number, _SEEDS)
 
 
 @njit(cache=True, nogil=True)
 def number_of(seed: np.uint64, block: int, stream: int) -> np.uint64:
-    """Give the first 64 bits of a block: a whole number, all equally likely."""
+    """Return the first 64 bits of a block: a whole number, all equally likely."""
     words = _block(seed, np.uint64(block), np.uint64(stream))
     return words[0] | (words[1] << _HALF)

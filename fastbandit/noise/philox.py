@@ -33,7 +33,7 @@ class Stream(IntEnum):
 def philox(
     seeds: NDArray[np.uint64], blocks: NDArray[np.uint64], stream: int
 ) -> NDArray[np.uint32]:
-    """Give four 32-bit words for each seed and block number: shape (seeds, blocks, 4)."""
+    """Return four 32-bit words for each seed and block number: shape (seeds, blocks, 4)."""
     seeds = seeds[:, None]
     shape = np.broadcast_shapes(seeds.shape, blocks[None].shape)
     counter = [
@@ -88,7 +88,7 @@ def normals_at(
 
 
 def decision_seeds(seed: int, first: int, count: int) -> NDArray[np.uint64]:
-    """Give the seeds of decisions `first` to `first + count - 1` of a bandit's life."""
+    """Return the seeds of decisions `first` to `first + count - 1` of a bandit's life."""
     root = np.array([seed % 2**64], dtype=np.uint64)
     blocks = np.arange(first, first + count, dtype=np.uint64)
     words = philox(root, blocks, int(Stream.SEEDS))[0].astype(np.uint64)

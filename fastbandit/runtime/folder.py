@@ -23,7 +23,7 @@ from fastbandit.files.mapped import Arrays
 from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.encodings import Encoding, LinearEncoding, encoding_from
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
-from fastbandit.runtime.parts import FrozenArms, FrozenModel
+from fastbandit.runtime.parts import STORED_AS, FrozenArms, FrozenModel
 from fastbandit.runtime.stored_ids import StoredIds
 
 FORMAT = 1
@@ -117,7 +117,7 @@ def _check_fit(model: FrozenModel, catalogue: FrozenCatalogue, notes: dict[str, 
         {int(notes["first_more"]) + len(catalogue.more), len(rows.ids), *map(len, by_row)}
         == {total}
         and {len(arms.order), len(arms.graph)} == {count}
-        and {catalogue.more.shape[1], len(model.place) - 1} == {dim}
+        and {catalogue.more.shape[1], len(model.to_embedding) - 1} == {dim}
         and model.bounds.shape in ((0, 0), (2, model.encoder.shape[1] - 1))
     )
     if not is_fit:
@@ -168,7 +168,9 @@ def _arrays_of(name: str, part: FrozenArms | StoredIds) -> Arrays:
 
 
 def _read_part(kind: type[_Part], name: str, arrays: Arrays) -> _Part:
-    return kind(**_within(name, arrays))
+    held = _within(name, arrays)
+    fresh = {new: old for new, old in STORED_AS.items() if old in held}
+    return kind(**{**{new: held.pop(old) for new, old in fresh.items()}, **held})
 
 
 def _within(name: str, arrays: Arrays) -> Arrays:

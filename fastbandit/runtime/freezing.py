@@ -171,7 +171,7 @@ def _effect_encodings(
     seen = LinearInputs.blank() if fitted is None else fitted.inputs
     columns = catalogue_of(policy).to_embedding.axes.shape[1]
     nothing, ids = frozen(torch.zeros(0, 1)), frozen(torch.zeros(1, columns))
-    arm = Encoding(plan.arm, matrix=nothing, words=frozen(torch.zeros(1, 0)), ids=ids)
+    arm = Encoding(plan.arm, matrix=nothing, tokens=frozen(torch.zeros(1, 0)), ids=ids)
     return LinearEncoding(plan.context, seen), arm
 
 
@@ -183,7 +183,7 @@ def freeze_encoding(kind: Features, encoder: Any, *, what: str) -> Encoding:
     return Encoding(
         kind,
         matrix=frozen(matrix_of(features) if isinstance(features, DenseEncoder) else nothing),
-        words=frozen(features.weight if isinstance(features, SparseEncoder) else nothing.T),
+        tokens=frozen(features.weight if isinstance(features, SparseEncoder) else nothing.T),
         ids=frozen(ids.weight if isinstance(ids, IdEncoder) else nothing.T),
         bounds=bounds_of(features),
     )

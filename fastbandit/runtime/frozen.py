@@ -84,7 +84,9 @@ class FrozenBandit:
         self._greedy = model.greedy().with_lists()
         self._as_frozen = (self._model, self._greedy)
         self._seeds = SeedCounter(codec.seed, decisions)
-        columns = model.encoder.shape[1] - 1 if codec.context.is_compiled else model.place.shape[1]
+        columns = (
+            model.encoder.shape[1] - 1 if codec.context.is_compiled else model.to_embedding.shape[1]
+        )
         self._buffers = _Buffers(len(model.own_shared) or columns)
 
     # -- deciding

@@ -171,11 +171,11 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
     outermost = catalogue[6][: counts[FAR]]
     arms = Arms(*catalogue, mask, eligible_count, outermost)  # type: ignore[call-arg]
     posterior, scale, k = counts[POSTERIOR], numbers[SCALE], rows.shape[1]
-    dim, columns = len(frozen.place) - 1, box.shape[1]
+    dim, columns = len(frozen.to_embedding) - 1, box.shape[1]
     product, has_constants = counts[PRODUCT] == 1, len(frozen.own_constants) > 0
 
     # Buffers are made once for all requests: what a draw changes is copied, the rest is shared.
-    embedded = np.empty(frozen.place.shape[1], np.float32)
+    embedded = np.empty(frozen.to_embedding.shape[1], np.float32)
     clipped = np.empty(contexts.shape[1], np.float32)
     noise = np.zeros(max(frozen.mask_sizes.sum(), frozen.centre.shape[1]), np.float32)
     masks = np.ones(max(frozen.mask_sizes.sum(), len(frozen.first_weights)), np.float32)
@@ -275,7 +275,7 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
             frozen.first_biases,
             masks,
             embedded,
-            frozen.place,
+            frozen.to_embedding,
             product,
             acting,
             first,
@@ -283,7 +283,7 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
         )
         if counts[WIDE]:
             weights = drawn[2, len(last) :] if is_last_layer else wide_sum
-            constant += fold_wide(weights, embedded, frozen.place, product, wide)
+            constant += fold_wide(weights, embedded, frozen.to_embedding, product, wide)
         net = Net(
             first,
             bias,
@@ -341,7 +341,7 @@ def exact_of(frozen: Any, embedded: Floats, reranked: int) -> Exact:
     predicting[-1] = frozen.last_weights[-1]
     return Exact(
         embedded,
-        frozen.place,
+        frozen.to_embedding,
         frozen.first_weights,
         frozen.first_biases,
         predicting,

@@ -15,6 +15,8 @@ from fastbandit.arms.partitions import Floats, Partitions, Positions
 from fastbandit.declaration import known_name
 from fastbandit.runtime.fold import BOUND
 
+STORED_AS = {"to_embedding": "place"}
+"""The names of arrays in files, where they differ."""
 _OF_SOME = ("own_", "bounds")
 DTYPES = ("float32", "int16", "int8")
 """What the coordinates of frozen arms may be stored as."""
@@ -30,7 +32,7 @@ class _Terms(TypedDict):
 class FrozenModel:
     """Settings, encoder, reward network, posterior and generator.
 
-    The last row or column of a layer is its constant. `place` maps points to embeddings: the
+    The last row or column of a layer is its constant. `to_embedding` maps points to embeddings: the
     axes, then the centre. `bonus` is what a bound adds, by its width, to the last weights,
     their constant and the wide weights; `root`, squared, is the inverse of Z. `box`
     holds the lowest and highest coordinates of the arms, their middle and half their
@@ -49,7 +51,7 @@ class FrozenModel:
     hidden: NDArray[np.int64]
     last_weights: Floats
     wide_weights: Floats
-    place: Floats
+    to_embedding: Floats
     dropout: Floats
     mask_sizes: NDArray[np.int64]
     centre: Floats
@@ -128,7 +130,7 @@ class FrozenModel:
         Lists are made again by whoever reads the arrays.
         """
         names = [f.name for f in fields(self) if f.name not in ("own_rows", "own_parts")]
-        named = {name: getattr(self, name) for name in names}
+        named = {STORED_AS.get(name, name): getattr(self, name) for name in names}
         return {name: a for name, a in named.items() if a.size or not name.startswith(_OF_SOME)}
 
 

@@ -21,7 +21,7 @@ _CANDIDATES = 5
 
 
 def candidates_for(k: int, diversity: float) -> int:
-    """Tell how many arms a search is to find for a slate of k."""
+    """Return how many arms a search is to find for a slate of k."""
     return k if k == 1 or check_diversity(diversity) == 0.0 else _CANDIDATES * k
 
 
@@ -43,7 +43,7 @@ def pick_apart(
     k: int,
     diversity: float,
 ) -> NDArray[np.int64]:
-    """Give the places of k candidates in the order they are picked: (B, k).
+    """Return the places of k candidates in the order they are picked: (B, k).
 
     Candidates have scores (B, P), best first, -inf where a place is empty, and coordinates
     (B, P, D). Empty places are picked once there is nothing else.
@@ -75,6 +75,6 @@ def _shares(scores: NDArray[np.float64], is_arm: NDArray[np.bool_]) -> NDArray[n
 
 
 def _widest(points: NDArray[Any], is_arm: NDArray[np.bool_]) -> NDArray[Any]:
-    """Give twice the distance from the first candidate to the farthest: none lie farther apart."""
+    """Return twice the distance from the first candidate to the farthest: none lie farther apart."""
     steps = np.linalg.norm(points - points[:, :1], axis=2)
     return np.maximum(2.0 * np.where(is_arm, steps, 0.0).max(axis=1), 1e-30)

@@ -82,7 +82,7 @@ def test_a_frame_does_not_depend_on_the_order_of_the_arms() -> None:
 
     one, two = frame_of(embeddings), frame_of(embeddings.flip(0))
 
-    assert torch.allclose(one.place.axes, two.place.axes, atol=1e-4)
+    assert torch.allclose(one.to_embedding.axes, two.to_embedding.axes, atol=1e-4)
 
 
 def test_a_frame_is_laid_out_as_a_snapshot_gives_it_back() -> None:

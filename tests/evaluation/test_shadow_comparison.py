@@ -199,6 +199,6 @@ def test_without_propensities_agreement_stands_in_for_a_difference() -> None:
 
 
 def test_rewards_that_may_still_come_are_mentioned() -> None:
-    found = evidence_of(NONE, ComparisonSums(n=10, m=5, open=4.0), decided_by="baseline")
+    found = evidence_of(NONE, ComparisonSums(n=10, m=5, pending=4.0), decided_by="baseline")
 
     assert found.summary[-1].startswith("40 % of these decisions may still get a reward")

@@ -32,6 +32,12 @@ CONTEXTS = np.random.default_rng(11).normal(size=(12, DIM)).astype(np.float32)
 SEEDS = np.arange(1, len(CONTEXTS) + 1, dtype=np.uint64) * np.uint64(1_000_003)
 
 Reading = dict[str, Any]
+_FORMERLY = {
+    "adds_up": "sums",
+    "default_reward": "otherwise",
+    "epsilon": "floor",
+    "interactions": "pairs",
+}
 
 
 def reading_of(folder: Path) -> dict[str, Reading]:
@@ -108,7 +114,7 @@ def reading_of_store(folder: Path) -> Reading:
             {
                 "version": one.version,
                 "parent": one.parent,
-                "cut": asdict(one.cut),
+                "cut": by_former_names(asdict(one.cut)),
                 "hash": one.hash,
                 "notes": one.notes,
                 "bandit": _told(Bandit.load(one.bandit).select(CONTEXTS, seeds=SEEDS)),
@@ -167,7 +173,8 @@ def features_of(count: int, *, seed: int) -> NDArray[np.float32]:
 
 def _rows(path: Path) -> list[Any]:
     with one_moment_of(path) as connection:
-        return [to_builtins(row) for some in joined_rows(connection, Bounds()) for row in some]
+        rows = [to_builtins(row) for some in joined_rows(connection, Bounds()) for row in some]
+        return [by_former_names(row) for row in rows]
 
 
 def _pairs(events: list[Event]) -> list[Any]:
@@ -175,7 +182,12 @@ def _pairs(events: list[Event]) -> list[Any]:
     for event in events:
         joiner.feed(event)
     cut = joiner.cut(0)
-    return [[list(pair) for pair in joiner.pairs], asdict(cut)]
+    return [[list(one) for one in joiner.interactions], by_former_names(asdict(cut))]
+
+
+def by_former_names(value: Reading) -> Reading:
+    """Return values by the names they had when they were recorded, in the order of those."""
+    return {_FORMERLY.get(name, name): one for name, one in value.items()}
 
 
 def _told(decision: Decision) -> Reading:

@@ -90,7 +90,7 @@ def _happenings() -> list[list[Event]]:
                 context=[1.0, 2.0, 3.0],
                 arms=["x"],
                 scores=[1e-3],
-                otherwise=-0.5,
+                default_reward=-0.5,
                 explored=False,
                 epsilon=0.1,
                 propensities=[0.75],
@@ -100,7 +100,7 @@ def _happenings() -> list[list[Event]]:
                 other=7,
                 **terms,
             ),
-            DecisionMade("d3", [0.0, 0.0, 0.0], [7], [0.0], sums=True, **terms),
+            DecisionMade("d3", [0.0, 0.0, 0.0], [7], [0.0], adds_up=True, **terms),
             DecisionMade("d4", [0.0, 0.0, 1.0], [7], [0.0], eligible=["x", 7], **terms),
         ],
         [RewardCame("d3", 1.5, part="click"), RewardCame("d3", 2.0, part="sale")],
@@ -131,7 +131,7 @@ def make_service(folder: Path) -> None:
             pass
     store = SnapshotStore(folder / "snapshots")
     assert list(store.versions()) == [0, 1, 2]
-    cut = {"seq": 0, "at": 0, "since": 0, "pairs": 0, "held": 0}
+    cut = {"seq": 0, "at": 0, "since": 0, "interactions": 0, "held": 0}
     store.refuse(3, {"parent": 2, "cut": cut, "reason": "Its losses are not finite.", "arms": ARMS})
     for note in folder.glob("*.json"):
         note.unlink()

@@ -107,7 +107,7 @@ def test_a_frozen_bandit_chooses_the_same_arms(arms: int, explore: Any) -> None:
     frozen = bandit.freeze()
     request = bandit._read_request(asked(), k=3, eligible=None)
 
-    torch_made = bandit._choose(bandit.policy, request, diversity=0.0)
+    torch_made = bandit.policy.select(request.contexts, seeds=request.seeds, count=3)
     compiled = frozen.select(asked(), k=3, seeds=request.seeds)
 
     assert np.array_equal(torch_made.rows.numpy(), compiled.rows)

@@ -269,7 +269,7 @@ def test_a_box_may_still_have_a_network_and_a_generator(
 
 
 def test_settings_reach_the_waves() -> None:
-    settings = Settings("default", {"posterior.fourier": {"features": 32}})
+    settings = Settings({"posterior.fourier": {"features": 32}})
 
     assert Bandit(arms=BOX, context=3, preset=settings).blueprint.posterior == FourierPosterior(32)
 
@@ -311,7 +311,7 @@ def test_the_search_comes_near_a_fine_cover() -> None:
 @pytest.mark.parametrize("search", ["generator", "exhaustive"])
 def test_waves_go_with_every_search(search: str) -> None:
     quick = {"training.generator": {"iterations": 20, "pairs": 128, "sample": 64}}
-    bandit = taught(search=search, preset=Settings("default", quick))
+    bandit = taught(search=search, preset=Settings(quick))
 
     assert np.asarray(bandit.select(CONTEXTS).arms).shape == (60, 2)
 

@@ -11,7 +11,7 @@ from fakes import vectors_of
 from torch import Tensor
 
 from fastbandit.features.kinds import Dense
-from fastbandit.reward.gradient_model import GradientReward
+from fastbandit.reward.gradient_model import GradientPosterior, GradientReward
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.types import Inputs, Interactions
 
@@ -33,7 +33,12 @@ def made(shape: dict[str, Any], **more: Any) -> GradientReward:
     )
     rng = torch.Generator().manual_seed(3)
     model = GradientReward(
-        Dense(3), Dense(5), settings=settings, reward="real", ridge=0.5, rng=rng, **more
+        Dense(3),
+        Dense(5),
+        settings=settings,
+        reward="real",
+        posterior=GradientPosterior(ridge=0.5, **more),
+        rng=rng,
     )
     model.start(HISTORY, fresh=len(HISTORY))
     return model
@@ -104,7 +109,7 @@ def test_draws_spread_as_the_bound_says(full_below: int) -> None:
     assert torch.allclose(draws.mean(0), model.mean(context)(points)[0], atol=0.05)
 
 
-def test_what_was_tried_is_less_in_doubt() -> None:
+def test_what_was_tried_is_less_uncertain() -> None:
     model = made(SHAPES[0])
     with torch.no_grad():
         contexts = model.embed_contexts(HISTORY.contexts)
@@ -116,7 +121,7 @@ def test_what_was_tried_is_less_in_doubt() -> None:
     assert (after < before).all()
 
 
-def test_settling_twice_is_settling_once() -> None:
+def test_a_posterior_fitted_twice_is_that_fitted_once() -> None:
     model = made(SHAPES[0])
     model.fit_posterior(HISTORY)
     once = model.inverse.clone()

@@ -200,7 +200,7 @@ def test_draws_of_constants_differ_from_arm_to_arm_and_are_repeated_by_their_see
 
     assert again is not None
     np.testing.assert_array_equal(own(rows), again(rows).flip(0))
-    means = model_of(bandit).told.arrays[0][:60]
+    means = model_of(bandit).constants_posterior.arrays[0][:60]
     assert np.abs(np.corrcoef(own(rows).numpy() - means)[0, 1]) < 0.4
 
 
@@ -223,11 +223,11 @@ def test_lists_hold_the_best_arms_of_each_draw() -> None:
 
 def test_a_reward_changes_the_constant_of_its_arm_at_once() -> None:
     bandit = taught()
-    before = model_of(bandit).told.arrays[0].copy()
+    before = model_of(bandit).constants_posterior.arrays[0].copy()
 
     bandit.observe(contexts=contexts_of(3, seed=1), arms=[7, 7, 7], rewards=[1, 1, 1])
 
-    after = model_of(bandit).told.arrays[0]
+    after = model_of(bandit).constants_posterior.arrays[0]
     assert after[7] > before[7]
     assert (np.delete(after, 7) == np.delete(before, 7)).all()
 
@@ -267,4 +267,4 @@ def test_arms_that_come_later_have_no_constant_and_can_be_chosen() -> None:
     eligible = ["a", "b", "c"]
     assert set(frozen.select(contexts, eligible=eligible).arms) <= set(eligible)
     bandit.observe(contexts=contexts[:1], arms=["b"], rewards=[1])
-    assert len(model_of(bandit).told.arrays[0]) == ARMS + 2
+    assert len(model_of(bandit).constants_posterior.arrays[0]) == ARMS + 2

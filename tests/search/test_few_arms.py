@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from fakes import vectors_of
 
-from fastbandit import Bandit, Exhaustive, GeneratorSearch
+from fastbandit import Bandit, Exhaustive
+from fastbandit.search.generator import FittedGenerator
 from fastbandit.settings.presets import settings_for
 
 CONTEXTS = vectors_of(200, 3, seed=1)
@@ -34,10 +35,8 @@ def taught(bandit: Bandit, seed: int = 3) -> Bandit:
     return bandit
 
 
-def search_of(bandit: Bandit) -> GeneratorSearch:
-    search = bandit.policy.search
-    assert isinstance(search, GeneratorSearch)
-    return search
+def has_generator(bandit: Bandit) -> bool:
+    return isinstance(bandit.policy.search, FittedGenerator)
 
 
 def test_a_few_arms_are_chosen_from_as_by_an_exhaustive_search() -> None:
@@ -47,7 +46,7 @@ def test_a_few_arms_are_chosen_from_as_by_an_exhaustive_search() -> None:
 
     np.testing.assert_array_equal(got.rows, wanted.rows)
     assert (got.evaluations == 300).all()
-    assert search_of(few).generator is None
+    assert not has_generator(few)
 
 
 def test_compiled_code_chooses_the_same_arms(tmp_path: Path) -> None:
@@ -68,21 +67,21 @@ def test_a_catalogue_that_grows_gets_a_generator() -> None:
 
     taught(bandit)
 
-    assert search_of(bandit).generator is not None
+    assert has_generator(bandit)
     assert (bandit.select(CONTEXTS).evaluations < 1200).all()
 
 
 def test_one_that_shrinks_loses_it() -> None:
     bandit = taught(bandit_of(arms=1200))
-    assert search_of(bandit).generator is not None
+    assert has_generator(bandit)
     bandit.discard_arms(range(300, 1200))
 
     taught(bandit)
 
-    assert search_of(bandit).generator is None
+    assert not has_generator(bandit)
     assert bandit.select(CONTEXTS).rows.max() < 300
 
 
 def test_a_bound_and_a_generator_that_was_asked_for_are_not_scanned() -> None:
-    assert search_of(bandit_of(exploration="ucb")).exhaustive_up_to == 0
-    assert search_of(bandit_of("generator")).exhaustive_up_to == 0
+    assert bandit_of(exploration="ucb").blueprint.search.exhaustive_up_to == 0
+    assert bandit_of("generator").blueprint.search.exhaustive_up_to == 0

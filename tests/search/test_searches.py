@@ -10,11 +10,12 @@ from fakes import BowlReward, catalogue_of, seeds_of, vectors_of
 from torch import Tensor
 
 from fastbandit import Box, Exhaustive, GeneratorSearch, GradientAscent, Greedy, ThompsonSampling
+from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.errors import SettingError
-from fastbandit.interfaces import ArmSpace, Exploration
+from fastbandit.interfaces import ArmSpace, Exploration, Search, SearchFit
 from fastbandit.score import Candidates, Score
-from fastbandit.search.fit_generator import GeneratorFit, fit_generator
+from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.search.gradient_ascent import climb, slope_of, start_points
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Ranked, Tally, is_repeated, land
@@ -29,21 +30,18 @@ def score_of(arms: ArmSpace, exploration: Exploration) -> Score:
     return score.through(arms.to_embedding)
 
 
-def box() -> Box:
-    space = Box([-3.0] * DIM, [3.0] * DIM, cover=2_000)
+def box() -> BoxSpace:
+    space = BoxSpace(Box([-3.0] * DIM, [3.0] * DIM, cover=2_000))
     return space.embedded_by(lambda values: values, device="cpu")
 
 
-def taught(arms: ArmSpace, exploration: Exploration) -> GeneratorSearch:
+def trained(arms: ArmSpace, exploration: Exploration) -> Search:
     some = GeneratorFit(iterations=250, batch=128, targets=1024, sample=256)
     contexts = Inputs(dense=vectors_of(200, DIM, seed=5))
     rng = torch.Generator().manual_seed(1)
-    search = fit_generator(
-        GeneratorSearch(), BowlReward(DIM), exploration, arms, contexts, some, rng=rng
-    )
-    assert search.generator is not None
-    search.generator.requires_grad_(False)
-    return search
+    search = GeneratorSearch()
+    task = SearchFit(BowlReward(DIM), exploration, arms, contexts, some, rng)
+    return search.fit(task, before=search)
 
 
 @pytest.mark.parametrize("exploration", [Greedy(), ThompsonSampling()])
@@ -54,7 +52,7 @@ def test_search_comes_close_to_the_best_arm(
 ) -> None:
     arms = catalogue_of(vectors_of(count, DIM))
     score = score_of(arms, exploration)
-    search = GradientAscent() if name == "ascent" else taught(arms, exploration)
+    search = GradientAscent() if name == "ascent" else trained(arms, exploration)
 
     found = search.best(score, arms, count=1, seeds=seeds_of(32))
     exact = Exhaustive().best(score, arms, count=1, seeds=seeds_of(32))
@@ -68,7 +66,7 @@ def test_search_comes_close_to_the_best_arm(
 def test_search_in_a_box_comes_close_to_the_best_point(name: str) -> None:
     arms = box()
     score = score_of(arms, Greedy())
-    search = GradientAscent() if name == "ascent" else taught(arms, Greedy())
+    search = GradientAscent() if name == "ascent" else trained(arms, Greedy())
 
     found = search.best(score, arms, count=1, seeds=seeds_of(32))
 
@@ -153,32 +151,11 @@ def test_starts_come_from_each_decisions_own_seed() -> None:
     assert torch.equal(start_points(arms, 3, seeds_of(8)[5:6]), whole[5:6])
 
 
-def test_the_printed_rule_moves_by_slope_over_a_growing_number() -> None:
-    arms = box()
-    score = score_of(arms, Greedy())
-    search = GradientAscent(starts=2, steps=2, step_size=0.05, rule="printed")
-    point = start_points(arms, 2, seeds_of(32))
-    ends = search._climb(score, point, arms, Tally(32))
-
-    for number in (1, 2):
-        _, slopes = slope_of(score, point, Tally(32))
-        point = torch.clamp(point + slopes * 0.05 / (0.05 + number), arms.low, arms.high)
-
-    assert torch.allclose(ends, point, atol=1e-5)
-
-
 def test_a_generator_search_without_a_generator_says_what_to_do() -> None:
     arms = catalogue_of(vectors_of(50, DIM))
 
     with pytest.raises(SettingError, match="trained generator"):
         GeneratorSearch().best(score_of(arms, Greedy()), arms, count=1, seeds=seeds_of(32))
-
-
-def test_unknown_rules_are_refused() -> None:
-    with pytest.raises(SettingError, match="got 'newton'"):
-        GradientAscent(rule="newton")
-    with pytest.raises(SettingError, match="got 'secrets'"):
-        GeneratorSearch(told="secrets")
 
 
 def test_repeated_rows_are_marked_but_for_the_first() -> None:

@@ -19,10 +19,9 @@ from fastbandit.settings.files import Settings
 
 KNOBS = (0.0, 0.1, 0.3, 0.5, 0.7, 1.0)
 QUICK = Settings(
-    "default",
     {
         "training.reward": {"iterations": 60},
-        "training.generator": {"iterations": 30, "pairs": 128, "sample": 64},
+        "training.generator": {"iterations": 30, "targets": 128, "sample": 64},
     },
 )
 CONTEXTS = vectors_of(7, 3, seed=6)

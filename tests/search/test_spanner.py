@@ -15,7 +15,7 @@ from fastbandit.errors import SettingError
 from fastbandit.settings.files import Settings
 
 POINTS = torch.from_numpy(vectors_of(300, 3))
-QUICK = Settings("default", {"training.reward": {"iterations": 40}})
+QUICK = Settings({"training.reward": {"iterations": 40}})
 
 
 def volume(points: Any) -> float:

@@ -102,7 +102,7 @@ def test_evidence_is_that_of_the_rewards_that_are_learned(
     for one in found:
         right = wanted(events, one.decided_by, until=log.now)
         assert numbers_of(one) == pytest.approx(numbers_of(right))
-        assert one.open == 0.0
+        assert one.pending == 0.0
 
 
 def test_pieces_may_be_read_in_any_order_and_merged(
@@ -136,4 +136,4 @@ def test_decisions_before_the_last_minutes_are_left_out(tmp_path: Path) -> None:
 
     (found,) = read_evidence(tmp_path / "events.db", minutes=10, now=time[0])
 
-    assert (found.count, found.open) == (2, 1.0)
+    assert (found.count, found.pending) == (2, 1.0)

@@ -65,7 +65,7 @@ def test_a_bandit_that_forgets_follows_rewards_that_turned_round(
     posterior: str, forgetting: dict[str, Any]
 ) -> None:
     def errors(**more: Any) -> float:
-        settings = Settings("default", {"training.reward": {**QUICK, **more}})
+        settings = Settings({"training.reward": {**QUICK, **more}})
         bandit = Bandit(
             arms=ARMS,
             context=3,
@@ -100,7 +100,7 @@ def test_a_window_shorter_than_the_news_is_learned() -> None:
 @pytest.mark.parametrize("posterior", ["gradient", "last-layer"])
 def test_what_fades_is_doubted_more(posterior: str) -> None:
     def deviations(**more: float) -> float:
-        settings = Settings("default", {"training.reward": {**QUICK, **more}})
+        settings = Settings({"training.reward": {**QUICK, **more}})
         bandit = Bandit(
             arms=ARMS,
             context=3,

@@ -67,7 +67,6 @@ def test_every_policy_runs_with_the_printed_settings(
     short = Training(
         RewardFit(iterations=20), GeneratorFit(iterations=20, batch=16, target="ascent")
     )
-    monkeypatch.setattr("fastbandit.settings.presets._paper_training", lambda posterior: short)
     environment = Synthetic("h1", 4, 200, seed=0)
     agent = agent_for(policy, environment, preset="paper", seed=0, rounds=60)
 

@@ -95,8 +95,7 @@ def hardly_any_training() -> Iterator[None]:
     """Leave networks about as they begin, which need not be good, and let torch decide."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fastbandit.runtime.compiled_policy.COMPILED_ABOVE", 10**9)
-        patch.setattr("fastbandit.settings.presets._default_training", lambda *_, **__: HARDLY_ANY)
-        patch.setattr("fastbandit.settings.presets._paper_training", lambda posterior: HARDLY_ANY)
+        patch.setattr("fastbandit.settings.presets._training", lambda *_, **__: HARDLY_ANY)
         yield
 
 
@@ -366,13 +365,16 @@ UNFROZEN: dict[str, tuple[dict[str, Any], Any, str]] = {
     "ucb of dropout": (
         {"exploration": "ucb", "posterior": "dropout"},
         CONTEXTS,
-        "ThompsonSampling",
+        "Thompson sampling",
     ),
-    "ts of gradients": ({"posterior": "gradient"}, CONTEXTS, "ThompsonSampling"),
+    "ts of gradients": ({"posterior": "gradient"}, CONTEXTS, "Thompson sampling"),
     "a box": ({"arms": Box((0.0, 0.0), (1.0, 1.0))}, CONTEXTS, "catalogue"),
     "images": ({"context": Image(8, 8)}, IMAGES, "numbers, words or ids"),
-    "the printed generator": ({"preset": "paper"}, CONTEXTS, "told='draw'"),
-    "the printed ascent": ({"preset": "paper", "search": "ascent"}, CONTEXTS, "rule='direction'"),
+    "an ascent from the best of many points": (
+        {"search": GradientAscent(scan=64)},
+        CONTEXTS,
+        "scan=0",
+    ),
     "nearest neighbours": ({"search": GeneratorSearch(neighbours=3)}, CONTEXTS, "neighbours=0"),
 }
 """Settings, contexts, and what the refusal advises. What learns to freeze moves up."""

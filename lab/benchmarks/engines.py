@@ -21,7 +21,15 @@ from fastbandit.cores import one_thread
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.learning.learner import Learner
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.settings.service import ArmsConfig, Config, ContextConfig, LearnConfig, RewardConfig, SelectConfig, ServerConfig
+from fastbandit.settings.service import (
+    ArmsConfig,
+    Config,
+    ContextConfig,
+    LearnConfig,
+    RewardConfig,
+    SelectConfig,
+    ServerConfig,
+)
 from fastbandit.storage.events import DecisionMade, Event, RewardCame
 from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore

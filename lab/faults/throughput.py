@@ -230,8 +230,8 @@ def main() -> None:
 
     config = read_config(Path(sys.argv[1]), environ={}, overrides={"server.port": int(sys.argv[2])})
     server = make_server(config, Service(config))
-    bare = server.config.app = _Bare(server.config.app, sys.argv[3].encode())
-    server.service = bare
+    bare: Any = _Bare(server.config.app, sys.argv[3].encode())
+    server.config.app = server.service = bare
     server.run()
 
 

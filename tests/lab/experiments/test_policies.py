@@ -186,7 +186,7 @@ def test_other_policies_take_a_log(name: str) -> None:
     assert len(agent.select(CONTEXTS)) == 12
 
 
-@pytest.mark.parametrize("preset", ["paper", Settings("default", {"network": {"embedding": 4}})])
+@pytest.mark.parametrize("preset", ["paper", Settings({"network": {"embedding": 4}})])
 def test_a_preset_is_a_name_or_settings(preset: Any) -> None:
     agent = agent_for("Exhaust TS", small_environment(), seed=0, rounds=12, preset=preset)
 

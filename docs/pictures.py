@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from fastbandit import Bandit, GeneratorSearch, GradientAscent, ThompsonSampling, UpperConfidence
 from fastbandit.interfaces import Search
-from fastbandit.score import Score
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.policy import Policy
 from fastbandit.reward.arm_constants import ArmConstants
+from fastbandit.score import Score
 from fastbandit.types import Inputs
 
 FOLDER = Path(__file__).parent / "pictures"

@@ -36,7 +36,7 @@ class BoxTable:
     seed: int
 
     def __post_init__(self) -> None:
-        if not hasattr(self.box, "lowest"):
+        if not hasattr(self.box, "cover"):
             raise SettingError(
                 f"A policy on a continuum needs a box: got {type(self.box).__name__}. Write "
                 f"Box([0.0], [1.0])."

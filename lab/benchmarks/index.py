@@ -19,8 +19,13 @@ from fastbandit.arms.partitions import GROUPS, Partitions, measured_size, neares
 from fastbandit.cores import one_thread
 from fastbandit.packages import needed
 from fastbandit.runtime.freezing import catalogue_of
+<<<<<<< HEAD
 from fastbandit.score import Candidates
 from fastbandit.search.generator import GeneratorSearch
+=======
+from fastbandit.search.arm_generator import generator_inputs
+from fastbandit.search.generator import FittedGenerator, GeneratorSearch
+>>>>>>> h-recipe
 from fastbandit.search.gradient_ascent import best_points, climb
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, rank
@@ -140,7 +145,8 @@ def audit_of(contest: Contest, way: Way, index: Any, ruler: Yardstick) -> tuple[
         if way.neighbours:
             scores, evaluations = land_by(index, contest, search, len(seeds))
         else:
-            choice = replace(policy, search=search).select(inputs, seeds=seeds)
+            fitted = replace(fitted_of(contest), declared=search)
+            choice = replace(policy, search=fitted).select(inputs, seeds=seeds)
             scores, evaluations = choice.scores, choice.evaluations
         found = policy.model.in_rewards(scores[:, 0]).numpy()
     return ruler.quality(found), float(evaluations.float().mean())
@@ -162,9 +168,14 @@ def land_by(
 
 
 def usual_of(contest: Contest) -> GeneratorSearch:
-    """Return the search that the bandit learned."""
+    """Return the search of the bandit as it was declared."""
+    return fitted_of(contest).declared
+
+
+def fitted_of(contest: Contest) -> FittedGenerator:
+    """Return the search of the bandit with its generator."""
     search = contest.policy.search
-    assert isinstance(search, GeneratorSearch)
+    assert isinstance(search, FittedGenerator)
     return search
 
 
@@ -206,12 +217,11 @@ def _faiss_task(index: Any, points: Floats, neighbours: int) -> Task:
 
 def points_of(contest: Contest, search: GeneratorSearch, count: int, tally: Tally) -> Floats:
     """Return the points that are looked up for some contexts: (contexts, look-ups, D)."""
-    assert search.generator is not None
     inputs, seeds = contest.inputs(count)
     arms = contest.policy.arms
     with torch.no_grad():
         score = contest.policy.score(inputs, seeds=seeds)
-        points = search.generator(search.tell(score, arms, tally, seeds=seeds), arms)
+        points = fitted_of(contest).generator(generator_inputs(score, arms, tally), arms)
         points = best_points(score, points, search.lookups, tally)
         points = climb(score, points, arms, tally, steps=search.steps, step_size=search.step_size)
     return np.ascontiguousarray(points.numpy())
@@ -230,7 +240,8 @@ def time_hops(contest: Contest, ways: Sequence[Way], *, seconds: float) -> dict[
 
 
 def _choosing(contest: Contest, search: GeneratorSearch) -> Task:
-    frozen, contexts = contest.frozen(search), contest.contexts
+    frozen = contest.frozen(replace(fitted_of(contest), declared=search))
+    contexts = contest.contexts
     return lambda number: frozen.select_one(contexts[number % len(contexts)], seed=number)
 
 

@@ -7,8 +7,9 @@ itself. "paper" and "paper-scaled" are the two readings of "dropout regularizati
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -31,9 +32,10 @@ from fastbandit.search.gradient_ascent import is_enough, moved, slope_of, start_
 from fastbandit.search.ranking import Tally, fill, land, rerank
 from fastbandit.settings.files import Sections, Settings
 from fastbandit.settings.parts import find
+from lab.experiments.recipe import Preset, recipe_for
 
-PRESETS = ("default", "paper", "paper-scaled")
 _GAUSSIANS = 8  # numbers of z, which are not printed
+_Part = TypeVar("_Part")
 
 
 @part("search", name="printed-ascent")
@@ -91,7 +93,7 @@ class PrintedGenerator:
         network = PrintedNetwork(
             embedded.shape[1] + _GAUSSIANS, task.arms.dim, hidden=self.hidden, rng=task.rng
         ).to(embedded.device)
-        if isinstance(before, FittedPrintedGenerator) and before.network.inputs == network.inputs:
+        if isinstance(before, FittedPrintedGenerator) and before.network.shape == network.shape:
             network.load_state_dict(before.network.state_dict())
         settings, parameters = task.settings, list(network.parameters())
         optimiser = torch.optim.Adam(parameters, lr=settings.rate, fused=True)
@@ -124,7 +126,7 @@ class PrintedNetwork(nn.Module):
 
     def __init__(self, inputs: int, dim: int, *, hidden: int, rng: Generator) -> None:
         super().__init__()
-        self.inputs, self.dim = inputs, dim
+        self.inputs, self.dim, self.shape = inputs, dim, (inputs, hidden, dim)
         sizes = ((inputs, hidden), (hidden, hidden), (hidden, dim))
         self.layers = nn.ModuleList(linear(*size, rng=rng) for size in sizes)
 
@@ -215,7 +217,13 @@ def paper_sections(preset: str, *, is_gradient: bool) -> Sections:
             "leak": 0.01,
             "penalties": "constant" if preset == "paper" else "per observation",
         },
-        "training.reward": {"rate": 1e-3, "weight_decay": 1e-5, "cosine_schedule": False},
+        "training.reward": {
+            "iterations": 1000,
+            "batch": 256,
+            "rate": 1e-3,
+            "weight_decay": 1e-5,
+            "cosine_schedule": False,
+        },
         "training.generator": {
             "iterations": 3000,
             "batch": 32 if is_gradient else 256,
@@ -226,41 +234,52 @@ def paper_sections(preset: str, *, is_gradient: bool) -> Sections:
 
 
 def bandit_parts(
-    preset: str,
-    *,
-    exploration: str,
-    search: str,
-    posterior: str = "auto",
-    settings: Settings | None = None,
+    preset: Preset, *, exploration: str, search: str, posterior: str = "auto"
 ) -> dict[str, Any]:
-    """Return what `Bandit` takes for a preset: its parts, and settings that stand over them."""
-    known_name("preset", preset, PRESETS)
-    settings = Settings() if settings is None else settings
-    if preset == "default":
+    """Return what `Bandit` takes for a recipe: its parts, and settings that stand over them."""
+    recipe = recipe_for(preset)
+    settings = recipe.settings
+    if recipe.base == "default":
         named = {"exploration": exploration, "search": search, "posterior": posterior}
         return {**named, "preset": settings}
-    explorations = {"ts": ThompsonSampling(1.0), "ucb": UpperConfidence(1.0), "greedy": Greedy()}
-    searches = {
-        "exhaustive": Exhaustive(),
-        "ascent": PrintedAscent(),
-        "generator": PrintedGenerator(),
-        "auto": PrintedGenerator(),
-        "spanner": SpannerSearch(),
-    }
-    known_name("exploration", exploration, tuple(explorations))
-    known_name("search", search, tuple(searches))
-    is_gradient = posterior == "gradient" or (
-        posterior in ("auto", "neural") and exploration == "ucb"
-    )
-    usual = "gradient" if is_gradient else "dropout"
-    made = find("posterior", usual if posterior in ("auto", "neural") else posterior)()
+    known_name("exploration", exploration, tuple(_EXPLORATIONS))
+    known_name("search", search, tuple(_SEARCHES))
+    if posterior in ("auto", "neural"):
+        posterior = "gradient" if exploration == "ucb" else "dropout"
+    is_gradient = posterior == "gradient"
+    made = find("posterior", posterior)()
     printed = replace(made, gradients="when chosen") if is_gradient else made
-    below = Settings(paper_sections(preset, is_gradient=is_gradient))
-    chosen = settings.over(explorations[exploration]), settings.over(searches[search])
+    below = Settings(paper_sections(recipe.base, is_gradient=is_gradient))
     return {
-        "exploration": chosen[0],
-        "search": chosen[1],
+        "exploration": settings.over(_EXPLORATIONS[exploration]),
+        "search": _SEARCHES[search](settings),
         "posterior": settings.over(printed),
         "preset": below.merged(settings.sections),
         "part_modules": (__name__,),
     }
+
+
+def _over(part: _Part, settings: Settings, section: str) -> _Part:
+    """Return a printed part with the fields that the section of the product's own part sets."""
+    known, values = tuple(own.name for own in fields(part)), settings.of(section)  # type: ignore[arg-type]
+    for name in values:
+        known_name(f"field of [{section}] over the printed recipe", name, known)
+    return replace(part, **values)  # type: ignore[type-var]
+
+
+def _generator(settings: Settings) -> Search:
+    return _over(PrintedGenerator(), settings, "search.generator")
+
+
+_EXPLORATIONS = {
+    "ts": ThompsonSampling(1.0),
+    "ucb": UpperConfidence(1.0),
+    "greedy": Greedy(),
+}
+_SEARCHES: dict[str, Callable[[Settings], Search]] = {
+    "exhaustive": lambda settings: settings.over(Exhaustive()),
+    "ascent": lambda settings: _over(PrintedAscent(), settings, "search.ascent"),
+    "generator": _generator,
+    "auto": _generator,
+    "spanner": lambda settings: settings.over(SpannerSearch()),
+}

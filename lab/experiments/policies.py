@@ -13,7 +13,7 @@ from lab.experiments.linear_view import LinearView, Projected, linear_arms
 from lab.experiments.run import Agent
 
 if TYPE_CHECKING:
-    from fastbandit.settings.presets import Preset
+    from lab.experiments.recipe import Preset
 
 NEURAL = {
     "Exhaust TS": ("ts", "exhaustive", "neural"),
@@ -99,11 +99,12 @@ def _neural(
     name: str, environment: Environment, *, preset: Preset, seed: int, device: str
 ) -> Agent:
     from fastbandit.bandit import Bandit
-    from fastbandit.settings.presets import settings_for
+    from lab.experiments.paper_preset import bandit_parts
+    from lab.experiments.recipe import recipe_for
 
     exploration, search, posterior = NEURAL[name]
-    if name in _FORGETTING:
-        preset = settings_for(preset).merged({"training.reward": _FORGETTING[name]})
+    recipe = recipe_for(preset).merged({"training.reward": _FORGETTING.get(name, {})})
+    parts = bandit_parts(recipe, exploration=exploration, search=search, posterior=posterior)
     arms = environment.arms
     return Bandit(
         arms=arms,
@@ -111,10 +112,7 @@ def _neural(
         embed_ids=environment.embed_ids,
         context=environment.context,
         reward=environment.reward,
-        exploration=exploration,
-        search=search,
-        posterior=posterior,
-        preset=preset,
+        **parts,
         seed=seed,
         device=device,
         progress=False,

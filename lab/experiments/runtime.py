@@ -18,13 +18,13 @@ from fastbandit.declaration import known_name
 from fastbandit.demo.page import make_folder
 from fastbandit.errors import DataError, MissingExtraError
 from fastbandit.progress import progress_bar
-from fastbandit.settings.presets import settings_for
 from fastbandit.types import Inputs
 from lab.experiments import datasets, paper_figures
 from lab.experiments.comparison import Result
 from lab.experiments.environment import Environment
 from lab.experiments.logged import check_no_log
 from lab.experiments.policies import NEURAL, agent_for
+from lab.experiments.recipe import recipe_for
 from lab.experiments.report_tables import Table, measured, runtime_table, times
 from lab.experiments.results import Key, write_result
 from lab.experiments.timing import (
@@ -298,7 +298,7 @@ def runtime_command(
         batch_size=batch_size,
         with_single=not no_single,
     )
-    settings_for(preset)
+    recipe_for(preset)
     chosen = listed("dataset", names, datasets.NAMES) if names else paper_figures.DATASETS
     make_folder(out)
     one_thread()

@@ -16,12 +16,12 @@ from fastbandit.bandit import Bandit
 from fastbandit.cores import one_thread
 from fastbandit.demo.page import make_folder
 from fastbandit.progress import progress_bar
-from fastbandit.settings.presets import settings_for
 from fastbandit.types import Audit, Inputs
 from lab.experiments import datasets
 from lab.experiments.comparison import Result
 from lab.experiments.environment import as_raw
 from lab.experiments.policies import NEURAL
+from lab.experiments.recipe import recipe_for
 from lab.experiments.report_tables import scaling_table
 from lab.experiments.results import Key, write_result
 from lab.experiments.runtime import Plan, agents_for, batch_size_of, listed
@@ -211,7 +211,7 @@ def scaling_command(
         seconds=seconds,
         batch_size=batch_size,
     )
-    settings_for(preset)
+    recipe_for(preset)
     make_folder(out)
     one_thread()
     warm_up(device)

@@ -18,12 +18,12 @@ from fastbandit.cluster.engine import ENGINES, Engine, engine_for
 from fastbandit.cores import one_thread
 from fastbandit.errors import SettingError
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.settings.files import Settings, is_settings_file
-from fastbandit.settings.presets import settings_for
+from fastbandit.settings.files import is_settings_file
 from lab.experiments import datasets
 from lab.experiments.environment import Environment, Floats
 from lab.experiments.logged import LoggedData, check_no_log
 from lab.experiments.policies import NEURAL, agent_for
+from lab.experiments.recipe import recipe_for, recipe_from_json
 from lab.experiments.replay import replay
 from lab.experiments.results import (
     TRAINING,
@@ -108,17 +108,14 @@ def _has_settings(result: Mapping[str, Any], key: Key) -> bool:
     if stored is None or not is_settings_file(key.preset):
         return bool(stored == _settings(key))
     try:
-        return Settings(stored["base"], stored["sections"]) == settings_for(key.preset)
+        return recipe_from_json(stored) == recipe_for(key.preset)
     except SettingError:  # a name that there never was
         return False
 
 
 def _settings(key: Key) -> Any:
     """Return what a file of settings says as JSON would; None for a preset's name."""
-    if not is_settings_file(key.preset):
-        return None
-    settings = settings_for(key.preset)
-    return json.loads(json.dumps({"base": settings.base, "sections": dict(settings.sections)}))
+    return recipe_for(key.preset).to_json() if is_settings_file(key.preset) else None
 
 
 def _play(

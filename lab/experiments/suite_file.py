@@ -11,8 +11,8 @@ from typing import Any
 
 from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
-from fastbandit.settings.presets import settings_for
 from lab.experiments import datasets, policies
+from lab.experiments.recipe import recipe_for
 
 _FOLDER = Path(__file__).parent / "suites"
 _SHARED = ("rounds", "batch", "seeds", "presets", "policies", "training")
@@ -104,7 +104,7 @@ def _read_part(entry: Any, shared: Mapping[str, Any]) -> Part:
 def check_presets(names: Sequence[str]) -> tuple[str, ...]:
     """Raise unless each is the name of a preset, or a file of settings that can be used."""
     for name in names:
-        settings_for(name)
+        recipe_for(name)
     return tuple(names)
 
 

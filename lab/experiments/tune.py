@@ -18,10 +18,10 @@ import click
 
 from fastbandit.errors import SettingError
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.settings.files import Sections, Settings, Value, write_settings
-from fastbandit.settings.presets import Preset, settings_for
+from fastbandit.settings.files import Sections, Value
 from lab.experiments.datasets import load
 from lab.experiments.environment import Environment
+from lab.experiments.recipe import Preset, Recipe, recipe_for, write_recipe
 from lab.experiments.tune_journal import (
     Journal,
     done_trials,
@@ -72,8 +72,8 @@ class Tuned:
     `settings` are the base's own where those earned more: then `is_better` is False.
     """
 
-    base: Settings
-    settings: Settings
+    base: Recipe
+    settings: Recipe
     steps: tuple[Step, ...]
     before: Measured | None
     after: Measured | None
@@ -121,7 +121,7 @@ def tune(
     """
     check_policy(policy)
     check_numbers(stages, trials=trials, rounds=rounds, batch=batch)
-    start = settings_for(base)
+    start = recipe_for(base)
     bench = Bench(
         environment,
         policy,
@@ -160,7 +160,7 @@ class _Work:
     """One tuning under way."""
 
     bench: Bench
-    base: Settings
+    base: Recipe
     journal: Journal
     deadline: float
 
@@ -168,7 +168,7 @@ class _Work:
         self.changed_knobs: list[int] = []
 
     def stage(
-        self, stage: int, settings: Settings, *, trials: int, progress: Progress
+        self, stage: int, settings: Recipe, *, trials: int, progress: Progress
     ) -> Step | None:
         """Make the trials of a stage that are not in the journal, and judge the best."""
         knobs = knobs_of(stage, self.bench.plan(settings))
@@ -190,7 +190,7 @@ class _Work:
         progress(trials, trials, f"{stage}: judging")
         return self._judged(study, stage, settings, is_whole=len(done_trials(study)) >= trials)
 
-    def _trial(self, study: Any, stage: int, settings: Settings, knobs: Sequence[Knob]) -> None:
+    def _trial(self, study: Any, stage: int, settings: Recipe, knobs: Sequence[Knob]) -> None:
         number = len(done_trials(study))
         study.sampler = sampler_of(self.bench.seed, stage, number)
         if number == 0:  # the first trial is where the stage stands already
@@ -203,7 +203,7 @@ class _Work:
         trial.set_user_attr("was", _sections((knob, knob.current) for knob, _ in changed))
         study.tell(trial, self._measured(stage, settings.merged(changes), 0).value)
 
-    def _judged(self, study: Any, stage: int, settings: Settings, *, is_whole: bool) -> Step:
+    def _judged(self, study: Any, stage: int, settings: Recipe, *, is_whole: bool) -> Step:
         best = study.best_trial
         changes, was = best.user_attrs["changes"], best.user_attrs["was"]
         before = mean_of([self._measured(stage, settings, split) for split in _FRESH])
@@ -216,7 +216,7 @@ class _Work:
             study.set_user_attr("step", asdict(step))
         return step
 
-    def _measured(self, stage: int, settings: Settings, split: int) -> Measured:
+    def _measured(self, stage: int, settings: Recipe, split: int) -> Measured:
         """Measure; what does not come to a number is worse than all that does."""
         import torch
 
@@ -226,7 +226,7 @@ class _Work:
             return Measured(WORST, "nothing", WORST)
         return measured if math.isfinite(measured.value) else replace(measured, value=WORST)
 
-    def whole(self, settings: Settings) -> Measured:
+    def whole(self, settings: Recipe) -> Measured:
         """Play the policy itself with settings, on fresh splits, or recall what came of it."""
         study = self.journal.study("whole", settings)
         known = study.user_attrs.get("measured")
@@ -308,7 +308,7 @@ def tune_command(
     """Tune a policy's settings on a dataset, and write them as TOML.
 
     Stages: 1 reward network, 2 uncertainty, 3 search, 4 index. The file is what
-    `Bandit(preset=...)` and the suites' `--presets` take.
+    the suites' `--presets` take, and over the defaults `Bandit(preset=...)`, too.
     """
     from fastbandit.cores import one_thread
 
@@ -335,7 +335,7 @@ def tune_command(
             about=" ".join(sorted(options)),
             progress=progress,
         )
-    write_settings(out, tuned.settings, note=f"{dataset}, {policy}: {_outcome(tuned)}")
+    write_recipe(out, tuned.settings, note=f"{dataset}, {policy}: {_outcome(tuned)}")
     if as_json:
         click.echo(json.dumps({**tuned.to_json(), "file": str(out)}, indent=1))
     else:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.errors import MissingExtraError, SettingError
-from fastbandit.settings.files import Settings
+from lab.experiments.recipe import Recipe
 
 _STARTUP = 5  # trials at random before TPE begins
 
@@ -35,9 +35,9 @@ class Journal:
                 f"{path} ({error}). Give another --journal."
             ) from error
 
-    def study(self, what: str, settings: Settings) -> Any:
+    def study(self, what: str, recipe: Recipe) -> Any:
         """Return the study of one question; another question has another study."""
-        text = json.dumps([what, self._asked, plain(settings)], sort_keys=True)
+        text = json.dumps([what, self._asked, plain(recipe)], sort_keys=True)
         return self._optuna.create_study(
             storage=self._storage,
             study_name=f"{what} {hashlib.sha256(text.encode()).hexdigest()[:16]}",
@@ -80,6 +80,6 @@ def done_trials(study: Any) -> list[Any]:
     return list(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
 
 
-def plain(settings: Settings) -> list[Any]:
-    """Return settings as JSON values."""
-    return [settings.base, dict(settings.sections)]
+def plain(recipe: Recipe) -> list[Any]:
+    """Return a recipe as JSON values."""
+    return [recipe.base, dict(recipe.sections)]

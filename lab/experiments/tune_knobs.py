@@ -16,6 +16,7 @@ from fastbandit.search.generator import GeneratorSearch
 from fastbandit.search.gradient_ascent import GradientAscent
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.files import Value, section_of
+from lab.experiments.paper_preset import PrintedAscent, PrintedGenerator
 
 
 @dataclass(frozen=True)
@@ -93,15 +94,24 @@ def _search(plan: Blueprint) -> Iterable[Knob]:
         yield _about("training.generator", "iterations", fit.iterations, 3)
         yield from _walk("search.generator", search)
         yield _up_to("search.generator", "lookups", search.lookups, 2 * search.lookups, least=1)
-    elif isinstance(search, GradientAscent):
+    elif isinstance(search, GradientAscent | PrintedAscent):
         yield _about("search.ascent", "starts", search.starts, 2)
         yield _up_to("search.ascent", "steps", search.steps, 2 * search.steps + 2)
         yield _about("search.ascent", "step_size", search.step_size, 4)
-        yield from _walk("search.ascent", search)
+        if isinstance(search, GradientAscent):
+            yield from _walk("search.ascent", search)
+    elif isinstance(search, PrintedGenerator):
+        units = search.hidden
+        yield _one_of("search.generator", "hidden", units, (max(1, units // 2), 2 * units))
+        yield _about("training.generator", "iterations", fit.iterations, 3)
 
 
 def _landing(plan: Blueprint) -> Iterable[Knob]:
     search = plan.search
+    if isinstance(search, PrintedAscent):
+        yield _about("search.ascent", "neighbours", search.neighbours, 4)
+    if isinstance(search, PrintedGenerator):
+        yield _about("search.generator", "neighbours", search.neighbours, 4)
     if not isinstance(search, GeneratorSearch | GradientAscent):
         return
     section = section_of(search)

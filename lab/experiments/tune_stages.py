@@ -1,7 +1,7 @@
 """The four stages of tuning, and how each is judged.
 
 The order is the one of the FastBandit paper ("Fine Tune Parameters"): the reward network, its
-uncertainty, the search for the best arm, and the look-up of the arms near a point. Lot 0 of
+uncertainty, the search for the best arm, and the look-up of the arms near a point. Split 0 of
 anything measured is for the trials; other splits are other seeds and, where the stage has them,
 other rounds: a winner is judged on what it was not chosen by.
 """
@@ -18,21 +18,26 @@ from typing import Any
 import numpy as np
 import torch
 
-from fastbandit.arms.box import Box
+from fastbandit.arms.box_space import BoxSpace
 from fastbandit.audit import audit
 from fastbandit.bandit import Bandit
 from fastbandit.errors import SettingError
+from fastbandit.interfaces import FittedSearch, LearnsToSearch, Search, SearchFit
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.policy import Policy
+<<<<<<< HEAD
 from fastbandit.search.arm_generator import ArmGenerator
 from fastbandit.search.fit_generator import GeneratorFit, fit_generator
 from fastbandit.search.generator import GeneratorSearch
+=======
+>>>>>>> h-recipe
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.files import Settings
 from fastbandit.types import Audit, Decision, Inputs
 from lab.experiments.environment import Environment, Floats
 from lab.experiments.logged import check_no_log
 from lab.experiments.policies import NEURAL, agent_for
+from lab.experiments.recipe import Recipe
 from lab.experiments.run import run
 
 STAGES = {1: "reward network", 2: "uncertainty", 3: "search", 4: "index"}
@@ -89,12 +94,12 @@ class Bench:
         self.exhaustive = next(kin, policy)
         self._stored: dict[str, Any] = {}
 
-    def bandit(self, settings: Settings, *, split: int = 0, policy: str | None = None) -> Bandit:
+    def bandit(self, recipe: Recipe, *, split: int = 0, policy: str | None = None) -> Bandit:
         """Make a bandit that knows nothing yet."""
         agent = agent_for(
             policy or self.policy,
             self.environment,
-            preset=settings,
+            preset=recipe,
             seed=self.seed + split,
             rounds=self.rounds,
             device=self.device,
@@ -102,18 +107,18 @@ class Bench:
         assert isinstance(agent, Bandit)
         return agent
 
-    def plan(self, settings: Settings) -> Blueprint:
+    def plan(self, recipe: Recipe) -> Blueprint:
         """Return the parts that settings stand for."""
-        return self.bandit(settings).blueprint
+        return self.bandit(recipe).blueprint
 
     # -- stage 1
 
-    def explained(self, settings: Settings, split: int) -> Measured:
+    def explained(self, recipe: Recipe, split: int) -> Measured:
         """Learn from arms chosen at random, and predict the rewards of later rounds."""
         learned = 3 * self.rounds // 5
         judged = (self.rounds - learned) // 2
         first = learned if split == 0 else learned + judged
-        bandit, random = self.bandit(settings, split=split, policy=self.exhaustive), self._random
+        bandit, random = self.bandit(recipe, split=split, policy=self.exhaustive), self._random
         bandit.update(
             contexts=self.environment.contexts(0, learned),
             arms=random.arms[:learned],
@@ -132,20 +137,20 @@ class Bench:
     def _random(self) -> Decision:
         """Decisions of a bandit that knows nothing: every arm equally likely."""
         contexts = self.environment.contexts(0, self.rounds)
-        return self.bandit(Settings(), policy=self.exhaustive).select(contexts)
+        return self.bandit(Recipe(), policy=self.exhaustive).select(contexts)
 
     def _chosen(self, decision: Decision) -> Any:
         return decision.arms if self.environment.size is None else decision.rows[:, 0]
 
     # -- stage 2, and the whole
 
-    def shared(self, settings: Settings, split: int) -> Measured:
+    def shared(self, recipe: Recipe, split: int) -> Measured:
         """Play with an exhaustive search."""
-        return self.played(settings, split, policy=self.exhaustive)
+        return self.played(recipe, split, policy=self.exhaustive)
 
-    def played(self, settings: Settings, split: int, *, policy: str | None = None) -> Measured:
+    def played(self, recipe: Recipe, split: int, *, policy: str | None = None) -> Measured:
         """Play, and return the share of the best possible reward that was earned."""
-        agent = self.bandit(settings, split=split, policy=policy)
+        agent = self.bandit(recipe, split=split, policy=policy)
         done = run(self.environment, agent, rounds=self.rounds, batch=self.batch, audits=0)
         if done.best.sum() > 0:
             return Measured(done.share, "share of best", done.share)
@@ -154,22 +159,22 @@ class Bench:
 
     # -- stages 3 and 4
 
-    def searched(self, settings: Settings, split: int) -> Measured:
+    def searched(self, recipe: Recipe, split: int) -> Measured:
         """Audit the search; more evaluations than the budget are worse than any q."""
-        found = self._audited(settings, split)
+        found = self._audited(recipe, split)
         return _measured(self._within(found), found)
 
-    def landed(self, settings: Settings, split: int) -> Measured:
+    def landed(self, recipe: Recipe, split: int) -> Measured:
         """Audit the search, and subtract the price of its look-ups."""
-        found = self._audited(settings, split)
+        found = self._audited(recipe, split)
         return _measured(self._within(found) - PRICE * found.lookups, found)
 
-    def allow(self, settings: Settings, base: Settings) -> None:
+    def allow(self, recipe: Recipe, base: Recipe) -> None:
         """Fix the budget, where none was given: what the base's search spends, 128 at least."""
         if self.evaluations is None:
-            mine = {k: v for k, v in settings.sections.items() if not _is_of_search(k)}
+            mine = {k: v for k, v in recipe.sections.items() if not _is_of_search(k)}
             its = {k: v for k, v in base.sections.items() if _is_of_search(k)}
-            spent = self._audited(replace(base, sections={**mine, **its}), 0).evaluations
+            spent = self._audited(Recipe(base.base, Settings({**mine, **its})), 0).evaluations
             self.evaluations = max(128, math.ceil(spent))
 
     def _within(self, found: Audit) -> float:
@@ -177,11 +182,9 @@ class Bench:
         over = found.evaluations / budget
         return found.quality if over <= 1 else found.quality - 1 - over
 
-    def _audited(self, settings: Settings, split: int) -> Audit:
-        plan, policy = self.plan(settings), self._trained(settings)
-        search = plan.search
-        if isinstance(search, GeneratorSearch):
-            search = replace(search, generator=self._trained_generator(plan, policy, split))
+    def _audited(self, recipe: Recipe, split: int) -> Audit:
+        plan, policy = self.plan(recipe), self._trained(recipe)
+        search = self._fitted(plan, policy, split)
         half = (self.rounds - self._learned) // 2
         first = self._learned + (half if split else 0)
         inputs = self._inputs(first, min(max(1, half), _AUDITED))
@@ -193,40 +196,43 @@ class Bench:
         """The rounds that a played policy has learned from: all but those of the last batch."""
         return (self.rounds - 1) // self.batch * self.batch
 
-    def _trained(self, settings: Settings) -> Policy:
+    def _trained(self, recipe: Recipe) -> Policy:
         """Play once with an exhaustive search: the policy that all searches are tried on."""
-        parts = {k: v for k, v in settings.sections.items() if not _is_of_search(k)}
-        key = json.dumps([settings.base, parts], sort_keys=True)
+        parts = {k: v for k, v in recipe.sections.items() if not _is_of_search(k)}
+        key = json.dumps([recipe.base, parts], sort_keys=True)
         if key not in self._stored:
-            bandit = self.bandit(settings, policy=self.exhaustive)
+            bandit = self.bandit(recipe, policy=self.exhaustive)
             run(self.environment, bandit, rounds=self.rounds, batch=self.batch, audits=0)
             self._stored = {key: bandit.policy}
         trained: Policy = self._stored[key]
         return trained
 
-    def _trained_generator(self, plan: Blueprint, policy: Policy, split: int) -> ArmGenerator:
-        """Teach a generator once for all searches that only differ in what follows it."""
+    def _fitted(self, plan: Blueprint, policy: Policy, split: int) -> Search:
+        """Fit a search once for all that only differ in what follows their generators."""
         search = plan.search
-        assert isinstance(search, GeneratorSearch)
-        shape = {name: getattr(search, name) for name in ("heads", "hidden", "told", "bounded")}
-        fit: GeneratorFit = plan.training.generator
-        key = f"{id(policy)} {split} {shape} {asdict(fit)}"
+        if not isinstance(search, LearnsToSearch):
+            return search
+        shape = [getattr(search, name, None) for name in ("heads", "hidden")]
+        key = f"{id(policy)} {split} {shape} {asdict(plan.training.generator)}"
         if key not in self._stored:
-            rng = torch.Generator().manual_seed((self.seed + split) % 2**63)
-            contexts = self._inputs(0, self._learned)
-            model, arms, exploration = policy.model, policy.arms, policy.exploration
-            trained = fit_generator(search, model, exploration, arms, contexts, fit, rng=rng)
-            assert trained.generator is not None
-            self._stored[key] = trained.generator.requires_grad_(False)
-        generator: ArmGenerator = self._stored[key]
-        return generator
+            task = SearchFit(
+                policy.model,
+                policy.exploration,
+                policy.arms,
+                self._inputs(0, self._learned),
+                plan.training.generator,
+                rng=torch.Generator().manual_seed((self.seed + split) % 2**63),
+            )
+            self._stored[key] = search.fit(task, before=search)
+        fitted: Search = self._stored[key]
+        return search.restored(*fitted.state()) if isinstance(fitted, FittedSearch) else search
 
     def _inputs(self, first: int, count: int) -> Inputs:
         raw = self.environment.contexts(first, count)
         return self.environment.context.read(raw, what="contexts")
 
 
-Measure = Callable[[Settings, int], Measured]
+Measure = Callable[[Recipe, int], Measured]
 
 
 def measure_of(bench: Bench, stage: int) -> Measure:
@@ -267,7 +273,7 @@ def predictions(bandit: Bandit, contexts: Any, chosen: Any) -> Floats:
     """Return the rewards that a bandit expects of arms, one for each context."""
     model, space = bandit.policy.model, bandit.policy.arms
     inputs = bandit.blueprint.context.read(contexts, what="contexts")
-    if isinstance(space, Box):
+    if isinstance(space, BoxSpace):
         arms = bandit.blueprint.arm.read(chosen, what="arms")
     else:
         arms = space.features.take(np.asarray(chosen))

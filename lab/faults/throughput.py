@@ -203,7 +203,7 @@ class _Bare:
     """An ASGI application that reads a body and answers, in the place of a service's."""
 
     def __init__(self, app: Any, body: bytes) -> None:
-        self.room, self.service, self._body = app.room, app.service, body
+        self.capacity, self.service, self._body = app.capacity, app.service, body
         self._headers = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),
@@ -230,8 +230,8 @@ def main() -> None:
 
     config = read_config(Path(sys.argv[1]), environ={}, overrides={"server.port": int(sys.argv[2])})
     server = make_server(config, Service(config))
-    bare = server.config.app = _Bare(server.config.app, sys.argv[3].encode())
-    server.service = bare
+    bare: Any = _Bare(server.config.app, sys.argv[3].encode())
+    server.config.app = server.service = bare
     server.run()
 
 

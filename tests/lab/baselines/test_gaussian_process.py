@@ -18,7 +18,7 @@ from lab.experiments.run import run
 
 pytest.importorskip("sklearn")
 
-LINE = Box([0.0], [1.0])
+LINE = Box((0.0,), (1.0,))
 
 
 def kernel(*, noise: float = 0.01, length: float = 0.2) -> Kernel:

@@ -131,4 +131,4 @@ def test_more_visits_look_at_more_partitions() -> None:
 )
 def test_settings_out_of_range_are_rejected(settings: dict[str, Any]) -> None:
     with pytest.raises(SettingError):
-        HOO(box=Box([0.0], [1.0]), **settings)
+        HOO(box=Box((0.0,), (1.0,)), **settings)

@@ -15,7 +15,7 @@ from lab.baselines import GridLinearTS
 
 pytest.importorskip("sklearn")
 
-LINE = Box([0.0], [1.0])
+LINE = Box((0.0,), (1.0,))
 
 
 def ones(count: int) -> np.ndarray[Any, Any]:

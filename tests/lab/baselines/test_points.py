@@ -24,8 +24,8 @@ from lab.baselines.points import cover
 pytest.importorskip("sklearn")
 
 Make = Callable[..., Any]
-LINE = Box([0.0], [1.0])
-PLANE = Box([-2.0, 10.0], [2.0, 30.0])
+LINE = Box((0.0,), (1.0,))
+PLANE = Box((-2.0, 10.0), (2.0, 30.0))
 every = pytest.mark.parametrize("make", [GaussianProcessUCB, GaussianProcessTS, HOO, GridLinearTS])
 every_but_ucb = pytest.mark.parametrize("make", [GaussianProcessTS, HOO, GridLinearTS])
 boxes = pytest.mark.parametrize("box", [LINE, PLANE], ids=["line", "plane"])

@@ -21,7 +21,7 @@ from lab.__main__ import cli
 from lab.experiments import datasets, suite
 from lab.experiments.environment import Tabled
 from lab.experiments.logged import LoggedData
-from lab.experiments.results import TRAINING, Key, read_results
+from lab.experiments.results import TRAINING, Key, read_results, write_result
 from lab.experiments.suite import describe_failures, jobs_of, read_made, run_job, run_suite
 from lab.experiments.suite_file import read_suite, suite_names
 
@@ -285,6 +285,17 @@ def test_a_result_of_other_settings_is_not_taken_for_one_of_these(tmp_path: Path
     settings.write_text("format = 1\n[network]\nembedding = 5\n")
     with pytest.raises(SettingError, match=r"before .*mine\.toml changed"):
         read_made(key, tmp_path / "out")
+
+
+@pytest.mark.parametrize("base", ["default", "paper"])
+def test_a_result_made_before_names_changed_is_still_read(base: str, tmp_path: Path) -> None:
+    settings, lines = tmp_path / "mine.toml", "[doubt.gradient]\nridge = 2.0\n"
+    settings.write_text(f'format = 1\nbase = "{base}"\n{lines}')
+    key = replace(RANDOM, policy="Exhaust UCB", preset=str(settings))
+    stored = {"base": base, "sections": {"doubt.gradient": {"ridge": 2.0}}}
+    made = write_result(key.path(tmp_path), "play", key, {"settings": stored})
+
+    assert read_made(key, tmp_path) == made
 
 
 # -- many runs

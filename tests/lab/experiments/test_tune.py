@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from fastbandit import Bandit
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import MissingExtraError, SettingError
 from fastbandit.features.kinds import Dense
-from fastbandit.settings.files import Settings, read_settings, write_settings
+from fastbandit.settings.files import Settings
 from fastbandit.types import Audit, Inputs
 from lab.experiments.logged import LoggedData
+from lab.experiments.recipe import Recipe, recipe_for, write_recipe
 from lab.experiments.tune import Tuned, tune, tune_command
 from lab.experiments.tune_knobs import knobs_of
 from lab.experiments.tune_stages import (
@@ -30,11 +32,11 @@ from lab.experiments.tune_stages import (
     predictions,
 )
 
-LITTLE = Settings(
-    sections={
+LITTLE = Recipe().merged(
+    {
         "network": {"embedding": 4, "hidden": (4,)},
         "training.reward": {"iterations": 10, "batch": 32},
-        "training.generator": {"iterations": 10, "batch": 32, "pairs": 64, "sample": 32},
+        "training.generator": {"iterations": 10, "batch": 32, "targets": 64, "sample": 32},
     }
 )
 SMALL = ("--trials", "2", "--rounds", "200", "--batch", "50", "-O", "arms=200")
@@ -63,7 +65,7 @@ def tuned(policy: str = "GANBandit TS", **changes: Any) -> Tuned:
     return tune(environment(), policy, **{**settings, **changes})
 
 
-def width_of(settings: Settings) -> float:
+def width_of(settings: Recipe) -> float:
     return float(settings.of("exploration.ucb").get("width", 0.3))
 
 
@@ -74,14 +76,14 @@ def wide_is_better(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]
     def judge(fresh: float = 1.0, whole: float = 1.0, stop_at: int = 999) -> list[float]:
         asked: list[float] = []
 
-        def shared(self: Bench, settings: Settings, split: int) -> Measured:
+        def shared(self: Bench, settings: Recipe, split: int) -> Measured:
             if len(asked) == stop_at:
                 raise KeyboardInterrupt
             asked.append(width_of(settings))
             value = (fresh if split else 1.0) * asked[-1]
             return Measured(value, "width", value)
 
-        def played(self: Bench, settings: Settings, split: int) -> Measured:
+        def played(self: Bench, settings: Recipe, split: int) -> Measured:
             return Measured(whole * width_of(settings), "width", width_of(settings))
 
         monkeypatch.setattr(Bench, "shared", shared)
@@ -225,7 +227,7 @@ def test_what_comes_to_no_number_is_not_chosen(
     wide_is_better()
     original = Bench.shared
 
-    def sometimes(self: Bench, settings: Settings, split: int) -> Measured:
+    def sometimes(self: Bench, settings: Recipe, split: int) -> Measured:
         found = original(self, settings, split)
         return found if width_of(settings) == 0.3 else Measured(math.nan, "width", math.nan)
 
@@ -249,7 +251,7 @@ def test_what_comes_to_no_number_is_not_chosen(
 @pytest.mark.parametrize("base", ["default", "paper"])
 @pytest.mark.parametrize("stage", [1, 2, 3, 4])
 def test_every_range_holds_what_there_is(policy: str, base: str, stage: int) -> None:
-    knobs = knobs_of(stage, bench(policy).plan(Settings(base)))
+    knobs = knobs_of(stage, bench(policy).plan(recipe_for(base)))
 
     assert bool(knobs) == (stage < 3 or "Bandit" in policy)
     for knob in knobs:
@@ -274,19 +276,34 @@ def test_every_range_holds_what_there_is(policy: str, base: str, stage: int) -> 
     ],
 )
 def test_the_second_stage_changes_the_posterior(policy: str, changed_knobs: list[str]) -> None:
-    names = [knob.name for knob in knobs_of(2, bench(policy).plan(Settings()))]
+    names = [knob.name for knob in knobs_of(2, bench(policy).plan(Recipe()))]
 
     assert names == ["exploration.ts.scale", *changed_knobs]
 
 
-@pytest.mark.parametrize(("base", "field"), [("default", "partitions"), ("paper", "neighbours")])
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [("default", ["partitions", "lookups", "hops", "beam"]), ("paper", ["neighbours"])],
+)
 @pytest.mark.parametrize("policy", ["FastBandit TS", "GANBandit TS"])
 def test_the_last_stage_changes_what_the_search_looks_up_by(
-    policy: str, base: str, field: str
+    policy: str, base: str, expected: list[str]
 ) -> None:
-    fields = [knob.field for knob in knobs_of(4, bench(policy).plan(Settings(base)))]
+    fields = [knob.field for knob in knobs_of(4, bench(policy).plan(recipe_for(base)))]
 
-    assert fields == [field, "lookups", "hops", "beam"]
+    assert fields == expected
+
+
+@pytest.mark.parametrize("policy", ["FastBandit TS", "GANBandit TS"])
+def test_the_printed_recipe_is_tuned_and_written_with_its_base(policy: str, tmp_path: Path) -> None:
+    base = replace(LITTLE, base="paper")
+
+    found = tuned(policy, base=base, stages=(3, 4))
+
+    write_recipe(tmp_path / "tuned.toml", found.settings)
+    assert [step.stage for step in found.steps] == [3, 4]
+    assert found.to_json()["base"] == "paper"
+    assert recipe_for(tmp_path / "tuned.toml") == found.settings
 
 
 @pytest.mark.parametrize(("evaluations", "is_within"), [(128, True), (129, False)])
@@ -420,7 +437,7 @@ def test_the_command_writes_settings_that_a_bandit_takes(
     assert done.exit_code == 0, done.output
     assert "2 uncertainty" in done.output
     bandit = Bandit(arms=environment().arms, context=3, exploration="ucb", preset=out)
-    width = width_of(read_settings(out))
+    width = width_of(recipe_for(out))
     assert bandit.blueprint.exploration.width == width  # type: ignore[attr-defined]
     assert (tmp_path / "tuned.journal").exists()
 
@@ -430,7 +447,7 @@ def test_the_command_prints_json_and_falls_back_to_the_base(
 ) -> None:
     wide_is_better(whole=-1.0)
     base, out = tmp_path / "base.toml", tmp_path / "tuned.toml"
-    write_settings(base, LITTLE)
+    write_recipe(base, LITTLE)
     options = ("--stages", "2", "--base", str(base), "-o", str(out), "--json", "--trials", "8")
 
     done = asked("h1", "--policy", "Exhaust UCB", *SMALL, *options)
@@ -438,7 +455,7 @@ def test_the_command_prints_json_and_falls_back_to_the_base(
     output = json.loads(done.output)
     assert output["steps"][0]["is_accepted"]
     assert not output["is_better"]
-    assert read_settings(out) == LITTLE
+    assert recipe_for(out) == LITTLE
     assert "which is worse: these are the base's" in out.read_text()
 
 

@@ -107,7 +107,7 @@ def test_a_lineage_that_follows_the_log_has_no_faults(trained: Stage) -> None:
 
 def test_what_was_learned_twice_is_a_fault(trained: Stage) -> None:
     first, second, third = trained.store.list()
-    again = replace(third, cut=replace(third.cut, pairs=30))
+    again = replace(third, cut=replace(third.cut, interactions=30))
 
     assert lineage_faults([first, second, again], trained.events()) == [
         "version 2 does not add what it learned to its parent",

@@ -1,4 +1,4 @@
-"""Under too much load a service refuses quickly and correctly, and finishes what it began."""
+"""Under too much load a service rejects quickly and correctly, and finishes what it began."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ import uvloop
 from uvicorn.server import ServerState
 
 from fastbandit.serving.metrics import Metrics
+<<<<<<< HEAD
 from fastbandit.serving.overload import OverloadProtocol, is_whole_select
+=======
+from fastbandit.serving.overload import Capacity, OverloadProtocol, is_whole_select
+>>>>>>> h-recipe
 from lab.faults.garbage import split_answers, status_of
 from lab.faults.overload import overload
 
@@ -33,10 +37,14 @@ class Waiting:
     """An application that answers with the length of the body, some only when it is let."""
 
     def __init__(self, most: int) -> None:
+<<<<<<< HEAD
         self.room = Capacity(most)
+=======
+        self.capacity = Capacity(most)
+>>>>>>> h-recipe
         server = SimpleNamespace(max_body_bytes=1_000)
         config = SimpleNamespace(server=server)
-        self.service = SimpleNamespace(measures=Metrics(), config=config)
+        self.service = SimpleNamespace(metrics=Metrics(), config=config)
         self.begun = 0
         self.barrier = asyncio.Event()
 
@@ -113,7 +121,7 @@ class Client:
 
 
 async def filled(app: Waiting, connect: Any) -> Client:
-    """Let a request be under way that fills the room."""
+    """Let a request be under way that fills the capacity."""
     client: Client = await connect()
     await client.send(post(b"wait"))
     while not app.begun:
@@ -121,24 +129,24 @@ async def filled(app: Waiting, connect: Any) -> Client:
     return client
 
 
-def test_a_select_beyond_the_room_is_refused_with_a_time_to_retry() -> None:
+def test_a_select_beyond_the_capacity_is_rejected_with_a_time_to_retry() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             first, second = await filled(app, connect), await connect()
-            refused = await second.ask(post(b"abc"))
-            problem = msgspec.json.decode(refused.partition(b"\r\n\r\n")[2])
-            assert (status_of(refused), problem["status"]) == (503, 503)
-            assert b"\r\nretry-after: 1\r\n" in refused
+            rejected = await second.ask(post(b"abc"))
+            problem = msgspec.json.decode(rejected.partition(b"\r\n\r\n")[2])
+            assert (status_of(rejected), problem["status"]) == (503, 503)
+            assert b"\r\nretry-after: 1\r\n" in rejected
             app.barrier.set()
             assert status_of(await first.answer()) == 200
             assert (await second.ask(post(b"abc"))).endswith(b"\r\n\r\n3")
-            assert app.service.metrics.refused == 1
+            assert app.service.metrics.rejected == 1
             assert app.service.metrics.answers == {("/v1/select", 503): 1}
 
     uvloop.run(run())
 
 
-def test_a_refused_request_may_come_in_pieces() -> None:
+def test_a_rejected_request_may_come_in_pieces() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             await filled(app, connect)
@@ -165,7 +173,7 @@ def test_a_request_may_come_in_pieces_and_in_chunks() -> None:
     uvloop.run(run())
 
 
-def test_a_body_that_comes_slowly_takes_no_room() -> None:
+def test_a_body_that_comes_slowly_takes_no_capacity() -> None:
     async def run() -> None:
         async with serving() as (_, connect):
             slow, quick = await connect(), await connect()
@@ -189,7 +197,7 @@ def test_a_body_beyond_the_limit_reaches_the_application_before_its_end() -> Non
     uvloop.run(run())
 
 
-def test_who_asks_before_sending_a_body_may_go_on_or_is_refused_at_once() -> None:
+def test_who_asks_before_sending_a_body_may_go_on_or_is_rejected_at_once() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             client, request = await connect(), post(b"abc", more=b"expect: 100-continue\r\n")
@@ -198,15 +206,15 @@ def test_who_asks_before_sending_a_body_may_go_on_or_is_refused_at_once() -> Non
             assert (await client.ask(b"abc")).endswith(b"\r\n\r\n3")
             app.begun = 0
             await filled(app, connect)
-            refused = await client.ask(request[:-3])
-            assert status_of(refused) == 503
-            assert b"\r\nconnection: close\r\n" in refused
+            rejected = await client.ask(request[:-3])
+            assert status_of(rejected) == 503
+            assert b"\r\nconnection: close\r\n" in rejected
             assert await client.is_closed()
 
     uvloop.run(run())
 
 
-def test_pipelined_requests_are_answered_in_their_order_even_when_the_room_is_full() -> None:
+def test_pipelined_requests_are_answered_in_their_order_even_when_the_capacity_is_full() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             client = await connect()
@@ -219,7 +227,7 @@ def test_pipelined_requests_are_answered_in_their_order_even_when_the_room_is_fu
     uvloop.run(run())
 
 
-def test_pipelined_requests_are_each_refused_when_the_room_is_full() -> None:
+def test_pipelined_requests_are_each_rejected_when_the_capacity_is_full() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             await filled(app, connect)
@@ -230,7 +238,7 @@ def test_pipelined_requests_are_each_refused_when_the_room_is_full() -> None:
     uvloop.run(run())
 
 
-def test_a_refusal_ends_the_connection_where_that_was_asked_for() -> None:
+def test_a_rejection_ends_the_connection_where_that_was_asked_for() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             await filled(app, connect)
@@ -239,15 +247,15 @@ def test_a_refusal_ends_the_connection_where_that_was_asked_for() -> None:
                 post(b"abc").replace(b"HTTP/1.1", b"HTTP/1.0"),
             ):
                 client = await connect()
-                refused = await client.ask(request)
-                assert status_of(refused) == 503
-                assert b"\r\nconnection: close\r\n" in refused
+                rejected = await client.ask(request)
+                assert status_of(rejected) == 503
+                assert b"\r\nconnection: close\r\n" in rejected
                 assert await client.is_closed()
 
     uvloop.run(run())
 
 
-def test_rewards_are_taken_when_selects_are_refused() -> None:
+def test_rewards_are_taken_when_selects_are_rejected() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             await filled(app, connect)
@@ -258,7 +266,7 @@ def test_rewards_are_taken_when_selects_are_refused() -> None:
     uvloop.run(run())
 
 
-def test_rewards_are_refused_when_twice_as_many_requests_are_under_way() -> None:
+def test_rewards_are_rejected_when_twice_as_many_requests_are_under_way() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             await filled(app, connect)
@@ -270,7 +278,7 @@ def test_rewards_are_refused_when_twice_as_many_requests_are_under_way() -> None
     uvloop.run(run())
 
 
-def test_connections_that_were_refused_often_are_read_again() -> None:
+def test_connections_that_were_rejected_often_are_read_again() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             await filled(app, connect)
@@ -335,7 +343,7 @@ def test_what_is_no_http_is_rejected(caplog: pytest.LogCaptureFixture) -> None:
         (b"", False),
     ],
 )
-def test_only_one_whole_and_plain_select_is_refused_unread(data: bytes, is_whole: bool) -> None:
+def test_only_one_whole_and_plain_select_is_rejected_unread(data: bytes, is_whole: bool) -> None:
     assert is_whole_select(data) == is_whole
 
 

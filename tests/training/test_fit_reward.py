@@ -1,4 +1,4 @@
-"""A window and a half-life: what is learned of the past where rewards drift."""
+"""A reward model learns its history, and where rewards drift only its newest part."""
 
 from __future__ import annotations
 
@@ -12,17 +12,27 @@ from fakes import same_weights, vectors_of
 
 from fastbandit import Bandit
 from fastbandit.errors import SettingError
+from fastbandit.features.kinds import Dense
+from fastbandit.reward.dropout_model import DropoutReward
+from fastbandit.reward.model import NetworkSettings
 from fastbandit.settings.files import Settings
-from fastbandit.training.fit_reward import RewardFit, _draw_rows, recall
+from fastbandit.training.fit_reward import RewardFit, _draw_rows, fit_reward, recall
 from fastbandit.types import Inputs, Interactions
 
+NETWORK = NetworkSettings(embedding=4, hidden=(8,), weight_penalty=0.1, dropout_penalty=1.0)
 ARMS = vectors_of(20, 3, seed=2)
+CONTEXTS, ROWS = vectors_of(100, 3, seed=1), np.arange(100) % 20
+REWARDS = (CONTEXTS * ARMS[ROWS]).sum(1)
 QUICK: dict[str, Any] = {"iterations": 150, "batch": 64}
 
 
 def history(count: int = 8) -> Interactions:
     numbers = np.arange(count, dtype=np.float32)
     return Interactions(Inputs(dense=numbers[:, None]), Inputs(ids=np.arange(count)), numbers)
+
+
+def interactions(rewards: Any) -> Interactions:
+    return Interactions(Inputs(dense=CONTEXTS), Inputs(dense=ARMS[ROWS]), rewards)
 
 
 def test_all_of_the_past_counts_alike_by_default() -> None:
@@ -32,21 +42,21 @@ def test_all_of_the_past_counts_alike_by_default() -> None:
     assert past.total == 8.0
 
 
-@pytest.mark.parametrize(("window", "kept"), [(3, [5, 6, 7]), (8, range(8)), (99, range(8))])
-def test_a_window_keeps_the_newest(window: int, kept: Any) -> None:
-    told = recall(history(), RewardFit(window=window))
+@pytest.mark.parametrize(("window", "newest"), [(3, [5, 6, 7]), (8, range(8)), (99, range(8))])
+def test_a_window_keeps_the_newest(window: int, newest: Any) -> None:
+    recalled = recall(history(), RewardFit(window=window))
 
-    assert told.rewards.tolist() == list(kept)
-    assert told.arms.ids is not None
-    assert told.arms.ids.tolist() == list(kept)
+    assert recalled.rewards.tolist() == list(newest)
+    assert recalled.arms.ids is not None
+    assert recalled.arms.ids.tolist() == list(newest)
 
 
 def test_an_interaction_counts_half_as_much_a_half_life_later() -> None:
-    told = recall(history(5), RewardFit(half_life=2.0))
+    recalled = recall(history(5), RewardFit(half_life=2.0))
 
-    assert told.weights is not None
-    assert np.allclose(told.weights[[0, 2, 4]], [0.25, 0.5, 1.0])
-    assert told.total == pytest.approx(told.weights.sum())
+    assert recalled.weights is not None
+    assert np.allclose(recalled.weights[[0, 2, 4]], [0.25, 0.5, 1.0])
+    assert recalled.total == pytest.approx(recalled.weights.sum())
 
 
 def test_a_minibatch_has_interactions_as_often_as_their_weights_say() -> None:
@@ -59,12 +69,37 @@ def test_a_minibatch_has_interactions_as_often_as_their_weights_say() -> None:
     assert shares[2] == pytest.approx(0.75, abs=0.03)
 
 
+@pytest.mark.parametrize("kind", ["real", "binary"])
+def test_the_loss_falls(kind: str) -> None:
+    rewards = REWARDS if kind == "real" else (REWARDS > 0).astype(np.float32)
+    learned = interactions(rewards)
+    learner = DropoutReward(
+        Dense(3), Dense(3), settings=NETWORK, reward=kind, rng=torch.Generator().manual_seed(3)
+    )
+    learner.start(learned, fresh=100)
+
+    def loss() -> float:
+        rng = torch.Generator().manual_seed(5)
+        with torch.no_grad():
+            rows = torch.from_numpy(rewards)
+            return learner.loss(learned.contexts, learned.arms, rows, total=100, rng=rng).item()
+
+    before = loss()
+    fit_reward(learner, learned, RewardFit(iterations=150, batch=64), rng=torch.Generator())
+
+    assert loss() < before - 0.2
+
+
 @pytest.mark.parametrize("posterior", ["dropout", "gradient", "last-layer"])
 @pytest.mark.parametrize("forgetting", [{"window": 150}, {"half_life": 30.0}])
-def test_a_bandit_that_forgets_follows_rewards_that_turned_round(
+def test_a_bandit_that_forgets_follows_rewards_that_changed_sign(
     posterior: str, forgetting: dict[str, Any]
 ) -> None:
+<<<<<<< HEAD:tests/training/test_forgetting.py
     def errors(**more: Any) -> float:
+=======
+    def earned(**more: Any) -> float:
+>>>>>>> h-recipe:tests/training/test_fit_reward.py
         settings = Settings({"training.reward": {**QUICK, **more}})
         bandit = Bandit(
             arms=ARMS,
@@ -82,13 +117,12 @@ def test_a_bandit_that_forgets_follows_rewards_that_turned_round(
         chosen = bandit.select(vectors_of(60, 3, seed=6), explore=False)
         return float((vectors_of(60, 3, seed=6)[:, 0] * ARMS[chosen.rows[:, 0], 0]).mean())
 
-    assert errors(**forgetting) > errors() + 0.2
+    assert earned(**forgetting) > earned() + 0.2
 
 
-def test_a_window_shorter_than_the_news_is_learned() -> None:
+def test_a_window_shorter_than_what_is_fresh_is_learned() -> None:
     settings = Settings(
-        "default",
-        {"training.reward": {"iterations": 5, "window": 3}, "posterior.gradient": {"ridge": 2.0}},
+        {"training.reward": {"iterations": 5, "window": 3}, "posterior.gradient": {"ridge": 2.0}}
     )
     bandit = Bandit(arms=ARMS, context=3, exploration="ucb", search="exhaustive", preset=settings)
 
@@ -98,7 +132,7 @@ def test_a_window_shorter_than_the_news_is_learned() -> None:
 
 
 @pytest.mark.parametrize("posterior", ["gradient", "last-layer"])
-def test_what_fades_is_doubted_more(posterior: str) -> None:
+def test_the_posterior_of_what_fades_is_wider(posterior: str) -> None:
     def deviations(**more: float) -> float:
         settings = Settings({"training.reward": {**QUICK, **more}})
         bandit = Bandit(
@@ -109,8 +143,8 @@ def test_what_fades_is_doubted_more(posterior: str) -> None:
             preset=settings,
             progress=False,
         )
-        chances = np.random.default_rng(7).random(400) < 0.5
-        bandit.update(contexts=vectors_of(400, 3), arms=np.arange(400) % 20, rewards=chances)
+        rewards = np.random.default_rng(7).random(400) < 0.5
+        bandit.update(contexts=vectors_of(400, 3), arms=np.arange(400) % 20, rewards=rewards)
         model = bandit.policy.model
         contexts = model.embed_contexts(Inputs(dense=vectors_of(5, 3, seed=6)))
         arms = model.embed_arms(Inputs(dense=ARMS))[None]
@@ -121,21 +155,19 @@ def test_what_fades_is_doubted_more(posterior: str) -> None:
 
 
 def test_a_saved_bandit_forgets_as_before(tmp_path: Path) -> None:
-    settings = Settings(
-        "default", {"training.reward": {"iterations": 5, "window": 6, "half_life": 4.0}}
-    )
+    settings = Settings({"training.reward": {"iterations": 5, "window": 6, "half_life": 4.0}})
     bandit = Bandit(arms=ARMS, context=3, search="exhaustive", preset=settings, progress=False)
-    told: dict[str, Any] = {
+    happened: dict[str, Any] = {
         "contexts": vectors_of(9, 3),
         "arms": range(9),
         "rewards": [0, 1, 0] * 3,
     }
-    bandit.update(**told)
-    bandit.save(tmp_path / "kept")
+    bandit.update(**happened)
+    bandit.save(tmp_path / "saved")
 
-    loaded = Bandit.load(tmp_path / "kept", progress=False)
+    loaded = Bandit.load(tmp_path / "saved", progress=False)
     for each in (bandit, loaded):
-        each.update(**told)
+        each.update(**happened)
 
     assert loaded.blueprint.training.reward.window == 6
     assert same_weights(bandit, loaded)
@@ -144,6 +176,25 @@ def test_a_saved_bandit_forgets_as_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"window": 0}, {"half_life": 0.0}, {"half_life": -1.0}, {"half_life": float("nan")}]
 )
-def test_a_window_or_half_life_of_nothing_is_refused(wrong: dict[str, Any]) -> None:
+def test_a_window_or_half_life_of_nothing_is_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(SettingError, match="leave it out"):
         RewardFit(**wrong)
+
+
+def test_the_curve_has_the_mean_loss_of_every_fifty_iterations_and_the_last() -> None:
+    learner = DropoutReward(
+        Dense(3), Dense(3), settings=NETWORK, reward="real", rng=torch.Generator().manual_seed(3)
+    )
+    past = interactions(REWARDS)
+    learner.start(past, fresh=100)
+    seen: list[int] = []
+
+    fit_reward(
+        learner,
+        past,
+        RewardFit(iterations=60, batch=8),
+        rng=torch.Generator(),
+        curve=lambda iterations, loss: seen.append(iterations),
+    )
+
+    assert seen == [50, 60]

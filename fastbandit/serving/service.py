@@ -60,7 +60,7 @@ class ArmsOutcome:
 
 
 class Service:
-    """Promotion, remembers and learns; `start` and `stop` belong to one event loop.
+    """Decides, remembers and learns; `start` and `stop` belong to one event loop.
 
     `learner` is the command that trains beside it, None for no learner.
     """

@@ -30,7 +30,7 @@ POLICIES = (
 )
 SMALL = ("--arms", "300", "--rounds", "120", "--batch", "60")
 SHORT = Training(
-    reward=RewardFit(iterations=20), generator=GeneratorFit(iterations=20, pairs=64, sample=32)
+    reward=RewardFit(iterations=20), generator=GeneratorFit(iterations=20, targets=64, sample=32)
 )
 
 

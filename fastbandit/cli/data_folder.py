@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fastbandit.cli.options import print_json, read_service, warn
+from fastbandit.cli.options import counted, print_json, read_service, warn
 from fastbandit.errors import SettingError
 from fastbandit.packages import needed
 from fastbandit.progress import Progress
@@ -60,7 +60,6 @@ def print_backup(made: Backup, as_json: bool, *, verb: str) -> None:
     version = "no snapshot" if made.version is None else f"version {made.version}"
     click.echo(
         f"{verb} {made.counts['decisions']:,} decisions, {made.counts['rewards']:,} rewards and "
-        f"{version}: {made.bytes / 1e6:,.1f} MB in "
-        f"{made.files} {'file' if made.files == 1 else 'files'}"
+        f"{version}: {made.bytes / 1e6:,.1f} MB in {counted(made.files, 'file')}"
     )
     click.echo(str(made.folder))

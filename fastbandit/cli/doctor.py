@@ -16,13 +16,7 @@ import click
 
 import fastbandit
 from fastbandit.cli.installed import Needs, fits, installed_version, needs_in
-from fastbandit.cli.options import (
-    config_option,
-    data_dir_option,
-    json_option,
-    print_json,
-    read_service,
-)
+from fastbandit.cli.options import print_json, read_service, service_options
 from fastbandit.cores import cores
 from fastbandit.errors import FastbanditError
 from fastbandit.settings.passwords import hide_password
@@ -50,9 +44,7 @@ Check: TypeAlias = Callable[[], Finding | list[Finding]]
 
 
 @click.command("doctor")
-@config_option
-@data_dir_option
-@json_option
+@service_options
 @click.pass_context
 def command(
     context: click.Context, path: Path | None, data_dir: Path | None, *, as_json: bool

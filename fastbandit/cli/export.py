@@ -9,13 +9,7 @@ from pathlib import Path
 import click
 
 from fastbandit.cli.data_folder import log_folder
-from fastbandit.cli.options import (
-    config_option,
-    data_dir_option,
-    json_option,
-    print_json,
-    taking,
-)
+from fastbandit.cli.options import counted, print_json, service_options, taking
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 from fastbandit.storage.exports import FORMATS, export, format_of
@@ -75,9 +69,7 @@ class Options:
     type=click.Path(path_type=Path),
     help="Write this saved bandit as ONNX into the new folder --out, in place of decisions.",
 )
-@config_option
-@data_dir_option
-@json_option
+@service_options
 def command(options: Options) -> None:
     """Write decisions with their rewards, one row each.
 
@@ -101,7 +93,7 @@ def command(options: Options) -> None:
     if options.as_json:
         print_json({"file": str(made.file), "rows": made.rows, "left_out": made.left_out})
         return
-    click.echo(f"{made.rows:,} {'decision' if made.rows == 1 else 'decisions'}")
+    click.echo(counted(made.rows, "decision"))
     for why, count in made.left_out.items():
         click.echo(f"{count:,} left out: {why}")
     click.echo(str(made.file))

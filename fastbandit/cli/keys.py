@@ -11,9 +11,9 @@ import click
 from fastbandit.cli.options import (
     config_option,
     data_dir_option,
-    json_option,
     print_json,
     read_service,
+    service_options,
 )
 from fastbandit.serving.keys import (
     KEYS_FILE,
@@ -57,9 +57,7 @@ def create(
 
 
 @command.command("list")
-@json_option
-@config_option
-@data_dir_option
+@service_options
 def list_keys(as_json: bool, path: Path | None, data_dir: Path | None) -> None:
     """List the keys, without their secrets."""
     file = keys_file(path, data_dir)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from fastbandit.settings.service import Config
 from fastbandit.settings.service_files import find_config, read_config
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 config_option = click.option(
     "--config",
@@ -23,6 +26,11 @@ data_dir_option = click.option(
     help="The folder of the log, the snapshots and the keys.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def service_options(command: Command) -> Command:
+    """Add the options that name a service, and --json."""
+    return config_option(data_dir_option(json_option(command)))
 
 
 def taking(kind: type[Any]) -> type[click.Command]:
@@ -40,6 +48,11 @@ def read_service(path: Path | None, data_dir: Path | None = None) -> Config:
     """Read the settings of a service."""
     named = None if data_dir is None else str(data_dir)
     return read_config(find_config(path), overrides={"server.data_dir": named})
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number of things as text: 1 round, 2 rounds."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def print_json(value: Any) -> None:

@@ -76,19 +76,6 @@ class KeyFault(Enum):
     LACKS_SCOPE = "lacks the scope"
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """What a key opens: all is well where there is no fault."""
-
-    key: Key | None = None
-    fault: KeyFault | None = None
-
-
-_MISSING = Grant(fault=KeyFault.MISSING)
-_MALFORMED = Grant(fault=KeyFault.MALFORMED)
-_UNKNOWN = Grant(fault=KeyFault.UNKNOWN)
-
-
 class KeyRing:
     """The keys of a service, as its file had them when it was read.
 
@@ -108,7 +95,6 @@ class KeyRing:
         self.keys, self.path, self.is_open = tuple(keys), path, is_open
         self._stamp, self._clock = stamp, clock
         self._held = {key.id: (key.salt, key.digest, key.until, key.granted) for key in keys}
-        self._grants = {key.id: Grant(key) for key in keys}
         # For ids of no key: work as for the others, which no secret passes.
         self._no_key = (secrets.token_bytes(16), secrets.token_bytes(32), 0.0, ())
 
@@ -137,22 +123,21 @@ class KeyRing:
             return KeyRing(path=self.path, clock=self._clock)
         return ring
 
-    def check(self, presented: str | None, scope: Scope) -> Grant:
-        """Say whether a key opens a scope, in the same time whether its id is known or not."""
+    def check(self, presented: str | None, scope: Scope) -> KeyFault | None:
+        """Return why a key does not open a scope; as fast for an id that is known as for others."""
         if not presented:
-            return _MISSING
+            return KeyFault.MISSING
         parts = _FORM.fullmatch(presented)
         if parts is None:
-            return _MALFORMED
+            return KeyFault.MALFORMED
         id, secret = parts.groups()
         salt, digest, until, granted = self._held.get(id, self._no_key)
         is_same = hmac.compare_digest(_digest(salt, secret), digest)
-        grant = self._grants.get(id)
-        if grant is None or not is_same:
-            return _UNKNOWN
+        if not is_same or id not in self._held:
+            return KeyFault.UNKNOWN
         if self._clock() >= until:
-            return Grant(grant.key, KeyFault.EXPIRED)
-        return grant if scope in granted else Grant(grant.key, KeyFault.LACKS_SCOPE)
+            return KeyFault.EXPIRED
+        return None if scope in granted else KeyFault.LACKS_SCOPE
 
 
 # -- changing the file

@@ -45,7 +45,6 @@ def taking(kind: type[Any]) -> type[click.Command]:
 
 
 def read_service(path: Path | None, data_dir: Path | None = None) -> Config:
-    """Read the settings of a service."""
     named = None if data_dir is None else str(data_dir)
     return read_config(find_config(path), overrides={"server.data_dir": named})
 
@@ -56,8 +55,15 @@ def counted(number: int, thing: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON."""
     click.echo(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def print_either(as_json: bool, value: Any, *lines: str) -> None:
+    """Print a value as JSON, or lines that say the same."""
+    if as_json:
+        print_json(value)
+    else:
+        click.echo("\n".join(lines))
 
 
 def warn(note: str) -> None:

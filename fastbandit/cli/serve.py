@@ -38,10 +38,9 @@ def command(
     """
     with needs_extra("Serving", extra="serve"):
         from fastbandit.serving.json_logs import start_json_logs
-        from fastbandit.serving.learner_process import learner_command
+        from fastbandit.serving.learner_process import check_startup, learner_command
         from fastbandit.serving.server import make_server
         from fastbandit.serving.service import Service
-        from fastbandit.serving.startup import check_startup
     folder = None if data_dir is None else str(data_dir)
     overrides: dict[str, Any] = {"server.port": port, "server.data_dir": folder}
     if demo:

@@ -130,7 +130,6 @@ class Calls:
         return [self._fall_back(fallback, *of) for of in zip(contexts, ids, strict=True)]
 
     def _fall_back(self, fallback: Fallback, context: Context, decision: str) -> Selected:
-        """Choose without the service."""
         given = fallback(context) if callable(fallback) else fallback
         arms = [given] if isinstance(given, str | int) else list(given)
         self.requester.count("fallbacks")
@@ -175,7 +174,6 @@ class Calls:
     def _ask(
         self, method: str, path: str, answer: type[_T], seconds: float | None, body: Any = None
     ) -> Call[_T]:
-        """Send a request whose answer has a shape."""
         sent = None if body is None else encode(body)
         read, end = json.Decoder(answer).decode, self.requester.end(seconds)
         return self.requester.request(method, path, sent, read=read, end=end)

@@ -89,7 +89,6 @@ class Decider:
     def _decide_beside(
         self, shadow: Shadow, serving: Serving, request: SelectRequest
     ) -> list[DecisionMade]:
-        """Decide with a baseline beside the bandit."""
         parsed = self._reader.read(request)
         plan = shadow.plan(request, len(parsed.contexts))
         if plan.decides == "baseline":  # of which only the baseline's propensity matters

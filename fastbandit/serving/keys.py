@@ -65,6 +65,16 @@ class Key:
         """The scopes that it grants: "admin" includes the others."""
         return SCOPES if "admin" in self.scopes else self.scopes
 
+    def to_json(self) -> dict[str, Any]:
+        """Return all that may be shown of it."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "scopes": list(self.scopes),
+            "created": self.created.isoformat(),
+            "expires": self.expires.isoformat() if self.expires else None,
+        }
+
 
 class KeyFault(Enum):
     """Why a key does not open a route."""
@@ -167,7 +177,6 @@ def create_key(
 
 
 def revoke_key(path: Path, id: str) -> Key:
-    """Remove a key from a file, and return it."""
     if not KeyRing.load(path).keys:
         raise SettingError(
             f"A key to revoke needs to exist: {path} holds none. Name the data folder of the "
@@ -239,20 +248,12 @@ def _unwritable(path: Path, error: OSError) -> DataError:
 
 
 def _to_bytes(keys: Iterable[Key]) -> bytes:
-    held: dict[str, Any] = {"format": FORMAT, "keys": [_to_json(key) for key in keys]}
+    held: dict[str, Any] = {"format": FORMAT, "keys": [_held(key) for key in keys]}
     return json.dumps({**held, "sha256": digest_of(held)}, indent=1).encode()
 
 
-def _to_json(key: Key) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "scopes": list(key.scopes),
-        "created": key.created.isoformat(),
-        "expires": key.expires.isoformat() if key.expires else None,
-        "salt": key.salt.hex(),
-        "sha256": key.digest.hex(),
-    }
+def _held(key: Key) -> dict[str, Any]:
+    return {**key.to_json(), "salt": key.salt.hex(), "sha256": key.digest.hex()}
 
 
 def _from_json(raw: dict[str, Any]) -> Key:

@@ -58,7 +58,6 @@ class Server(uvicorn.Server):
             ) from error
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start the service, then listen."""
         await self.service.start()
         await super().startup(sockets=sockets)
         self.on_started(self.url)
@@ -71,7 +70,6 @@ class Server(uvicorn.Server):
 
     @property
     def url(self) -> str:
-        """Where the service is found."""
         scheme = "https" if self.config.ssl_certfile else "http"
         host = f"[{self.config.host}]" if ":" in str(self.config.host) else self.config.host
         port = self.servers[0].sockets[0].getsockname()[1]

@@ -24,8 +24,9 @@ from fastbandit.bandit import Bandit
 from fastbandit.errors import SettingError
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.policy import Policy
-from fastbandit.search.arm_generator import ArmGenerator, GeneratorSearch
+from fastbandit.search.arm_generator import ArmGenerator
 from fastbandit.search.fit_generator import GeneratorFit, fit_generator
+from fastbandit.search.generator import GeneratorSearch
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.files import Settings
 from fastbandit.types import Audit, Decision, Inputs

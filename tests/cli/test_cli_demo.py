@@ -16,7 +16,7 @@ from fastbandit.cli import main as cli
 from fastbandit.demo import comparison as demo_module
 from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.settings.blueprint import Blueprint
-from fastbandit.settings.presets import blueprint
+from fastbandit.settings.presets import PartNames, blueprint
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 
@@ -36,8 +36,8 @@ SHORT = Training(
 
 @pytest.fixture
 def short_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    def plan(**settings: Any) -> Blueprint:
-        return replace(blueprint(**settings), training=SHORT)
+    def plan(parts: PartNames, **settings: Any) -> Blueprint:
+        return replace(blueprint(parts, **settings), training=SHORT)
 
     monkeypatch.setattr("fastbandit.bandit.blueprint", plan)
 

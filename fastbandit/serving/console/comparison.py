@@ -110,11 +110,9 @@ class ComparisonTally:
         self._connection.execute(_REWARDED, numbers)
 
     def age(self, now: int) -> None:
-        """Merge old buckets."""
         self._connection.execute(_AGE, bounds(now))
 
     def clear(self) -> None:
-        """Forget all sums."""
         self._connection.execute("DELETE FROM compared")
 
     def evidence(self, *, since: int, now: int) -> list[Evidence]:

@@ -209,7 +209,7 @@ class Figures:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return a file from another that takes its name."""
+    """Return what tells a file from another that takes its name."""
     try:
         found = path.stat()
     except OSError:

@@ -115,7 +115,6 @@ class Notes:
 
 
 def _dropped(statuses: dict[str, int]) -> str | None:
-    """Return the rules by which rewards do not count."""
     parts = [
         f"{statuses[status]:,} {status} ({_begun(RULES[status])})"
         for status in REWARD_STATUSES

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 import uvicorn
 
@@ -19,20 +18,12 @@ from fastbandit.settings.service import Config
 _SWITCH_SECONDS = 5e-4  # the writer's thread runs sooner than by default
 
 
-class Lifecycle(Protocol):
-    """What is started before a server listens, and stopped when it no longer does."""
-
-    async def start(self) -> None: ...
-
-    async def stop(self) -> None: ...
-
-
 class Server(uvicorn.Server):
     """uvicorn around the life of a service; `on_started` is called with where it listens."""
 
     on_started: Callable[[str], None] = staticmethod(lambda url: None)
 
-    def __init__(self, config: uvicorn.Config, service: Lifecycle) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self.service = service
 

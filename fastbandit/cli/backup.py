@@ -7,16 +7,14 @@ from pathlib import Path
 import click
 
 from fastbandit.cli.data_folder import data_dir_of, print_backup
-from fastbandit.cli.options import config_option, data_dir_option, json_option
+from fastbandit.cli.options import service_options
 from fastbandit.progress import progress_bar
 from fastbandit.storage.backups import back_up
 
 
 @click.command("backup")
 @click.argument("target", type=click.Path(path_type=Path))
-@config_option
-@data_dir_option
-@json_option
+@service_options
 def command(target: Path, *, path: Path | None, data_dir: Path | None, as_json: bool) -> None:
     """Copy the log, the current snapshot and the keys into the new folder TARGET.
 

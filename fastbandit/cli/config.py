@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from fastbandit.cli.options import config_option, json_option, print_json, read_service
 from fastbandit.settings.passwords import hide_password
-from fastbandit.settings.service import Config, Setting, all_settings
+from fastbandit.settings.service import all_settings
 from fastbandit.settings.service_files import written
 
 
@@ -24,7 +23,10 @@ def command() -> None:
 def show(path: Path | None, as_json: bool) -> None:
     """Print each value, and where it came from."""
     config = read_service(path)
-    values = {own.name: _value_of(config, own) for own in all_settings()}
+    values = {}
+    for own in all_settings():
+        value = getattr(getattr(config, own.section), own.key)
+        values[own.name] = hide_password(value) if own.key == "url" else value
     if as_json:
         print_json(
             {name: {"value": v, "source": config.sources[name]} for name, v in values.items()}
@@ -34,9 +36,3 @@ def show(path: Path | None, as_json: bool) -> None:
     width = max(map(len, lines.values()))
     for name, line in lines.items():
         click.echo(f"{line:<{width}}  # {config.sources[name]}")
-
-
-def _value_of(config: Config, own: Setting) -> Any:
-    """Return the value that a setting has, without the password of a URL."""
-    value = getattr(getattr(config, own.section), own.key)
-    return hide_password(value) if own.key == "url" else value

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fastbandit.cli import data_folder as data_folder  # says which packages are missing
-from fastbandit.cli.options import config_option, json_option, print_json, read_service
+from fastbandit.cli.options import config_option, json_option, print_either, read_service
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 from fastbandit.storage.copying import copy_log
@@ -34,8 +34,6 @@ def command(out: Path, url: str | None, path: Path | None, *, as_json: bool) -> 
         )
     with closing(open_log(url, out, is_reader=True)) as source, progress_bar("Copying") as progress:
         made = copy_log(source, out, progress=progress)
-    if as_json:
-        print_json({"file": str(made.file), "events": made.events, "last": made.last})
-        return
-    click.echo(f"{made.events:,} events copied, up to number {made.last:,}")
-    click.echo(str(made.file))
+    found = {"file": str(made.file), "events": made.events, "last": made.last}
+    copied = f"{made.events:,} events copied, up to number {made.last:,}"
+    print_either(as_json, found, copied, str(made.file))

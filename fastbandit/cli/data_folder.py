@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from fastbandit.cli.options import print_json, read_service, warn
+from fastbandit.cli.options import counted, print_either, read_service, warn
 from fastbandit.errors import SettingError
 from fastbandit.packages import needed
 from fastbandit.progress import Progress
@@ -52,15 +50,13 @@ def data_dir_of(path: Path | None, data_dir: Path | None) -> Path:
 
 
 def print_backup(made: Backup, as_json: bool, *, verb: str) -> None:
-    """Print what was backed up or restored."""
-    if as_json:
-        report = {"counts": made.counts, "version": made.version, "bytes": made.bytes}
-        print_json({"folder": str(made.folder), **report, "files": made.files})
-        return
+    folder = str(made.folder)
+    report = {"counts": made.counts, "version": made.version, "bytes": made.bytes}
     version = "no snapshot" if made.version is None else f"version {made.version}"
-    click.echo(
+    print_either(
+        as_json,
+        {"folder": folder, **report, "files": made.files},
         f"{verb} {made.counts['decisions']:,} decisions, {made.counts['rewards']:,} rewards and "
-        f"{version}: {made.bytes / 1e6:,.1f} MB in "
-        f"{made.files} {'file' if made.files == 1 else 'files'}"
+        f"{version}: {made.bytes / 1e6:,.1f} MB in {counted(made.files, 'file')}",
+        folder,
     )
-    click.echo(str(made.folder))

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from importlib.util import find_spec
+from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import click
 
 import fastbandit
-from fastbandit.cli.installed import Needs, fits, installed_version, needs_in
-from fastbandit.cli.options import (
-    config_option,
-    data_dir_option,
-    json_option,
-    print_json,
-    read_service,
-)
+from fastbandit.cli.options import print_json, read_service, service_options
 from fastbandit.cores import cores
 from fastbandit.errors import FastbanditError
 from fastbandit.settings.passwords import hide_password
@@ -33,6 +28,15 @@ State: TypeAlias = Literal["ok", "slow", "broken", "missing"]
 _COLOURS = {"ok": "green", "slow": "yellow", "broken": "red", "missing": "bright_black"}
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre")
 _FOR_DEVELOPERS = ("cluster-dev", "dev", "docs", "lab", "peers", "release")
+
+Needs = dict[str, dict[str, str]]
+"""By extra ("" for the base), the packages that it needs, within bounds like ">=1.2,<2"."""
+
+_REQUIREMENT = re.compile(
+    r"(?P<name>[\w.-]+)(?:\[[\w,-]+\])?\s*(?P<bounds>[^;]*)"
+    r"(?:;.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"])?"
+)
+_HOLDS = {">=": ge, "~=": ge, "<=": le, "==": eq, "!=": ne, ">": gt, "<": lt}
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,7 @@ Check: TypeAlias = Callable[[], Finding | list[Finding]]
 
 
 @click.command("doctor")
-@config_option
-@data_dir_option
-@json_option
+@service_options
 @click.pass_context
 def command(
     context: click.Context, path: Path | None, data_dir: Path | None, *, as_json: bool
@@ -141,6 +143,34 @@ def check_fastbandit() -> Finding:
     why = "Two versions are mixed: one hides the other."
     fix = "Run: pip install --force-reinstall --no-deps fastbandit"
     return Finding("fastbandit", "broken", f"{found}; pip knows of {installed}", why, fix)
+
+
+def needs_in(lines: Iterable[str]) -> Needs:
+    """Read requirements as metadata has them; what extras share was written out at the build."""
+    needs: Needs = {}
+    for one in map(_REQUIREMENT.match, lines):
+        if one is not None:
+            needs.setdefault(one["extra"] or "", {})[one["name"]] = one["bounds"].strip()
+    return needs
+
+
+def installed_version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def fits(version: str, bounds: str) -> bool:
+    """Return whether a version lies within bounds, by its numbers."""
+    found = re.findall(r"(>=|<=|==|!=|~=|>|<)\s*([^,\s]+)", bounds)
+    return all(_HOLDS[sign](_numbers(version), _numbers(bound)) for sign, bound in found)
+
+
+def _numbers(version: str) -> list[int]:
+    """Return the release numbers of a version: what follows them (such as +cpu) says little."""
+    found = re.match(r"\d+(\.\d+)*?(?=(\.0+)*(?![.\d]))", version)  # 2.0.0 is 2
+    return [int(part) for part in found[0].split(".")] if found else []
 
 
 def check_packages(

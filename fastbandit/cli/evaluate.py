@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from fastbandit.cli.options import counted, json_option, print_json, taking
 from fastbandit.cli.tables import print_table
 from fastbandit.errors import SettingError
 from fastbandit.evaluation.drawn_policies import Draws
@@ -31,7 +31,7 @@ from fastbandit.evaluation.report import HEADINGS, Evaluation
 from fastbandit.evaluation.reward_models import MODELS
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.run import evaluate
-from fastbandit.progress import Progress, progress_bar
+from fastbandit.progress import progress_bar
 from fastbandit.settings.passwords import hide_password
 
 
@@ -63,14 +63,6 @@ class Options:
     as_json: bool
 
 
-class _OptionsCommand(click.Command):
-    """Hands all options to its function as one value."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        assert self.callback is not None
-        return ctx.invoke(self.callback, Options(**ctx.params))
-
-
 def _levels(
     context: click.Context, option: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, tuple[str, ...]]:
@@ -93,7 +85,7 @@ def _renamed(option: str) -> str:
     return "epsilon" if option == "floor" else option
 
 
-@click.command("evaluate", cls=_OptionsCommand, context_settings={"token_normalize_func": _renamed})
+@click.command("evaluate", cls=taking(Options), context_settings={"token_normalize_func": _renamed})
 @click.option(
     "--log",
     help="A service's data folder or postgresql://URL, a Parquet, CSV or DSJSON file, or an Open "
@@ -152,7 +144,7 @@ def _renamed(option: str) -> str:
     type=click.IntRange(0),
     help="Of draws, folds and resamples.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(options: Options) -> None:
     """Estimate what a policy would have earned on a log that another policy made.
 
@@ -170,7 +162,11 @@ def command(options: Options) -> None:
     draws = Draws(options.draws, explore=not options.greedy, epsilon=options.epsilon)
     interval = Interval(options.interval, confidence=options.confidence)
     with progress_bar("Evaluating") as progress:
-        log = options.log or _log_of(options.config, progress)
+        log = options.log
+        if log is None:
+            from fastbandit.cli.data_folder import log_folder
+
+            log = str(log_folder(options.config, None, progress=progress))
         after = learned_until(policy, log)
         rounds = read_log(log, columns, arms=options.arms, after=after, progress=progress)
         check_columns(policy, rounds, levels=options.levels)
@@ -186,7 +182,7 @@ def command(options: Options) -> None:
             progress=progress,
         )
     if options.as_json:
-        click.echo(json.dumps(found.to_json(), indent=1, allow_nan=False))
+        print_json(found.to_json())
     else:
         print_evaluation(found, title=f"{policy} on {hide_password(log)}")
 
@@ -238,23 +234,10 @@ def _check(options: Options) -> str:
     return policy
 
 
-def _log_of(config: Path | None, progress: Progress) -> str:
-    """Return the log of a service's settings: a copy of it where it is shared."""
-    from fastbandit.cli.data_folder import log_folder
-
-    return str(log_folder(config, None, progress=progress))
-
-
-def counted(number: int, thing: str) -> str:
-    """Return a number of things as text: 1 round, 2 rounds."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
 def print_evaluation(found: Evaluation, *, title: str) -> None:
     """Print the table, and what to make of it."""
     print_table(HEADINGS, found.table(), title=title)
-    width = f"{found.confidence:.0%} intervals ({found.interval})"
     counts = f"{counted(found.rounds, 'round')}, {counted(found.arms, 'arm')}"
-    click.echo(f"{counts}, {width}")
+    click.echo(f"{counts}, {found.confidence:.0%} intervals ({found.interval})")
     for sentence in found.sentences:
         click.echo(f"- {sentence}")

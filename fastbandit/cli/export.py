@@ -9,13 +9,7 @@ from pathlib import Path
 import click
 
 from fastbandit.cli.data_folder import log_folder
-from fastbandit.cli.options import (
-    config_option,
-    data_dir_option,
-    json_option,
-    print_json,
-    taking,
-)
+from fastbandit.cli.options import counted, print_either, service_options, taking
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 from fastbandit.storage.exports import FORMATS, export, format_of
@@ -54,7 +48,6 @@ class Options:
 
     @property
     def bounds(self) -> Bounds:
-        """The events to write."""
         named = {"since": self.since, "until": self.until}
         return Bounds(**{name: value for name, value in named.items() if value is not None})
 
@@ -75,9 +68,7 @@ class Options:
     type=click.Path(path_type=Path),
     help="Write this saved bandit as ONNX into the new folder --out, in place of decisions.",
 )
-@config_option
-@data_dir_option
-@json_option
+@service_options
 def command(options: Options) -> None:
     """Write decisions with their rewards, one row each.
 
@@ -98,25 +89,17 @@ def command(options: Options) -> None:
     with progress_bar("Exporting") as progress:
         folder = log_folder(options.path, options.data_dir, progress=progress)
         made = export(folder, out, wanted, bounds=options.bounds, progress=progress)
-    if options.as_json:
-        print_json({"file": str(made.file), "rows": made.rows, "left_out": made.left_out})
-        return
-    click.echo(f"{made.rows:,} {'decision' if made.rows == 1 else 'decisions'}")
-    for why, count in made.left_out.items():
-        click.echo(f"{count:,} left out: {why}")
-    click.echo(str(made.file))
+    found = {"file": str(made.file), "rows": made.rows, "left_out": made.left_out}
+    left_out = [f"{count:,} left out: {why}" for why, count in made.left_out.items()]
+    counts = counted(made.rows, "decision")
+    print_either(options.as_json, found, counts, *left_out, str(made.file))
 
 
 def _export_onnx(snapshot: Path, out: Path, *, as_json: bool) -> None:
-    """Export a saved bandit, and print what was written."""
     from fastbandit.adapters.onnx_export import export_snapshot
 
     with progress_bar("Exporting") as progress:
         made = export_snapshot(snapshot, out, progress=progress)
-    if as_json:
-        print_json({**asdict(made), "folder": str(made.folder)})
-        return
-    click.echo(f"{made.arms:,} arms of version {made.version}")
-    for name, size in made.files.items():
-        click.echo(f"{name}: {size / 1e6:,.1f} MB")
-    click.echo(str(made.folder))
+    folder, said = str(made.folder), f"{made.arms:,} arms of version {made.version}"
+    sizes = [f"{name}: {size / 1e6:,.1f} MB" for name, size in made.files.items()]
+    print_either(as_json, {**asdict(made), "folder": folder}, said, *sizes, folder)

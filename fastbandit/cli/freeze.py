@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -13,7 +12,7 @@ import click
 import numpy as np
 
 from fastbandit.bandit import Bandit
-from fastbandit.cli.options import json_option, print_json
+from fastbandit.cli.options import json_option, print_either
 from fastbandit.cluster.engine import ENGINES, Engine, engine_for
 from fastbandit.cluster.indexing import index_arms
 from fastbandit.errors import SettingError, SnapshotError
@@ -80,32 +79,22 @@ def command(
     """
     whole = snapshot.resolve()
     folder = out or whole.with_name(f"{whole.name}-frozen")
-    with progress_bar("Freezing") as progress, _pool(engine, workers, address) as pool:
-        report = freeze_folder(snapshot, folder, dtype=dtype, engine=pool, progress=progress)
-    if as_json:
-        print_json(asdict(report))
-        return
-    click.echo(f"{report.arms:,} arms, {report.bytes_per_arm:.0f} bytes an arm")
-    click.echo(
-        f"frozen in {report.freeze_s:.2f} s, saved in {report.save_s:.2f} s, loaded in "
-        f"{report.load_s:.2f} s"
-    )
-    click.echo(f"{report.same} of {report.checked} decisions chose the same arm")
-    click.echo(report.folder)
-
-
-@contextmanager
-def _pool(name: str | None, workers: int | None, address: str | None) -> Iterator[Engine | None]:
-    """Make the engine that was named; without one, this process indexes arms on all its cores."""
-    if name is not None:
-        with engine_for(name, workers=workers, address=address) as engine:
-            yield engine
-        return
-    if workers is not None or address is not None:
+    if engine is None and (workers is not None or address is not None):
         raise SettingError(
             "--workers and --address need an engine: got none. Add --engine ray, or leave them out."
         )
-    yield None
+    started = engine_for(engine, workers=workers, address=address) if engine else nullcontext()
+    with progress_bar("Freezing") as progress, started as pool:
+        report = freeze_folder(snapshot, folder, dtype=dtype, engine=pool, progress=progress)
+    print_either(
+        as_json,
+        asdict(report),
+        f"{report.arms:,} arms, {report.bytes_per_arm:.0f} bytes an arm",
+        f"frozen in {report.freeze_s:.2f} s, saved in {report.save_s:.2f} s, loaded in "
+        f"{report.load_s:.2f} s",
+        f"{report.same} of {report.checked} decisions chose the same arm",
+        report.folder,
+    )
 
 
 def freeze_folder(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
 from fastbandit.cli.options import (
     config_option,
     data_dir_option,
-    json_option,
     print_json,
     read_service,
+    service_options,
 )
 from fastbandit.serving.keys import (
     KEYS_FILE,
@@ -57,15 +56,13 @@ def create(
 
 
 @command.command("list")
-@json_option
-@config_option
-@data_dir_option
+@service_options
 def list_keys(as_json: bool, path: Path | None, data_dir: Path | None) -> None:
     """List the keys, without their secrets."""
     file = keys_file(path, data_dir)
     keys = KeyRing.load(file).keys
     if as_json:
-        print_json([_row(key) for key in keys])
+        print_json([key.to_json() for key in keys])
         return
     for key in keys:
         click.echo(_line(key))
@@ -83,18 +80,7 @@ def revoke(id: str, path: Path | None, data_dir: Path | None) -> None:
 
 
 def keys_file(path: Path | None, data_dir: Path | None) -> Path:
-    """Return the file that holds the keys of a service."""
     return keys_path(read_service(path).server) if data_dir is None else data_dir / KEYS_FILE
-
-
-def _row(key: Key) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "scopes": list(key.scopes),
-        "created": str(key.created),
-        "expires": str(key.expires) if key.expires else None,
-    }
 
 
 def _line(key: Key) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from fastbandit.cli.options import json_option, print_json, taking
+from fastbandit.cli.options import json_option, print_either, taking
 from fastbandit.cluster.engine import ENGINES, engine_for
-from fastbandit.cluster.scoring import Scored, ScoringSettings, score_contexts
+from fastbandit.cluster.scoring import ScoringSettings, score_contexts
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 
@@ -78,10 +78,17 @@ def command(options: Options) -> None:
             engine=engine,
             progress=progress,
         )
-    if options.as_json:
-        print_json(asdict(scored))
-    else:
-        click.echo(_report(scored))
+    rate = scored.scored / scored.seconds
+    print_either(
+        options.as_json,
+        asdict(scored),
+        f"{scored.rows:,} rows of {scored.inputs} files, among {scored.arms:,} arms of version "
+        f"{scored.version}: {scored.parts} parts.",
+        f"{scored.scored:,} rows scored in {scored.seconds:.1f} s ({rate:,.0f}/s) by "
+        f"{scored.workers} workers; {scored.skipped:,} were there, {scored.repeated} parts were "
+        f"begun before.",
+        scored.out,
+    )
 
 
 def _names(text: str) -> list[str]:
@@ -98,16 +105,3 @@ def _read_eligible(text: str | None) -> Any:
             f"--eligible needs JSON, a list of ids or a predicate: got {text!r} ({error}). Write "
             f"""'{{"price": {{"<=": 10}}}}' for example."""
         ) from error
-
-
-def _report(scored: Scored) -> str:
-    rate = scored.scored / scored.seconds
-    lines = [
-        f"{scored.rows:,} rows of {scored.inputs} files, among {scored.arms:,} arms of version "
-        f"{scored.version}: {scored.parts} parts.",
-        f"{scored.scored:,} rows scored in {scored.seconds:.1f} s ({rate:,.0f}/s) by "
-        f"{scored.workers} workers; {scored.skipped:,} were there, {scored.repeated} parts were "
-        f"begun before.",
-        scored.out,
-    ]
-    return "\n".join(lines)

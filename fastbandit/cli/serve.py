@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,9 @@ def command(
     """
     with needs_extra("Serving", extra="serve"):
         from fastbandit.serving.json_logs import start_json_logs
-        from fastbandit.serving.learner_process import learner_command
+        from fastbandit.serving.learner_process import check_startup, learner_command
         from fastbandit.serving.server import make_server
         from fastbandit.serving.service import Service
-        from fastbandit.serving.startup import check_startup
     folder = None if data_dir is None else str(data_dir)
     overrides: dict[str, Any] = {"server.port": port, "server.data_dir": folder}
     if demo:
@@ -54,13 +53,14 @@ def command(
         check_startup(config)
     service = Service(config, learner=learner_command() if learns else None)
     server = make_server(config, service)
-    with _visitors(is_wanted=demo) as start_visitors:
+    with ExitStack() as ending:
 
         def announce(url: str) -> None:
             click.echo(f"fastbandit serves on {url}", err=True)
             if config.server.console:
                 click.echo(f"The console is on {url}/console/", err=True)
-            start_visitors(url)
+            if demo:
+                ending.enter_context(_visitors(url))
 
         server.on_started = announce
         server.run()
@@ -77,21 +77,14 @@ def _demo_settings(overrides: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _visitors(*, is_wanted: bool) -> Iterator[Any]:
-    """Send simulated visitors once a service listens, and end them with it."""
-    started: list[Any] = []
+def _visitors(url: str) -> Iterator[None]:
+    """Send simulated visitors to a service that listens."""
+    from fastbandit.demo.visitors import visit
 
-    def start(url: str) -> None:
-        if is_wanted:
-            from fastbandit.demo.visitors import visit
-
-            process = get_context("spawn").Process(target=visit, args=(url,), daemon=True)
-            process.start()
-            started.append(process)
-
+    process = get_context("spawn").Process(target=visit, args=(url,), daemon=True)
+    process.start()
     try:
-        yield start
+        yield
     finally:
-        for process in started:
-            process.terminate()
-            process.join(5)
+        process.terminate()
+        process.join(5)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from fastbandit.cli.options import (
-    config_option,
-    data_dir_option,
-    json_option,
-    print_json,
-    warn,
-)
+from fastbandit.cli.options import Command, print_json, service_options, warn
 from fastbandit.errors import LogUnavailableError, SettingError, SnapshotError
 from fastbandit.evaluation.shadow_comparison import Evidence
 from fastbandit.progress import progress_bar
@@ -32,8 +25,6 @@ from fastbandit.storage.sqlite_log import now
 if TYPE_CHECKING:
     from fastbandit.serving.shared_promotion import SharedPromotion
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 
 def shadow_options(command: Command) -> Command:
     """Add the options that say which service is meant, and what of its log."""
@@ -42,7 +33,7 @@ def shadow_options(command: Command) -> Command:
         type=click.IntRange(min=1),
         help="Go by decisions of so many last minutes, not by all.",
     )
-    return config_option(data_dir_option(minutes_option(json_option(command))))
+    return service_options(minutes_option(command))
 
 
 def who_decides(config: Config) -> Promotion | None:

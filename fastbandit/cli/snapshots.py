@@ -9,22 +9,14 @@ from typing import Any
 
 import click
 
-from fastbandit.cli.options import (
-    config_option,
-    data_dir_option,
-    json_option,
-    print_json,
-    read_service,
-)
+from fastbandit.cli.options import print_json, read_service, service_options
 from fastbandit.storage.shared import open_store
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import Snapshot
 
 
 @click.command("snapshots")
-@config_option
-@data_dir_option
-@json_option
+@service_options
 def command(path: Path | None, data_dir: Path | None, as_json: bool) -> None:
     """List the versions of a service's bandit, and those that were rejected."""
     store = open_snapshots(path, data_dir)

@@ -8,9 +8,8 @@ from __future__ import annotations
 from fastbandit.errors import MissingExtraError
 
 try:
-    from fastbandit.client.async_client import AsyncClient
     from fastbandit.client.calls import Fallback
-    from fastbandit.client.client import Client
+    from fastbandit.client.client import AsyncClient, Client
     from fastbandit.client.delivery import NOT_SENT, SPOOLED, Flushed
     from fastbandit.client.retries import Retries
     from fastbandit.client.shapes import (

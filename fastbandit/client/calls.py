@@ -1,22 +1,25 @@
-"""What a client does in each of its calls; both clients only drive these."""
+"""What a client does in each of its calls, as generators; both clients only drive these."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from msgspec import json
 
 from fastbandit.client.deciders import check_urls
-from fastbandit.client.delivery import Delivery
+from fastbandit.client.delivery import Delivery, Flushed
 from fastbandit.client.requester import Call, Requester
 from fastbandit.client.retries import Retries
 from fastbandit.client.shapes import (
     FALLBACK,
     ArmUpsert,
+    Baseline,
     Context,
     DiscardArmsAnswer,
+    Eligible,
+    Reward,
     Selected,
     SelectedMany,
     SelectManyRequest,
@@ -28,12 +31,13 @@ from fastbandit.client.spool import Spool
 from fastbandit.errors import ServiceUnavailable
 from fastbandit.storage.events import ArmId
 
+_T = TypeVar("_T")
 Fallback: TypeAlias = ArmId | Sequence[ArmId] | Callable[[Context], ArmId | Sequence[ArmId]]
 """An arm, arms, or a function that returns them for a context."""
 
 
 class Calls:
-    """The calls of a client, but those of rewards, which `delivery` has."""
+    """The calls of a client: how rewards are delivered or spooled is for `delivery`."""
 
     def __init__(
         self,
@@ -52,78 +56,132 @@ class Calls:
         self.delivery = Delivery(self.requester, spool)
         self._fallback = fallback
 
-    def select(self, request: SelectRequest, fallback: Fallback | None) -> Call[Selected]:
-        """Choose arms for one context."""
-        try:
-            return (yield from self._post(encode(request), read=_read_one))
-        except ServiceUnavailable:
-            fallback = self._fallback if fallback is None else fallback
-            if fallback is None:
-                raise
-        return self._fall_back(fallback, request.context, str(request.id))
+    def select(
+        self,
+        context: Context,
+        *,
+        k: int = 1,
+        eligible: Eligible | None = None,
+        explore: bool = True,
+        id: str | None = None,
+        propensity: bool = False,
+        baseline: Baseline | ArmId | None = None,
+        fallback: Fallback | None = None,
+    ) -> Call[Selected]:
+        """Choose `k` arms for a context, or all that are eligible where those are fewer.
+
+        `eligible` is a list of ids, or a predicate such as {"price": {"<=": 10}}. Without
+        `explore` the arms are chosen by expected reward. `propensity` asks how likely the arms
+        were. In shadow mode `baseline` is the arm that your own policy takes, best as
+        Baseline(arm, propensity). A `fallback` given here goes before that of the client.
+        """
+        request = SelectRequest(context, id, baseline, k, eligible, explore, propensity)
+        ids = [str(request.id)]
+        (selected,) = yield from self._select(request, _read_one, [context], ids, fallback)
+        return selected
 
     def select_many(
-        self, request: SelectManyRequest, fallback: Fallback | None
+        self,
+        contexts: Sequence[Context],
+        *,
+        k: int = 1,
+        eligible: Eligible | None = None,
+        explore: bool = True,
+        ids: Sequence[str] | None = None,
+        propensity: bool = False,
+        baselines: Sequence[Baseline | ArmId] | None = None,
+        fallback: Fallback | None = None,
     ) -> Call[list[Selected]]:
         """Choose arms for each of some contexts, in one request."""
-        ids = list(request.ids or ())
-        if not ids:
+        request = SelectManyRequest(contexts, ids, baselines, k, eligible, explore, propensity)
+        own = list(request.ids or ())
+        if not own:
             return []
+        return (yield from self._select(request, _read_many, contexts, own, fallback))
+
+    def _select(
+        self,
+        request: SelectRequest | SelectManyRequest,
+        read: Callable[[bytes], list[Selected]],
+        contexts: Sequence[Context],
+        ids: Sequence[str],
+        fallback: Fallback | None,
+    ) -> Call[list[Selected]]:
+        """Ask the service, or choose by the fallback where no answer comes."""
+
+        def read_all(body: bytes) -> list[Selected]:
+            found = read(body)
+            if len(found) != len(ids):
+                raise ValueError(f"{len(found)} decisions for {len(ids)} contexts")
+            if not all(selected.arms for selected in found):
+                raise ValueError("a decision without an arm")
+            return found
+
         try:
-            return (yield from self._post(encode(request), read=_read_many(len(ids))))
+            return (
+                yield from self.requester.request(
+                    "POST", "/v1/select", encode(request), read=read_all
+                )
+            )
         except ServiceUnavailable:
             fallback = self._fallback if fallback is None else fallback
             if fallback is None:
                 raise
-        return [self._fall_back(fallback, *of) for of in zip(request.contexts, ids, strict=True)]
-
-    def _post(self, body: bytes, *, read: Callable[[bytes], Any]) -> Call[Any]:
-        return self.requester.request("POST", "/v1/select", body, read=read)
+        return [self._fall_back(fallback, *of) for of in zip(contexts, ids, strict=True)]
 
     def _fall_back(self, fallback: Fallback, context: Context, decision: str) -> Selected:
-        """Choose without the service."""
         given = fallback(context) if callable(fallback) else fallback
         arms = [given] if isinstance(given, str | int) else list(given)
         self.requester.count("fallbacks")
         return Selected(FALLBACK + decision, arms, [0.0] * len(arms), is_fallback=True)
 
+    def reward(
+        self, decision: Selected | str, value: float, *, arm: ArmId | None = None, part: str = ""
+    ) -> Call[str]:
+        """Deliver the reward of a decision; return what became of it.
+
+        That is what the service says ("counted", "duplicate", "late" …), or "spooled", or "not
+        sent: fallback decision" for one that the service knows nothing of.
+        """
+        id = decision.decision if isinstance(decision, Selected) else decision
+        (became,) = yield from self.delivery.rewards([Reward(id, value, arm, part)])
+        return became
+
+    def rewards(self, rewards: Sequence[Reward]) -> Call[list[str]]:
+        """Deliver rewards in one request; return what became of each."""
+        return self.delivery.rewards(rewards)
+
+    def flush(self, deadline_seconds: float | None = None) -> Call[Flushed]:
+        """Send the rewards that wait in the spool, until none is left or the time is over."""
+        return self.delivery.flush(deadline_seconds)
+
     def upsert_arms(
-        self, arms: Sequence[ArmUpsert], deadline_seconds: float | None
+        self, arms: Sequence[ArmUpsert], *, deadline_seconds: float | None = None
     ) -> Call[UpsertArmsAnswer]:
-        """Add arms, or change them."""
-        body, end = encode({"arms": arms}), self.requester.end(deadline_seconds)
-        read = json.Decoder(UpsertArmsAnswer).decode
-        return self.requester.request("PUT", "/v1/arms", body, read=read, end=end)
+        """Add arms, or change those of the same ids."""
+        return self._ask("PUT", "/v1/arms", UpsertArmsAnswer, deadline_seconds, {"arms": arms})
 
     def discard_arms(
-        self, ids: Sequence[ArmId], deadline_seconds: float | None
+        self, ids: Sequence[ArmId], *, deadline_seconds: float | None = None
     ) -> Call[DiscardArmsAnswer]:
-        """Remove arms."""
-        body, end = encode({"ids": ids}), self.requester.end(deadline_seconds)
-        read = json.Decoder(DiscardArmsAnswer).decode
-        return self.requester.request("DELETE", "/v1/arms", body, read=read, end=end)
+        """Remove arms: none of them is chosen again."""
+        return self._ask("DELETE", "/v1/arms", DiscardArmsAnswer, deadline_seconds, {"ids": ids})
 
-    def status(self, deadline_seconds: float | None) -> Call[dict[str, Any]]:
+    def status(self, *, deadline_seconds: float | None = None) -> Call[dict[str, Any]]:
         """Ask what the service is doing."""
-        read, end = json.Decoder(dict[str, Any]).decode, self.requester.end(deadline_seconds)
-        return self.requester.request("GET", "/v1/status", None, read=read, end=end)
+        return self._ask("GET", "/v1/status", dict[str, Any], deadline_seconds)
+
+    def _ask(
+        self, method: str, path: str, answer: type[_T], seconds: float | None, body: Any = None
+    ) -> Call[_T]:
+        sent = None if body is None else encode(body)
+        read, end = json.Decoder(answer).decode, self.requester.end(seconds)
+        return self.requester.request(method, path, sent, read=read, end=end)
 
 
-def _read_one(body: bytes) -> Selected:
-    return _with_arms(json.decode(body, type=Selected))
+def _read_one(body: bytes) -> list[Selected]:
+    return [json.decode(body, type=Selected)]
 
 
-def _read_many(count: int) -> Callable[[bytes], list[Selected]]:
-    def read(body: bytes) -> list[Selected]:
-        found = json.decode(body, type=SelectedMany).decisions
-        if len(found) != count:
-            raise ValueError(f"{len(found)} decisions for {count} contexts")
-        return [_with_arms(selected) for selected in found]
-
-    return read
-
-
-def _with_arms(selected: Selected) -> Selected:
-    if not selected.arms:
-        raise ValueError("a decision without an arm")
-    return selected
+def _read_many(body: bytes) -> list[Selected]:
+    return json.decode(body, type=SelectedMany).decisions

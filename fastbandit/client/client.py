@@ -1,40 +1,71 @@
-"""The client that waits for its answers."""
+"""Both clients: the one that waits for its answers, and the one for asyncio.
+
+What they do in each call is written once, in `Calls`; each drives it in its own way.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import httpx
 
 from fastbandit.client.calls import Calls, Fallback
-from fastbandit.client.delivery import Flushed
 from fastbandit.client.requester import Call, OnDisk, Send
 from fastbandit.client.retries import Answer, NoAnswer, Retries
-from fastbandit.client.shapes import (
-    ArmUpsert,
-    Baseline,
-    Context,
-    DiscardArmsAnswer,
-    Eligible,
-    Reward,
-    Selected,
-    SelectManyRequest,
-    SelectRequest,
-    UpsertArmsAnswer,
-    to_reward,
-)
 from fastbandit.client.spool import Spool
 from fastbandit.client.transport import StrictTransport, headers_for, to_answer
-from fastbandit.storage.events import ArmId
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 _RETRIES = Retries()
 
 
-class Client:
+def _waits(
+    call: Callable[Concatenate[Calls, _P], Call[_T]],
+) -> Callable[Concatenate[Client, _P], _T]:
+    """Return a method of Client that makes a call."""
+
+    @wraps(call)
+    def method(client: Client, /, *args: _P.args, **named: _P.kwargs) -> _T:
+        return client._run(call(client._calls, *args, **named))
+
+    return method
+
+
+def _awaits(
+    call: Callable[Concatenate[Calls, _P], Call[_T]],
+) -> Callable[Concatenate[AsyncClient, _P], Coroutine[Any, Any, _T]]:
+    """Return a method of AsyncClient that makes a call."""
+
+    @wraps(call)
+    async def method(client: AsyncClient, /, *args: _P.args, **named: _P.kwargs) -> _T:
+        return await client._run(call(client._calls, *args, **named))
+
+    return method
+
+
+class _Counting:
+    """What both clients say of themselves."""
+
+    _calls: Calls
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many retries, fallbacks, and rewards spooled, sent later, rejected or not sent."""
+        return self._calls.requester.counts
+
+    @property
+    def spool(self) -> Spool | None:
+        """The rewards that wait."""
+        return self._calls.delivery.spool
+
+
+class Client(_Counting):
     """Asks the decision service at `url`, each call within `deadline_seconds`, retries included.
 
     Retries are safe: the client chooses the id of a decision, and the same id gives the same
@@ -63,87 +94,14 @@ class Client:
             headers=headers_for(key), transport=transport or StrictTransport()
         )
 
-    def select(
-        self,
-        context: Context,
-        *,
-        k: int = 1,
-        eligible: Eligible | None = None,
-        explore: bool = True,
-        id: str | None = None,
-        propensity: bool = False,
-        baseline: Baseline | ArmId | None = None,
-        fallback: Fallback | None = None,
-    ) -> Selected:
-        """Choose `k` arms for a context, or all that are eligible where those are fewer.
-
-        `eligible` is a list of ids, or a predicate such as {"price": {"<=": 10}}. Without
-        `explore` the arms are chosen by expected reward. `propensity` asks how likely the arms
-        were. In shadow mode `baseline` is the arm that your own policy takes, best as
-        Baseline(arm, propensity). A `fallback` given here goes before that of the client.
-        """
-        request = SelectRequest(context, id, baseline, k, eligible, explore, propensity)
-        return self._run(self._calls.select(request, fallback))
-
-    def select_many(
-        self,
-        contexts: Sequence[Context],
-        *,
-        k: int = 1,
-        eligible: Eligible | None = None,
-        explore: bool = True,
-        ids: Sequence[str] | None = None,
-        propensity: bool = False,
-        baselines: Sequence[Baseline | ArmId] | None = None,
-        fallback: Fallback | None = None,
-    ) -> list[Selected]:
-        """Choose arms for each of some contexts, in one request."""
-        request = SelectManyRequest(contexts, ids, baselines, k, eligible, explore, propensity)
-        return self._run(self._calls.select_many(request, fallback))
-
-    def reward(
-        self, decision: Selected | str, value: float, *, arm: ArmId | None = None, part: str = ""
-    ) -> str:
-        """Deliver the reward of a decision; return what became of it.
-
-        That is what the service says ("counted", "duplicate", "late" …), or "spooled", or "not
-        sent: fallback decision" for one that the service knows nothing of.
-        """
-        return self.rewards([to_reward(decision, value, arm=arm, part=part)])[0]
-
-    def rewards(self, rewards: Sequence[Reward]) -> list[str]:
-        """Deliver rewards in one request; return what became of each."""
-        return self._run(self._calls.delivery.rewards(rewards))
-
-    def flush(self, deadline_seconds: float | None = None) -> Flushed:
-        """Send the rewards that wait in the spool, until none is left or the time is over."""
-        return self._run(self._calls.delivery.flush(deadline_seconds))
-
-    def upsert_arms(
-        self, arms: Sequence[ArmUpsert], *, deadline_seconds: float | None = None
-    ) -> UpsertArmsAnswer:
-        """Add arms, or change those of the same ids."""
-        return self._run(self._calls.upsert_arms(arms, deadline_seconds))
-
-    def discard_arms(
-        self, ids: Sequence[ArmId], *, deadline_seconds: float | None = None
-    ) -> DiscardArmsAnswer:
-        """Remove arms: none of them is chosen again."""
-        return self._run(self._calls.discard_arms(ids, deadline_seconds))
-
-    def status(self, *, deadline_seconds: float | None = None) -> dict[str, Any]:
-        """Ask what the service is doing."""
-        return self._run(self._calls.status(deadline_seconds))
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many retries, fallbacks, and rewards spooled, sent later, rejected or not sent."""
-        return self._calls.requester.counts
-
-    @property
-    def spool(self) -> Spool | None:
-        """The rewards that wait."""
-        return self._calls.delivery.spool
+    select = _waits(Calls.select)
+    select_many = _waits(Calls.select_many)
+    reward = _waits(Calls.reward)
+    rewards = _waits(Calls.rewards)
+    flush = _waits(Calls.flush)
+    upsert_arms = _waits(Calls.upsert_arms)
+    discard_arms = _waits(Calls.discard_arms)
+    status = _waits(Calls.status)
 
     def close(self) -> None:
         """Close the connections; rewards in the spool stay there."""
@@ -176,5 +134,75 @@ class Client:
             return to_answer(
                 self._http.request(step.method, step.url, content=step.body, timeout=step.seconds)
             )
+        except httpx.RequestError as error:
+            return NoAnswer(str(error) or type(error).__name__)
+
+
+class AsyncClient(_Counting):
+    """Does what Client does, for asyncio: its calls are awaited, and nothing blocks the loop."""
+
+    def __init__(
+        self,
+        url: str | Sequence[str],
+        *,
+        key: str | None = None,
+        deadline_seconds: float = 0.5,
+        fallback: Fallback | None = None,
+        spool: str | Path | Spool | None = None,
+        retries: Retries = _RETRIES,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._calls = Calls(
+            url, deadline_seconds=deadline_seconds, fallback=fallback, spool=spool, retries=retries
+        )
+        self._http = httpx.AsyncClient(
+            headers=headers_for(key), transport=transport or httpx.AsyncHTTPTransport()
+        )
+
+    select = _awaits(Calls.select)
+    select_many = _awaits(Calls.select_many)
+    reward = _awaits(Calls.reward)
+    rewards = _awaits(Calls.rewards)
+    flush = _awaits(Calls.flush)
+    upsert_arms = _awaits(Calls.upsert_arms)
+    discard_arms = _awaits(Calls.discard_arms)
+    status = _awaits(Calls.status)
+
+    async def close(self) -> None:
+        """Close the connections; rewards in the spool stay there."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _run(self, call: Call[_T]) -> _T:
+        """Do what a call wants done, until it returns its result."""
+        came: Any = None
+        while True:
+            try:
+                step = call.send(came)
+            except StopIteration as done:
+                result: _T = done.value
+                return result
+            if isinstance(step, Send):
+                came = await self._send(step)
+            elif isinstance(step, OnDisk):
+                came = await asyncio.to_thread(step.work)
+            else:
+                await asyncio.sleep(step.seconds)
+
+    async def _send(self, step: Send) -> Answer | NoAnswer:
+        try:
+            async with asyncio.timeout(step.seconds):
+                return to_answer(
+                    await self._http.request(
+                        step.method, step.url, content=step.body, timeout=step.seconds
+                    )
+                )
+        except TimeoutError:
+            return NoAnswer(f"no answer within {step.seconds:.3g} s")
         except httpx.RequestError as error:
             return NoAnswer(str(error) or type(error).__name__)

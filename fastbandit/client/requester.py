@@ -18,13 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 from msgspec import MsgspecError, json
 
 from fastbandit.client.deciders import Deciders
-from fastbandit.client.retries import (
-    Answer,
-    NoAnswer,
-    Retries,
-    asked_to_wait,
-    is_worth_another,
-)
+from fastbandit.client.retries import Answer, NoAnswer, Retries, is_worth_another, seconds_until
 from fastbandit.errors import ServiceError, ServiceUnavailable, SettingError
 
 _T = TypeVar("_T")
@@ -125,7 +119,7 @@ class Requester:
         """Note a failure, and return the seconds that it asks to wait; raise a rejection."""
         if not is_worth_another(outcome):
             raise _rejection(outcome, url)
-        rest = asked_to_wait(outcome)
+        rest = seconds_until(outcome.retry_after) if isinstance(outcome, Answer) else 0.0
         self._deciders.note(url, is_well=False, rest=rest)
         return rest
 

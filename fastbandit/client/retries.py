@@ -65,11 +65,6 @@ def is_worth_another(outcome: Answer | NoAnswer) -> bool:
     return outcome.status in (408, 429) or outcome.status >= 500
 
 
-def asked_to_wait(outcome: Answer | NoAnswer) -> float:
-    """Return the seconds that an answer asks to wait."""
-    return seconds_until(outcome.retry_after) if isinstance(outcome, Answer) else 0.0
-
-
 def seconds_until(retry_after: str) -> float:
     """Read the header Retry-After, seconds or a date; 0 where it says nothing."""
     try:

@@ -195,12 +195,6 @@ def check_id(id: str) -> str:
     return id
 
 
-def to_reward(decision: Selected | str, value: float, *, arm: ArmId | None, part: str) -> Reward:
-    """Return the reward of a decision, given as an answer or by its id."""
-    id = decision.decision if isinstance(decision, Selected) else decision
-    return Reward(id, value, arm, part)
-
-
 def check_reward(reward: Reward) -> Reward:
     """Return a reward, if the service may take it: what is spooled must not be rejected later."""
     if not _ID.fullmatch(reward.decision):

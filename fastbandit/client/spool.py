@@ -134,7 +134,6 @@ class Spool:
         return [(json.decode(text, type=Reward), why) for text, why in rows]
 
     def count(self) -> int:
-        """Return how many rewards wait."""
         with self._opened() as connection:
             counted = "SELECT count(*) FROM rewards WHERE refusal IS NULL"
             return int(connection.execute(counted).fetchall()[0][0])

@@ -24,7 +24,6 @@ def headers_for(key: str | None) -> dict[str, str]:
 
 
 def to_answer(response: httpx.Response) -> Answer:
-    """Return what is read of a response."""
     return Answer(response.status_code, response.content, response.headers.get("Retry-After", ""))
 
 
@@ -66,7 +65,6 @@ class StrictTransport(httpx.BaseTransport):
         return httpx.Response(answer.status, headers=answer.headers, content=answer.content)
 
     def close(self) -> None:
-        """Close the connections."""
         self._pool.close()
 
 

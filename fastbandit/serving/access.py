@@ -27,7 +27,7 @@ class Access:
             _check_host(_header(scope, b"host"))
             return
         kind, _, key = _header(scope, b"authorization").partition(" ")
-        fault = self._keys.check(key if kind.lower() == "bearer" else None, needed).fault
+        fault = self._keys.check(key if kind.lower() == "bearer" else None, needed)
         if fault is None:
             return
         is_foreign = fault is not KeyFault.LACKS_SCOPE

@@ -58,7 +58,6 @@ class App:
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, whatever happens."""
         began, path = time.perf_counter(), scope["path"]
         headers: tuple[tuple[bytes, bytes], ...] = (_JSON, *_SAFE)
         try:

@@ -50,7 +50,6 @@ class ArmChangeFile:
 
     def write(self, known: KnownChanges) -> None:
         """Store this in place of what is there."""
-        beside = self._path.with_name(f"{self._path.name}.part")
         lines = [
             json.encode(KnownChanges(known.after, known.catalogue)),
             *map(json.encode, known.changes),

@@ -54,7 +54,7 @@ class Decider:
     """Turns requests into decisions, with the terms of the config."""
 
     def __init__(self, config: Config) -> None:
-        self._serving: Serving | None = None
+        self.serving: Serving | None = None  # what decides now: None before the first snapshot
         self._reader = SelectReader(config.context)
         self.columns = self._reader.columns
         self._select, self._key = config.select, str(config.select.seed).encode()
@@ -65,11 +65,6 @@ class Decider:
             "adds_up": config.reward.combine == "sum",
         }
 
-    @property
-    def serving(self) -> Serving | None:
-        """What decides now, None before the first snapshot."""
-        return self._serving
-
     def publish(
         self, bandit: FrozenBandit, *, catalogue: int, problems: Sequence[Reason] | None = None
     ) -> None:
@@ -79,12 +74,12 @@ class Decider:
         less than should serve, which its decisions then say; None leaves them as they are.
         """
         if problems is None:
-            problems = () if self._serving is None else self._serving.problems
-        self._serving = Serving(bandit, catalogue, tuple(problems))
+            problems = () if self.serving is None else self.serving.problems
+        self.serving = Serving(bandit, catalogue, tuple(problems))
 
     def decide(self, request: SelectRequest) -> list[DecisionMade]:
         """Choose arms for each context of a request, or reject it."""
-        serving = self._serving
+        serving = self.serving
         assert serving is not None, "there is something to decide with"
         if self.shadow is not None:
             return self._decide_beside(self.shadow, serving, request)
@@ -94,7 +89,6 @@ class Decider:
     def _decide_beside(
         self, shadow: Shadow, serving: Serving, request: SelectRequest
     ) -> list[DecisionMade]:
-        """Decide with a baseline beside the bandit."""
         parsed = self._reader.read(request)
         plan = shadow.plan(request, len(parsed.contexts))
         if plan.decides == "baseline":  # of which only the baseline's propensity matters

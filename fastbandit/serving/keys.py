@@ -65,6 +65,16 @@ class Key:
         """The scopes that it grants: "admin" includes the others."""
         return SCOPES if "admin" in self.scopes else self.scopes
 
+    def to_json(self) -> dict[str, Any]:
+        """Return all that may be shown of it."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "scopes": list(self.scopes),
+            "created": self.created.isoformat(),
+            "expires": self.expires.isoformat() if self.expires else None,
+        }
+
 
 class KeyFault(Enum):
     """Why a key does not open a route."""
@@ -74,19 +84,6 @@ class KeyFault(Enum):
     UNKNOWN = "unknown"
     EXPIRED = "expired"
     LACKS_SCOPE = "lacks the scope"
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """What a key opens: all is well where there is no fault."""
-
-    key: Key | None = None
-    fault: KeyFault | None = None
-
-
-_MISSING = Grant(fault=KeyFault.MISSING)
-_MALFORMED = Grant(fault=KeyFault.MALFORMED)
-_UNKNOWN = Grant(fault=KeyFault.UNKNOWN)
 
 
 class KeyRing:
@@ -108,7 +105,6 @@ class KeyRing:
         self.keys, self.path, self.is_open = tuple(keys), path, is_open
         self._stamp, self._clock = stamp, clock
         self._held = {key.id: (key.salt, key.digest, key.until, key.granted) for key in keys}
-        self._grants = {key.id: Grant(key) for key in keys}
         # For ids of no key: work as for the others, which no secret passes.
         self._no_key = (secrets.token_bytes(16), secrets.token_bytes(32), 0.0, ())
 
@@ -137,22 +133,21 @@ class KeyRing:
             return KeyRing(path=self.path, clock=self._clock)
         return ring
 
-    def check(self, presented: str | None, scope: Scope) -> Grant:
-        """Say whether a key opens a scope, in the same time whether its id is known or not."""
+    def check(self, presented: str | None, scope: Scope) -> KeyFault | None:
+        """Return why a key does not open a scope; as fast for an id that is known as for others."""
         if not presented:
-            return _MISSING
+            return KeyFault.MISSING
         parts = _FORM.fullmatch(presented)
         if parts is None:
-            return _MALFORMED
+            return KeyFault.MALFORMED
         id, secret = parts.groups()
         salt, digest, until, granted = self._held.get(id, self._no_key)
         is_same = hmac.compare_digest(_digest(salt, secret), digest)
-        grant = self._grants.get(id)
-        if grant is None or not is_same:
-            return _UNKNOWN
+        if not is_same or id not in self._held:
+            return KeyFault.UNKNOWN
         if self._clock() >= until:
-            return Grant(grant.key, KeyFault.EXPIRED)
-        return grant if scope in granted else Grant(grant.key, KeyFault.LACKS_SCOPE)
+            return KeyFault.EXPIRED
+        return None if scope in granted else KeyFault.LACKS_SCOPE
 
 
 # -- changing the file
@@ -182,7 +177,6 @@ def create_key(
 
 
 def revoke_key(path: Path, id: str) -> Key:
-    """Remove a key from a file, and return it."""
     if not KeyRing.load(path).keys:
         raise SettingError(
             f"A key to revoke needs to exist: {path} holds none. Name the data folder of the "
@@ -254,20 +248,12 @@ def _unwritable(path: Path, error: OSError) -> DataError:
 
 
 def _to_bytes(keys: Iterable[Key]) -> bytes:
-    held: dict[str, Any] = {"format": FORMAT, "keys": [_to_json(key) for key in keys]}
+    held: dict[str, Any] = {"format": FORMAT, "keys": [_held(key) for key in keys]}
     return json.dumps({**held, "sha256": digest_of(held)}, indent=1).encode()
 
 
-def _to_json(key: Key) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "scopes": list(key.scopes),
-        "created": key.created.isoformat(),
-        "expires": key.expires.isoformat() if key.expires else None,
-        "salt": key.salt.hex(),
-        "sha256": key.digest.hex(),
-    }
+def _held(key: Key) -> dict[str, Any]:
+    return {**key.to_json(), "salt": key.salt.hex(), "sha256": key.digest.hex()}
 
 
 def _from_json(raw: dict[str, Any]) -> Key:

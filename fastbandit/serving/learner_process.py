@@ -15,8 +15,11 @@ from typing import Any
 
 from msgspec import json
 
+from fastbandit.errors import SettingError
+from fastbandit.learning.arm_file import check_arm_file
 from fastbandit.serving.metrics import Metrics
 from fastbandit.settings.service import Config, all_settings
+from fastbandit.storage.snapshot_store import SnapshotStore
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _LONGEST_PAUSE = 30.0
@@ -69,11 +72,27 @@ class LearnerProcess:
             await asyncio.sleep(pause)
 
     async def stop(self) -> None:
-        """End it, if it runs."""
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.terminate()
             await self._process.wait()
+
+
+def check_startup(config: Config) -> None:
+    """Raise what the learner would raise of a preset or a file of arms that it cannot start with.
+
+    Where there is a snapshot, here or perhaps with others, neither is needed.
+    """
+    if config.log.url or SnapshotStore(Path(config.server.data_dir) / "snapshots").versions():
+        return
+    preset = config.select.preset
+    if preset.endswith(".toml") and not Path(preset).is_file():
+        raise SettingError(
+            f"A preset needs to be a file that exists, or a name: found none at {preset}. Correct "
+            f"select.preset."
+        )
+    if config.arms.file:
+        check_arm_file(config.arms)
 
 
 def learner_command() -> list[str]:

@@ -34,7 +34,6 @@ class Histogram:
         self.total = 0.0
 
     def add(self, seconds: float) -> None:
-        """Count one."""
         self.counts[bisect_left(_BOUNDS, seconds)] += 1
         self.total += seconds
 

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from fastbandit.serving import schemas
-from fastbandit.serving.status import Status
 
 API_VERSION = "1.0.0"
 _SHAPES = (
@@ -24,7 +23,7 @@ _SHAPES = (
     schemas.DiscardArmsAnswer,
     schemas.Problem,
     schemas.Readiness,
-    Status,
+    schemas.Status,
 )
 _REJECTIONS = {
     "400": "The body is not JSON.",

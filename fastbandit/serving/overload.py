@@ -95,7 +95,6 @@ class OverloadProtocol(HttpToolsProtocol):
             super().data_received(data)
 
     def on_message_begin(self) -> None:
-        """Begin to read a request."""
         self._is_between = False
         super().on_message_begin()
 
@@ -110,7 +109,6 @@ class OverloadProtocol(HttpToolsProtocol):
             self._is_rejecting = True
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of a body."""
         if self._is_rejecting:
             return
         if self._held is None:
@@ -238,17 +236,6 @@ def overloaded() -> Rejection:
     )
 
 
-def _no_http() -> Rejection:
-    return Rejection(
-        400,
-        "not HTTP",
-        "What came is not a request of HTTP/1.1.",
-        fix="Speak plain HTTP/1.1; where TLS is set up, https.",
-        field="request",
-        headers=((b"connection", b"close"),),
-    )
-
-
 def _written(line: bytes, rejection: Rejection, *, is_last: bool = False) -> bytes:
     """Write a rejection as it goes over the wire."""
     body = msgspec.json.encode(rejection.problem)
@@ -262,4 +249,14 @@ def _written(line: bytes, rejection: Rejection, *, is_last: bool = False) -> byt
 
 OVERLOADED = _written(b"503 Service Unavailable", overloaded())
 OVERLOADED_LAST = _written(b"503 Service Unavailable", overloaded(), is_last=True)
-NO_HTTP = _written(b"400 Bad Request", _no_http())
+NO_HTTP = _written(
+    b"400 Bad Request",
+    Rejection(
+        400,
+        "not HTTP",
+        "What came is not a request of HTTP/1.1.",
+        fix="Speak plain HTTP/1.1; where TLS is set up, https.",
+        field="request",
+        headers=((b"connection", b"close"),),
+    ),
+)

@@ -38,7 +38,6 @@ from fastbandit.serving.schemas import (
     UpsertArmsRequest,
 )
 from fastbandit.serving.service import ArmsOutcome, Service
-from fastbandit.serving.status import status_of
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 
 Answer = tuple[int, bytes]
@@ -69,15 +68,17 @@ class Routes:
                 "DELETE": ("admin", self.discard_arms),
             },
             "/v1/status": {"GET": ("admin", self.status)},
-            "/live": {"GET": (None, self.live)},
+            "/live": {"GET": (None, _always(200, b'{"status":"live"}'))},
             "/ready": {"GET": (None, self.ready)},
             "/metrics": {"GET": ("admin", self.metrics)},
-            "/openapi.json": {"GET": (None, self.openapi)},
+            "/openapi.json": {"GET": (None, _always(200, _ENCODE(openapi())))},
         }
         if self.service.config.server.console:
             found["/v1/console"] = {"GET": ("admin", self.console)}
-            found |= {path: {"GET": (None, _page(path))} for path in STATIC}
-            found["/"] = {"GET": (None, self.home)}
+            found |= {
+                path: {"GET": (None, _always(200, page))} for path, (page, _) in STATIC.items()
+            }
+            found["/"] = {"GET": (None, _always(307, b""))}  # to the console
         return found
 
     # -- select and reward
@@ -168,10 +169,7 @@ class Routes:
     # -- what it is now
 
     async def status(self, query: bytes) -> Answer:
-        return 200, _ENCODE(status_of(self.service))
-
-    async def live(self, query: bytes) -> Answer:
-        return 200, b'{"status":"live"}'
+        return 200, _ENCODE(self.service.status())
 
     async def ready(self, query: bytes) -> Answer:
         reasons = self.service.reasons()
@@ -180,7 +178,7 @@ class Routes:
         return 200, _ENCODE(Readiness("ready", []))
 
     async def metrics(self, query: bytes) -> Answer:
-        status = status_of(self.service)
+        status = self.service.status()
         gauges = {
             "ready": float(status.ready),
             "version": float(-1 if status.version is None else status.version),
@@ -211,7 +209,7 @@ class Routes:
                 value=asked,
             )
         minutes = None if asked == "all" else max(1, int(asked))
-        status, metrics = status_of(self.service), self.service.metrics
+        status, metrics = self.service.status(), self.service.metrics
         serving: dict[str, Any] = {
             **status.serving,
             "arms": status.arms,
@@ -223,20 +221,14 @@ class Routes:
             serving["shadow"] = shadow
         return 200, await self.service.figures.ask(minutes, msgspec.to_builtins(serving))
 
-    async def home(self, query: bytes) -> Answer:
-        return 307, b""  # to the console
 
-    async def openapi(self, query: bytes) -> Answer:
-        return 200, _ENCODE(openapi())
+def _always(status: int, body: bytes) -> Callable[[bytes], Awaitable[Answer]]:
+    """Return what answers with the same each time."""
 
+    async def answer(query: bytes) -> Answer:
+        return status, body
 
-def _page(path: str) -> Callable[[bytes], Awaitable[Answer]]:
-    """Return a handler that serves a file of the console."""
-
-    async def serve(query: bytes) -> Answer:
-        return 200, STATIC[path][0]
-
-    return serve
+    return answer
 
 
 def _read(decode: Callable[[bytes], Any], body: bytes) -> Any:

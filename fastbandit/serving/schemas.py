@@ -193,3 +193,26 @@ class Readiness(Struct):
 
     status: Literal["ready", "not ready"]
     reasons: list[Reason]
+
+
+class Status(Struct):
+    """What serves now, why it is degraded if it is, and what the learner does.
+
+    `decides` is who decides; `baseline` is where the baseline's arm comes from, if anywhere.
+    """
+
+    fastbandit: str
+    ready: bool
+    reasons: list[Reason]
+    problems: list[Reason]
+    version: int | None
+    catalogue: int
+    arms: int
+    arms_not_indexed: int
+    events: int
+    uptime_seconds: float
+    learner: dict[str, Any]
+    serving: dict[str, float | int | None]
+    rewards: dict[str, int]
+    decides: Who = "bandit"
+    baseline: str = ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 import uvicorn
 
@@ -19,20 +18,12 @@ from fastbandit.settings.service import Config
 _SWITCH_SECONDS = 5e-4  # the writer's thread runs sooner than by default
 
 
-class Lifecycle(Protocol):
-    """What is started before a server listens, and stopped when it no longer does."""
-
-    async def start(self) -> None: ...
-
-    async def stop(self) -> None: ...
-
-
 class Server(uvicorn.Server):
     """uvicorn around the life of a service; `on_started` is called with where it listens."""
 
     on_started: Callable[[str], None] = staticmethod(lambda url: None)
 
-    def __init__(self, config: uvicorn.Config, service: Lifecycle) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self.service = service
 
@@ -58,7 +49,6 @@ class Server(uvicorn.Server):
             ) from error
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start the service, then listen."""
         await self.service.start()
         await super().startup(sockets=sockets)
         self.on_started(self.url)
@@ -71,7 +61,6 @@ class Server(uvicorn.Server):
 
     @property
     def url(self) -> str:
-        """Where the service is found."""
         scheme = "https" if self.config.ssl_certfile else "http"
         host = f"[{self.config.host}]" if ":" in str(self.config.host) else self.config.host
         port = self.servers[0].sockets[0].getsockname()[1]

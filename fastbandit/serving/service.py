@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import UnsetType, structs
 
+from fastbandit import __version__
 from fastbandit.arms.rows import Upserted
 from fastbandit.errors import LogError, ShapeError
 from fastbandit.serving.access import Access
@@ -22,7 +23,7 @@ from fastbandit.serving.decider import Decider, not_ready
 from fastbandit.serving.learner_process import LearnerProcess
 from fastbandit.serving.metrics import Metrics
 from fastbandit.serving.problems import Rejection
-from fastbandit.serving.schemas import Reason, SelectRequest
+from fastbandit.serving.schemas import Reason, SelectRequest, Status
 from fastbandit.serving.shadow import is_match, named_arm
 from fastbandit.serving.snapshot_follower import SnapshotFollower
 from fastbandit.serving.writer import Writer
@@ -60,7 +61,7 @@ class ArmsOutcome:
 
 
 class Service:
-    """Promotion, remembers and learns; `start` and `stop` belong to one event loop.
+    """Decides, remembers and learns; `start` and `stop` belong to one event loop.
 
     `learner` is the command that trains beside it, None for no learner.
     """
@@ -88,7 +89,6 @@ class Service:
         return None if error is None else " ".join(str(error).split())
 
     def _open_log(self) -> EventLog:
-        """Open the log to write to."""
         config = self.config.log
         log = open_log(config.url, self.folder, timeout_seconds=_LOG_SECONDS)
         if not self._is_shared:
@@ -233,7 +233,6 @@ class Service:
 
     @property
     def version(self) -> int | None:
-        """The version in service."""
         serving = self.decider.serving
         return None if serving is None else serving.bandit.version
 
@@ -284,6 +283,27 @@ class Service:
         if state.get("state") == "failed":
             found.append(Reason("learner", str(state.get("error")), _MEND))
         return found
+
+    def status(self) -> Status:
+        """Say what serves now, and how well."""
+        serving, reasons, shadow = self.decider.serving, self.reasons(), self.decider.shadow
+        return Status(
+            fastbandit=__version__,
+            ready=not reasons,
+            reasons=reasons,
+            problems=self.problems(),
+            version=self.version,
+            catalogue=0 if serving is None else serving.catalogue,
+            arms=0 if serving is None else len(serving.bandit),
+            arms_not_indexed=0 if serving is None else serving.bandit.waiting,
+            events=self.last_event,
+            uptime_seconds=round(time.time() - self.started, 3),
+            learner=self.learner.state(),
+            serving=self.metrics.quantiles(),
+            rewards=dict(self.metrics.rewards),
+            decides="bandit" if shadow is None else shadow.decides,
+            baseline="" if shadow is None else shadow.baseline,
+        )
 
     # -- jobs
 

@@ -38,7 +38,6 @@ class SharedPromotion:
         return self._ask(_WRITE, decides)
 
     def close(self) -> None:
-        """Let go of the database."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()

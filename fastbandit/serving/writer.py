@@ -91,7 +91,6 @@ class Writer:
         log.close()
 
     def _take(self) -> list[_Waiting]:
-        """Take a group of what has gathered, in its order."""
         with self._lock:
             count = size = 0
             while count < len(self._gathered) and size < _MOST_AT_ONCE:

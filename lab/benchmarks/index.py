@@ -19,13 +19,9 @@ from fastbandit.arms.partitions import GROUPS, Partitions, measured_size, neares
 from fastbandit.cores import one_thread
 from fastbandit.packages import needed
 from fastbandit.runtime.freezing import catalogue_of
-<<<<<<< HEAD
 from fastbandit.score import Candidates
-from fastbandit.search.generator import GeneratorSearch
-=======
 from fastbandit.search.arm_generator import generator_inputs
 from fastbandit.search.generator import FittedGenerator, GeneratorSearch
->>>>>>> h-recipe
 from fastbandit.search.gradient_ascent import best_points, climb
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, rank

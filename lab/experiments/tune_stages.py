@@ -25,12 +25,6 @@ from fastbandit.errors import SettingError
 from fastbandit.interfaces import FittedSearch, LearnsToSearch, Search, SearchFit
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.policy import Policy
-<<<<<<< HEAD
-from fastbandit.search.arm_generator import ArmGenerator
-from fastbandit.search.fit_generator import GeneratorFit, fit_generator
-from fastbandit.search.generator import GeneratorSearch
-=======
->>>>>>> h-recipe
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.files import Settings
 from fastbandit.types import Audit, Decision, Inputs

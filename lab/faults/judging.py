@@ -11,8 +11,7 @@ import msgspec
 
 from fastbandit.serving import schemas
 from fastbandit.serving.openapi import openapi
-from fastbandit.serving.schemas import Problem
-from fastbandit.serving.status import Status
+from fastbandit.serving.schemas import Problem, Status
 from lab.faults.odd_requests import Answer, Asked
 
 _NOTHING_CAME = {"missing", "neither", "both", "either"}

@@ -16,7 +16,7 @@ from fastbandit.cli import main as cli
 from fastbandit.demo import comparison as demo_module
 from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.settings.blueprint import Blueprint
-from fastbandit.settings.presets import blueprint
+from fastbandit.settings.presets import PartNames, blueprint
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 
@@ -30,14 +30,14 @@ POLICIES = (
 )
 SMALL = ("--arms", "300", "--rounds", "120", "--batch", "60")
 SHORT = Training(
-    reward=RewardFit(iterations=20), generator=GeneratorFit(iterations=20, pairs=64, sample=32)
+    reward=RewardFit(iterations=20), generator=GeneratorFit(iterations=20, targets=64, sample=32)
 )
 
 
 @pytest.fixture
 def short_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    def plan(**settings: Any) -> Blueprint:
-        return replace(blueprint(**settings), training=SHORT)
+    def plan(parts: PartNames, **settings: Any) -> Blueprint:
+        return replace(blueprint(parts, **settings), training=SHORT)
 
     monkeypatch.setattr("fastbandit.bandit.blueprint", plan)
 

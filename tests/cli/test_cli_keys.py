@@ -35,7 +35,7 @@ def new_key(path: Path, *scopes: str, expires: date | None = None) -> str:
 
 
 def fault(path: Path, presented: str | None, scope: Scope = "select") -> KeyFault | None:
-    return KeyRing.load(path).check(presented, scope).fault
+    return KeyRing.load(path).check(presented, scope)
 
 
 def altered(text: str, place: int) -> str:

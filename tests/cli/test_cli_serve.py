@@ -27,7 +27,7 @@ def started(*args: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], P
     said = folder / "said.txt"
     with said.open("w") as file:
         command = [sys.executable, "-m", "fastbandit", "serve", *args]
-        root = str(Path(__file__).parents[1])
+        root = str(Path(__file__).parents[2])
         process = subprocess.Popen(
             command, cwd=folder, stderr=file, text=True, env={**os.environ, "PYTHONPATH": root}
         )

@@ -18,14 +18,13 @@ from click.testing import CliRunner
 from little_versions import publish
 
 from fastbandit.cli import doctor as checks
-from fastbandit.cli.doctor import Finding
+from fastbandit.cli.doctor import Finding, fits, needs_in
 from fastbandit.cli.doctor import command as doctor_command
-from fastbandit.cli.installed import needs_in
 from fastbandit.storage.log_schema import VERSION
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 LINES = [
     "click>=8.1",
     "jaxtyping>=0.2; extra == 'train'",
@@ -79,7 +78,7 @@ def test_without_torch_and_apsw_it_says_what_it_can(tmp_path: Path) -> None:
     told = doctor("--data-dir", str(tmp_path), blocked=("torch", "faiss", "apsw"))
 
     assert "compiles" in told["states"]["numba"]["found"]
-    assert told["states"]["compiled code"]["found"].startswith("kept in")
+    assert told["states"]["compiled code"]["found"].startswith("in ")
     assert "torch" not in told["states"]["threads"]["found"]
     assert (told["states"]["log"]["state"], told["healthy"]) == ("missing", True)
 
@@ -311,3 +310,19 @@ def test_the_innermost_mount_has_the_kind(tmp_path: Path) -> None:
 
     assert checks.kind_of(tmp_path, mounts) == "nfs4"
     assert checks.kind_of(Path("/"), mounts) == "ext4"
+
+
+@pytest.mark.parametrize(
+    ("version", "bounds", "is_fit"),
+    [
+        ("1.10", ">=1.9", True),
+        ("1.9", ">=1.10", False),
+        ("2", ">=2.0.0", True),
+        ("0.60", ">=0.54,<0.60", False),
+        ("0.59.9", ">=0.54,<0.60", True),
+        ("2.13.0+cpu", "==2.13.0", True),
+        ("1.0", "", True),
+    ],
+)
+def test_versions_are_compared_by_their_numbers(version: str, bounds: str, is_fit: bool) -> None:
+    assert fits(version, bounds) == is_fit

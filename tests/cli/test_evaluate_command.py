@@ -180,7 +180,7 @@ def test_where_nothing_describes_the_arms_a_table_is_asked_for(tmp_path: Path) -
     [
         (["--draws", "4"], "--draws needs a policy that is a bandit: got --policy uniform"),
         (["--greedy"], "--greedy needs a policy that is a bandit"),
-        (["--floor", "0.1"], "--floor needs a policy that is a bandit"),
+        (["--floor", "0.1"], "--epsilon needs a policy that is a bandit"),
         (["--clusters", "2", "--estimator", "ips"], "--clusters needs the estimator mips: got"),
     ],
 )

@@ -49,7 +49,7 @@ def test_a_promotion_says_what_speaks_for_it(tmp_path: Path) -> None:
 
     assert done.exit_code == 0
     assert "The baseline decided 400 times; the bandit named the same arm in 50.0 %" in done.stdout
-    assert "a lift of +0.5" in done.stdout
+    assert "a difference of +0.5" in done.stdout
     assert done.stdout.endswith("The bandit decides from now on.\n")
     assert "do not trust" not in done.output
     told = read_promotion(tmp_path)
@@ -74,7 +74,7 @@ def test_back_gives_the_baseline_back_the_decision(tmp_path: Path) -> None:
     told = json.loads(asked(promote_command, tmp_path, "--back", "--json").stdout)
 
     assert told["decides"] == "baseline"
-    assert told["evidence"][0]["lift"]["lift"] == pytest.approx(-0.5)
+    assert told["evidence"][0]["difference"]["value"] == pytest.approx(-0.5)
 
 
 def test_back_is_done_also_where_the_log_cannot_be_read(tmp_path: Path) -> None:

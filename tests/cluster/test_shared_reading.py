@@ -16,7 +16,7 @@ from random_events import fill
 from fastbandit.cli.main import main
 from fastbandit.evaluation import read_rounds
 from fastbandit.serving.console.figures import Figures
-from fastbandit.serving.console.log_copy import LogCopy
+from fastbandit.serving.console.process import LogCopy
 from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.local_copy import local_copy
 from fastbandit.storage.postgres_log import PostgresLog

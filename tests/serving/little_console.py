@@ -34,7 +34,7 @@ class LoggedService:
 
 
 def made(
-    id: str, *arms: str | int, version: int = 0, otherwise: float = 0.0, sums: bool = False
+    id: str, *arms: str | int, version: int = 0, default_reward: float = 0.0, adds_up: bool = False
 ) -> DecisionMade:
     return DecisionMade(
         id=id,
@@ -45,6 +45,6 @@ def made(
         version=version,
         catalogue=0,
         wait=WAIT,
-        otherwise=otherwise,
-        sums=sums,
+        default_reward=default_reward,
+        adds_up=adds_up,
     )

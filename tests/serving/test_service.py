@@ -10,7 +10,7 @@ import pytest
 from fastbandit.settings.service import Config
 from fastbandit.storage.events import DecisionMade
 from fastbandit.storage.sqlite_log import SqliteLog
-from tests.serving.little_service import CONTEXT, Caller, config_in, run
+from tests.serving.little_service import ARMS, CONTEXT, Caller, config_in, run
 
 
 def log_of(config: Config) -> list[Any]:
@@ -99,3 +99,26 @@ def test_a_log_that_cannot_be_written_to_is_never_acknowledged_and_recovers(
 
     run(config, story)
     assert len(log_of(config)) == 2
+
+
+# -- what it says of itself
+
+
+def test_a_ready_service_names_its_version_and_arms(config: Config) -> None:
+    async def story(ask: Caller) -> None:
+        status = ask.service.status()
+        assert (status.ready, status.reasons, status.problems) == (True, [], [])
+        assert (status.version, status.arms, status.arms_not_indexed) == (0, ARMS, 0)
+        assert (status.decides, status.baseline) == ("bandit", "")
+
+    run(config, story)
+
+
+def test_an_arm_that_was_just_added_is_not_indexed_yet(config: Config) -> None:
+    async def story(ask: Caller) -> None:
+        arm = {"id": "new", "features": [0.1, 0.2, 0.3], "columns": {"price": 1, "colour": "red"}}
+        await ask("PUT", "/v1/arms", {"arms": [arm]})
+        status = (await ask("GET", "/v1/status")).body
+        assert (status["arms"], status["arms_not_indexed"]) == (ARMS + 1, 1)
+
+    run(config, story)

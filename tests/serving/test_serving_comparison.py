@@ -10,7 +10,7 @@ import apsw
 import numpy as np
 import pytest
 
-from fastbandit.evaluation.shadow_comparison import Evidence, evidence_of
+from fastbandit.evaluation.shadow_comparison import ComparisonSums, Evidence, evidence_of
 from fastbandit.learning.joining import Joiner
 from fastbandit.serving.console.comparison import ComparisonTally, read_evidence
 from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed

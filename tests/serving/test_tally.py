@@ -58,7 +58,7 @@ def write_quickly(path: Path, *, decisions: int) -> None:
 
 
 def test_the_mean_reward_is_that_of_the_join(service: LoggedService) -> None:
-    service.write(made("1"), made("2"), made("3", otherwise=0.5), made("4"))
+    service.write(made("1"), made("2"), made("3", default_reward=0.5), made("4"))
     service.write(RewardCame("1", 1.0), RewardCame("2", 0.0), after_s=1)
     service.write(TimePassed(), after_s=100)
 
@@ -73,7 +73,7 @@ def test_the_mean_reward_is_that_of_the_join(service: LoggedService) -> None:
 
 
 def test_rewards_that_add_up_are_summed_for_each_arm(service: LoggedService) -> None:
-    service.write(made("1", "a", "b", otherwise=9.0, sums=True))
+    service.write(made("1", "a", "b", default_reward=9.0, adds_up=True))
     service.write(RewardCame("1", 1.0, "a", "x"), RewardCame("1", 3.0, "b", "x"), after_s=1)
     service.show()
     service.write(RewardCame("1", 2.0, "a", "y"), after_s=1)

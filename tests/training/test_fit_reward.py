@@ -95,11 +95,7 @@ def test_the_loss_falls(kind: str) -> None:
 def test_a_bandit_that_forgets_follows_rewards_that_changed_sign(
     posterior: str, forgetting: dict[str, Any]
 ) -> None:
-<<<<<<< HEAD:tests/training/test_forgetting.py
-    def errors(**more: Any) -> float:
-=======
     def earned(**more: Any) -> float:
->>>>>>> h-recipe:tests/training/test_fit_reward.py
         settings = Settings({"training.reward": {**QUICK, **more}})
         bandit = Bandit(
             arms=ARMS,

@@ -11,6 +11,10 @@ FINE, MIDDLE, COARSE = 10 * SECOND, 60 * SECOND, 1200 * SECOND
 _FINE_FOR, _MIDDLE_FOR = 2 * 3600 * SECOND, 49 * 3600 * SECOND
 PIECE = 25_000
 """So many events are counted in one step."""
+EARLIER = """CASE WHEN d.adds_up THEN (
+    SELECT sum(e.value) FROM main.rewards e
+    WHERE e.decision = r.decision AND e.arm = r.arm AND e.status = 'counted' AND e.seq < r.seq
+) END AS earlier"""
 _IS_AGED = f"""
 (width < {MIDDLE} AND start < :fine - {FINE}) OR (width < {COARSE} AND start < :middle - {MIDDLE})
 """

@@ -14,6 +14,7 @@ import apsw
 from fastbandit.evaluation.shadow_comparison import ComparisonSums, Evidence, evidence_of
 from fastbandit.progress import Progress, silent
 from fastbandit.serving.console.buckets import (
+    EARLIER,
     PIECE,
     SECOND,
     age_of,
@@ -70,11 +71,7 @@ FROM (
             - iif(earlier IS NULL, default_reward * default_reward, 0) AS rr
     FROM (
         SELECT d.at, d.decided_by AS who, d.propensities IS NOT NULL AS known, r.value,
-            d.default_reward, {_WEIGHTS}, CASE WHEN d.adds_up THEN (
-                SELECT sum(e.value) FROM main.rewards e
-                WHERE e.decision = r.decision AND e.arm = r.arm AND e.status = 'counted'
-                    AND e.seq < r.seq
-            ) END AS earlier
+            d.default_reward, {_WEIGHTS}, {EARLIER}
         FROM main.rewards r CROSS JOIN decisions d ON d.id = r.decision
         WHERE r.seq > :after AND r.seq <= :last AND r.status = 'counted' AND d.other IS NOT NULL
     )
@@ -110,11 +107,9 @@ class ComparisonTally:
         self._connection.execute(_REWARDED, numbers)
 
     def age(self, now: int) -> None:
-        """Merge old buckets."""
         self._connection.execute(_AGE, bounds(now))
 
     def clear(self) -> None:
-        """Forget all sums."""
         self._connection.execute("DELETE FROM compared")
 
     def evidence(self, *, since: int, now: int) -> list[Evidence]:

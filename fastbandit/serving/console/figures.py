@@ -27,7 +27,7 @@ from fastbandit.serving.console.arm_counts import ArmCounts
 from fastbandit.serving.console.bands import difference_of, mean_of
 from fastbandit.serving.console.buckets import SECOND
 from fastbandit.serving.console.models import Models
-from fastbandit.serving.console.notes import RULES, Notes, reading
+from fastbandit.serving.console.notes import RULES, Notes
 from fastbandit.serving.console.tally import BASELINE, DELAYS_S, Sums, Tally
 from fastbandit.storage.events import REWARD_STATUSES
 from fastbandit.storage.snapshot_store import SnapshotStore
@@ -135,36 +135,9 @@ class Figures:
             notes={},
             shadow=self._shadow(shown, serving),
         )
-        notes = self._notes(console, statuses)
-        return replace(console, notes=notes if note is None else {"log": note, **notes})
-
-    def _notes(self, console: Console, statuses: dict[str, int]) -> dict[str, str]:
-        """Say why panels have nothing to show, by their names."""
         assert self._connection is not None
-        notes = Notes(
-            self._connection,
-            minutes=console.minutes,
-            now=1000 * console.at,
-            is_shared=self._is_shared,
-        )
-        decisions = notes.decisions(console.summary.decisions)
-        rewards = notes.rewards(statuses)
-        found = {
-            "reading": reading(console.read),
-            "reward": decisions or rewards,
-            "baseline": notes.baseline(
-                console.summary.baseline is not None, is_read=console.read == 1
-            ),
-            "traffic": decisions,
-            "arms": notes.arms(console.arms, decisions),
-            "rewards": rewards,
-            "dropped": notes.dropped(statuses),
-            "models": notes.models(console.candidates, console.learner),
-            "audit": notes.audit(console.audit),
-            "learner": notes.learner(console.learner),
-            "shadow": notes.shadow(console.shadow),
-        }
-        return {name: note for name, note in found.items() if note is not None}
+        notes = Notes(self._connection, console, is_shared=self._is_shared).by_panel(statuses)
+        return replace(console, notes=notes if note is None else {"log": note, **notes})
 
     def _shadow(self, shown: _Range, serving: dict[str, Any]) -> Shadow | None:
         shadow = serving.get("shadow")
@@ -236,7 +209,7 @@ class Figures:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return a file from another that takes its name."""
+    """Return what tells a file from another that takes its name."""
     try:
         found = path.stat()
     except OSError:

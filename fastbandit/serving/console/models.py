@@ -111,7 +111,7 @@ def _to_candidate(
     return Candidate(
         version=version,
         at=int(cut.at / 1000) or None,
-        interactions=cut.interactions if cut.interactions is None else cut.interactions,
+        interactions=cut.pairs if cut.interactions is None else cut.interactions,
         arms=notes.arms,
         quality=checks.quality,
         recall=checks.recall,

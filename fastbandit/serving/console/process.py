@@ -9,6 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
+from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +19,13 @@ import msgspec
 
 from fastbandit.errors import FastbanditError, LogError
 from fastbandit.serving.console.figures import Figures
-from fastbandit.serving.console.log_copy import LogCopy
+from fastbandit.storage.local_copy import COPY, local_copy
 from fastbandit.storage.log_file import LOG_FILE
 
 _LONGEST_LINE = 64 * 2**20
 _SECONDS = 20.0
+_COPYING_S, _WAITING_S, _ANSWER_S = 4.0, 1.0, 3.0  # so an answer does not take ten seconds
+_REST_S = 2.0
 _LOG_URL = "FASTBANDIT_LOG_URL"  # other users can read the arguments of a process
 
 
@@ -61,7 +66,6 @@ class FiguresProcess:
         raise LogError(f"The console needs a log that can be read: {said}. Try again.")
 
     async def stop(self) -> None:
-        """End the child."""
         if self._child is not None:
             await self._end(self._child)
 
@@ -90,6 +94,45 @@ class FiguresProcess:
         if child.returncode is None:
             child.kill()
         await child.wait()
+
+
+class LogCopy:
+    """Follows the log at a URL with a copy in a data folder."""
+
+    def __init__(
+        self, url: str, folder: Path, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._url, self._folder, self._clock = url, folder, clock
+        self._note: str | None = None
+        self._next = -inf
+        self.file = folder / COPY / LOG_FILE
+
+    def go_on(self) -> str | None:
+        """Copy for some seconds, unless that was done just now; return what the copy lacks."""
+        if self._clock() >= self._next:
+            self._note = None
+            self._copy()
+            self._next = self._clock() + _REST_S
+        return self._note
+
+    def _copy(self) -> None:
+        try:
+            local_copy(
+                self._url,
+                self._folder,
+                seconds=_COPYING_S,
+                wait_seconds=_WAITING_S,
+                fresh_seconds=inf,
+                timeout_seconds=_ANSWER_S,
+                warn=self._note_that,
+            )
+        except LogError as error:
+            if not self.file.exists():
+                raise
+            self._note_that(f"The copy of the shared log stays as it is: {error}")
+
+    def _note_that(self, note: str) -> None:
+        self._note = note
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import apsw
 
 from fastbandit.serving.console.buckets import (
+    EARLIER,
     PIECE,
     SECOND,
     age_of,
@@ -91,11 +92,7 @@ FROM (
     SELECT {start("d.at")} AS made_start, {width("d.at")} AS made_width,
         iif(d.decided_by = 'bandit', d.version, {BASELINE}) AS version,
         {start("r.at")} AS came_start, {width("r.at")} AS came_width, {_BIN} AS bin,
-        r.value, d.default_reward, CASE WHEN d.adds_up THEN (
-            SELECT sum(e.value) FROM main.rewards e
-            WHERE e.decision = r.decision AND e.arm = r.arm AND e.status = 'counted'
-                AND e.seq < r.seq
-        ) END AS earlier
+        r.value, d.default_reward, {EARLIER}
     FROM main.rewards r CROSS JOIN main.decisions d ON d.id = r.decision
     WHERE r.seq > :after AND r.seq <= :last AND r.status = 'counted'
 )

@@ -16,11 +16,7 @@ import uvloop
 from uvicorn.server import ServerState
 
 from fastbandit.serving.metrics import Metrics
-<<<<<<< HEAD
-from fastbandit.serving.overload import OverloadProtocol, is_whole_select
-=======
 from fastbandit.serving.overload import Capacity, OverloadProtocol, is_whole_select
->>>>>>> h-recipe
 from lab.faults.garbage import split_answers, status_of
 from lab.faults.overload import overload
 
@@ -37,11 +33,7 @@ class Waiting:
     """An application that answers with the length of the body, some only when it is let."""
 
     def __init__(self, most: int) -> None:
-<<<<<<< HEAD
-        self.room = Capacity(most)
-=======
         self.capacity = Capacity(most)
->>>>>>> h-recipe
         server = SimpleNamespace(max_body_bytes=1_000)
         config = SimpleNamespace(server=server)
         self.service = SimpleNamespace(metrics=Metrics(), config=config)

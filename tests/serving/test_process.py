@@ -11,7 +11,7 @@ import pytest
 
 from fastbandit.errors import LogError
 from fastbandit.serving.console.process import FiguresProcess
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.sqlite_log import SqliteLog
 
 

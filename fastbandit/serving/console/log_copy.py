@@ -8,8 +8,8 @@ from math import inf
 from pathlib import Path
 
 from fastbandit.errors import LogError
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.local_copy import COPY, local_copy
-from fastbandit.storage.log_file import LOG_FILE
 
 _COPYING_S, _WAITING_S, _ANSWER_S = 4.0, 1.0, 3.0  # so an answer does not take ten seconds
 _REST_S = 2.0

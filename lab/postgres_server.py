@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fastbandit.errors import LogError
-from fastbandit.storage.postgres_driver import psycopg
+from fastbandit.storage.postgres_connection import psycopg
 
 _PATIENCE = 30.0
 

@@ -11,7 +11,7 @@ from fastbandit.cli import data_folder as data_folder  # says which packages are
 from fastbandit.cli.options import config_option, json_option, print_either, read_service
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
-from fastbandit.storage.copying import copy_log
+from fastbandit.storage.local_copy import copy_log
 from fastbandit.storage.shared import open_log
 
 

@@ -9,7 +9,7 @@ from fastbandit.cli.options import counted, print_either, read_service, warn
 from fastbandit.errors import SettingError
 from fastbandit.packages import needed
 from fastbandit.progress import Progress
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
 
 if TYPE_CHECKING:
     from fastbandit.storage.backups import Backup

@@ -316,8 +316,8 @@ def kind_of(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
 
 def check_log(folder: Path) -> Finding:
     """Look at whether the log in a folder, or the copy of a shared one, can be read and written."""
+    from fastbandit.storage.data_folder import LOG_FILE
     from fastbandit.storage.local_copy import COPY
-    from fastbandit.storage.log_file import LOG_FILE
     from fastbandit.storage.log_reader import one_moment_of
     from fastbandit.storage.log_schema import VERSION, version_of
     from fastbandit.storage.sqlite_log import check_sqlite

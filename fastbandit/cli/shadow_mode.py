@@ -16,9 +16,9 @@ from fastbandit.progress import progress_bar
 from fastbandit.serving.console.comparison import read_evidence
 from fastbandit.serving.promotion import Promotion, read_promotion, write_promotion
 from fastbandit.settings.service import Config
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import Who
 from fastbandit.storage.local_copy import local_copy
-from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import now
 

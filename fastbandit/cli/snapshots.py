@@ -25,7 +25,7 @@ def command(path: Path | None, data_dir: Path | None, as_json: bool) -> None:
     if as_json:
         rows = [_row(one) for one in found]
         now = current and current.version
-        print_json({"current": now, "snapshots": rows, "rejected": reports})
+        print_json({"current": now, "snapshots": rows, "refused": reports})
         return
     if current is None:
         click.echo(f"{store.folder} holds no version yet.")

@@ -61,9 +61,6 @@ class Columns:
         return list(dict.fromkeys([*self.features, *own, *self.keep]))
 
 
-# -- files
-
-
 def find_sources(url: str, *, progress: Progress = silent) -> list[Source]:
     """Read the footers of all files, which hold their rows and columns, in the order of names."""
     files = find_parquet(url)
@@ -88,7 +85,6 @@ def _read_footer(found: tuple[str, dict[str, Any]]) -> Source:
 
 
 def open_parquet(url: str) -> Any:
-    """Open a Parquet file; raise why it cannot be read."""
     parquet = needed("pyarrow.parquet", what="Scoring files", extra="score")
     system, path = open_url(url)
     try:
@@ -100,9 +96,6 @@ def open_parquet(url: str) -> Any:
         ) from error
 
 
-# -- columns
-
-
 def find_columns(sources: Sequence[Source], kind: Features, wanted: Columns) -> Columns:
     """Find the columns in the first file, and make sure that all others have them too."""
     first, ids = sources[0], wanted.ids
@@ -110,7 +103,9 @@ def find_columns(sources: Sequence[Source], kind: Features, wanted: Columns) -> 
     if isinstance(kind, Ids):
         ids = ids or _single(wanted.features, first)
     else:
-        named = _matched(wanted.features or _usual(first), first, but=(ids, *wanted.keep))
+        usual = (p for p in _USUAL if any(fnmatchcase(column, p) for column in first.columns))
+        patterns = wanted.features or [next(usual, _USUAL[0])]
+        named = _matched(patterns, first, but=(ids, *wanted.keep))
     if isinstance(kind, FeaturesAndIds) and ids is None:
         raise DataError(
             f"These contexts need features and an id: no column of {first.name} was named as the "
@@ -122,11 +117,6 @@ def find_columns(sources: Sequence[Source], kind: Features, wanted: Columns) -> 
         if missing is not None:
             raise _no_column(missing, source)
     return found
-
-
-def _usual(source: Source) -> Sequence[str]:
-    found = [p for p in _USUAL if any(fnmatchcase(column, p) for column in source.columns)]
-    return found[:1] or _USUAL[:1]
 
 
 def _single(columns: Sequence[str], source: Source) -> str:
@@ -157,9 +147,6 @@ def _no_column(column: str, source: Source) -> DataError:
     )
 
 
-# -- rows
-
-
 class RowReader:
     """Reads rows of files, fastest in order: it goes on where it stopped."""
 
@@ -172,7 +159,6 @@ class RowReader:
         self._rest: Any = None
 
     def read(self, source: Source, first: int, count: int) -> Any:
-        """Return rows of a file as a pyarrow table."""
         import pyarrow
 
         starts = np.cumsum([0, *source.groups])
@@ -193,7 +179,6 @@ class RowReader:
         self._source, self._at, self._rest = source, start, None
 
     def _take(self, count: int) -> list[Any]:
-        """Return the next rows, in one or more pieces."""
         pieces: list[Any] = []
         while count > 0:
             batch = self._next()
@@ -291,7 +276,6 @@ class _Rows:
         return numbers
 
     def whole_numbers(self, name: str) -> NDArray[np.int64]:
-        """Return the whole numbers of a column."""
         column = self.table.column(name)
         numbers = column.to_numpy()
         if numbers.dtype.kind not in "iu":
@@ -303,9 +287,6 @@ class _Rows:
                 f"from 0 first, and drop rows without one."
             )
         return numbers.astype(np.int64)
-
-
-# -- parts
 
 
 @dataclass(frozen=True)

@@ -47,11 +47,9 @@ class Engine(Protocol):
 
     def run(self, work: Work, jobs: Sequence[Any]) -> Generator[News, None, None]:
         """Start jobs in order, and yield news as it comes; whoever stops listening stops them."""
-        ...
 
     def close(self) -> None:
         """Let go of what was started for it."""
-        ...
 
 
 def make_engine(name: str, *, workers: int | None = None, address: str | None = None) -> Engine:
@@ -89,9 +87,6 @@ def engine_for(
         closing(make_engine(name, workers=workers, address=address)) as engine,
     ):
         yield engine
-
-
-# -- jobs
 
 
 @dataclass(frozen=True)
@@ -134,9 +129,6 @@ def describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {text} ({Path(frame.filename).name}, line {frame.lineno})"
 
 
-# -- workers
-
-
 class WorkerDiedError(Exception):
     """A worker ended too early; the text says how."""
 
@@ -149,11 +141,9 @@ class Worker(Protocol):
 
     def give(self, number: int, job: Any) -> None:
         """Let it start a job."""
-        ...
 
     def hear(self) -> News | None:
         """Return its news, None where it only is ready; raise WorkerDiedError if it died."""
-        ...
 
 
 _Kind = TypeVar("_Kind", bound=Worker)
@@ -166,11 +156,9 @@ class WorkerPool(Protocol, Generic[_Kind]):
 
     def listen(self, pool: Sequence[_Kind]) -> list[_Kind]:
         """Wait until some of them have news."""
-        ...
 
     def stop(self, pool: Sequence[_Kind]) -> None:
         """End them, whatever they do."""
-        ...
 
 
 def spread(

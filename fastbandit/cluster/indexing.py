@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -39,7 +40,7 @@ class EngineSpread:
         ends = np.linspace(0, count, min(self.parts, count) + 1).astype(int).tolist()
         ranges = list(pairwise(ends))
         found: dict[int, Rows] = {}
-        for news in self.engine.run(_Ranged(work), ranges):
+        for news in self.engine.run(partial(_work_out, work), ranges):
             if news.error is not None:
                 raise FastbanditError(f"Arms cannot be indexed on workers: {news.error}")
             if news.is_over:
@@ -47,11 +48,5 @@ class EngineSpread:
         return np.concatenate([found[job] for job in range(len(ranges))])
 
 
-@dataclass(frozen=True, eq=False)
-class _Ranged:
-    """Work on ranges as the job of an engine."""
-
-    work: RangeWork
-
-    def __call__(self, job: tuple[int, int], *, report: Any) -> Rows:
-        return self.work(*job)
+def _work_out(work: RangeWork, job: tuple[int, int], *, report: Any) -> Rows:
+    return work(*job)

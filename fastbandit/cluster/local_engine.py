@@ -31,14 +31,12 @@ class LocalEngine:
     workers: int
 
     def run(self, work: Work, jobs: Sequence[Any]) -> Generator[News, None, None]:
-        """Start jobs in order, and yield news as it comes; whoever stops listening stops them."""
         return spread(self, work, jobs, workers=self.workers)
 
     def close(self) -> None:
         """Do nothing: processes end with the jobs."""
 
     def start(self, work: Any) -> _Process:
-        """Start a process."""
         context = get_context("spawn")
         here, there = context.Pipe()
         process = context.Process(target=_serve, args=(there, work), daemon=True)
@@ -48,12 +46,10 @@ class LocalEngine:
         return _Process(process, here)
 
     def listen(self, pool: Sequence[_Process]) -> list[_Process]:
-        """Wait until some have news."""
         speaking = wait([worker.connection for worker in pool])
         return [worker for worker in pool if worker.connection in speaking]
 
     def stop(self, pool: Sequence[_Process]) -> None:
-        """End processes, all at once."""
         for worker in pool:
             worker.process.terminate()
             worker.connection.close()

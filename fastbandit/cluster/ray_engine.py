@@ -43,23 +43,19 @@ class RayEngine:
         return spread(self, self._ray.put(work), jobs, workers=self.workers)
 
     def close(self) -> None:
-        """Shut down what was started or joined here."""
         if self._is_ours:
             self._ray.shutdown()
 
     def start(self, work: Any) -> _Worker:
-        """Ask for an actor; it is ready once the cluster has a core for it."""
         actor = self._actor.remote(work)
         return _Worker(self._ray, actor, actor.ready.remote())
 
     def listen(self, pool: Sequence[_Worker]) -> list[_Worker]:
-        """Wait until some have news."""
         known = {worker.answer: worker for worker in pool if worker.answer is not None}
         ready, _ = self._ray.wait(list(known), num_returns=1)
         return [known[answer] for answer in ready]
 
     def stop(self, pool: Sequence[_Worker]) -> None:
-        """End actors; one that died already is no matter."""
         for worker in pool:
             self._ray.kill(worker.actor)
 
@@ -109,17 +105,13 @@ class _Worker:
             news: News | None = self.ray.get(self.answer)
         except self.ray.exceptions.RayActorError as error:
             if error.actor_init_failed:
-                raise _cannot_start(error) from error
+                raise SettingError(
+                    f"The engine ray needs workers that can start: one could not "
+                    f"({' '.join(str(error).split())[:300]}). Install the same fastbandit on all "
+                    f"machines of the cluster."
+                ) from error
             raise WorkerDiedError("Its actor died") from error
         except self.ray.exceptions.ObjectLostError as error:  # with the node that held it
             raise WorkerDiedError("Its answer was lost") from error
         self.is_ready, self.job, self.answer = True, None, None
         return news
-
-
-def _cannot_start(error: Exception) -> SettingError:
-    return SettingError(
-        f"The engine ray needs workers that can start: one could not "
-        f"({' '.join(str(error).split())[:300]}). Install the same fastbandit on all machines of "
-        f"the cluster."
-    )

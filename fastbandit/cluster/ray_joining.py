@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -38,9 +39,10 @@ class RayJoin:
     workers: int
 
     def __call__(self, joiner: Joiner, *, until: int) -> JoinedRange:
-        """Join what comes after a joiner, up to an event."""
         data = needed("ray.data", what="The engine ray", extra="cluster")
-        _quiet(data)
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
+        context = data.DataContext.get_current()
+        context.enable_progress_bars = context.print_on_execution_start = False
         count = self.workers * _RANGES
         ends = np.linspace(joiner.since, until, count + 1).astype(np.int64).tolist()
         ranges = [{"first": a, "last": b} for a, b in pairwise(ends)]
@@ -49,13 +51,9 @@ class RayJoin:
         return joined_range([_decoded(row) for row in found], after=joiner.seq)
 
     def _read(self, limits: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the events of a range, as rows of parts."""
-        log = open_log(self.url, self.folder, is_reader=True)
-        try:
+        with closing(open_log(self.url, self.folder, is_reader=True)) as log:
             for event in read_events(log, limits["first"], limits["last"]):
                 yield to_row(event, self.workers)
-        finally:
-            log.close()
 
 
 def to_row(event: Event, parts: int) -> dict[str, Any]:
@@ -121,9 +119,6 @@ def _ready(joined: Sequence[Joined], seqs: Numbers, ats: Numbers) -> list[Intera
     ]
 
 
-# -- what Ray calls
-
-
 def _join(rows: dict[str, Any]) -> dict[str, Any]:
     """Join the rows of a part, which Ray passes as columns."""
     order = np.argsort(rows["seq"])
@@ -136,11 +131,3 @@ def _join(rows: dict[str, Any]) -> dict[str, Any]:
 def _decoded(row: dict[str, Any]) -> tuple[Numbers, Numbers, list[Joined]]:
     seqs, ats = (np.frombuffer(row[name], dtype=np.int64) for name in ("seqs", "ats"))
     return seqs, ats, msgspec.msgpack.decode(row["joined"], type=list[Joined])
-
-
-def _quiet(data: Any) -> None:
-    """Let Ray Data show no bars of its own, and say what went wrong only."""
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
-    context = data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.print_on_execution_start = False

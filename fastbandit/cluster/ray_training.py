@@ -85,7 +85,6 @@ class _Trained:
 
 
 def _fitted(train: Any, trainer: Any) -> _Trained:
-    """Run a trainer; raise what went wrong on its workers."""
     try:
         trained: _Trained = trainer.fit().return_value
     except train.TrainingFailedError as error:
@@ -116,7 +115,6 @@ def _train(loop: dict[str, Any]) -> _Trained | None:
 
 
 def _index_of(bandit: Bandit) -> tuple[Partitions, Positions] | None:
-    """Return the index of a bandit's arms, where it was built."""
     arms = bandit.policy.arms
     lookup = arms.lookup if isinstance(arms, Catalogue) else None
     if lookup is None or not {"partitions", "near"} <= vars(lookup).keys():
@@ -124,18 +122,13 @@ def _index_of(bandit: Bandit) -> tuple[Partitions, Positions] | None:
     return lookup.partitions, lookup.near
 
 
-# -- a bandit as files
-
-
 def packed(bandit: Bandit) -> Files:
-    """Return the files of a saved bandit."""
     with tempfile.TemporaryDirectory() as folder:
         bandit.save(folder)
         return {path.name: np.fromfile(path, dtype=np.uint8) for path in Path(folder).iterdir()}
 
 
 def unpacked(files: Files, *, device: str = "cpu", progress: bool | None = None) -> Bandit:
-    """Load a bandit from its files."""
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             content.tofile(Path(folder) / name)

@@ -147,7 +147,11 @@ def score_contexts(
         rows=settings.rows or min(max(total // _PARTS, _FEWEST), _MOST),
         settings=settings,
     )
-    _check_apart(plan.out, absolute(str(contexts)))
+    if f"{plan.out}/".startswith(f"{absolute(str(contexts))}/"):
+        raise SettingError(
+            f"Scores need a folder outside of the contexts, or they would be read as such: got "
+            f"{plan.out} within {absolute(str(contexts))}. Choose another with --out."
+        )
     _rehearse(plan, sources, bandit)
     parts = parts_of(sources, plan.rows)
     todo, repeated = _score(plan, sources, parts, engine, progress=progress)
@@ -167,9 +171,6 @@ def score_contexts(
     )
 
 
-# -- before the work
-
-
 def _digest_of(folder: Path) -> str:
     return digest_of(read_manifest(folder / FROZEN_MANIFEST, kind=KIND, format=FROZEN_FORMAT))
 
@@ -183,14 +184,6 @@ def _ids_as(ids: Any) -> str:
     if kinds == {int} and all(-(2**63) <= id < 2**63 for id in listed):
         return "int64"
     return "string" if kinds == {str} else "json"
-
-
-def _check_apart(out: str, contexts: str) -> None:
-    if f"{out}/".startswith(f"{contexts}/"):
-        raise SettingError(
-            f"Scores need a folder outside of the contexts, or they would be read as such: got "
-            f"{out} within {contexts}. Choose another with --out."
-        )
 
 
 def _rehearse(plan: Plan, sources: Sequence[Source], bandit: FrozenBandit) -> None:
@@ -237,9 +230,6 @@ def _agree(folder: Folder, manifest: dict[str, Any]) -> None:
 def _short(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= 80 else f"{text[:80]}…"
-
-
-# -- the work
 
 
 def _score(
@@ -321,11 +311,12 @@ class Scorer:
         return None if self.out.has(part.name) else self.read(part)
 
     def read(self, part: Part) -> Any:
-        """Read the rows of a part."""
         return self.reader.read(part.source, part.first, part.rows)
 
     def decide(self, part: Part, table: Any) -> Any:
         """Choose arms for a part; return the table that is written."""
+        import pyarrow
+
         plan, settings, where = self.plan, self.plan.settings, part.source.name
         kind = self.bandit.parts[2].context.kind
         contexts = read_contexts(table, plan.columns, kind, where=where, first=part.first)
@@ -341,25 +332,19 @@ class Scorer:
         except InputError as error:
             last = part.first + part.rows - 1
             raise DataError(f"In rows {part.first} to {last} of {where}: {error}") from error
-        return self._chosen(part, table, decision)
+        copied = {name: table.column(name) for name in plan.columns.keep}
+        numbers = np.arange(part.row, part.row + part.rows)
+        version = np.full(part.rows, decision.version)
+        arms = _arm_columns(decision, k=settings.k, ids_as=plan.ids_as)
+        return pyarrow.table({**copied, "row": numbers, **arms, "version": version})
 
     def write(self, part: Part, chosen: Any) -> None:
-        """Write what was chosen for a part."""
         import pyarrow
         from pyarrow import parquet
 
         sink = pyarrow.BufferOutputStream()
         parquet.write_table(chosen, sink, compression="zstd")
         self.out.write(part.name, memoryview(sink.getvalue()))
-
-    def _chosen(self, part: Part, table: Any, decision: Decision) -> Any:
-        import pyarrow
-
-        copied = {name: table.column(name) for name in self.plan.columns.keep}
-        numbers = np.arange(part.row, part.row + part.rows)
-        version = np.full(part.rows, decision.version)
-        arms = _arm_columns(decision, k=self.plan.settings.k, ids_as=self.plan.ids_as)
-        return pyarrow.table({**copied, "row": numbers, **arms, "version": version})
 
 
 def _arm_columns(decision: Decision, *, k: int, ids_as: str) -> dict[str, Any]:

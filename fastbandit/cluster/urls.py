@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +13,7 @@ from typing import Any
 
 from fastbandit.errors import DataError, SettingError, SnapshotError
 from fastbandit.files.atomic import making_folder, rename, write_synced
-from fastbandit.files.manifest import BANDIT, MANIFEST
+from fastbandit.files.manifest import BANDIT, MANIFEST, kind_in
 from fastbandit.packages import needed
 from fastbandit.runtime.folder import KIND
 from fastbandit.storage.shared_files import locate
@@ -25,7 +24,6 @@ _STAMPS = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", 
 
 
 def open_url(url: str) -> tuple[Any, str]:
-    """Return the file system of a path or URL, and the path there."""
     return locate(url, what="Scoring files", extra="score")
 
 
@@ -84,19 +82,16 @@ class Folder:
     url: str
 
     def names(self) -> set[str]:
-        """Return the names of its files."""
         system, path = self._location
         with suppress(FileNotFoundError):
             return {name.rpartition("/")[2] for name in system.ls(path, detail=False, refresh=True)}
         return set()
 
     def has(self, name: str) -> bool:
-        """Return whether it holds a file."""
         system, path = self._location
         return bool(system.exists(f"{path}/{name}"))
 
     def make(self) -> None:
-        """Make sure that it exists, and can be written to."""
         system, path = self._location
         try:
             system.makedirs(path, exist_ok=True)
@@ -123,7 +118,6 @@ class Folder:
             system.pipe_file(f"{path}/{name}", bytes(content))
 
     def read_json(self, name: str) -> dict[str, Any] | None:
-        """Read a file of JSON; None where there is none."""
         system, path = self._location
         try:
             return dict(json.loads(system.cat_file(f"{path}/{name}")))
@@ -136,7 +130,6 @@ class Folder:
             ) from error
 
     def write_json(self, name: str, content: dict[str, Any]) -> None:
-        """Write a file of JSON whole."""
         self.write(name, json.dumps(content, indent=1, allow_nan=False).encode())
 
     def sweep(self) -> set[str]:
@@ -163,9 +156,6 @@ class Folder:
         return is_local(self.url)
 
 
-# -- frozen bandits
-
-
 def find_frozen(url: str) -> str:
     """Return the folder for `FrozenBandit.load` that a folder or URL stands for.
 
@@ -179,21 +169,12 @@ def find_frozen(url: str) -> str:
             current = SnapshotStore(store).current()
             return url if current is None else str(current.frozen)
     folder = folder / "frozen" if (folder / "snapshot.json").exists() else folder
-    _check_frozen(folder)
-    return str(folder)
-
-
-def _check_frozen(folder: Path) -> None:
-    """Raise where a bandit was saved and not frozen; its loader notices all else."""
-    try:
-        kind = json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("kind", BANDIT)
-    except (OSError, ValueError, AttributeError):
-        return
-    if kind == BANDIT:
+    if kind_in(folder) == BANDIT:  # its loader notices all else
         raise SnapshotError(
             f"Scoring needs a {KIND}: {folder} holds one that still learns. Run `fastbandit "
             f"freeze {folder}`, and give the folder it writes."
         )
+    return str(folder)
 
 
 def fetch_frozen(url: str, *, cache: Path | None = None) -> Path:
@@ -212,15 +193,11 @@ def fetch_frozen(url: str, *, cache: Path | None = None) -> Path:
     home = cache or Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "fastbandit"
     folder = home / "frozen" / digest
     if not folder.exists():
-        _fetch(system, [f"{path}/{name}" for name in names], folder)
+        try:
+            with making_folder(folder) as beside:
+                for name in names:
+                    system.get_file(f"{path}/{name}", str(beside / name))
+        except OSError:
+            if not folder.exists():  # else another worker was faster
+                raise
     return folder
-
-
-def _fetch(system: Any, files: Sequence[str], folder: Path) -> None:
-    try:
-        with making_folder(folder) as beside:
-            for file in files:
-                system.get_file(file, str(beside / file.rpartition("/")[2]))
-    except OSError:
-        if not folder.exists():  # else another worker was faster
-            raise

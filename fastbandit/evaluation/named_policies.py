@@ -17,7 +17,7 @@ from fastbandit.evaluation.sparse_policy import SparsePolicy
 from fastbandit.files.manifest import MANIFEST
 from fastbandit.runtime.folder import KIND as FROZEN
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import Snapshot
 

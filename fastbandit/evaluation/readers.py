@@ -11,8 +11,7 @@ from fastbandit.errors import DataError, MissingExtraError, SettingError
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.progress import Progress, silent
 from fastbandit.settings.passwords import hide_password
-from fastbandit.storage.data_folder import data_folder
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE, data_folder
 
 TABLES = (".parquet", ".csv", ".csv.gz")
 _LINES = (".dsjson", ".json", ".jsonl", ".ndjson", ".dsjson.gz", ".json.gz", ".jsonl.gz")

@@ -46,8 +46,8 @@ def read_service(
 
 def _read(folder: Path, after: int, progress: Progress) -> tuple[_UsedRows, Counter[str]]:
     try:
+        from fastbandit.storage.data_folder import LOG_FILE
         from fastbandit.storage.joined_rows import Bounds, count_decisions, joined_rows
-        from fastbandit.storage.log_file import LOG_FILE
         from fastbandit.storage.log_reader import one_moment_of
     except ModuleNotFoundError as error:
         raise MissingExtraError(

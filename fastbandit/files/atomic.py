@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
+
+from fastbandit.errors import FastbanditError
 
 _AT_ONCE = 2**20
 
@@ -83,14 +85,38 @@ def sync_path(path: Path) -> None:
         os.close(descriptor)
 
 
+def sync_folders(folder: Path) -> None:
+    """Sync the names in a folder, and in all folders within it."""
+    for path in [folder, *(path for path in folder.rglob("*") if path.is_dir())]:
+        sync_path(path)
+
+
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def mark_of(path: Path) -> tuple[int, int] | None:
+    """Return what changes whenever a file is written anew, at the cost of a stat; None for none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino
+
+
+@contextmanager
+def raising(kind: type[FastbanditError], message: Callable[[OSError], str]) -> Iterator[None]:
+    """Turn an error of the disk into one of ours."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, FastbanditError):
+            raise
+        raise kind(message(error)) from error
+
+
 def _parts_of(pieces: Iterable[bytes | memoryview]) -> Iterator[memoryview]:
-    """Cut pieces where they are long."""
     for piece in pieces:
         whole = memoryview(piece)
         yield from (whole[first : first + _AT_ONCE] for first in range(0, len(whole), _AT_ONCE))

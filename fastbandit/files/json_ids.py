@@ -10,7 +10,6 @@ from fastbandit.errors import SettingError
 
 
 def id_to_json(id: Hashable) -> Any:
-    """Turn an id into a JSON value."""
     if isinstance(id, str | int) or (isinstance(id, float) and math.isfinite(id)):
         return id
     if isinstance(id, tuple):
@@ -22,7 +21,6 @@ def id_to_json(id: Hashable) -> Any:
 
 
 def id_from_json(written: Any) -> Hashable:
-    """Turn a JSON value back into an id."""
     if isinstance(written, dict):
         return tuple(id_from_json(item) for item in written["tuple"])
     key: Hashable = written

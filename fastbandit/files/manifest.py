@@ -18,17 +18,13 @@ from typing import Any
 
 from fastbandit import __version__
 from fastbandit.errors import SnapshotError
-from fastbandit.files.atomic import rename, write_atomic, write_synced
+from fastbandit.files.atomic import raising, rename, write_atomic, write_synced
 from fastbandit.files.mapped import Arrays, map_arrays, pieces_of
 
 MANIFEST = "manifest.json"
 BANDIT = "bandit"
 SNAPSHOT = "snapshot"
-_LOADERS = {
-    BANDIT: "Bandit.load",
-    "frozen bandit": "FrozenBandit.load",
-    SNAPSHOT: "SnapshotStore",
-}
+_LOADERS = {BANDIT: "Bandit.load", "frozen bandit": "FrozenBandit.load", SNAPSHOT: "SnapshotStore"}
 _TRIES = 3
 
 
@@ -36,24 +32,26 @@ def write_arrays(
     folder: Path, arrays: Arrays, notes: dict[str, Any], *, kind: str, format: int
 ) -> None:
     """Write arrays and notes (JSON values) into a folder, in place of what it holds."""
-    held = _kind_in(folder)
+    held = kind_in(folder)
     if held not in (None, kind):
         raise SnapshotError(
             f"A {kind} needs a folder of its own: {folder} holds a {held}. Name another folder, "
             f"or remove that one first."
         )
-    try:
+    needs = f"A {kind} needs a folder that can be written to: {folder} cannot"
+    with raising(
+        SnapshotError, lambda error: f"{needs} ({error}). Make room there, or name another."
+    ):
         folder.mkdir(parents=True, exist_ok=True)
-        entry = _write_file(folder, arrays)
+        beside = folder / "arrays.safetensors.part"
+        size, digest = write_synced(beside, pieces_of(arrays))
+        name = f"arrays-{digest[:16]}.safetensors"
+        rename(beside, folder / name)
+        entry = {"file": name, "bytes": size, "sha256": digest}
         write_manifest(folder / MANIFEST, {**notes, "arrays": entry}, kind=kind, format=format)
         for old in folder.glob("arrays*.safetensors*"):
-            if old.name != entry["file"]:
+            if old.name != name:
                 old.unlink(missing_ok=True)
-    except OSError as error:
-        raise SnapshotError(
-            f"A {kind} needs a folder that can be written to: {folder} cannot ({error}). Make "
-            f"room there, or name another."
-        ) from error
 
 
 def read_arrays(
@@ -88,32 +86,16 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def digest_of(manifest: dict[str, Any]) -> str:
-    """Return the hash of all that a manifest says."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
-# -- writing
-
-
-def _write_file(folder: Path, arrays: Arrays) -> dict[str, Any]:
-    """Write the arrays under a name of their own; return what the manifest says of them."""
-    beside = folder / "arrays.safetensors.part"
-    size, digest = write_synced(beside, pieces_of(arrays))
-    name = f"arrays-{digest[:16]}.safetensors"
-    rename(beside, folder / name)
-    return {"file": name, "bytes": size, "sha256": digest}
-
-
-def _kind_in(folder: Path) -> str | None:
+def kind_in(folder: Path) -> str | None:
     """Return the kind of what a folder holds: None for nothing that could be loaded."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         return str(manifest.get("kind", BANDIT)) if "format" in manifest else None
     except (ValueError, OSError, TypeError, AttributeError):
         return None
-
-
-# -- reading
 
 
 def read_manifest(

@@ -6,7 +6,7 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -51,7 +51,6 @@ class ArmFile:
             )
 
     def first(self, count: int) -> ArmFile:
-        """Return the first arms alone."""
         columns = {name: values[:count] for name, values in self.columns.items()}
         return ArmFile(self.ids[:count], self.features[:count], columns)
 
@@ -67,11 +66,13 @@ class ArmFile:
 
 
 def read_arm_file(config: ArmsConfig) -> ArmFile:
-    """Read the file of the config; raise what is wrong with it."""
     path = Path(config.file)
     with _reporting(path):
         if path.suffix == ".npy":
-            return _from_matrix(np.load(path, allow_pickle=False), path)
+            matrix = np.load(path, allow_pickle=False)
+            _check_matrix(matrix, path)
+            _check_finite(matrix, path, [f"number {n}" for n in range(matrix.shape[1])])
+            return ArmFile(list(range(len(matrix))), matrix.astype(np.float32), {})
         table = _READERS[path.suffix](path)
         if path.suffix == ".csv":
             table = {name: _parsed(table[name], is_id=name == config.id) for name in table}
@@ -94,7 +95,6 @@ def check_arm_file(config: ArmsConfig) -> None:
 
 @contextmanager
 def _reporting(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with a file into our error."""
     try:
         yield
     except FileNotFoundError as error:
@@ -108,12 +108,6 @@ def _reporting(path: Path) -> Iterator[None]:
             f"The file of the arms needs to be .csv, .parquet, .npy or .json that can be read: "
             f"{path} cannot ({type(error).__name__}: {error}). Write it anew."
         ) from error
-
-
-def _from_matrix(matrix: NDArray[Any], path: Path) -> ArmFile:
-    _check_matrix(matrix, path)
-    _check_finite(matrix, path, [f"number {n}" for n in range(matrix.shape[1])])
-    return ArmFile(list(range(len(matrix))), matrix.astype(np.float32), {})
 
 
 def _check_matrix(matrix: NDArray[Any], path: Path) -> None:
@@ -169,9 +163,6 @@ def _check_finite(features: NDArray[Any], path: Path, names: list[str]) -> None:
         )
 
 
-# -- tables
-
-
 def _read_csv(path: Path) -> dict[str, list[Any]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         header, *rows = [row for row in csv.reader(file) if row] or [[]]
@@ -213,13 +204,12 @@ def _read_json(path: Path) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def _read_parquet(path: Path) -> dict[str, list[Any]]:
-    table: dict[str, list[Any]] = _parquet().read_table(path).to_pydict()
-    return table
-
-
 def _parquet() -> Any:
     return needed("pyarrow.parquet", what="Reading arms from Parquet", extra="evaluation")
 
 
-_READERS = {".csv": _read_csv, ".json": _read_json, ".parquet": _read_parquet}
+_READERS: dict[str, Callable[[Path], dict[str, list[Any]]]] = {
+    ".csv": _read_csv,
+    ".json": _read_json,
+    ".parquet": lambda path: _parquet().read_table(path).to_pydict(),
+}

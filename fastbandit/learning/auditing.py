@@ -32,7 +32,6 @@ class Audits:
 
     @staticmethod
     def of(snapshot: Snapshot, config: Config) -> Audits:
-        """Start to audit a version."""
         bandit = Bandit.load(snapshot.bandit, part_modules=config.select.part_modules)
         return Audits(snapshot.version, bandit, most=config.learn.audited)
 
@@ -45,7 +44,6 @@ class Audits:
         return len(found) > 0
 
     def notes(self) -> dict[str, Any]:
-        """Return what was found as JSON values."""
         each = np.array(self._qualities)
         return {
             "version": self.version,

@@ -24,8 +24,8 @@ LONG = 5_000_000
 NEVER = 2**62
 
 Numbers = NDArray[np.int64]
-Between = Callable[[int, int], Iterable[Event]]
-"""Returns the events after a number, up to another."""
+Between = Callable[..., Iterable[Event]]
+"""Called with `after` and `until`: returns the events after a number, up to another."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class JoinedRange:
         is_unresolved = (self.made <= until) & (self.resolved > until)
         oldest = int(self.made[is_unresolved].min(initial=until + 1))
         after = Joiner()
-        for event in between(oldest - 1, until):
+        for event in between(after=oldest - 1, until=until):
             after.feed(event)
         after.seq, after.learned = until, joiner.learned
         after.at = int(self.ats[np.searchsorted(self.seqs, until)])
@@ -80,4 +80,3 @@ class JoinRange(Protocol):
 
     def __call__(self, joiner: Joiner, *, until: int) -> JoinedRange:
         """Join what comes after a joiner, up to an event."""
-        ...

@@ -46,7 +46,6 @@ class Checks:
     standard_error: float | None = None
 
     def notes(self) -> dict[str, Any]:
-        """Return the numbers as JSON values."""
         return {name: _to_json(value) for name, value in asdict(self).items()}
 
     def reason(self, minimum: LearnConfig) -> str | None:

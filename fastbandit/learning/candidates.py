@@ -67,7 +67,6 @@ Train: TypeAlias = Callable[[Bandit, TrainingData, Curve], Bandit]
 def train_here(
     bandit: Bandit, data: TrainingData, curve: Curve, *, group: ProcessGroup = SINGLE
 ) -> Bandit:
-    """Train a bandit in this process."""
     bandit.update(
         contexts=data.contexts,
         arms=data.arms,
@@ -85,7 +84,6 @@ def held_out_of(count: int, share: float) -> int:
 
 
 def train_candidate(job: TrainingJob, *, reached: Reached, train: Train = train_here) -> Candidate:
-    """Make and check the candidate of a training job."""
     bandit = Bandit.load(job.parent.bandit, part_modules=job.part_modules)
     columns = FrozenBandit.load(job.parent.frozen).columns
     if bandit.columns is None and columns is not None:  # bandits of before had no columns
@@ -115,21 +113,14 @@ def train_candidate(job: TrainingJob, *, reached: Reached, train: Train = train_
 def publish_candidate(
     store: SnapshotStore, job: TrainingJob, candidate: Candidate, *, cut: Cut, reached: Reached
 ) -> Snapshot:
-    """Save a candidate whole, and make it the version to serve."""
     with store.drafting() as draft:
         save_draft(draft, candidate.bandit, reached=reached)
         return store.publish(
-            draft,
-            candidate.notes,
-            version=job.version,
-            parent=job.parent,
-            cut=cut,
-            reached=reached,
+            draft, candidate.notes, version=job.version, parent=job.parent, cut=cut, reached=reached
         )
 
 
 def save_draft(draft: Path, bandit: Bandit, *, reached: Reached) -> None:
-    """Save a bandit, and what is frozen from it, into the draft of a version."""
     bandit.save(draft / "bandit")
     reached("saved bandit")
     bandit.freeze().save(draft / "frozen")

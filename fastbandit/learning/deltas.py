@@ -31,11 +31,6 @@ BanditOf = Callable[[Snapshot], Bandit | None]
 """Returns the bandit of a snapshot where it is in memory already."""
 
 
-def not_in_memory(snapshot: Snapshot) -> Bandit | None:
-    """Have no bandit in memory."""
-    return None
-
-
 @dataclass
 class _Observed:
     """What came since a snapshot: a bandit that observed it, and the rows that changed.
@@ -67,7 +62,6 @@ class _Observed:
             self.learned += len(ids)
 
     def delta(self) -> Delta:
-        """Return what changed so far."""
         constants = _constants_of(self.bandit)
         assert constants is not None
         rows = np.array(sorted(self.rows), dtype=np.int64)
@@ -87,7 +81,7 @@ class _Observed:
 class Deltas:
     """Publishes deltas of the snapshot that serves, for models with constants of their arms."""
 
-    def __init__(self, config: Config, *, known: BanditOf = not_in_memory) -> None:
+    def __init__(self, config: Config, *, known: BanditOf = lambda snapshot: None) -> None:
         self._data, self._known = ServiceData(config), known
         self._modules = config.select.part_modules
         self._pointer = (0, 0)
@@ -118,7 +112,6 @@ class Deltas:
         return delta
 
     def close(self) -> None:
-        """Let go of the log and the store."""
         self._data.close()
 
     def _observed_since_current(self) -> _Observed | None:

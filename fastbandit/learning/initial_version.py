@@ -47,7 +47,6 @@ def rehearse(config: Config, arms: ArmFile) -> None:
 
 
 def untrained_bandit(config: Config, arms: ArmFile, *, settings: Sections | None = None) -> Bandit:
-    """Return the bandit of a config, before it has learned anything."""
     select = config.select
     return Bandit(
         arms=arms.features,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -54,14 +54,7 @@ class _Unresolved:
     arms: tuple[ArmId, ...]
     default_reward: float
     sums: bool
-    rewards: dict[int, float]
-
-    @staticmethod
-    def of(made: DecisionMade) -> _Unresolved:
-        context = array("d", made.context).tobytes()
-        return _Unresolved(
-            made.seq, context, tuple(made.arms), made.default_reward, made.adds_up, {}
-        )
+    rewards: dict[int, float] = field(default_factory=dict)
 
     @property
     def waiting(self) -> list[int]:
@@ -69,7 +62,6 @@ class _Unresolved:
         return [n for n in range(len(self.arms)) if self.sums or n not in self.rewards]
 
     def interaction(self, position: int, *, ready: int) -> Interaction:
-        """Return the interaction of a position, which is ready at an event."""
         reward = self.rewards.get(position, self.default_reward)
         context = array("d", self.context).tolist()
         return Interaction(ready, self.seq, position, context, self.arms[position], reward)
@@ -98,10 +90,15 @@ class Joiner:
         return joiner
 
     def feed(self, event: Event) -> None:
-        """Take the next event."""
-        ready = self._expired(event)
+        ready: list[Interaction] = []
+        while self._deadlines and self._deadlines[0][0] < event.at:
+            expired = self._unresolved.pop(heappop(self._deadlines)[2], None)
+            if expired is not None:
+                ready += [expired.interaction(n, ready=event.seq) for n in expired.waiting]
         if isinstance(event, DecisionMade):
-            self._unresolved[event.id] = _Unresolved.of(event)
+            context, arms = array("d", event.context).tobytes(), tuple(event.arms)
+            terms = event.default_reward, event.adds_up
+            self._unresolved[event.id] = _Unresolved(event.seq, context, arms, *terms)
             heappush(self._deadlines, (event.until, event.seq, event.id))
         elif isinstance(event, RewardCame) and event.status == "counted":
             ready += self._rewarded(event)
@@ -119,15 +116,6 @@ class Joiner:
     def since(self) -> int:
         """The number before the oldest unresolved decision."""
         return next((one.seq for one in self._unresolved.values()), self.seq + 1) - 1
-
-    def _expired(self, event: Event) -> list[Interaction]:
-        """Return what is ready because its time is over."""
-        ready = []
-        while self._deadlines and self._deadlines[0][0] < event.at:
-            decision = self._unresolved.pop(heappop(self._deadlines)[2], None)
-            if decision is not None:
-                ready += [decision.interaction(n, ready=event.seq) for n in decision.waiting]
-        return ready
 
     def _rewarded(self, event: RewardCame) -> list[Interaction]:
         """Take a reward that counts; return the interaction that it makes ready, if any."""

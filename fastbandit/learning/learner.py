@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from bisect import bisect_right
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from fastbandit.bandit import Bandit
+from fastbandit.files.atomic import write_atomic
 from fastbandit.learning.auditing import Audits, is_plain, own_choice
 from fastbandit.learning.backlog import FAR, LONG, JoinRange
 from fastbandit.learning.candidates import (
@@ -56,18 +54,15 @@ class _Position:
     served: list[DecisionMade] = field(default_factory=list)
 
     def take(self, event: Event) -> None:
-        """Take the next event."""
         self.joiner.feed(event)
         if isinstance(event, ArmsChanged):
             self.changes.append(event)
-        elif isinstance(event, DecisionMade) and self._is_judged(event):
-            self.served.append(own_choice(event))
+        elif isinstance(event, DecisionMade) and event.version == self.parent.version:
+            made = own_choice(event)
+            if len(self.served) < _SERVED and is_plain(made):
+                self.served.append(made)
         if self.mark.at == 0:  # time is counted from the first event
             self.mark = replace(self.mark, at=event.at)
-
-    def _is_judged(self, made: DecisionMade) -> bool:
-        is_ours = made.version == self.parent.version
-        return is_ours and len(self.served) < _SERVED and is_plain(own_choice(made))
 
     @property
     def fresh(self) -> int:
@@ -139,11 +134,11 @@ class Learner:
             return
         if self._audits is None or self._audits.version != position.parent.version:
             self._audits = Audits.of(position.parent, self._config)
-        touched = {id for change in position.changes for id in _touched(change)}
+        upserted = {arm.id for change in position.changes for arm in change.upserted}
+        touched = upserted.union(*(change.discarded for change in position.changes))
         served, position.served = position.served, []
         if self._audits.add(served, touched=touched):
-            with suppress(OSError):
-                _write(self._data.folder / "audits.json", self._audits.notes())
+            self._write("audits.json", self._audits.notes())
 
     def bandit_of(self, snapshot: Snapshot) -> Bandit | None:
         """Return the bandit of a version, where this learner made it last."""
@@ -163,12 +158,15 @@ class Learner:
             **({} if fresh is None else {"fresh": fresh}),
             **({} if needed is None else {"needed": needed}),
         }
-        if notes != self._state:
-            with suppress(OSError):  # where a note finds no room, learning goes on
-                _write(self._data.folder / "learner.json", notes)
-                self._state = notes
+        if notes != self._state and self._write("learner.json", notes):
+            self._state = notes
 
-    # -- the position in the log
+    def _write(self, name: str, notes: dict[str, Any]) -> bool:
+        """Write JSON into the folder; where it finds no room, learning goes on."""
+        with suppress(OSError):
+            write_atomic(self._data.folder / name, json.dumps(notes).encode(), sync=False)
+            return True
+        return False
 
     def _current(self) -> Snapshot | None:
         """Return the current version; it is read anew only where the pointer was written anew."""
@@ -216,17 +214,12 @@ class Learner:
             position.mark = joined.marked(position.mark)
             due = joined.first_due(self._schedule, position.mark, joiner)
             until = int(joined.seqs[-1]) if due is None else due
-            position.joiner = joined.followed(joiner, until, self._between)
+            position.joiner = joined.followed(joiner, until, self._data.events)
             changes = log.changes(after=joiner.seq)
             position.changes += [change for change in changes if change.seq <= until]
             if due is not None:
                 return True
         return False
-
-    def _between(self, after: int, until: int) -> Iterator[Event]:
-        return self._data.events(after=after, until=until)
-
-    # -- making a version
 
     def _publish_initial(self) -> Step:
         log, change = self._data.log, None
@@ -266,15 +259,3 @@ class Learner:
         self._store.prune(learn.keep)
         self._reached("pruned")
         return Step("published", version)
-
-
-def _touched(change: ArmsChanged) -> Iterator[Any]:
-    yield from (arm.id for arm in change.upserted)
-    yield from change.discarded
-
-
-def _write(path: Path, notes: dict[str, Any]) -> None:
-    """Write JSON in place of what is there; a power cut may lose it."""
-    beside = path.with_name(f"{path.name}.part")
-    beside.write_text(json.dumps(notes), encoding="utf-8")
-    os.replace(beside, path)

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from fastbandit.learning.candidates import Train, train_here
 from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
 from fastbandit.settings.service import Config
-from fastbandit.storage.snapshot_store import Reached, nothing_more
+from fastbandit.storage.snapshot_store import Reached, locking, nothing_more
 
 _LOGGER = logging.getLogger("fastbandit.learning")
 _POLL_SECONDS = 0.2
@@ -48,7 +47,7 @@ def run_learner(
     torch.set_num_threads(1)  # sums of several threads may differ in their last digits
     folder = Path(config.server.data_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    with _ending_on_sigterm(), _alone(folder / "learner.lock"):
+    with _ending_on_sigterm(), locking(folder / "learner.lock"):
         learner, pause = Learner(config, reached=reached, train=train, join=join), _FIRST_PAUSE
         failures = _Failures()
         while True:
@@ -82,13 +81,11 @@ class _Failures:
         self._message, self._last = message, ""
 
     def log(self, reason: str) -> None:
-        """Log a reason, unless it was the last."""
         if reason != self._last:
             _LOGGER.error(self._message, extra={"reason": reason})
         self._last = reason
 
     def forget(self) -> None:
-        """Take it that all is well again."""
         self._last = ""
 
 
@@ -138,17 +135,7 @@ def _publish_deltas(config: Config, learner: Learner, is_over: threading.Event) 
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Wait until no other learner works on the folder."""
-    with path.open("w") as file:
-        flock(file, LOCK_EX)
-        yield
-
-
-@contextmanager
 def _ending_on_sigterm() -> Iterator[None]:
-    """Turn SIGTERM into an end of this process that tidies up."""
-
     def end(number: int, frame: Any) -> None:
         sys.exit(0)
 

@@ -26,10 +26,8 @@ class Schedule:
     seconds: float
 
     def needed(self, learned: int) -> int:
-        """Return how many fresh interactions are enough after so many were learned."""
         return max(self.fresh, math.ceil(self.growth * learned))
 
     def is_due(self, mark: Mark, *, fresh: int, learned: int, at: int) -> bool:
-        """Return whether a version is made at an event at the time `at`."""
         is_old = mark.at is not None and at - mark.at >= self.seconds * 1_000_000
         return fresh >= self.needed(learned) or (fresh >= 1 and is_old)

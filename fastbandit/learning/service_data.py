@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from math import inf
 from pathlib import Path
 
+from fastbandit.files.atomic import mark_of
 from fastbandit.settings.service import Config
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import Event, EventLog
-from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.shared import AnyLog, open_log, open_store
 
 _PAGE = 10_000
@@ -47,14 +47,9 @@ class ServiceData:
 
     def pointer(self) -> tuple[int, int] | None:
         """Return what differs whenever a version was published; None before the first."""
-        try:
-            found = os.stat(self.store.pointer)
-        except FileNotFoundError:
-            return None
-        return found.st_mtime_ns, found.st_ino
+        return mark_of(self.store.pointer)
 
     def close(self) -> None:
-        """Let go of the log and the store."""
         self.store.close()
         if self._log is not None:
             self._log.close()

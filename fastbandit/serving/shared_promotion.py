@@ -54,7 +54,7 @@ class SharedPromotion:
     def _opened(self) -> Connection:
         if self._connection is None:
             self._connection = self._server.connect()
-            prepare(self._connection, self._server.schema, name=self._server.name)
+            prepare(self._connection, self._server)
         return self._connection
 
 

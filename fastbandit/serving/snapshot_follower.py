@@ -61,7 +61,7 @@ class SnapshotFollower:
         self._found = (self._pointer, 0.0)  # the last that was new, and when
         self._snapshot: Snapshot | None = None
         self.delta: Delta | None = None
-        self._delta_mark = (0, 0)
+        self._delta_mark: tuple[int, int] | None = None
 
     # -- snapshots
 
@@ -151,7 +151,7 @@ class SnapshotFollower:
         """Apply the newest delta, or go on without one that cannot be trusted."""
         assert self._snapshot is not None
         self._delta_mark = self.store.deltas.mark(self._snapshot.version)
-        if self._delta_mark == (0, 0):
+        if self._delta_mark is None:
             return
         try:
             delta = await asyncio.to_thread(self._applied, bandit, self._snapshot)

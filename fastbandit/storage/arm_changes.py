@@ -103,7 +103,6 @@ def _features_of(arms: Sequence[Arm]) -> NDArray[np.float32]:
 
 
 def _columns_of(arms: Sequence[Arm]) -> dict[str, list[Any]] | None:
-    """Return the columns of arms by name, if all have the same."""
     names = set(arms[0].columns or ())
     odd = next((arm for arm in arms if set(arm.columns or ()) != names), None)
     if odd is not None:

@@ -19,11 +19,18 @@ from typing import Any
 
 import apsw
 
-from fastbandit.errors import DataError, FastbanditError
-from fastbandit.files.atomic import file_digest, making_folder, sync_path, write_synced
+from fastbandit.errors import DataError
+from fastbandit.files.atomic import (
+    file_digest,
+    making_folder,
+    raising,
+    sync_folders,
+    sync_path,
+    write_synced,
+)
 from fastbandit.files.manifest import MANIFEST, digest_of, write_json, write_manifest
 from fastbandit.progress import Progress, silent
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
 from fastbandit.storage.snapshot_store import SnapshotStore
 
@@ -65,11 +72,14 @@ def back_up(data_dir: Path, target: Path, *, progress: Progress = silent) -> Bac
         counts = _copy_log(data_dir / LOG_FILE, draft / LOG_FILE, progress)
         progress(90, 100, "Checking")
         check_integrity(draft / LOG_FILE)
-        files = {_name(path, draft): _entry(path) for path in _files_in(draft)}
+        files = {}
+        for path in _files_in(draft):
+            entry = {"bytes": path.stat().st_size, "sha256": file_digest(path)}
+            files[path.relative_to(draft).as_posix()] = entry
         at = datetime.now(UTC).isoformat()
         notes = {"at": at, "version": version, "counts": counts, "files": files}
         write_manifest(draft / MANIFEST, notes, kind=KIND, format=FORMAT)
-        _sync_folders(draft)
+        sync_folders(draft)
     return _to_backup(target, notes)
 
 
@@ -88,10 +98,15 @@ def restore(backup: Path, data_dir: Path, *, progress: Progress = silent) -> Bac
             _copy_checked(backup / name, draft / name, manifest["files"][name])
         progress(len(names), len(names) + 1, "Checking")
         check_integrity(draft / LOG_FILE)
-        _check_counts(draft / LOG_FILE, manifest["counts"])
+        found, wanted = _counts_in(draft / LOG_FILE), manifest["counts"]
+        if found != wanted:
+            raise DataError(
+                f"A restored log needs to hold what was backed up, {wanted}: it holds {found}. Use "
+                f"another backup."
+            )
         if manifest["version"] is not None:
             SnapshotStore(draft / SNAPSHOTS).get(manifest["version"])
-        _sync_folders(draft)
+        sync_folders(draft)
     return _to_backup(data_dir, manifest)
 
 
@@ -112,14 +127,12 @@ def read_backup(folder: Path) -> dict[str, Any]:
             f"This version reads a backup of format {FORMAT}: {path} is a {kind} of format "
             f"{format}. Name another folder, or install a newer fastbandit."
         )
-    if not is_whole or not all(_is_inside(name) for name in manifest["files"]):
+    paths = [PurePosixPath(name) for name in manifest["files"]]
+    if not is_whole or any(path.is_absolute() or ".." in path.parts for path in paths):
         raise DataError(
             f"A backup needs to be as it was written: {path} was changed since. Use another backup."
         )
     return manifest
-
-
-# -- parts
 
 
 def _copy_log(log: Path, copy: Path, progress: Progress) -> dict[str, int]:
@@ -139,19 +152,9 @@ def _copy_log(log: Path, copy: Path, progress: Progress) -> dict[str, int]:
 
 
 def _counts_in(log: Path) -> dict[str, int]:
-    """Count the events of each kind."""
     with one_moment_of(log) as connection:
         counts: Any = connection.execute(_COUNTS).fetchall()
     return dict(zip(_TABLES, counts[0], strict=True))
-
-
-def _check_counts(log: Path, wanted: dict[str, int]) -> None:
-    found = _counts_in(log)
-    if found != wanted:
-        raise DataError(
-            f"A restored log needs to hold what was backed up, {wanted}: it holds {found}. Use "
-            f"another backup."
-        )
 
 
 def _copy_snapshots(source: Path, target: Path) -> int | None:
@@ -178,9 +181,6 @@ def _copy_snapshots(source: Path, target: Path) -> int | None:
     )
 
 
-# -- files
-
-
 def _copy(source: Path, target: Path) -> tuple[int, str]:
     """Copy and sync a file, with who may read it; return its size and SHA-256."""
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -191,7 +191,6 @@ def _copy(source: Path, target: Path) -> tuple[int, str]:
 
 
 def _copy_checked(source: Path, target: Path, entry: dict[str, Any]) -> None:
-    """Copy a file of a backup, if it is still the one that was written."""
     try:
         size, digest = _copy(source, target)
     except FileNotFoundError as error:
@@ -206,43 +205,23 @@ def _copy_checked(source: Path, target: Path, entry: dict[str, Any]) -> None:
         )
 
 
-def _entry(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "sha256": file_digest(path)}
-
-
 def _files_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def _name(path: Path, folder: Path) -> str:
-    return path.relative_to(folder).as_posix()
-
-
-def _is_inside(name: str) -> bool:
-    """Return whether the name of a file stays within its folder."""
-    return not PurePosixPath(name).is_absolute() and ".." not in PurePosixPath(name).parts
-
-
-def _sync_folders(folder: Path) -> None:
-    for path in [folder, *(path for path in folder.rglob("*") if path.is_dir())]:
-        sync_path(path)
 
 
 @contextmanager
 def _drafting(target: Path) -> Iterator[Path]:
     """Yield a folder that only this user can read, which then takes the name of the target."""
     target = target.absolute()
-    try:
-        with making_folder(target) as draft:
-            draft.chmod(0o700)
-            yield draft
-    except OSError as error:
-        if isinstance(error, FastbanditError):
-            raise
-        raise DataError(
-            f"A copy needs a place that can be written to: {target} cannot "
-            f"({type(error).__name__}: {error}). Make room there, or name another folder."
-        ) from error
+
+    needs = f"A copy needs a place that can be written to: {target} cannot"
+    hint = "Make room there, or name another folder."
+    with (
+        raising(DataError, lambda error: f"{needs} ({type(error).__name__}: {error}). {hint}"),
+        making_folder(target) as draft,
+    ):
+        draft.chmod(0o700)
+        yield draft
 
 
 def _to_backup(folder: Path, notes: dict[str, Any]) -> Backup:

@@ -1,10 +1,13 @@
-"""The folder that holds data on this machine: datasets, and copies of shared logs."""
+"""Folders that hold data on this machine: a service's, datasets, and copies of shared logs."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
+
+LOG_FILE = "events.db"
+"""The log in every data folder of a service."""
 
 
 def data_folder(data: Path | None) -> Path:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import SnapshotError
-from fastbandit.files.atomic import write_atomic
+from fastbandit.files.atomic import mark_of, write_atomic
 
 FORMAT = 1
 KIND = "delta"
+_NUMBERS = ("version", "number", "seq", "learned")
 _DTYPES: tuple[np.dtype[Any], ...] = (np.dtype("<i4"), np.dtype("<f4"), np.dtype("<f4"))
 
 
@@ -45,22 +45,13 @@ class Delta:
     deviations: NDArray[np.float32]
 
     def to_bytes(self) -> bytes:
-        """Return it as it is stored."""
         body = b"".join(
             np.ascontiguousarray(part, dtype).tobytes()
             for part, dtype in zip((self.rows, self.means, self.deviations), _DTYPES, strict=True)
         )
-        head = {
-            "format": FORMAT,
-            "kind": KIND,
-            "version": self.version,
-            "snapshot": self.snapshot,
-            "number": self.number,
-            "seq": self.seq,
-            "learned": self.learned,
-            "arms": len(self.rows),
-            "columns": self.means.shape[1] if self.means.ndim == 2 else 0,
-        }
+        columns = self.means.shape[1] if self.means.ndim == 2 else 0
+        head = {"format": FORMAT, "kind": KIND, "arms": len(self.rows), "columns": columns}
+        head |= {name: getattr(self, name) for name in ("snapshot", *_NUMBERS)}
         line = json.dumps({**head, "sha256": _hash(head, body)}, sort_keys=True)
         return line.encode() + b"\n" + body
 
@@ -83,9 +74,7 @@ class Delta:
                 np.frombuffer(body, dtype, size, 4 * (arms + size * part)).reshape(shape)
                 for part, dtype in enumerate(_DTYPES[1:])
             )
-            version, number, seq, learned = (
-                int(head[name]) for name in ("version", "number", "seq", "learned")
-            )
+            version, number, seq, learned = (int(head[name]) for name in _NUMBERS)
             snapshot = str(head["snapshot"])
             return Delta(version, snapshot, number, seq, learned, rows, means, deviations)
         except (ValueError, LookupError, TypeError) as error:
@@ -95,7 +84,6 @@ class Delta:
             ) from error
 
     def check_for(self, version: int, snapshot: str) -> Delta:
-        """Return it, if it belongs to a snapshot."""
         if (self.version, self.snapshot) != (version, snapshot):
             raise SnapshotError(
                 f"A delta needs the snapshot that it was made for: got one for version "
@@ -112,19 +100,13 @@ class DeltaFiles:
         self._folder = folder
 
     def path(self, version: int) -> Path:
-        """Return the file of a version's delta."""
         return self._folder / f"{version:06d}.delta"
 
-    def mark(self, version: int) -> tuple[int, int]:
-        """Return what changes with each file, at the cost of a stat; zeros for none."""
-        try:
-            found = os.stat(self.path(version))
-        except OSError:
-            return (0, 0)
-        return found.st_mtime_ns, found.st_ino
+    def mark(self, version: int) -> tuple[int, int] | None:
+        """Return what changes with each file; None where there is none."""
+        return mark_of(self.path(version))
 
     def read(self, version: int, snapshot: str) -> Delta | None:
-        """Return the delta of a snapshot, None where there is none."""
         try:
             content = self.path(version).read_bytes()
         except FileNotFoundError:
@@ -153,5 +135,4 @@ class DeltaFiles:
 
 
 def _hash(head: dict[str, Any], body: bytes) -> str:
-    """Return the hash of all that a delta says."""
     return hashlib.sha256(json.dumps(head, sort_keys=True).encode() + b"\n" + body).hexdigest()

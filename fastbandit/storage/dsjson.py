@@ -45,7 +45,9 @@ class DsjsonLines:
 
     def _line(self, row: Row) -> bytes:
         self._learn_arms(row.catalogue)
-        arms, probability = _actions(row), _probability(row) or 0.0
+        listed = row.eligible if isinstance(row.eligible, list) else []
+        arms = [*row.arms, *(arm for arm in listed if arm not in row.arms)]
+        probability = _probability(row) or 0.0
         others = len(arms) - 1
         rest = (1.0 - probability) / others if others else 0.0
         line = {
@@ -76,11 +78,6 @@ class DsjsonLines:
             for arm in json.decode(upserted, type=list[_Arm]):
                 self._features[arm.id] = arm.features.copy()
         self._known = catalogue
-
-
-def _actions(row: Row) -> list[ArmId]:
-    listed = row.eligible if isinstance(row.eligible, list) else []
-    return [*row.arms, *(arm for arm in listed if arm not in row.arms)]
 
 
 def _probability(row: Row) -> float | None:

@@ -14,10 +14,9 @@ from fastbandit.storage.events import (
     Arm,
     ArmsChanged,
     DecisionMade,
+    Event,
     RewardCame,
-    RewardStatus,
     TimePassed,
-    Who,
 )
 
 _numbers = json.Decoder(list[float]).decode
@@ -31,14 +30,6 @@ def _same(value: Any) -> Any:
 
 def _if_any(text: str | None) -> Any:
     return None if text is None else _anything(text)
-
-
-def _who(name: str) -> Who:
-    return WHO[WHO.index(name)]
-
-
-def _status(name: str) -> RewardStatus:
-    return REWARD_STATUSES[REWARD_STATUSES.index(name)]
 
 
 @dataclass(frozen=True)
@@ -66,7 +57,7 @@ DECISION_COLUMNS = (
     Column("propensities", "json", _if_any),
     Column("eligible", "json", _if_any),
     Column("degraded", "boolean", bool),
-    Column("decided_by", "text", _who),
+    Column("decided_by", "text", lambda name: WHO[WHO.index(name)]),
     Column("other", "json", _if_any),
 )
 """The fields of DecisionMade in their order, less the number and the time."""
@@ -74,22 +65,23 @@ _READERS = (*(column.read for column in DECISION_COLUMNS), _same, _same)
 
 
 def to_decision(row: Sequence[Any]) -> DecisionMade:
-    """Read a decision."""
     return DecisionMade(*[read(value) for read, value in zip(_READERS, row, strict=True)])
 
 
 def to_reward(row: Sequence[Any]) -> RewardCame:
-    """Read a reward."""
     decision, value, arm, part, status, seq, at = row
-    return RewardCame(decision, value, _if_any(arm), part, _status(status), seq, at)
+    known = REWARD_STATUSES[REWARD_STATUSES.index(status)]
+    return RewardCame(decision, value, _if_any(arm), part, known, seq, at)
 
 
 def to_change(row: Sequence[Any]) -> ArmsChanged:
-    """Read a change of the arms."""
     upserted, discarded, seq, at = row
     return ArmsChanged(_arms(upserted), _anything(discarded), seq, at)
 
 
 def to_tick(row: Sequence[Any]) -> TimePassed:
-    """Read that time passed."""
     return TimePassed(*row)
+
+
+READERS: tuple[Callable[[Sequence[Any]], Event], ...] = (to_decision, to_reward, to_change, to_tick)
+"""Of each kind of events, in the order of `KINDS` in the SQL of a log."""

@@ -9,7 +9,7 @@ comes, and whether several add up. So what was learned is a function of the log 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from msgspec import Struct
 
@@ -17,18 +17,11 @@ ArmId: TypeAlias = str | int
 RewardStatus: TypeAlias = Literal[
     "counted", "duplicate", "conflicting", "late", "unknown", "unknown arm"
 ]
-REWARD_STATUSES: tuple[RewardStatus, ...] = (
-    "counted",
-    "duplicate",
-    "conflicting",
-    "late",
-    "unknown",
-    "unknown arm",
-)
+REWARD_STATUSES: tuple[RewardStatus, ...] = get_args(RewardStatus)
 Status: TypeAlias = Literal["written", "repeated", "spooled"] | RewardStatus
 Who: TypeAlias = Literal["bandit", "baseline"]
 """Who decides: in shadow mode a baseline does, and the bandit only learns."""
-WHO: tuple[Who, ...] = ("bandit", "baseline")
+WHO: tuple[Who, ...] = get_args(Who)
 
 
 class DecisionMade(Struct, frozen=True, array_like=True):
@@ -132,21 +125,16 @@ class EventLog(Protocol):
 
     def append(self, events: Sequence[Event]) -> list[Outcome]:
         """Write events in their order, all or none: on return they outlive a power cut."""
-        ...
 
     def decision(self, id: str) -> DecisionMade | None:
         """Return the decision of an id."""
-        ...
 
     def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
         """Return the events that come after a number, in their order, at most so many."""
-        ...
 
     @property
     def last(self) -> int:
         """The number of the last event, 0 where there is none."""
-        ...
 
     def close(self) -> None:
         """Let go of what is held open."""
-        ...

@@ -13,19 +13,14 @@ from typing import Any, TypeAlias, get_type_hints
 import apsw
 from msgspec import json
 
-from fastbandit.errors import DataError, FastbanditError, MissingExtraError, SettingError
-from fastbandit.files.atomic import replacing
+from fastbandit.errors import DataError, SettingError
+from fastbandit.files.atomic import raising, replacing
+from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.dsjson import DsjsonLines
 from fastbandit.storage.events import ArmId
-from fastbandit.storage.joined_rows import (
-    Bounds,
-    Row,
-    count_decisions,
-    has_text_ids,
-    joined_rows,
-)
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.joined_rows import Bounds, Row, count_decisions, has_text_ids, joined_rows
 from fastbandit.storage.log_reader import one_moment_of
 
 FORMATS = ("parquet", "dsjson", "jsonl")
@@ -57,7 +52,13 @@ def export(
     rows, left_out = 0, Counter[str]()
     with one_moment_of(data_dir / LOG_FILE) as log:
         steps = count_decisions(log, bounds)
-        with _written_beside(out) as beside, _opened(format, beside, log, bounds) as write:
+        needs = f"An export needs a file that can be written: {out} cannot"
+        hint = "Make room there, or name another."
+        with (
+            raising(DataError, lambda error: f"{needs} ({error}). {hint}"),
+            replacing(out) as beside,
+            _opened(format, beside, log, bounds) as write,
+        ):
             for batch in joined_rows(log, bounds):
                 left_out += write(batch)
                 rows += len(batch)
@@ -76,24 +77,6 @@ def format_of(out: Path, format: str | None) -> str:
             f"so, or the format with --format."
         )
     return wanted
-
-
-@contextmanager
-def _written_beside(out: Path) -> Iterator[Path]:
-    """Yield a file beside a place, which takes it once it is whole and synced."""
-    try:
-        with replacing(out) as beside:
-            yield beside
-    except OSError as error:
-        if isinstance(error, FastbanditError):
-            raise
-        raise DataError(
-            f"An export needs a file that can be written: {out} cannot ({error}). Make room "
-            f"there, or name another."
-        ) from error
-
-
-# -- formats
 
 
 def _opened(
@@ -122,17 +105,13 @@ def _lines(
 
 @contextmanager
 def _parquet(path: Path, *, has_text_ids: bool) -> Iterator[Write]:
-    try:
-        import pyarrow
-        from pyarrow.parquet import ParquetWriter
-    except ImportError as error:
-        raise MissingExtraError(
-            "Parquet files need pyarrow: it is not installed. Run pip install "
-            "'fastbandit[evaluation]', or export as jsonl."
-        ) from error
+    what = "An export as Parquet, unlike one as jsonl,"
+    pyarrow = needed("pyarrow", what=what, extra="evaluation")
     schema = _schema(pyarrow, has_text_ids=has_text_ids)
     waiting: list[Row] = []
-    with ParquetWriter(path, schema) as writer:
+    with needed("pyarrow.parquet", what=what, extra="evaluation").ParquetWriter(
+        path, schema
+    ) as writer:
 
         def flush() -> None:
             columns = [
@@ -154,7 +133,6 @@ def _parquet(path: Path, *, has_text_ids: bool) -> Iterator[Write]:
 
 
 def _schema(arrow: Any, *, has_text_ids: bool) -> Any:
-    """Return the columns of a file, by the types of a row's fields."""
     number, whole, text = arrow.float64(), arrow.int64(), arrow.string()
     numbers, id = arrow.list_(number), text if has_text_ids else whole
     kinds: dict[Any, Any] = {

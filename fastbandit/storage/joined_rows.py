@@ -86,7 +86,6 @@ class Bounds:
 
 
 def count_decisions(log: apsw.Connection, bounds: Bounds) -> int:
-    """Count the decisions of a log that lie within bounds."""
     return int(_rows(log, _COUNT, *bounds.values)[0][0])
 
 

@@ -1,4 +1,7 @@
-"""A shared log as a file of this machine, for whoever reads data folders.
+"""A shared log as a file of this machine: same numbers, times and statuses.
+
+Events are written as they were judged, not judged anew: so a copy of a log whose oldest days
+were dropped is right too. Each page is one transaction; a copy that is broken off goes on.
 
 The copy stands in the folder `copy` of a data folder. One process at a time brings it up to date;
 the others wait for that, or take what is there.
@@ -8,21 +11,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from fcntl import LOCK_EX, LOCK_NB, flock
 from math import inf
 from pathlib import Path
 from shutil import disk_usage, rmtree
+from typing import NamedTuple
 
 import apsw
 
 from fastbandit.errors import FastbanditError, LogError, LogUnavailableError
 from fastbandit.progress import Progress, silent
-from fastbandit.storage.copying import Copied, OtherLogError, copy_log
-from fastbandit.storage.events import EventLog
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
+from fastbandit.storage.events import Event, EventLog
 from fastbandit.storage.shared import open_log
+from fastbandit.storage.sqlite_log import SqliteLog
 
 COPY = "copy"
 _WHOLE = "whole"  # an empty file in the copy: written to whenever nothing was missing
@@ -30,6 +34,54 @@ _PAUSE = 0.1
 _ROOM = 2**30  # bytes that are left free: a decider's spool is on the same disk
 _UNITS = ((86400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
 _DAMAGED = (apsw.CorruptError, apsw.NotADBError)
+
+
+class OtherLogError(LogError):
+    """A folder holds the copy of another log, or of what this one was before a restore."""
+
+
+class Copied(NamedTuple):
+    """The file, how many events came into it just now, its last number, and those missing yet."""
+
+    file: Path
+    events: int
+    last: int
+    behind: int
+
+
+def copy_log(
+    source: EventLog,
+    folder: str | Path,
+    *,
+    page: int = 5_000,
+    seconds: float = inf,
+    progress: Progress = silent,
+) -> Copied:
+    """Copy all events that a folder's log does not hold yet, up to those there are now.
+
+    After so many seconds it leaves the rest for the next time.
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    path, end, count, until = Path(folder) / LOG_FILE, source.last, 0, time.monotonic() + seconds
+    with closing(SqliteLog(path)) as copy:  # nobody else writes meanwhile
+        last = copy.last
+        if last and (last > end or _event(source, last) != _event(copy, last)):
+            raise OtherLogError(
+                f"A copy goes on from a copy of the same log: event {last:,} of the folder is not "
+                f"the one of the log, which ends at {end:,}. Name an empty folder."
+            )
+        behind = end - last
+        while behind and (not count or time.monotonic() < until):
+            events = [one for one in source.read(after=last, limit=page) if one.seq <= end]
+            copy.copy(events)
+            last, count = copy.last, count + len(events)
+            behind = end - last if events else 0  # the last days may have been dropped
+            progress(last, end, f"event {last:,}")
+    return Copied(path, count, last, behind)
+
+
+def _event(log: EventLog, seq: int) -> list[Event]:
+    return log.read(after=seq - 1, limit=1)
 
 
 def local_copy(
@@ -60,7 +112,12 @@ def local_copy(
                     shown = _with_room(folder, progress)
                     _copy(source, copy, seconds=seconds, warn=warn, progress=shown)
             else:
-                _check_fresh(copy, fresh_seconds)
+                age = time.time() - (_whole_at(copy) or -inf)
+                if age > fresh_seconds or not (copy / LOG_FILE).exists():
+                    raise LogError(
+                        f"Reading a shared log needs a copy of it: another process makes the one "
+                        f"in {copy}, and what is there is {_age(copy)}. Try again when it is done."
+                    )
                 warn(f"Another process copies the shared log: this is {_age(copy)}.")
     except LogUnavailableError:
         if not (copy / LOG_FILE).exists():
@@ -77,12 +134,7 @@ def local_copy(
 
 
 def _copy(
-    source: EventLog,
-    copy: Path,
-    *,
-    seconds: float,
-    warn: Callable[[str], None],
-    progress: Progress,
+    source: EventLog, copy: Path, *, seconds: float, warn: Callable[[str], None], progress: Progress
 ) -> None:
     """Go on with the copy, or with a new one beside it where it is of another log."""
     draft = copy.with_name(f"{copy.name}.new")
@@ -100,7 +152,12 @@ def _copy(
                 f"{made.behind:,} events are to be copied anew."
             )
             return
-        _replace(copy, draft)
+        old = copy.with_name(f"{copy.name}.old")
+        if old.exists():
+            rmtree(old)
+        copy.rename(old)
+        draft.rename(copy)
+        rmtree(old)
     elif draft.exists():
         rmtree(draft)
     if made.behind:
@@ -137,15 +194,6 @@ def _go_on(source: EventLog, folder: Path, seconds: float, progress: Progress) -
         raise
 
 
-def _replace(copy: Path, draft: Path) -> None:
-    old = copy.with_name(f"{copy.name}.old")
-    if old.exists():
-        rmtree(old)
-    copy.rename(old)
-    draft.rename(copy)
-    rmtree(old)
-
-
 @contextmanager
 def _writing(folder: Path, wait_seconds: float) -> Iterator[bool]:
     """Wait until no other process writes the copy; yield whether that is so."""
@@ -164,18 +212,7 @@ def _locked(file: int) -> bool:
     return True
 
 
-def _check_fresh(copy: Path, seconds: float) -> None:
-    whole = _whole_at(copy)
-    age = inf if whole is None else time.time() - whole
-    if age > seconds or not (copy / LOG_FILE).exists():
-        raise LogError(
-            f"Reading a shared log needs a copy of it: another process makes the one in "
-            f"{copy}, and what is there is {_age(copy)}. Try again when it is done."
-        )
-
-
 def _age(copy: Path) -> str:
-    """Return how old a copy is, as text."""
     whole = _whole_at(copy)
     if whole is None:
         return "a copy that was never whole"
@@ -186,7 +223,6 @@ def _age(copy: Path) -> str:
 
 def _whole_at(copy: Path) -> float | None:
     """Return the time at which a copy lacked nothing, None where it never did."""
-    try:
+    with suppress(FileNotFoundError):
         return (copy / _WHOLE).stat().st_mtime
-    except FileNotFoundError:
-        return None
+    return None

@@ -37,7 +37,6 @@ def check_events(events: Iterable[Event]) -> None:
 
 
 def text_of(value: Any) -> str:
-    """Write a value as JSON."""
     try:
         return json.encode(value).decode()
     except UnicodeEncodeError as error:

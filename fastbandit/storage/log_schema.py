@@ -7,6 +7,7 @@ step that is interrupted has not begun. A copy of the file is made beside it bef
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,52 +17,44 @@ from fastbandit.errors import LogError
 from fastbandit.files.atomic import replacing
 
 APPLICATION_ID = 0x46424C47  # "FBLG", in the header: this file is ours
-STEPS: tuple[tuple[str, str], ...] = (
-    (
-        "tables of events",
-        """
-        CREATE TABLE decisions (
-            seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, id TEXT NOT NULL UNIQUE,
-            context TEXT NOT NULL, arms TEXT NOT NULL, scores TEXT NOT NULL,
-            seed INTEGER NOT NULL, version INTEGER NOT NULL, catalogue INTEGER NOT NULL,
-            until INTEGER NOT NULL, otherwise REAL NOT NULL, sums INTEGER NOT NULL,
-            explored INTEGER NOT NULL, floor REAL NOT NULL, propensities TEXT, eligible TEXT,
-            degraded INTEGER NOT NULL
-        ) STRICT;
-        CREATE TABLE rewards (
-            seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, decision TEXT NOT NULL, arm TEXT,
-            part TEXT NOT NULL, value REAL NOT NULL, status TEXT NOT NULL
-        ) STRICT;
-        CREATE TABLE changes (
-            seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, put TEXT NOT NULL, taken TEXT NOT NULL
-        ) STRICT;
-        CREATE TABLE ticks (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
-        """,
-    ),
-    (
-        "counted rewards by their decision",
-        """
-        CREATE INDEX counted_rewards ON rewards (decision, arm, part) WHERE status = 'counted';
-        """,
-    ),
-    (
-        "who decided, and the arm of the other",
-        """
-        ALTER TABLE decisions ADD COLUMN decided_by TEXT NOT NULL DEFAULT 'bandit';
-        ALTER TABLE decisions ADD COLUMN other TEXT;
-        CREATE INDEX compared_decisions ON decisions (seq) WHERE other IS NOT NULL;
-        """,
-    ),
-    (
-        "columns named as the field names them",
-        """
-        ALTER TABLE decisions RENAME COLUMN otherwise TO default_reward;
-        ALTER TABLE decisions RENAME COLUMN sums TO adds_up;
-        ALTER TABLE decisions RENAME COLUMN floor TO epsilon;
-        ALTER TABLE changes RENAME COLUMN put TO upserted;
-        ALTER TABLE changes RENAME COLUMN taken TO discarded;
-        """,
-    ),
+STEPS: tuple[str, ...] = (
+    """
+    -- tables of events
+    CREATE TABLE decisions (
+        seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, id TEXT NOT NULL UNIQUE,
+        context TEXT NOT NULL, arms TEXT NOT NULL, scores TEXT NOT NULL,
+        seed INTEGER NOT NULL, version INTEGER NOT NULL, catalogue INTEGER NOT NULL,
+        until INTEGER NOT NULL, otherwise REAL NOT NULL, sums INTEGER NOT NULL,
+        explored INTEGER NOT NULL, floor REAL NOT NULL, propensities TEXT, eligible TEXT,
+        degraded INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE rewards (
+        seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, decision TEXT NOT NULL, arm TEXT,
+        part TEXT NOT NULL, value REAL NOT NULL, status TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE changes (
+        seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, put TEXT NOT NULL, taken TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE ticks (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+    """,
+    """
+    -- counted rewards by their decision
+    CREATE INDEX counted_rewards ON rewards (decision, arm, part) WHERE status = 'counted';
+    """,
+    """
+    -- who decided, and the arm of the other
+    ALTER TABLE decisions ADD COLUMN decided_by TEXT NOT NULL DEFAULT 'bandit';
+    ALTER TABLE decisions ADD COLUMN other TEXT;
+    CREATE INDEX compared_decisions ON decisions (seq) WHERE other IS NOT NULL;
+    """,
+    """
+    -- columns named as the field names them
+    ALTER TABLE decisions RENAME COLUMN otherwise TO default_reward;
+    ALTER TABLE decisions RENAME COLUMN sums TO adds_up;
+    ALTER TABLE decisions RENAME COLUMN floor TO epsilon;
+    ALTER TABLE changes RENAME COLUMN put TO upserted;
+    ALTER TABLE changes RENAME COLUMN taken TO discarded;
+    """,
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)
@@ -84,8 +77,15 @@ def prepare(
     if found == VERSION:
         return
     if found:
-        _keep_copy(connection, path.with_name(f"{path.name}.version-{found}"), reached)
-    for number, (_, sql) in enumerate(STEPS[found:], start=found + 1):
+        with replacing(path.with_name(f"{path.name}.version-{found}")) as beside:
+            with (
+                closing(apsw.Connection(str(beside))) as copy,
+                copy.backup("main", connection, "main") as backup,
+            ):
+                backup.step()
+            reached("copied")
+        reached("copy named")
+    for number, sql in enumerate(STEPS[found:], start=found + 1):
         reached(f"before step {number}")
         with connection:
             connection.execute(sql)
@@ -130,14 +130,3 @@ def version_of(connection: apsw.Connection, path: Path) -> int:
 def _number(connection: apsw.Connection, sql: str) -> int:
     rows: list[Any] = connection.execute(sql).fetchall()
     return int(rows[0][0])
-
-
-def _keep_copy(connection: apsw.Connection, path: Path, reached: Callable[[str], None]) -> None:
-    """Copy the whole log beside itself, under a name that is only given to a whole copy."""
-    with replacing(path) as beside:
-        copy = apsw.Connection(str(beside))
-        with copy.backup("main", connection, "main") as backup:
-            backup.step()
-        copy.close()
-        reached("copied")
-    reached("copy named")

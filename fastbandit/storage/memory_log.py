@@ -19,7 +19,6 @@ class MemoryLog:
         self._events: list[Event] = []
 
     def append(self, events: Sequence[Event]) -> list[Outcome]:
-        """Write events in their order, all or none."""
         check_events(events)
         copies = [json.decode(text_of(event), type=type(event)) for event in events]
         at = max(self.last_at, self._clock())
@@ -30,22 +29,18 @@ class MemoryLog:
         ]
 
     def decision(self, id: str) -> DecisionMade | None:
-        """Return the decision of an id."""
         made = (event for event in self._events if isinstance(event, DecisionMade))
         return next((event for event in made if event.id == id), None)
 
     def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
-        """Return the events that come after a number, in their order, at most so many."""
         return [event for event in self._events if event.seq > after][:limit]
 
     @property
     def last(self) -> int:
-        """The number of the last event, 0 where there is none."""
         return self._events[-1].seq if self._events else 0
 
     @property
     def last_at(self) -> int:
-        """The time of the last event, 0 where there is none."""
         return self._events[-1].at if self._events else 0
 
     def close(self) -> None:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from fastbandit.errors import LogError, LogUnavailableError
-from fastbandit.storage.postgres_driver import psycopg, psycopg_pool
+from fastbandit.packages import missing
+
+try:
+    import psycopg as psycopg
+    import psycopg_pool
+    from psycopg import sql as sql
+except ModuleNotFoundError as error:
+    raise missing(error.name or "psycopg", what="A log in PostgreSQL") from error
 
 if TYPE_CHECKING:
     from psycopg.abc import PQGen
@@ -32,6 +39,8 @@ _UNAVAILABLE = frozenset(
     }
 )
 """What a server says of itself while it cannot be used, besides saying nothing."""
+
+logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # our errors say the same
 
 
 class TooLate(psycopg.OperationalError):
@@ -103,8 +112,10 @@ class Server:
         host = str(parts.get("host", parts.get("hostaddr", "localhost")))
         self.name = f"{host}:{parts.get('port', 5432)}/{parts.get('dbname', '')}, {schema}"
 
-    def connect(self, *, is_reader: bool = False) -> Connection:
-        """Make one connection, at once; a writer's commits are durable."""
+    def connect(
+        self, prepare: Callable[[Connection], object] = id, *, is_reader: bool = False
+    ) -> Connection:
+        """Make one connection, at once, and prepare it; a writer's commits are durable."""
         target = {} if is_reader else {"target_session_attrs": "read-write"}
         settings = {**target, **self._settings}
         connection = Connection.connect(**settings, autocommit=True, prepare_threshold=0)
@@ -112,6 +123,7 @@ class Server:
             self._configure(connection)
             if not is_reader:
                 _check_durable(connection, self.name)
+            prepare(connection)
         except BaseException:
             connection.close()
             raise
@@ -119,7 +131,6 @@ class Server:
 
     def pool(self, most: int) -> Pool:
         """Make a pool of connections that only read, each page of them at one moment."""
-        logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # our errors say the same
 
         def configure(connection: Connection) -> None:
             self._configure(connection)
@@ -189,7 +200,6 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 def is_slow(error: BaseException) -> bool:
-    """Return whether an error says that something took too long."""
     slow = (TooLate, psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable)
     return isinstance(error, slow)
 
@@ -207,7 +217,6 @@ def taking_its_time(connection: Connection) -> Iterator[None]:
 
 
 def rows(connection: Connection, query: Any, *values: Any) -> list[tuple[Any, ...]]:
-    """Return the rows that a query finds."""
     return connection.execute(query, values or None).fetchall()
 
 

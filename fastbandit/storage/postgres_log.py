@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from fastbandit.errors import LogError, LogUnavailableError, SettingError
 from fastbandit.storage import postgres_sql as sql
-from fastbandit.storage.event_rows import to_change, to_decision, to_reward, to_tick
+from fastbandit.storage.event_rows import READERS, to_change, to_decision
 from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, Outcome, RewardStatus
 from fastbandit.storage.log_input import check_events
 from fastbandit.storage.postgres_connection import (
@@ -28,19 +28,13 @@ from fastbandit.storage.postgres_connection import (
     Server,
     is_slow,
     is_unavailable,
+    psycopg,
     rows,
 )
 from fastbandit.storage.postgres_days import DAY, drop_days, make_days
-from fastbandit.storage.postgres_driver import psycopg
 from fastbandit.storage.postgres_rows import Staged, stage
 from fastbandit.storage.postgres_schema import check_version, prepare
 
-_KINDS: tuple[tuple[str, Callable[[Sequence[Any]], Event]], ...] = (
-    (sql.DECISION, to_decision),
-    (sql.REWARD, to_reward),
-    (sql.CHANGE, to_change),
-    (sql.TICK, to_tick),
-)
 _MOST_STAGED = 8_000
 _PAUSE = 60.0  # seconds until partitions that could not be made are tried again
 
@@ -68,9 +62,13 @@ class PostgresLog:
         readers: int = 4,
         reached: Callable[[str], None] = lambda step: None,
     ) -> None:
-        self._server = Server(url, schema=_checked(schema), timeout_seconds=timeout_seconds)
-        self._schema, self._is_reader, self._clock = schema, is_reader, clock
-        self._reached = reached
+        if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", schema):
+            raise SettingError(
+                f"A schema needs a name of small letters, digits and _: got {schema!r}. Name "
+                f"another, such as fastbandit."
+            )
+        self._server = Server(url, schema=schema, timeout_seconds=timeout_seconds)
+        self._is_reader, self._clock, self._reached = is_reader, clock, reached
         self._writer, self._appends = uuid4(), 0
         self._connection: Connection | None = None
         self._pool: Pool | None = self._server.pool(readers)
@@ -209,7 +207,6 @@ class PostgresLog:
     # -- reading
 
     def decision(self, id: str) -> DecisionMade | None:
-        """Return the decision of an id."""
         with self._server.reporting("read"), self._reading() as connection:
             for position in rows(connection, sql.POSITION_OF, id):
                 for row in _select(connection, sql.DECISION_AT, *position):
@@ -217,17 +214,15 @@ class PostgresLog:
         return None
 
     def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
-        """Return the events that come after a number, in their order, at most so many."""
         seq, at = self._seen
         since = at if after >= seq else 0  # leaves out the partitions of earlier days
         with self._server.reporting("read"), self._reading() as connection:
             with connection.pipeline():
-                cursors = [
-                    _select(connection, kind + sql.SOME, after, since, limit) for kind, _ in _KINDS
-                ]
+                values = after, since, limit
+                cursors = [_select(connection, kind + sql.SOME, *values) for kind in sql.KINDS]
             found = [
                 [(row[-2], to_event, row) for row in cursor.fetchall()]
-                for cursor, (_, to_event) in zip(cursors, _KINDS, strict=True)
+                for cursor, to_event in zip(cursors, READERS, strict=True)
             ]
         merged = islice(merge(*found, key=lambda one: one[0]), limit)
         events = [to_event(row) for _, to_event, row in merged]
@@ -236,24 +231,20 @@ class PostgresLog:
         return events
 
     def changes(self, *, after: int = 0) -> list[ArmsChanged]:
-        """Return the changes of the arms that come after a number."""
         query = sql.CHANGE + " WHERE seq > %s ORDER BY seq"
         with self._server.reporting("read"), self._reading() as connection:
             found = _select(connection, query, after).fetchall()
         return [to_change(row) for row in found]
 
     def last_change(self) -> int:
-        """Return the number of the last change of the arms, 0 where there was none."""
         return self._number("SELECT coalesce(max(seq), 0) FROM changes")
 
     @property
     def last(self) -> int:
-        """The number of the last event, 0 where there is none."""
         return self._number("SELECT last FROM head")
 
     @property
     def last_at(self) -> int:
-        """The time of the last event, 0 where there is none."""
         return self._number("SELECT at FROM head")
 
     def _number(self, query: str) -> int:
@@ -274,7 +265,6 @@ class PostgresLog:
     # -- connections
 
     def close(self) -> None:
-        """Let go of all connections."""
         connection, pool = self._connection, self._pool
         self._connection = self._pool = None
         if connection is not None:
@@ -286,19 +276,16 @@ class PostgresLog:
 
     def _opened(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            connection = self._server.connect()
-            try:
-                prepare(connection, self._schema, name=self._server.name, reached=self._reached)
-                connection.execute(sql.STAGING, prepare=False)
-                ((at,),) = rows(connection, "SELECT at FROM head")
-            except BaseException:
-                connection.close()
-                raise
-            self._connection, self._is_prepared = connection, True
-            self._make_days(
-                max(at, time.time_ns() // 1000 if self._clock is None else self._clock())
-            )
+            self._connection = self._server.connect(self._prepare_to_write)
+            self._is_prepared = True
+            now = time.time_ns() // 1000 if self._clock is None else self._clock()
+            ((at,),) = rows(self._connection, "SELECT at FROM head")
+            self._make_days(max(at, now))
         return self._connection
+
+    def _prepare_to_write(self, connection: Connection) -> None:
+        prepare(connection, self._server, reached=self._reached)
+        connection.execute(sql.STAGING, prepare=False)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -313,9 +300,9 @@ class PostgresLog:
         """Make the tables before they are first read; a reader only checks them."""
         with closing(self._server.connect(is_reader=self._is_reader)) as connection:
             if self._is_reader:
-                check_version(connection, self._schema, name=self._server.name)
+                check_version(connection, self._server)
             else:
-                prepare(connection, self._schema, name=self._server.name, reached=self._reached)
+                prepare(connection, self._server, reached=self._reached)
         self._is_prepared = True
 
     def _undo(self, connection: Connection, error: BaseException) -> None:
@@ -332,15 +319,6 @@ class PostgresLog:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
-
-
-def _checked(schema: str) -> str:
-    if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", schema):
-        raise SettingError(
-            f"A schema needs a name of small letters, digits and _: got {schema!r}. Name another, "
-            f"such as fastbandit."
-        )
-    return schema
 
 
 def _copy(connection: Connection, query: str, block: bytes) -> None:

@@ -23,7 +23,6 @@ _NULL = r"\N"
 
 
 def _text(value: str) -> str:
-    """Write a text as COPY reads it."""
     if not value.isprintable() or "\\" in value:
         if "\0" in value:
             raise InputError(
@@ -42,15 +41,11 @@ def _json(value: Any) -> str:
     return text.replace("\\", "\\\\") if "\\" in text else text
 
 
-def _flag(value: bool) -> str:
-    return "t" if value else "f"
-
-
 _WRITERS: dict[str, Callable[[Any], str]] = {
     "text": _text,
     "json": _json,
     "bigint": str,
-    "boolean": _flag,
+    "boolean": lambda value: "t" if value else "f",
     "double precision": repr,
 }
 _FIELDS = tuple((column.name, _WRITERS[column.kind]) for column in DECISION_COLUMNS)
@@ -91,7 +86,6 @@ class Staged:
 
 
 def stage(events: Sequence[Event]) -> Staged:
-    """Write events as rows, or raise where one cannot be stored."""
     staged = Staged(len(events))
     decisions: list[str] = []
     rewards: list[str] = []
@@ -100,7 +94,8 @@ def stage(events: Sequence[Event]) -> Staged:
     for position, event in enumerate(events, start=1):
         if isinstance(event, DecisionMade):
             if firsts.setdefault(event.id, position) == position:
-                decisions.append(_decision_line(position, event))
+                written = [write(getattr(event, name)) for name, write in _FIELDS]
+                decisions.append("\t".join([str(position), *written]) + "\n")
             else:
                 staged.again[position] = firsts[event.id]
         elif isinstance(event, RewardCame):
@@ -114,11 +109,6 @@ def stage(events: Sequence[Event]) -> Staged:
     staged.made = len(decisions)
     staged.rounds = max(rounds.values(), default=0)
     return staged
-
-
-def _decision_line(position: int, made: DecisionMade) -> str:
-    written = [write(getattr(made, name)) for name, write in _FIELDS]
-    return "\t".join([str(position), *written]) + "\n"
 
 
 def _reward_line(position: int, round: int, came: RewardCame) -> str:

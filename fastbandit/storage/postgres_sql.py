@@ -93,4 +93,5 @@ DECISION_AT = f"{DECISION} WHERE seq = %s AND at = %s"
 REWARD = "SELECT decision, value, arm, part, status, seq, at FROM rewards"
 CHANGE = "SELECT upserted::text, discarded::text, seq, at FROM changes"
 TICK = "SELECT seq, at FROM ticks"
+KINDS = (DECISION, REWARD, CHANGE, TICK)
 SOME = " WHERE seq > %s AND at >= %s ORDER BY seq LIMIT %s"

@@ -13,7 +13,6 @@ from typing import Any
 
 from fastbandit.errors import SnapshotError
 from fastbandit.files.atomic import rename
-from fastbandit.files.manifest import write_json
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.snapshot_registry import Registered, SnapshotRegistry
 from fastbandit.storage.snapshot_store import SnapshotStore
@@ -36,7 +35,11 @@ class RegisteredStore(SnapshotStore):
         with self._reporting():
             self.folder.mkdir(parents=True, exist_ok=True)
             row = self.registry.current()
-            self._copy_reports(self.registry.refused())
+            refused, known = self.registry.refused(), self._refused_versions()
+            for version in known - set(refused):
+                self._report_of(version).unlink(missing_ok=True)
+            for version in set(refused) - known:
+                super().refuse(version, refused[version])
             if row is not None and (self._taken != row.hash or self._pointed() != row.version):
                 row = self._take()
             return row and row.version
@@ -81,7 +84,6 @@ class RegisteredStore(SnapshotStore):
         return read_snapshot(folder)
 
     def acquire_lease(self) -> bool:
-        """Become the leader, who alone publishes; return whether that is so."""
         return self.registry.acquire_lease()
 
     def follow(self) -> None:
@@ -103,16 +105,13 @@ class RegisteredStore(SnapshotStore):
             self.deltas.write(delta)
 
     def newest_delta(self, snapshot: Snapshot) -> Delta | None:
-        """Return the newest delta that was published for a version."""
         delta = self.registry.delta(snapshot.version)
         return delta and delta.check_for(snapshot.version, snapshot.hash)
 
     def publish_delta(self, delta: Delta) -> None:
-        """Make a delta the one to be applied to its version, on all machines."""
         self.registry.publish_delta(delta)
 
     def close(self) -> None:
-        """Let go of the database; a lease ends with that."""
         self.registry.close()
 
     def recover(self) -> None:
@@ -122,7 +121,6 @@ class RegisteredStore(SnapshotStore):
         self._drop_others()
 
     def next_version(self) -> int:
-        """Return the number of the next version: one that none ever had."""
         published = (row.version for row in self.registry.rows())
         return max([-1, *published, *self.registry.refused()]) + 1
 
@@ -142,7 +140,6 @@ class RegisteredStore(SnapshotStore):
         return super().rollback(version)
 
     def refuse(self, version: int, report: dict[str, Any]) -> None:
-        """Store the reason why a version is not to be served, for all."""
         self.registry.refuse(version, {**report, "version": version})
         super().refuse(version, report)
 
@@ -167,10 +164,3 @@ class RegisteredStore(SnapshotStore):
             return self.get(row.version).hash == row.hash
         except SnapshotError:
             return False
-
-    def _copy_reports(self, refused: dict[int, dict[str, Any]]) -> None:
-        for version in self._refused_versions() - set(refused):
-            self._report_of(version).unlink(missing_ok=True)
-        for version in set(refused) - self._refused_versions():
-            self._report_of(version).parent.mkdir(parents=True, exist_ok=True)
-            write_json(self._report_of(version), refused[version])

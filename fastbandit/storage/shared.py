@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 

@@ -45,16 +45,10 @@ def upload(folder: Path, url: str) -> dict[str, tuple[int, str]]:
         if found != size:
             raise OSError(f"{url}/{name} has {found} bytes of {size} after the upload")
         uploaded[name] = (size, file_digest(file))
-    _sync_where_local(system, path)
+    if "file" in system.protocol:  # an upload to an object store outlives a power cut anyhow
+        for found in (Path(path), *Path(path).rglob("*"), Path(path).parent):
+            sync_path(found)
     return uploaded
-
-
-def _sync_where_local(system: Any, path: str) -> None:
-    """Let an upload to a disk outlive a power cut, as one to an object store does."""
-    if "file" not in system.protocol:
-        return
-    for found in (Path(path), *Path(path).rglob("*"), Path(path).parent):
-        sync_path(found)
 
 
 def fetch(url: str, file: Path, *, size: int, digest: str) -> None:

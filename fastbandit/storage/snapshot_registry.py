@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from fastbandit.errors import FastbanditError, SnapshotError
-from fastbandit.files.atomic import sync_path
+from fastbandit.files.atomic import sync_folders
 from fastbandit.settings.passwords import hide_password
 from fastbandit.storage.deltas import Delta
-from fastbandit.storage.postgres_connection import Connection, Server, rows
-from fastbandit.storage.postgres_driver import psycopg
+from fastbandit.storage.postgres_connection import Connection, Server, psycopg, rows
 from fastbandit.storage.postgres_schema import prepare
 from fastbandit.storage.shared_files import fetch, locate, upload
 from fastbandit.storage.snapshot_store import REPORTS
@@ -70,29 +69,23 @@ class SnapshotRegistry:
 
     def __init__(self, log_url: str, url: str, *, schema: str = "fastbandit") -> None:
         self._server = Server(log_url, schema=schema, timeout_seconds=_TIMEOUT_SECONDS)
-        self._schema, self.url = schema, url.rstrip("/")
+        self.url = url.rstrip("/")
         self.name = hide_password(self.url)
         self._connection: Connection | None = None
         self._has_lease = self._is_closed = False
 
-    # -- the leader's lease
-
     def acquire_lease(self) -> bool:
-        """Become the leader, who alone publishes; return whether that is so."""
         with self._reporting():
             connection = self._opened()
             for setting, value in _DEAD_AFTER.items():
                 connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
-            key = crc32(f"{self._schema} trainer".encode())
+            key = crc32(f"{self._server.schema} trainer".encode())
             ((self._has_lease,),) = rows(connection, "SELECT pg_try_advisory_lock(%s)", key)
         return self._has_lease
 
     def check_lease(self) -> None:
-        """Raise where the lease was lost."""
         with self._reporting():
             self._check_lease(self._opened())
-
-    # -- writing
 
     def publish(self, snapshot: Snapshot, *, instead_of: int | None) -> None:
         """Upload a version, and move the pointer to it if that still names `instead_of`."""
@@ -117,7 +110,6 @@ class SnapshotRegistry:
                 connection.execute("DELETE FROM refused WHERE version = %s", (version,))
 
     def refuse(self, version: int, report: dict[str, Any]) -> None:
-        """Store the reason why a version is not to be served."""
         with self._reporting():
             self._opened().execute(
                 "INSERT INTO refused (version, report) VALUES (%s, %s) "
@@ -148,7 +140,6 @@ class SnapshotRegistry:
                     system.rm(path, recursive=True)
 
     def _move(self, connection: Connection, version: int, *, instead_of: int | None) -> None:
-        """Move the pointer within a transaction."""
         self._check_lease(connection)
         found = rows(connection, "SELECT version FROM pointer FOR UPDATE")
         pointed = found[0][0] if found else None
@@ -163,10 +154,7 @@ class SnapshotRegistry:
             (version,),
         )
 
-    # -- reading
-
     def find(self, version: int) -> Registered | None:
-        """Return a version that was published."""
         found = self._ask(_VERSIONS + " WHERE version = %s", version)
         return Registered(*found[0]) if found else None
 
@@ -189,19 +177,15 @@ class SnapshotRegistry:
         return int(found[0][0]) if found else None
 
     def delta(self, version: int) -> Delta | None:
-        """Return the newest delta of a version, if it has one."""
         found = self._ask("SELECT content FROM deltas WHERE version = %s", version)
         return Delta.of(bytes(found[0][0])) if found else None
 
     def fetch(self, row: Registered, folder: Path) -> None:
-        """Fetch the files of a version into a folder, and check each."""
         for name in row.files:
             self.fetch_file(row, name, folder)
-        for part in {path.parent for path in folder.rglob("*")}:
-            sync_path(part)
+        sync_folders(folder)
 
     def fetch_file(self, row: Registered, name: str, folder: Path) -> None:
-        """Fetch one file of a version into a folder, and check it."""
         size, digest = row.files[name]
         with self._reporting():
             fetch(f"{row.url}/{name}", folder / name, size=size, digest=digest)
@@ -214,24 +198,19 @@ class SnapshotRegistry:
         if connection is not None:
             connection.close()
 
-    # -- the database
-
     def _ask(self, query: str, *values: Any) -> list[Any]:
         with self._reporting():
             return rows(self._opened(), query, *values)
 
     def _opened(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            connection = self._server.connect()
-            try:
-                prepare(connection, self._schema, name=self._server.name)
-                if self._is_closed:  # by the thread that stops, while this one was at work
-                    raise SnapshotError("The registry of snapshots is closed. Open another.")
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
+            self._connection = self._server.connect(self._prepare)
         return self._connection
+
+    def _prepare(self, connection: Connection) -> None:
+        prepare(connection, self._server)
+        if self._is_closed:  # by the thread that stops, while this one was at work
+            raise SnapshotError("The registry of snapshots is closed. Open another.")
 
     def _check_lease(self, connection: Connection) -> None:
         """Raise where the lease was held by a session that is no more."""

@@ -13,14 +13,14 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, replace
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any
 
-from fastbandit.errors import FastbanditError, SnapshotError
-from fastbandit.files.atomic import rename, sync_path
+from fastbandit.errors import SnapshotError
+from fastbandit.files.atomic import raising, rename, sync_path
 from fastbandit.files.manifest import write_json
 from fastbandit.storage.deltas import Delta, DeltaFiles
 from fastbandit.storage.snapshot_version import Cut, Snapshot, read_snapshot, write_notes
@@ -35,6 +35,14 @@ Reached = Callable[[str], None]
 
 def nothing_more(step: str) -> None:
     """Do nothing at a step."""
+
+
+@contextmanager
+def locking(path: Path) -> Iterator[None]:
+    """Wait until nobody else holds the lock of a file, and hold it."""
+    with path.open("w") as file:
+        flock(file, LOCK_EX)
+        yield
 
 
 class SnapshotStore:
@@ -94,9 +102,8 @@ class SnapshotStore:
         return self.deltas.read(snapshot.version, snapshot.hash)
 
     def has_delta(self) -> bool:
-        """Return whether a delta of the version to serve is here."""
         version = self._pointed()
-        return version is not None and self.deltas.mark(version) != (0, 0)
+        return version is not None and self.deltas.mark(version) is not None
 
     # -- sharing, which a store of one machine has nothing to do for
 
@@ -140,7 +147,13 @@ class SnapshotStore:
         """Make a draft that holds a bandit and a frozen one the version to serve."""
         own = {"version": version, "parent": parent and parent.version, "cut": asdict(cut)}
         with self._reporting(), self._writing():
-            self._check_still_current(parent)
+            current = self.current()
+            if (current and current.version) != (parent and parent.version):
+                raise SnapshotError(
+                    f"A new version needs to follow the current one: it was made from "
+                    f"{parent and parent.version}, and {current and current.version} is served by "
+                    f"now. Make it again."
+                )
             write_notes(draft, {**own, "notes": notes})
             sync_path(draft)
             reached("noted")
@@ -151,7 +164,6 @@ class SnapshotStore:
         return self.get(version)
 
     def publish_delta(self, delta: Delta) -> None:
-        """Make a delta the one to be applied to its version."""
         self.deltas.write(delta)
 
     def recover(self) -> None:
@@ -167,13 +179,29 @@ class SnapshotStore:
 
     def rollback(self, version: int | None = None) -> Snapshot:
         """Serve an older version (None: the parent) from now on; younger ones are refused."""
-        self._check_there(version)
+        versions = self.versions()
+        if not versions:
+            raise SnapshotError(
+                f"A rollback needs versions to choose from: {self.folder} holds none. Name the "
+                f"data folder of a service, with --data-dir or --config."
+            )
+        if version is not None and version not in versions:
+            raise SnapshotError(
+                f"A rollback needs a version that is there: got {version}, and {self.folder} holds "
+                f"{', '.join(map(str, versions))}. Name one of them."
+            )
         with self._reporting(), self._writing():
             snapshot = self.get(self._parent() if version is None else version)
             refused = self._refused_versions()
+            reason = f"Rolled back to version {snapshot.version}."
             for younger in self.list():
                 if younger.version > snapshot.version and younger.version not in refused:
-                    self.refuse(younger.version, _rolled_back(younger, to=snapshot.version))
+                    report = {
+                        "parent": younger.parent,
+                        "cut": asdict(younger.cut),
+                        "reason": reason,
+                    }
+                    self.refuse(younger.version, {**report, **younger.notes})
             self._point(snapshot.version)
             self._report_of(snapshot.version).unlink(missing_ok=True)
         return snapshot
@@ -228,10 +256,7 @@ class SnapshotStore:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError):
-            whole = [
-                version for version in self.versions() if version not in self._refused_versions()
-            ]
-            return max(whole, default=None)
+            return max({*self.versions()} - self._refused_versions(), default=None)
 
     def _point(self, version: int) -> None:
         write_json(self.pointer, {"version": version})
@@ -245,48 +270,13 @@ class SnapshotStore:
             )
         return current.parent
 
-    def _check_there(self, version: int | None) -> None:
-        """Raise where there is no version at all, or none of that number."""
-        versions = self.versions()
-        if not versions:
-            raise SnapshotError(
-                f"A rollback needs versions to choose from: {self.folder} holds none. Name the "
-                f"data folder of a service, with --data-dir or --config."
-            )
-        if version is not None and version not in versions:
-            raise SnapshotError(
-                f"A rollback needs a version that is there: got {version}, and {self.folder} holds "
-                f"{', '.join(map(str, versions))}. Name one of them."
-            )
+    def _writing(self) -> AbstractContextManager[None]:
+        return locking(self.folder / ".lock")
 
-    def _check_still_current(self, parent: Snapshot | None) -> None:
-        current = self.current()
-        if (current and current.version) != (parent and parent.version):
-            raise SnapshotError(
-                f"A new version needs to follow the current one: it was made from "
-                f"{parent and parent.version}, and {current and current.version} is served by "
-                f"now. Make it again."
-            )
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Let writers wait for one another."""
-        with (self.folder / ".lock").open("w") as file:
-            flock(file, LOCK_EX)
-            yield
-
-    @contextmanager
-    def _reporting(self) -> Iterator[None]:
-        """Turn an error of the disk into ours."""
-        try:
-            yield
-        except OSError as error:
-            if isinstance(error, FastbanditError):
-                raise
-            raise SnapshotError(
-                f"Snapshots need a folder that can be written to: {self.folder} cannot "
-                f"({error}). Make room there, or let it be written to."
-            ) from error
+    def _reporting(self) -> AbstractContextManager[None]:
+        needs = f"Snapshots need a folder that can be written to: {self.folder} cannot"
+        hint = "Make room there, or let it be written to."
+        return raising(SnapshotError, lambda error: f"{needs} ({error}). {hint}")
 
     def _sweep(self) -> None:
         for path in [*self.folder.glob(".draft-*"), *self.folder.glob(".gone-*")]:
@@ -294,25 +284,13 @@ class SnapshotStore:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _rolled_back(snapshot: Snapshot, *, to: int) -> dict[str, Any]:
-    """Return the report on a version that was served, and is no longer wanted."""
-    return {
-        "parent": snapshot.parent,
-        "cut": asdict(snapshot.cut),
-        "reason": f"Rolled back to version {to}.",
-        **snapshot.notes,
-    }
-
-
 def _is_drafting(draft: Path) -> bool:
     """Return whether another process that lives may write into a draft."""
     try:
         process = int(draft.name.split("-")[1])
-        if process == os.getpid():
-            return False
         os.kill(process, 0)
     except (ValueError, IndexError, ProcessLookupError):
         return False
     except PermissionError:
         return True
-    return True
+    return process != os.getpid()

@@ -60,7 +60,11 @@ class Snapshot:
 
 def write_notes(folder: Path, notes: dict[str, Any]) -> None:
     """Write down what a version says of itself, with the hash of each of its parts."""
-    parts = {part: _entry_of(folder / part) for part in PARTS}
+    parts: dict[str, Any] = {}
+    for part in PARTS:
+        manifest = (folder / part / MANIFEST).read_bytes()
+        arrays, digest = json.loads(manifest)["arrays"], hashlib.sha256(manifest).hexdigest()
+        parts[part] = {"manifest": digest, "arrays": arrays["file"], "bytes": arrays["bytes"]}
     write_manifest(folder / NOTES, {**notes, **parts}, kind=SNAPSHOT, format=FORMAT)
 
 
@@ -71,10 +75,13 @@ def read_snapshot(folder: Path, *, check: bool = False) -> Snapshot:
         _check_part(folder / part, notes.get(part))
     try:
         parent = None if notes["parent"] is None else int(notes["parent"])
+        cut = dict(notes["cut"])
+        if "pairs" in cut:  # as it was called before
+            cut["interactions"] = cut.pop("pairs")
         return Snapshot(
             version=int(notes["version"]),
             parent=parent,
-            cut=_cut_of(dict(notes["cut"])),
+            cut=Cut(**cut),
             hash=digest_of(notes),
             notes=dict(notes["notes"]),
             folder=folder,
@@ -84,20 +91,6 @@ def read_snapshot(folder: Path, *, check: bool = False) -> Snapshot:
             f"The snapshot in {folder} does not fit together ({type(error).__name__}: {error}). "
             f"Roll back to an older one."
         ) from error
-
-
-def _cut_of(fields: dict[str, int]) -> Cut:
-    if "pairs" in fields:  # as it was called before
-        fields["interactions"] = fields.pop("pairs")
-    return Cut(**fields)
-
-
-def _entry_of(folder: Path) -> dict[str, Any]:
-    """Return what distinguishes a part: the hash of its manifest, and its arrays' file."""
-    manifest = (folder / MANIFEST).read_bytes()
-    entry = json.loads(manifest)["arrays"]
-    digest = hashlib.sha256(manifest).hexdigest()
-    return {"manifest": digest, "arrays": entry["file"], "bytes": entry["bytes"]}
 
 
 def _check_part(folder: Path, entry: Any) -> None:

@@ -84,9 +84,6 @@ def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
     return Saved(plan, policy, history, version, decisions, pending)
 
 
-# -- the policy
-
-
 def _write_policy(policy: Policy) -> tuple[Arrays, dict[str, Any]]:
     arrays = _write_tensors("model", policy.model.state_dict())
     notes: dict[str, Any] = {}
@@ -149,9 +146,6 @@ def _read_box_or_catalogue(
     return catalogue.restored(
         frame, _tensor(arrays["arms.vectors"], device), arrays["arms.indexed"]
     )
-
-
-# -- values
 
 
 def _write_history(history: Interactions) -> Arrays:

@@ -63,8 +63,6 @@ class SpooledLog:
             self.close()
             raise
 
-    # -- writing
-
     def append(self, events: Sequence[Event]) -> list[Outcome]:
         """Write events in their order, all or none; decisions go to the spool where they must.
 
@@ -83,8 +81,11 @@ class SpooledLog:
 
     def replay(self) -> None:
         """Append what is spooled to the remote, and remove the spool; raise if unavailable."""
-        while len(sent := self._send_next()) == _GROUP:
-            pass
+        sent = _GROUP
+        while sent == _GROUP:
+            with self._lock:
+                group = self._group()
+            sent = self._send(group)
         if not sent:
             self._last = self._remote.last  # raises where it is unavailable
         with self._lock:  # what comes meanwhile waits: the rest is little, and the remote is there
@@ -113,23 +114,17 @@ class SpooledLog:
         return [Outcome(0, "repeated" if it.status == "repeated" else "spooled") for it in outcomes]
 
     def _group(self) -> list[DecisionMade]:
-        """Return the next decisions of the spool."""
         events = [] if self._spool is None else self._spool.read(after=self._sent, limit=_GROUP)
         return [event for event in events if isinstance(event, DecisionMade)]
 
-    def _send_next(self) -> list[DecisionMade]:
-        with self._lock:
-            group = self._group()
-        return self._send(group)
-
-    def _send(self, group: list[DecisionMade]) -> list[DecisionMade]:
+    def _send(self, group: list[DecisionMade]) -> int:
         if group:
             for made, outcome in zip(group, self._remote.append(group), strict=True):
                 if outcome.status == "repeated":
                     self._compare(made)
             self._sent = group[-1].seq
             self._reached("sent")
-        return group
+        return len(group)
 
     def _compare(self, made: DecisionMade) -> None:
         """Count a decision that the log holds with other arms."""
@@ -139,8 +134,6 @@ class SpooledLog:
             both = {"decision": made.id, "spooled": made.arms, "logged": first.arms}
             _LOGGER.error("a spooled decision was made differently elsewhere", extra=both)
 
-    # -- reading
-
     def decision(self, id: str) -> DecisionMade | None:
         """Return the decision of an id, from the spool or from the log."""
         with self._lock:
@@ -148,7 +141,6 @@ class SpooledLog:
         return self._remote.decision(id) if spooled is None else spooled
 
     def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
-        """Return the events of the log that come after a number, in their order."""
         return self._remote.read(after=after, limit=limit)
 
     @property
@@ -160,7 +152,6 @@ class SpooledLog:
 
     @property
     def waiting(self) -> int:
-        """The number of decisions that wait in the spool."""
         return max(0, self._spooled - self._sent)
 
     def close(self) -> None:
@@ -172,8 +163,6 @@ class SpooledLog:
             self._spool.close()
         self._remote.close()
 
-    # -- the spool, and the thread that tries the remote
-
     def _opened(self) -> SqliteLog:
         if self._spool is None:
             self._spool = SqliteLog(self._path)
@@ -181,7 +170,6 @@ class SpooledLog:
         return self._spool
 
     def _remove(self) -> None:
-        """Remove the spool, all of which is in the log."""
         if self._spool is None:
             return
         self._spool.close()

@@ -21,7 +21,7 @@ from msgspec import MsgspecError, structs
 
 from fastbandit.errors import FastbanditError, InputError, LogError
 from fastbandit.storage import sqlite_sql as sql
-from fastbandit.storage.event_rows import to_change, to_decision, to_reward, to_tick
+from fastbandit.storage.event_rows import READERS, to_change, to_decision
 from fastbandit.storage.events import (
     ArmsChanged,
     DecisionMade,
@@ -36,12 +36,6 @@ from fastbandit.storage.log_schema import open_for_reading, prepare, version_of
 OLDEST_SQLITE = 3051003  # earlier ones can lose a page of the write-ahead log
 _DAMAGED = (apsw.CorruptError, apsw.NotADBError, MsgspecError, TypeError, ValueError)
 
-_KINDS: tuple[tuple[str, Callable[[Sequence[Any]], Event]], ...] = (
-    (sql.DECISION, to_decision),
-    (sql.REWARD, to_reward),
-    (sql.CHANGE, to_change),
-    (sql.TICK, to_tick),
-)
 _E = TypeVar("_E", DecisionMade, RewardCame, ArmsChanged, TimePassed)
 
 
@@ -77,10 +71,7 @@ class SqliteLog:
         with self._reporting("opened"):
             self._opened()
 
-    # -- writing
-
     def append(self, events: Sequence[Event]) -> list[Outcome]:
-        """Write events in their order, all or none: on return they outlive a power cut."""
         check_events(events)
         with self._reporting("written to"):
             connection = self._opened()  # after an error, only the file knows the last number
@@ -98,51 +89,34 @@ class SqliteLog:
 
     def _write(self, connection: apsw.Connection, events: list[Event]) -> dict[int, Outcome]:
         """Write numbered events; return the outcomes of rewards and of repeated decisions."""
-        decisions = of_kind(DecisionMade, events)
+        decisions = _of_kind(DecisionMade, events)
         if len(decisions) == len(events):  # one statement is a transaction of its own
-            return self._write_decisions(connection, decisions)
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            found = self._write_decisions(connection, decisions)
-            found |= _write_rewards(connection, of_kind(RewardCame, events))
-            write_the_rest(connection, events)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+            return _write_decisions(connection, decisions)
+        with connection:
+            found = _write_decisions(connection, decisions)
+            found |= _write_rewards(connection, _of_kind(RewardCame, events))
+            _write_the_rest(connection, events)
         return found
 
-    def _write_decisions(
-        self, connection: apsw.Connection, decisions: list[DecisionMade]
-    ) -> dict[int, Outcome]:
-        if not decisions:
-            return {}
-        text = text_of(decisions)
-        connection.execute(sql.INSERT_DECISIONS, (text,))
-        if connection.changes() == len(decisions):
-            return {}
-        first: dict[str, int] = dict(_rows(connection, sql.FIRST_OF, text))
-        return {
-            made.seq: Outcome(first[made.id], "repeated")
-            for made in decisions
-            if first[made.id] != made.seq
-        }
-
-    # -- reading
+    def copy(self, events: Sequence[Event]) -> None:
+        """Write events of another log with their own numbers, times and statuses, all or none."""
+        with self._reporting("written to"), self._opened() as connection:
+            _write_decisions(connection, _of_kind(DecisionMade, events))
+            connection.execute(sql.COPY_REWARDS, (text_of(_of_kind(RewardCame, events)),))
+            _write_the_rest(connection, events)
+        if events:
+            self._last, self._at = events[-1].seq, events[-1].at
 
     def decision(self, id: str) -> DecisionMade | None:
-        """Return the decision of an id."""
         with self._reporting("read"):
             rows = _rows(self._opened(), sql.DECISION + " WHERE id = ?", id)
             return to_decision(rows[0]) if rows else None
 
     def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
-        """Return the events that come after a number, in their order, at most so many."""
         with self._reporting("read"), self._opened() as connection:
             kinds: list[list[Event]] = [
                 [to_event(row) for row in connection.execute(select + sql.SOME, (after, limit))]
-                for select, to_event in _KINDS
+                for select, to_event in zip(sql.KINDS, READERS, strict=True)
             ]
         return list(islice(merge(*kinds, key=lambda event: event.seq), limit))
 
@@ -160,10 +134,9 @@ class SqliteLog:
 
     @property
     def last(self) -> int:
-        """The number of the last event, 0 where there is none."""
         if self._is_reader:
             with self._reporting("read"):
-                self._last, self._at = _find_last(self._opened())
+                ((self._last, self._at),) = _rows(self._opened(), sql.LAST)
         return self._last
 
     @property
@@ -172,7 +145,6 @@ class SqliteLog:
         return self._at
 
     def close(self) -> None:
-        """Let go of the file."""
         connection, self._connection = self._connection, None
         lock, self._lock = self._lock, None
         try:
@@ -182,14 +154,12 @@ class SqliteLog:
             if lock is not None:
                 lock.close()
 
-    # -- the file
-
     def _opened(self) -> apsw.Connection:
         if self._connection is None:
             if not self._is_reader:
                 self._lock = _lock_out_others(self._path)
             self._connection = self._connect()
-            self._last, self._at = _find_last(self._connection)
+            ((self._last, self._at),) = _rows(self._connection, sql.LAST)
         return self._connection
 
     def _connect(self) -> apsw.Connection:
@@ -273,9 +243,21 @@ def _make_durable(connection: apsw.Connection, path: Path) -> None:
     connection.execute("PRAGMA fullfsync = ON")  # macOS keeps what fsync wrote in the drive's cache
 
 
-def _find_last(connection: apsw.Connection) -> tuple[int, int]:
-    ((last, at),) = _rows(connection, sql.LAST)
-    return last, at
+def _write_decisions(
+    connection: apsw.Connection, decisions: list[DecisionMade]
+) -> dict[int, Outcome]:
+    if not decisions:
+        return {}
+    text = text_of(decisions)
+    connection.execute(sql.INSERT_DECISIONS, (text,))
+    if connection.changes() == len(decisions):
+        return {}
+    first: dict[str, int] = dict(_rows(connection, sql.FIRST_OF, text))
+    return {
+        made.seq: Outcome(first[made.id], "repeated")
+        for made in decisions
+        if first[made.id] != made.seq
+    }
 
 
 def _write_rewards(connection: apsw.Connection, rewards: list[RewardCame]) -> dict[int, Outcome]:
@@ -297,15 +279,13 @@ def _rows(connection: apsw.Connection, query: str, *values: Any) -> list[Any]:
     return connection.execute(query, values).fetchall()
 
 
-def write_the_rest(connection: apsw.Connection, events: Sequence[Event]) -> None:
-    """Write numbered events that are neither decisions nor rewards."""
-    for change in of_kind(ArmsChanged, events):
+def _write_the_rest(connection: apsw.Connection, events: Sequence[Event]) -> None:
+    for change in _of_kind(ArmsChanged, events):
         upserted, discarded = text_of(change.upserted), text_of(change.discarded)
         connection.execute(sql.INSERT_CHANGE, (change.seq, change.at, upserted, discarded))
-    for tick in of_kind(TimePassed, events):
+    for tick in _of_kind(TimePassed, events):
         connection.execute(sql.INSERT_TICK, (tick.seq, tick.at))
 
 
-def of_kind(kind: type[_E], events: Sequence[Event]) -> list[_E]:
-    """Return those events that are of a kind."""
+def _of_kind(kind: type[_E], events: Sequence[Event]) -> list[_E]:
     return [event for event in events if isinstance(event, kind)]

@@ -78,5 +78,6 @@ FROM decisions
 REWARD = "SELECT decision, value, arm, part, status, seq, at FROM rewards"
 CHANGE = "SELECT upserted, discarded, seq, at FROM changes"
 TICK = "SELECT seq, at FROM ticks"
+KINDS = (DECISION, REWARD, CHANGE, TICK)
 LAST_CHANGE = "SELECT coalesce(max(seq), 0) FROM changes"
 SOME = " WHERE seq > ? ORDER BY seq LIMIT ?"

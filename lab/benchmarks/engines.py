@@ -30,8 +30,8 @@ from fastbandit.settings.service import (
     SelectConfig,
     ServerConfig,
 )
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import DecisionMade, Event, RewardCame
-from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.benchmarks.reporting import output_options, print_rows, read_doc

@@ -13,7 +13,7 @@ from typing import Any
 
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.storage.events import Event
-from fastbandit.storage.postgres_driver import psycopg
+from fastbandit.storage.postgres_connection import psycopg
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.registered_store import RegisteredStore
 from fastbandit.storage.snapshot_registry import SnapshotRegistry

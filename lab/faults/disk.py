@@ -22,7 +22,7 @@ import click
 
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
 from lab.faults.ending import end_with_report
 from lab.faults.small_disk import (
     NotPermittedError,

@@ -20,8 +20,8 @@ from msgspec import structs
 
 from fastbandit.errors import LogError
 from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
-from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.faults.ending import end_with_report
 from lab.faults.volatile_disk import VolatileDisk

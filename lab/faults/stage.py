@@ -23,8 +23,8 @@ from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import LogError, ServiceUnavailable
 from fastbandit.settings.service import Config
 from fastbandit.settings.service_files import read_config, written
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import DecisionMade, Event
-from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 

@@ -27,8 +27,8 @@ from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import ServiceUnavailable
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import DecisionMade, Event, Outcome, RewardCame
-from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load, load_from_process

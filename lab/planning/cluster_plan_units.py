@@ -23,8 +23,8 @@ from fastbandit.planning.searches import free_memory
 from fastbandit.planning.timing import build_seconds
 from fastbandit.planning.untrained import untrained
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import DecisionMade, Event, EventLog, RewardCame
-from fastbandit.storage.log_file import LOG_FILE
 from lab.benchmarks.reporting import Tick
 from lab.benchmarks.setups import silently
 from lab.experiments.results import write_beside

@@ -7,8 +7,8 @@ from pathlib import Path
 from click import Command
 from click.testing import CliRunner, Result
 
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import DecisionMade, RewardCame
-from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.sqlite_log import SqliteLog
 
 

@@ -8,7 +8,7 @@ from little_data import fill, invoke
 
 from fastbandit.cli.backup import command as backup_command
 from fastbandit.cli.restore import command
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
 
 
 def test_what_was_backed_up_is_there_again(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from fastbandit.storage.events import DecisionMade, Event, RewardCame
-from fastbandit.storage.postgres_driver import psycopg
+from fastbandit.storage.postgres_connection import psycopg
 from lab.faults import cluster as campaign
 from lab.faults.cluster import ClusterReport, cluster_command, disturb_cluster, doubled
 from lab.faults.cluster_stage import hanging

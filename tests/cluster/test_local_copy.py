@@ -15,9 +15,8 @@ import psycopg
 import pytest
 
 from fastbandit.errors import LogError, LogUnavailableError
-from fastbandit.storage.copying import Copied, copy_log
 from fastbandit.storage.events import DecisionMade, Event, TimePassed
-from fastbandit.storage.local_copy import local_copy
+from fastbandit.storage.local_copy import Copied, copy_log, local_copy
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.postgres_server import LittleServer

@@ -11,6 +11,7 @@ import httpx
 from machines import Machines, Started, address, soon, stopped
 
 from lab.faults.cluster_stage import hanging
+from lab.postgres_server import LittleServer
 from tests.serving.little_service import CONTEXT, Caller
 
 NEW = {"id": "new", "features": [0.1, 0.2, 0.3], "columns": {"price": 1.0, "colour": "red"}}

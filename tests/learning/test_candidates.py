@@ -79,7 +79,7 @@ def test_a_candidate_is_published_with_its_columns(config: Config, tmp_path: Pat
 
     current = current_of(config)
     assert (current.version, current.parent, current.cut) == (1, 0, cut)
-    assert candidate.columns is not None
+    assert candidate.bandit.columns is not None
     assert steps[:2] == ["saved bandit", "saved frozen"]
 
 
@@ -88,7 +88,7 @@ def test_a_candidate_that_may_serve_is_not_refused(config: Config, tmp_path: Pat
     candidate = train_candidate(job, reached=lambda step: None)
     strict = LearnConfig(min_quality=1.0, min_recall=1.0)
     checks = replace(candidate.checks, quality=0.5)
-    worse = Candidate(candidate.bandit, None, checks, {"learned": 12})
+    worse = Candidate(candidate.bandit, checks, {"learned": 12})
 
     assert refusal_of(job, candidate, LENIENT, cut=Cut()) is None
     report = refusal_of(job, worse, strict, cut=Cut(7))

@@ -12,7 +12,7 @@ import pytest
 from fastbandit.errors import LogError
 from fastbandit.serving.console import process
 from fastbandit.serving.console.process import FiguresProcess, LogCopy
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.sqlite_log import SqliteLog
 
 

@@ -91,7 +91,7 @@ def test_rows_hold_the_rewards_that_are_learned(
     joiner = Joiner()
     for event in log.read():
         joiner.feed(event)
-    learned = {(pair.decision, pair.position): pair.reward for pair in joiner.pairs}
+    learned = {(one.decision, one.position): one.reward for one in joiner.interactions}
     log.close()
     found = {
         (row["seq"], position): reward

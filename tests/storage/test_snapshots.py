@@ -37,7 +37,7 @@ CASES: dict[str, tuple[dict[str, Any], Any]] = {
         CONTEXTS,
     ),
     "ascent": ({"arms": ARMS, "context": 4, "search": "ascent"}, CONTEXTS),
-    "box": ({"arms": Box([0, 0], [1, 9], cover=64), "context": 4}, CONTEXTS),
+    "box": ({"arms": Box((0.0, 0.0), (1.0, 9.0), cover=64), "context": 4}, CONTEXTS),
     "ids": ({"ids": [f"song {i}" for i in range(50)], "context": 4}, CONTEXTS),
     "tuples as ids": ({"ids": [(i, "x") for i in range(50)], "context": 4}, CONTEXTS),
     "features and ids": ({"arms": ARMS, "context": 4, "embed_ids": True}, CONTEXTS),

@@ -53,7 +53,7 @@ def test_there_may_be_none(tmp_path: Path) -> None:
     files = DeltaFiles(tmp_path / "nowhere")
 
     assert files.read(3, HASH) is None
-    assert files.mark(3) == (0, 0)
+    assert files.mark(3) is None
 
 
 def test_each_flipped_byte_is_noticed() -> None:

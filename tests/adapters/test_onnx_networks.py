@@ -22,7 +22,7 @@ from fastbandit import (
     Ids,
     Sparse,
 )
-from fastbandit.adapters.onnx_export import check_onnx, live_arms, export_onnx
+from fastbandit.adapters.onnx_export import check_onnx, export_onnx, live_arms
 from fastbandit.arms.own_lists import BANK
 from fastbandit.noise.philox import Stream, normals_at, uniforms
 from fastbandit.reward.hierarchical_model import HierarchicalReward

@@ -70,8 +70,7 @@ def export_onnx(
     """
     folder = Path(folder)
     frozen = bandit if isinstance(bandit, FrozenBandit) else bandit.freeze()
-    _check_learned(frozen)
-    _check_new(folder)
+    _check(frozen, folder)
     try:
         with making_folder(folder) as beside:
             made = _write_files(frozen, beside, progress)
@@ -86,16 +85,13 @@ def export_onnx(
     return replace(made, folder=folder)
 
 
-def _check_learned(frozen: FrozenBandit) -> None:
+def _check(frozen: FrozenBandit, folder: Path) -> None:
     if frozen.version == 0:
         raise SettingError(
             "An ONNX export needs a bandit that has learned something: got one without any "
             "update. Call update() first."
         )
     check_model(frozen.parts[0])
-
-
-def _check_new(folder: Path) -> None:
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise SnapshotError(
             f"An ONNX export needs a new folder: {folder} is there and not empty. Name another, "

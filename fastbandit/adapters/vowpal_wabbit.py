@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +122,8 @@ def _lines_of(source: str | Path, progress: Progress) -> Iterator[bytes]:
     path = Path(source)
     try:
         with path.open("rb") as file:
-            size, opened = path.stat().st_size, _unzipped(file, path)
+            size = path.stat().st_size
+            opened: Iterable[bytes] = gzip.open(file) if path.suffix == ".gz" else file
             for number, line in enumerate(opened):
                 if number % _REPORT_EVERY == 0:
                     progress(file.tell(), size, "reading")
@@ -132,10 +133,6 @@ def _lines_of(source: str | Path, progress: Progress) -> Iterator[bytes]:
             f"A log of DSJSON needs a file that can be read: {source} cannot ({error}). Name "
             f"another."
         ) from error
-
-
-def _unzipped(file: IO[bytes], path: Path) -> Iterable[bytes]:
-    return gzip.open(file) if path.suffix == ".gz" else file
 
 
 def _parsed(line: str | bytes, where: str) -> dict[str, Any]:
@@ -155,7 +152,11 @@ def _why_not(fields: Mapping[str, Any], where: str) -> str:
     """Say why a line is no decision with its outcome; nothing where it is."""
     context = fields.get("c")
     if not isinstance(context, Mapping):
-        _check_format(fields, where)
+        if "arms" in fields:
+            raise DataError(
+                f"A log of DSJSON needs the context in 'c': got {where}, of `fastbandit export "
+                f"--format jsonl`. Export with --format dsjson or parquet."
+            )
         return NO_CONTEXT
     if "_outcomes" in fields or "_slots" in context:
         return SLOTS
@@ -164,14 +165,6 @@ def _why_not(fields: Mapping[str, Any], where: str) -> str:
     if fields.get("_label_cost") is None and fields.get("_label_probability") is None:
         return NO_LABEL
     return "" if "_multi" in context else NO_ACTIONS
-
-
-def _check_format(fields: Mapping[str, Any], where: str) -> None:
-    if "arms" in fields:
-        raise DataError(
-            f"A log of DSJSON needs the context in 'c': got {where}, of `fastbandit export "
-            f"--format jsonl`. Export with --format dsjson or parquet."
-        )
 
 
 # -- decisions

@@ -48,7 +48,11 @@ def encode(
             parts.append(_numbers(values, column, path, rows=rows))
             continue
         texts = values.astype(str)
-        _check_plain(texts, column, path)
+        if texts.ndim > 1:
+            raise DataError(
+                f"{path} needs numbers, texts or lists of numbers in the column {column!r}: it "
+                f"has lists of texts. Turn them into numbers, or leave it out."
+            )
         if column not in levels:
             _check_texts(texts, column, path, rows=rows)
         names = tuple(levels[column] if column in levels else np.unique(texts).tolist())
@@ -98,14 +102,6 @@ def _numbers(values: Column, column: str, path: Path, *, rows: Rows | None) -> N
             f"{row_name(int(wrong[0]), rows)} {came} ({len(wrong)} such). Fill or drop such rows."
         )
     return wide.astype(np.float32)
-
-
-def _check_plain(texts: Column, column: str, path: Path) -> None:
-    if texts.ndim > 1:
-        raise DataError(
-            f"{path} needs numbers, texts or lists of numbers in the column {column!r}: it has "
-            f"lists of texts. Turn them into numbers, or leave it out."
-        )
 
 
 def _check_texts(texts: Column, column: str, path: Path, *, rows: Rows | None) -> None:

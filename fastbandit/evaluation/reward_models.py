@@ -142,7 +142,7 @@ class FittedRewards:
             towards = self.columns.with_one(contexts[part]) @ self.weights.astype(np.float32)
             raw[part] = np.einsum("md,mkd->mk", towards, self.of_arms[rows[part]])
         raw += self.offsets[rows]
-        return self._link(raw)
+        return 0.5 + 0.5 * np.tanh(0.5 * raw) if self.is_logistic else raw
 
     def mean(self, contexts: Singles, *, rng: np.random.Generator) -> Floats:
         """Return the mean reward over all arms: exact, unless the link is bent and arms many."""
@@ -150,9 +150,6 @@ class FittedRewards:
             return _mean_over_arms(self, contexts, len(self.offsets), rng=rng)
         middle = self.weights @ self.of_arms.mean(axis=0, dtype=np.float64)
         return np.asarray(self.columns.with_one(contexts) @ middle + self.offsets.mean())
-
-    def _link(self, raw: Floats) -> Floats:
-        return 0.5 + 0.5 * np.tanh(0.5 * raw) if self.is_logistic else raw
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ def short_training(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     is_judged = "check_" not in request.node.name or "classifiers_train" in request.node.name
     iterations = 200 if is_judged else 20
     training = replace(LITTLE, reward=RewardFit(iterations=iterations, batch=64))
-    monkeypatch.setattr("fastbandit.settings.presets._default_training", lambda *_, **__: training)
+    monkeypatch.setattr("fastbandit.settings.presets._training", lambda *_, **__: training)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

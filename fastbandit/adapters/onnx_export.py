@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastbandit.adapters.onnx_networks import (
-    best_by_constants,
+    Constants,
     check_model,
     noise_size,
     propose_graph,
@@ -30,10 +30,11 @@ from fastbandit.arms.partitions import Floats
 from fastbandit.errors import FastbanditError, SettingError, SnapshotError
 from fastbandit.files.atomic import making_folder, write_synced
 from fastbandit.files.json_ids import id_to_json
-from fastbandit.files.manifest import MANIFEST, digest_of, write_manifest
+from fastbandit.files.manifest import MANIFEST, digest_of, kind_in, write_manifest
 from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
 from fastbandit.runtime.encodings import LinearEncoding, note_of
+from fastbandit.runtime.folder import KIND as FROZEN
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
 from fastbandit.runtime.kernel import SCALE
@@ -126,7 +127,7 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
         "uniforms": noise_size(model),
         "scale": float(model.numbers[SCALE]),
         "reward": codec.reward,
-        "best": best_by_constants(model, rows),
+        "best": Constants.of(model, rows).best(float(model.numbers[SCALE])),
     }
     write_manifest(folder / MANIFEST, notes, kind=KIND, format=FORMAT)
     sizes = {name: int(entry["bytes"]) for name, entry in files.items()}
@@ -159,12 +160,7 @@ def export_snapshot(snapshot: Path, out: Path, *, progress: Progress = silent) -
     """Export a saved bandit, a frozen one, or a version of a service's snapshots."""
     inner = snapshot / "frozen"
     folder = inner if (inner / MANIFEST).exists() else snapshot
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        is_frozen = manifest.get("kind") == "frozen bandit"
-    except (OSError, ValueError, AttributeError):
-        is_frozen = False  # Bandit.load says what is wrong
-    if is_frozen:
+    if kind_in(folder) == FROZEN:
         return export_onnx(FrozenBandit.load(folder), out, progress=progress)
     from fastbandit.bandit import Bandit
 

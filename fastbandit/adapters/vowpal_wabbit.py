@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,8 +122,7 @@ def _lines_of(source: str | Path, progress: Progress) -> Iterator[bytes]:
     path = Path(source)
     try:
         with path.open("rb") as file:
-            size = path.stat().st_size
-            opened: Iterable[bytes] = gzip.open(file) if path.suffix == ".gz" else file
+            size, opened = path.stat().st_size, _unzipped(file, path)
             for number, line in enumerate(opened):
                 if number % _REPORT_EVERY == 0:
                     progress(file.tell(), size, "reading")
@@ -133,6 +132,10 @@ def _lines_of(source: str | Path, progress: Progress) -> Iterator[bytes]:
             f"A log of DSJSON needs a file that can be read: {source} cannot ({error}). Name "
             f"another."
         ) from error
+
+
+def _unzipped(file: IO[bytes], path: Path) -> Iterable[bytes]:
+    return gzip.open(file) if path.suffix == ".gz" else file
 
 
 def _parsed(line: str | bytes, where: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from fastbandit.errors import DataError, SettingError, SnapshotError
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.sparse_policy import SparsePolicy
 from fastbandit.evaluation.tables import UNTAKEN
-from fastbandit.files.manifest import MANIFEST
+from fastbandit.files.manifest import kind_in
 from fastbandit.runtime.folder import KIND as FROZEN
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.log_file import LOG_FILE
@@ -90,7 +89,7 @@ def _load_bandit(folder: Path) -> Any:
         )
     snapshot = snapshot_of(folder)
     folder = folder if snapshot is None else snapshot.frozen
-    if _kind_of(folder) == FROZEN:
+    if kind_in(folder) == FROZEN:
         return FrozenBandit.load(folder)
     from fastbandit.bandit import Bandit
 
@@ -154,15 +153,6 @@ def _decider_of(log: str) -> FrozenBandit | None:
         return None if snapshot is None else FrozenBandit.load(snapshot.frozen)
     except (DataError, SnapshotError):
         return None
-
-
-def _kind_of(folder: Path) -> str:
-    """Return what kind of bandit a folder holds; its loader says what is wrong with it."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return ""
-    return str(manifest.get("kind", "")) if isinstance(manifest, dict) else ""
 
 
 def _id_like(text: str, rounds: LoggedRounds) -> Any:

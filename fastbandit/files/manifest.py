@@ -36,7 +36,7 @@ def write_arrays(
     folder: Path, arrays: Arrays, notes: dict[str, Any], *, kind: str, format: int
 ) -> None:
     """Write arrays and notes (JSON values) into a folder, in place of what it holds."""
-    held = _kind_in(folder)
+    held = kind_in(folder)
     if held not in (None, kind):
         raise SnapshotError(
             f"A {kind} needs a folder of its own: {folder} holds a {held}. Name another folder, "
@@ -104,7 +104,7 @@ def _write_file(folder: Path, arrays: Arrays) -> dict[str, Any]:
     return {"file": name, "bytes": size, "sha256": digest}
 
 
-def _kind_in(folder: Path) -> str | None:
+def kind_in(folder: Path) -> str | None:
     """Return the kind of what a folder holds: None for nothing that could be loaded."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError
+from fastbandit.evaluation.csv_files import is_number
 from fastbandit.evaluation.rounds import Rows
 from fastbandit.evaluation.table_files import Column
 
@@ -125,12 +126,3 @@ def _check_texts(texts: Column, column: str, path: Path, *, rows: Rows | None) -
             f"rows, such as {str(names[0])!r}. Turn them into numbers, leave the column out, or "
             f"list those that count with --levels (levels= in Python)."
         )
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a number; an empty one is none."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -53,7 +53,6 @@ class FunctionRewards:
     arms: int
 
     def of(self, contexts: Singles, rows: NDArray[Any]) -> Floats:
-        """Return the rewards of arms (m, K) in contexts (m, C)."""
         tried = np.repeat(contexts, rows.shape[1], axis=0), rows.reshape(-1).astype(np.int64)
         found = np.asarray(self.function(*tried), dtype=np.float64)
         if found.shape != tried[1].shape:
@@ -70,7 +69,6 @@ class FunctionRewards:
         return found.reshape(rows.shape)
 
     def mean(self, contexts: Singles, *, rng: np.random.Generator) -> Floats:
-        """Return the mean reward over all arms, in each context; drawn where they are many."""
         return _mean_over_arms(self, contexts, self.arms, rng=rng)
 
 
@@ -134,7 +132,6 @@ class FittedRewards:
     is_logistic: bool
 
     def of(self, contexts: Singles, rows: NDArray[Any]) -> Floats:
-        """Return the rewards of arms (m, K) in contexts (m, C)."""
         raw = np.empty(rows.shape)
         step = max(1, _AT_ONCE // max(1, rows.shape[1]))
         for start in range(0, len(rows), step):

@@ -19,11 +19,6 @@ _COMMANDS: Lazy = {
         "data_command",
         "List, fetch and check the files of datasets.",
     ),
-    "plan": (
-        "lab.planning.command",
-        "plan_command",
-        "Count the machines that a load needs.",
-    ),
     "report": (
         "lab.experiments.report",
         "report_command",
@@ -203,6 +198,18 @@ _FAULTS: Lazy = {
         "Kill the trainer of a cluster that works, and let another take over.",
     ),
 }
+_PLANS: Lazy = {
+    "cluster": (
+        "lab.planning.command",
+        "cluster_command",
+        "Count the machines that a load needs.",
+    ),
+    "search": (
+        "lab.planning.command",
+        "search_command",
+        "Measure which search so many arms need on this machine.",
+    ),
+}
 
 
 def with_one_thread() -> None:
@@ -234,6 +241,11 @@ def estimators() -> None:
 @cli.group(cls=LazyGroup, lazy=_FAULTS)
 def faults() -> None:
     """Try to break a service, and see what it keeps."""
+
+
+@cli.group(cls=LazyGroup, lazy=_PLANS)
+def plan() -> None:
+    """Plan for a load: its machines, and its search."""
 
 
 if __name__ == "__main__":

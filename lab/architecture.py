@@ -27,7 +27,7 @@ FLOORS = (
     ("training", "audit", "baselines"),
     ("settings",),
     ("storage", "runtime"),
-    ("bandit", "planning", "client"),
+    ("bandit", "client"),
     ("learning", "evaluation", "adapters", "demo", "cluster", "serving", "testing"),
     ("cli", "__main__"),
 )

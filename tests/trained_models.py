@@ -14,8 +14,8 @@ from fastbandit.features.kinds import Dense, Point
 from fastbandit.interfaces import RewardModel
 from fastbandit.reward.bootstrap_model import BootstrapReward
 from fastbandit.reward.dropout_model import DropoutReward
-from fastbandit.reward.fourier_model import FourierReward
-from fastbandit.reward.gradient_model import GradientReward
+from fastbandit.reward.fourier_model import FourierPosterior, FourierReward
+from fastbandit.reward.gradient_model import GradientPosterior, GradientReward
 from fastbandit.reward.last_layer_model import LastLayerReward
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.reward.variational_model import VariationalReward
@@ -28,12 +28,15 @@ PLAIN = replace(DEEP, hidden=(6,), product=False, wide=False)
 MODELS: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "dropout": (DropoutReward, {}),
     "gradient, full": (GradientReward, {}),
-    "gradient, diagonal": (GradientReward, {"full_below": 1}),
-    "gradient, when chosen": (GradientReward, {"gradients": "when chosen"}),
+    "gradient, diagonal": (GradientReward, {"posterior": GradientPosterior(full_below=1)}),
+    "gradient, when chosen": (
+        GradientReward,
+        {"posterior": GradientPosterior(gradients="when chosen")},
+    ),
     "last layer": (LastLayerReward, {}),
     "bootstrap": (BootstrapReward, {"heads": 4}),
     "variational": (VariationalReward, {}),
-    "fourier": (FourierReward, {"features": 32}),
+    "fourier": (FourierReward, {"posterior": FourierPosterior(features=32)}),
 }
 
 
@@ -50,8 +53,11 @@ def history_of(*, kind: str) -> Interactions:
 def trained(name: str, settings: NetworkSettings, kind: str) -> RewardModel:
     make, more = MODELS[name]
     rng = torch.Generator().manual_seed(3)
-    arm = Point((-4.0,) * 5, (4.0,) * 5) if make is FourierReward else Dense(5)
-    model: RewardModel = make(Dense(3), arm, settings=settings, reward=kind, rng=rng, **more)
+    model: RewardModel
+    if make is FourierReward:
+        model = make(Dense(3), Point((-4.0,) * 5, (4.0,) * 5), rng=rng, **more)
+    else:
+        model = make(Dense(3), Dense(5), settings=settings, reward=kind, rng=rng, **more)
     history = history_of(kind=kind)
     model.start(history, fresh=len(history))
     fit_reward(model, history, LITTLE.reward, rng=rng)

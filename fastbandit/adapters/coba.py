@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,19 +47,25 @@ class CobaLearner:
         seed: int = 0,
     ) -> None:
         propensity_seeds(seed, draws)  # raises where the number of draws is wrong
-        self._settings = (reward, exploration, search, preset)
         self._draws, self._epsilon, self._seed = draws, check_epsilon(epsilon), seed
-        self._every, self._waiting = update_every, Waiting(update_every, reward=reward)
+        self._waiting = Waiting(update_every, reward=reward)
+        self._new_bandit = partial(
+            Bandit,
+            reward=reward,
+            exploration=exploration,
+            search=search,
+            preset=preset,
+            seed=seed,
+            progress=False,
+        )
+        self.params: dict[str, Any] = {
+            "family": "fastbandit",
+            **{"reward": reward, "exploration": exploration, "search": search, "preset": preset},
+            **{"draws": draws, "epsilon": epsilon, "update_every": update_every, "seed": seed},
+        }
+        """What coba writes into its table of learners."""
         self._bandit: Bandit | None = None
         self._known: set[Hashable] = set()
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """What coba writes into its table of learners."""
-        reward, exploration, search, preset = self._settings
-        parts = {"reward": reward, "exploration": exploration, "search": search, "preset": preset}
-        numbers = {"draws": self._draws, "epsilon": self._epsilon, "update_every": self._every}
-        return {"family": "fastbandit", **parts, **numbers, "seed": self._seed}
 
     def predict(self, context: Any, actions: Sequence[Any]) -> dict[str, list[float]]:
         """Return the probability of each action, in their order."""
@@ -94,26 +101,12 @@ class CobaLearner:
         if fresh:
             features = _features_of(fresh.values())
             if self._bandit is None:
-                self._bandit = self._new_bandit(row, features, list(fresh))
+                self._bandit = self._new_bandit(arms=features, ids=list(fresh), context=len(row))
             else:
                 self._bandit.add_arms(features, ids=list(fresh))
             self._known |= fresh.keys()
         assert self._bandit is not None
         return self._bandit
-
-    def _new_bandit(self, row: NDArray[np.float32], features: Any, ids: list[Any]) -> Bandit:
-        reward, exploration, search, preset = self._settings
-        return Bandit(
-            arms=features,
-            ids=ids,
-            context=len(row),
-            reward=reward,
-            exploration=exploration,
-            search=search,
-            preset=preset,
-            seed=self._seed,
-            progress=False,
-        )
 
 
 def _row_of(context: Any) -> NDArray[np.float32]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,15 @@ class MabwiserBandit:
     ) -> None:
         self.arms: list[Any] = list_ids(arms)
         self._features = None if arm_to_features is None else dict(arm_to_features)
-        self._settings = (reward, exploration, search, preset)
-        self._seed = seed
+        self._new_bandit = partial(
+            Bandit,
+            ids=self.arms,
+            reward=reward,
+            exploration=exploration,
+            search=search,
+            preset=preset,
+            seed=seed,
+        )
         self._bandit: Bandit | None = None
         self._rows_of(self.arms)  # raises where an arm has no features
 
@@ -59,7 +67,9 @@ class MabwiserBandit:
         """Learn from more decisions, with all that came before."""
         decisions = _listed(decisions)
         rows = _rows(contexts, count=len(decisions))
-        bandit = self._bandit or self._new_bandit(context=rows.shape[1])
+        bandit = self._bandit
+        if bandit is None:
+            bandit = self._new_bandit(arms=self._rows_of(self.arms), context=rows.shape[1])
         bandit.update(contexts=rows, arms=decisions, rewards=_listed(rewards))
         self._bandit = bandit
 
@@ -131,19 +141,6 @@ class MabwiserBandit:
                 "A prediction needs something learned: got none. Call fit() or partial_fit() first."
             )
         return self._bandit
-
-    def _new_bandit(self, *, context: int) -> Bandit:
-        reward, exploration, search, preset = self._settings
-        return Bandit(
-            arms=self._rows_of(self.arms),
-            ids=self.arms,
-            context=context,
-            reward=reward,
-            exploration=exploration,
-            search=search,
-            preset=preset,
-            seed=self._seed,
-        )
 
     def _rows_of(self, arms: list[Any]) -> NDArray[np.float32] | None:
         if self._features is None:

@@ -31,17 +31,13 @@ def effects_graph(model: FrozenModel, context: LinearEncoding, rows: Rows) -> Gr
     if model.numbers[SCALE]:
         squares = np.square(deviations)
         variances = (seen * seen) @ squares[:, 1:].T + squares[:, 0]
-        scores = scores + _moved(model, variances.through("Sqrt"), len(rows))
+        moved = variances.through("Sqrt")  # how far a draw, or a bound, lies from the mean
+        if model.counts[POSTERIOR] == DRAWN:
+            moved = moved * graph.input("normals", ("batch", len(rows)))
+        scores = scores + moved * graph.input("scale", (1,))
     graph.output("scores", scores, ("batch", len(rows)))
     graph.output("rewards", scores, ("batch", len(rows)))  # scores are rewards already
     return graph
-
-
-def _moved(model: FrozenModel, widths: Signal, arms: int) -> Signal:
-    """Return how far a draw, or a bound, lies from the mean."""
-    if model.counts[POSTERIOR] == DRAWN:
-        widths = widths * widths.graph.input("normals", ("batch", arms))
-    return widths * widths.graph.input("scale", (1,))
 
 
 def _weights(model: FrozenModel, rows: Rows) -> tuple[Floats, Floats]:

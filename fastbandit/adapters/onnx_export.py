@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastbandit.adapters.onnx_networks import (
-    best_by_constants,
+    Constants,
     check_model,
     noise_size,
     propose_graph,
@@ -30,10 +30,11 @@ from fastbandit.arms.partitions import Floats
 from fastbandit.errors import FastbanditError, SettingError, SnapshotError
 from fastbandit.files.atomic import making_folder, write_synced
 from fastbandit.files.json_ids import id_to_json
-from fastbandit.files.manifest import MANIFEST, digest_of, write_manifest
+from fastbandit.files.manifest import MANIFEST, digest_of, kind_in, write_manifest
 from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
 from fastbandit.runtime.encodings import LinearEncoding, note_of
+from fastbandit.runtime.folder import KIND as FROZEN
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
 from fastbandit.runtime.kernel import SCALE
@@ -70,8 +71,7 @@ def export_onnx(
     """
     folder = Path(folder)
     frozen = bandit if isinstance(bandit, FrozenBandit) else bandit.freeze()
-    _check_learned(frozen)
-    _check_new(folder)
+    _check(frozen, folder)
     try:
         with making_folder(folder) as beside:
             made = _write_files(frozen, beside, progress)
@@ -86,16 +86,13 @@ def export_onnx(
     return replace(made, folder=folder)
 
 
-def _check_learned(frozen: FrozenBandit) -> None:
+def _check(frozen: FrozenBandit, folder: Path) -> None:
     if frozen.version == 0:
         raise SettingError(
             "An ONNX export needs a bandit that has learned something: got one without any "
             "update. Call update() first."
         )
     check_model(frozen.parts[0])
-
-
-def _check_new(folder: Path) -> None:
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise SnapshotError(
             f"An ONNX export needs a new folder: {folder} is there and not empty. Name another, "
@@ -130,7 +127,7 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
         "uniforms": noise_size(model),
         "scale": float(model.numbers[SCALE]),
         "reward": codec.reward,
-        "best": best_by_constants(model, rows),
+        "best": Constants.of(model, rows).best(float(model.numbers[SCALE])),
     }
     write_manifest(folder / MANIFEST, notes, kind=KIND, format=FORMAT)
     sizes = {name: int(entry["bytes"]) for name, entry in files.items()}
@@ -163,12 +160,7 @@ def export_snapshot(snapshot: Path, out: Path, *, progress: Progress = silent) -
     """Export a saved bandit, a frozen one, or a version of a service's snapshots."""
     inner = snapshot / "frozen"
     folder = inner if (inner / MANIFEST).exists() else snapshot
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        is_frozen = manifest.get("kind") == "frozen bandit"
-    except (OSError, ValueError, AttributeError):
-        is_frozen = False  # Bandit.load says what is wrong
-    if is_frozen:
+    if kind_in(folder) == FROZEN:
         return export_onnx(FrozenBandit.load(folder), out, progress=progress)
     from fastbandit.bandit import Bandit
 

@@ -29,7 +29,6 @@ from fastbandit.runtime.kernel import (
     LOOKUPS,
     POSTERIOR,
     PRODUCT,
-    SCALE,
     SEARCH,
     STARTS,
     STEP,
@@ -163,11 +162,6 @@ def score_graph(model: FrozenModel, codec: Codec, rows: NDArray[np.int64]) -> Gr
     graph.output("scores", scores, ("batch", "arms"))
     graph.output("rewards", rewards, ("batch", "arms"))
     return graph
-
-
-def best_by_constants(model: FrozenModel, rows: NDArray[np.int64]) -> list[int]:
-    """Return the positions, among these rows, whose constants make each worth scoring."""
-    return Constants.of(model, rows).best(float(model.numbers[SCALE]))
 
 
 def propose_graph(model: FrozenModel, codec: Codec) -> Graph | None:

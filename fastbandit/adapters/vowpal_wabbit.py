@@ -155,7 +155,11 @@ def _why_not(fields: Mapping[str, Any], where: str) -> str:
     """Say why a line is no decision with its outcome; nothing where it is."""
     context = fields.get("c")
     if not isinstance(context, Mapping):
-        _check_format(fields, where)
+        if "arms" in fields:
+            raise DataError(
+                f"A log of DSJSON needs the context in 'c': got {where}, of `fastbandit export "
+                f"--format jsonl`. Export with --format dsjson or parquet."
+            )
         return NO_CONTEXT
     if "_outcomes" in fields or "_slots" in context:
         return SLOTS
@@ -164,14 +168,6 @@ def _why_not(fields: Mapping[str, Any], where: str) -> str:
     if fields.get("_label_cost") is None and fields.get("_label_probability") is None:
         return NO_LABEL
     return "" if "_multi" in context else NO_ACTIONS
-
-
-def _check_format(fields: Mapping[str, Any], where: str) -> None:
-    if "arms" in fields:
-        raise DataError(
-            f"A log of DSJSON needs the context in 'c': got {where}, of `fastbandit export "
-            f"--format jsonl`. Export with --format dsjson or parquet."
-        )
 
 
 # -- decisions

@@ -126,7 +126,6 @@ class LinearTS(LinearBandit):
 
     @property
     def exploration(self) -> LinearExploration:
-        """Draws of the weights."""
         return ThompsonSampling(self.scale)
 
 
@@ -138,7 +137,6 @@ class LinUCB(LinearBandit):
 
     @property
     def exploration(self) -> LinearExploration:
-        """Bounds above the means."""
         return UpperConfidence(self.width)
 
 

@@ -80,7 +80,6 @@ class SharedRidge:
 
     @staticmethod
     def blank(arms: Floats, context_dim: int, prior: Prior) -> SharedRidge:
-        """Return a model that has seen nothing."""
         size = context_dim * arms.shape[1]
         _check_memory(
             3 * size**2,
@@ -156,7 +155,6 @@ class DisjointRidge:
 
     @staticmethod
     def blank(arms: int, context_dim: int, prior: Prior) -> DisjointRidge:
-        """Return a model that has seen nothing."""
         _check_memory(
             2 * arms * context_dim**2,
             f"a disjoint model of {arms} arms holds 2 x {arms} x {context_dim}² numbers",

@@ -26,7 +26,6 @@ COMMANDS = {
     "init": "Write a commented config file for a service.",
     "keys": "Make, list and revoke the API keys of a service.",
     "learn": "Learn from a service's log, and publish snapshots to it.",
-    "plan": "Measure which search so many arms need on this machine.",
     "promote": "Let a bandit in shadow mode decide, or its baseline again.",
     "restore": "Put a backup into a new data folder.",
     "rollback": "Let a service decide by an earlier snapshot.",

@@ -85,7 +85,7 @@ def to_numbers(
     try:
         numbers = np.array(texts, dtype=np.float64)
     except ValueError:
-        numbers = np.array([_number_or_nan(text) for text in texts], dtype=np.float64)
+        numbers = np.array([float(text) if is_number(text) else np.nan for text in texts])
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
         line = _line_of(path, first + int(wrong[0]) + has_header)
@@ -96,11 +96,13 @@ def to_numbers(
     return numbers
 
 
-def _number_or_nan(text: str) -> float:
+def is_number(text: str) -> bool:
+    """Return whether a text is a number; an empty one is none."""
     try:
-        return float(text)
+        float(text)
     except ValueError:
-        return float("nan")
+        return False
+    return True
 
 
 def _line_of(path: Path, row: int) -> int:

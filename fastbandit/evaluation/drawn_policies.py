@@ -64,7 +64,11 @@ def policy_of(
     """
     draws = draws or Draws()
     if isinstance(policy, SparsePolicy):
-        _check_rounds(rounds, policy)
+        if len(policy) != len(rounds) or policy.arms != rounds.arms:
+            raise ShapeError(
+                f"A policy needs the rounds and arms of the log, {len(rounds)} and {rounds.arms}: "
+                f"got {len(policy)} rounds and {policy.arms} arms. Make it for this log."
+            )
         return rounds, policy
     if isinstance(policy, str) and policy == "uniform":
         return rounds, SparsePolicy.uniform(rounds)
@@ -76,14 +80,6 @@ def policy_of(
         f"A policy needs to be a bandit, a SparsePolicy, a function or 'uniform': got "
         f"{policy!r}. Load a saved one with FrozenBandit.load or Bandit.load."
     )
-
-
-def _check_rounds(rounds: LoggedRounds, policy: SparsePolicy) -> None:
-    if len(policy) != len(rounds) or policy.arms != rounds.arms:
-        raise ShapeError(
-            f"A policy needs the rounds and arms of the log, {len(rounds)} and {rounds.arms}: got "
-            f"{len(policy)} rounds and {policy.arms} arms. Make it for this log."
-        )
 
 
 # -- bandits
@@ -101,8 +97,8 @@ def _drawn(
 ) -> tuple[LoggedRounds, SparsePolicy]:
     is_drawn = draws.explore and not _is_certain(policy, rounds)
     count = draws.a_round(len(rounds)) if is_drawn else 1
-    _check_numbered(rounds, policy)
-    rounds = _with_all_arms(rounds, policy)
+    if hasattr(policy, "__len__"):
+        rounds = _with_arms_of(rounds, len(policy))
     names = _Names(rounds)
     rows = np.empty((len(rounds), count), dtype=np.int32)
     takes_seeds = "seeds" in inspect.signature(policy.select).parameters
@@ -128,21 +124,16 @@ def _drawn(
     )
 
 
-def _check_numbered(rounds: LoggedRounds, policy: Any) -> None:
-    """Where rows are names on both sides, both need the same number of them."""
-    has_size = hasattr(policy, "__len__")
-    if rounds.ids is None and has_size and len(policy) != rounds.arms:
+def _with_arms_of(rounds: LoggedRounds, count: int) -> LoggedRounds:
+    """Return the rounds among all arms of a policy; where rows are names, both have as many."""
+    if rounds.ids is None and count != rounds.arms:
         raise UnknownArmError(
             f"A log whose arms have no ids needs a policy with as many arms: the log has "
-            f"{rounds.arms}, the policy {len(policy)}. Give the log arms=, the number of all arms "
-            f"that could be taken, or ids= of them."
+            f"{rounds.arms}, the policy {count}. Give the log arms=, the number of all arms that "
+            f"could be taken, or ids= of them."
         )
-
-
-def _with_all_arms(rounds: LoggedRounds, policy: Any) -> LoggedRounds:
-    if rounds.ids is None or rounds.vectors is not None or not hasattr(policy, "__len__"):
-        return rounds
-    return rounds.with_more_arms([], arms=len(policy))
+    is_fixed = rounds.ids is None or rounds.vectors is not None
+    return rounds if is_fixed else rounds.with_more_arms([], arms=count)
 
 
 class _Names:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError
+from fastbandit.evaluation.csv_files import is_number
 from fastbandit.evaluation.rounds import Rows
 from fastbandit.evaluation.table_files import Column
 
@@ -48,7 +49,11 @@ def encode(
             parts.append(_numbers(values, column, path, rows=rows))
             continue
         texts = values.astype(str)
-        _check_plain(texts, column, path)
+        if texts.ndim > 1:
+            raise DataError(
+                f"{path} needs numbers, texts or lists of numbers in the column {column!r}: it "
+                f"has lists of texts. Turn them into numbers, or leave it out."
+            )
         if column not in levels:
             _check_texts(texts, column, path, rows=rows)
         names = tuple(levels[column] if column in levels else np.unique(texts).tolist())
@@ -100,14 +105,6 @@ def _numbers(values: Column, column: str, path: Path, *, rows: Rows | None) -> N
     return wide.astype(np.float32)
 
 
-def _check_plain(texts: Column, column: str, path: Path) -> None:
-    if texts.ndim > 1:
-        raise DataError(
-            f"{path} needs numbers, texts or lists of numbers in the column {column!r}: it has "
-            f"lists of texts. Turn them into numbers, or leave it out."
-        )
-
-
 def _check_texts(texts: Column, column: str, path: Path, *, rows: Rows | None) -> None:
     """Reject texts that are no levels: numbers with some slips, or another in nearly every row."""
     names, counts = np.unique(texts, return_counts=True)
@@ -129,12 +126,3 @@ def _check_texts(texts: Column, column: str, path: Path, *, rows: Rows | None) -
             f"rows, such as {str(names[0])!r}. Turn them into numbers, leave the column out, or "
             f"list those that count with --levels (levels= in Python)."
         )
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a number; an empty one is none."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

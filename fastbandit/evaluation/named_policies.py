@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import csv
-import json
 import shlex
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fastbandit.errors import DataError, SettingError, SnapshotError
-from fastbandit.evaluation.policy_arms import with_arms_of
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.sparse_policy import SparsePolicy
-from fastbandit.files.manifest import MANIFEST
+from fastbandit.evaluation.tables import UNTAKEN
+from fastbandit.files.manifest import kind_in
 from fastbandit.runtime.folder import KIND as FROZEN
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.data_folder import LOG_FILE
@@ -22,10 +24,12 @@ from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import Snapshot
 
 SNAPSHOTS = "snapshots"
+_MOST_ARMS = 2**20  # more are not taken over: their ids alone would fill the memory
 _MAY_HAVE_LEARNED = (
     "the policy is that of a service, and may have learned from these rounds: if so, it looks "
     "better here than it is"
 )
+_TAKEN_OVER = "arms, and what describes them, are those of the snapshot"
 _NO_FEATURES = (
     "what describes the arms is not known, so the model of the reward knows each by itself: name a "
     "table of them with --arms"
@@ -54,6 +58,29 @@ def load_policy(named: str, rounds: LoggedRounds, *, log: str) -> tuple[LoggedRo
     return rounds, named if policy is None else policy
 
 
+def with_arms_of(rounds: LoggedRounds, bandit: FrozenBandit) -> LoggedRounds:
+    """Return the same rounds among all arms of a bandit, with their coordinates as features.
+
+    Rounds stay as they are where they have features, where the bandit knows arms by ids alone or
+    has too many, and where some arm that was taken is none of its arms now.
+    """
+    _, catalogue, codec = bandit.parts
+    is_fitting = codec.arm.is_dense and len(catalogue) <= _MOST_ARMS
+    if rounds.vectors is not None or rounds.ids is None or not is_fitting:
+        return rounds
+    rows, live = catalogue.rows.live_rows_of(list(rounds.ids)), catalogue.rows.live_rows
+    if (rows < 0).any():
+        return rounds
+    return replace(
+        rounds,
+        chosen=np.searchsorted(live, rows)[rounds.chosen],
+        ids=catalogue.ids.ids(live),
+        arms=len(catalogue),
+        vectors=catalogue.points_of(live),
+        notes=(*(note for note in rounds.notes if note != UNTAKEN), _TAKEN_OVER),
+    )
+
+
 def _load_bandit(folder: Path) -> Any:
     if not folder.is_dir():
         raise DataError(
@@ -62,7 +89,7 @@ def _load_bandit(folder: Path) -> Any:
         )
     snapshot = snapshot_of(folder)
     folder = folder if snapshot is None else snapshot.frozen
-    if _kind_of(folder) == FROZEN:
+    if kind_in(folder) == FROZEN:
         return FrozenBandit.load(folder)
     from fastbandit.bandit import Bandit
 
@@ -126,15 +153,6 @@ def _decider_of(log: str) -> FrozenBandit | None:
         return None if snapshot is None else FrozenBandit.load(snapshot.frozen)
     except (DataError, SnapshotError):
         return None
-
-
-def _kind_of(folder: Path) -> str:
-    """Return what kind of bandit a folder holds; its loader says what is wrong with it."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return ""
-    return str(manifest.get("kind", "")) if isinstance(manifest, dict) else ""
 
 
 def _id_like(text: str, rounds: LoggedRounds) -> Any:

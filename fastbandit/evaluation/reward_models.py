@@ -53,7 +53,6 @@ class FunctionRewards:
     arms: int
 
     def of(self, contexts: Singles, rows: NDArray[Any]) -> Floats:
-        """Return the rewards of arms (m, K) in contexts (m, C)."""
         tried = np.repeat(contexts, rows.shape[1], axis=0), rows.reshape(-1).astype(np.int64)
         found = np.asarray(self.function(*tried), dtype=np.float64)
         if found.shape != tried[1].shape:
@@ -70,7 +69,6 @@ class FunctionRewards:
         return found.reshape(rows.shape)
 
     def mean(self, contexts: Singles, *, rng: np.random.Generator) -> Floats:
-        """Return the mean reward over all arms, in each context; drawn where they are many."""
         return _mean_over_arms(self, contexts, self.arms, rng=rng)
 
 
@@ -134,7 +132,6 @@ class FittedRewards:
     is_logistic: bool
 
     def of(self, contexts: Singles, rows: NDArray[Any]) -> Floats:
-        """Return the rewards of arms (m, K) in contexts (m, C)."""
         raw = np.empty(rows.shape)
         step = max(1, _AT_ONCE // max(1, rows.shape[1]))
         for start in range(0, len(rows), step):
@@ -142,7 +139,7 @@ class FittedRewards:
             towards = self.columns.with_one(contexts[part]) @ self.weights.astype(np.float32)
             raw[part] = np.einsum("md,mkd->mk", towards, self.of_arms[rows[part]])
         raw += self.offsets[rows]
-        return self._link(raw)
+        return 0.5 + 0.5 * np.tanh(0.5 * raw) if self.is_logistic else raw
 
     def mean(self, contexts: Singles, *, rng: np.random.Generator) -> Floats:
         """Return the mean reward over all arms: exact, unless the link is bent and arms many."""
@@ -150,9 +147,6 @@ class FittedRewards:
             return _mean_over_arms(self, contexts, len(self.offsets), rng=rng)
         middle = self.weights @ self.of_arms.mean(axis=0, dtype=np.float64)
         return np.asarray(self.columns.with_one(contexts) @ middle + self.offsets.mean())
-
-    def _link(self, raw: Floats) -> Floats:
-        return 0.5 + 0.5 * np.tanh(0.5 * raw) if self.is_logistic else raw
 
 
 @dataclass(frozen=True, eq=False)

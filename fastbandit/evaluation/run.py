@@ -52,7 +52,11 @@ def evaluate(
     rows. `interval` is "bootstrap", "normal", "bernstein", or an `Interval`.
     """
     _check_order(log, policy)
-    _check_seed(seed)
+    if check_seed(seed) < 0:
+        raise SettingError(
+            f"A seed needs to be a whole number of at least 0: got {seed!r}. Any one will do, 0 "
+            f"for example."
+        )
     interval = interval if isinstance(interval, Interval) else Interval(interval)
     asking = draws if isinstance(draws, Draws) else Draws(draws)
     reward_model = CrossFit(model) if isinstance(model, str) else model
@@ -130,14 +134,6 @@ def _left_out(rounds: LoggedRounds) -> list[str]:
     if rounds.vectors is None or can_make_clusters():
         return []
     return ["mips was left out: its clusters need pip install 'fastbandit[evaluation]'"]
-
-
-def _check_seed(seed: Any) -> None:
-    if check_seed(seed) < 0:
-        raise SettingError(
-            f"A seed needs to be a whole number of at least 0: got {seed!r}. Any one will do, 0 "
-            f"for example."
-        )
 
 
 def _check_order(log: Any, policy: Any) -> None:

@@ -123,13 +123,10 @@ def _from_arrow(column: Any, name: str, path: Path, *, is_first: bool) -> Column
 
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    is_list = any(
-        is_one(column.type)
-        for is_one in (types.is_list, types.is_large_list, types.is_fixed_size_list)
-    )
-    if not is_list:
-        return _plain(column, name, path)
-    return _from_lists(column, name, path, is_first=is_first)
+    kinds = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    if any(is_one(column.type) for is_one in kinds):
+        return _from_lists(column, name, path, is_first=is_first)
+    return _plain(column, name, path)
 
 
 def _from_lists(column: Any, name: str, path: Path, *, is_first: bool) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError, DuplicateArmError, SettingError, UnknownArmError
-from fastbandit.evaluation.flags import Levels, encode, is_number, row_name
+from fastbandit.evaluation.csv_files import is_number
+from fastbandit.evaluation.flags import Levels, encode, row_name
 from fastbandit.evaluation.readers import LogColumns
 from fastbandit.evaluation.rounds import (
     Floats,
@@ -90,9 +92,8 @@ def read_arms(
     others = [column for column in header if column != name]
     table = read_columns(path, header, texts={name, *levels}, firsts={name})
     ids = _ids_of(table[name], name, path, is_text=is_text).tolist()
-    if len(set(ids)) < len(ids):
-        seen: set[Any] = set()
-        twice = next(id for id in ids if id in seen or seen.add(id))  # type: ignore[func-returns-value]
+    twice, times = Counter(ids).most_common(1)[0]
+    if times > 1:
         raise DuplicateArmError(
             f"A table of arms needs each id once: {path} has {twice!r} twice in the column "
             f"{name!r}. Drop or rename one of the two."

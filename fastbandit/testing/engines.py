@@ -35,7 +35,6 @@ class Chores:
         return getattr(self, name)(argument)
 
     def double(self, number: int) -> int:
-        """Return twice a number."""
         return 2 * number
 
     def count(self, _: Any) -> tuple[int, int]:
@@ -48,7 +47,6 @@ class Chores:
         raise SettingError(f"It needs this:\ngot {found}.")
 
     def divide(self, number: int) -> float:
-        """Raise an error that was not meant."""
         return number / 0
 
     def die_once(self, name: str) -> str:
@@ -60,7 +58,6 @@ class Chores:
         return name
 
     def die(self, _: Any) -> None:
-        """Kill the process that does it."""
         os.kill(os.getpid(), signal.SIGKILL)
 
     def wait(self, name: str) -> None:

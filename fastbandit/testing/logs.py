@@ -37,7 +37,6 @@ class Clock:
     time: int = 1_000_000
 
     def __call__(self) -> int:
-        """Return the time."""
         return self.time
 
 

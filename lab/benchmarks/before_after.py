@@ -20,10 +20,10 @@ from statistics import median
 import click
 
 from fastbandit.errors import SettingError
-from fastbandit.planning.untrained import untrained
 from lab.benchmarks.reporting import Tick, arms_option, output_options, over_sizes, print_rows
 from lab.benchmarks.setups import silently
 from lab.experiments.sizes import sizes_of
+from lab.planning.untrained import untrained
 
 ROOT = Path(__file__).parents[2]
 HEADINGS = ("arms", "p50 µs before", "p50 µs after", "before ÷ after", "same arms")

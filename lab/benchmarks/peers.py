@@ -23,11 +23,11 @@ import click
 from fastbandit.cluster.engine import describe_error
 from fastbandit.cluster.local_engine import one_thread_per_process
 from fastbandit.declaration import known_name
-from fastbandit.planning.timing import decide_for
 from fastbandit.progress import progress_bar
 from lab.benchmarks.peer_libraries import OURS, PEERS, Peer, task_of
 from lab.benchmarks.reporting import Tick, arms_option
 from lab.experiments.sizes import sizes_of
+from lab.planning.timing import decide_for
 
 ROUND_SECONDS = 0.3
 BUILD_SECONDS = 60.0

@@ -18,7 +18,6 @@ import numpy as np
 
 from fastbandit.cores import one_thread
 from fastbandit.demo.page import import_matplotlib, make_folder, write_all
-from fastbandit.planning.timing import build_seconds, decide_for
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.parts import DTYPES
 from lab.benchmarks.figure import figure_of
@@ -46,6 +45,7 @@ from lab.benchmarks.setups import (
 from lab.experiments.figures import png_of, svg_of
 from lab.experiments.sizes import sizes_of
 from lab.experiments.timing import machine_of
+from lab.planning.timing import build_seconds, decide_for
 
 AUDITED = 100
 _CONTEXTS = 10_000

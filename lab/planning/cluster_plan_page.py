@@ -26,7 +26,7 @@ from lab.planning.cluster_plan_scenes import Checked, Played, check, play
 from lab.planning.cluster_plan_units import Units, measure_units, read_units, write_units
 
 _STEPS = 9
-_MARKS = ("<!-- plan: written by python -m lab plan -->", "<!-- end of plan -->")
+_MARKS = ("<!-- plan: written by python -m lab plan cluster -->", "<!-- end of plan -->")
 
 
 @dataclass(frozen=True)

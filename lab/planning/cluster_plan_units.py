@@ -19,15 +19,15 @@ import numpy as np
 
 from fastbandit.cores import cores
 from fastbandit.errors import ServiceUnavailable, SettingError
-from fastbandit.planning.searches import free_memory
-from fastbandit.planning.timing import build_seconds
-from fastbandit.planning.untrained import untrained
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import DecisionMade, Event, EventLog, RewardCame
 from lab.benchmarks.reporting import Tick
 from lab.benchmarks.setups import silently
 from lab.experiments.results import write_beside
+from lab.planning.searches import free_memory
+from lab.planning.timing import build_seconds
+from lab.planning.untrained import untrained
 
 GROUP = 128
 """Events that a busy decider commits at once: half of those that may be under way in it."""

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from fastbandit import (
     Bandit,
     Exhaustive,
-    GeneratorSearch,
 )
 from fastbandit.adapters import onnx_export
 from fastbandit.adapters.onnx_export import check_onnx, export_onnx, export_snapshot
@@ -30,6 +29,8 @@ from fastbandit.cli.export import command
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.noise.philox import Stream, normals_at, uniforms
 from fastbandit.reward.hierarchical_model import HierarchicalReward
+from fastbandit.search.arm_generator import generator_inputs
+from fastbandit.search.generator import FittedGenerator
 from fastbandit.search.gradient_ascent import best_points, climb
 from fastbandit.search.ranking import Tally
 from fastbandit.settings.files import Settings
@@ -79,11 +80,11 @@ def scored(
 @torch.no_grad()
 def proposed(bandit: Bandit, contexts: Any) -> NDArray[np.float32]:
     """Do in fastbandit what `propose.onnx` does."""
-    policy, search, tally = bandit.policy, bandit.policy.search, Tally(COUNT, torch.device("cpu"))
-    assert isinstance(search, GeneratorSearch)
-    assert search.generator is not None
+    policy, tally = bandit.policy, Tally(COUNT, torch.device("cpu"))
+    assert isinstance(policy.search, FittedGenerator)
+    search = policy.search.declared
     score = policy.score(bandit.blueprint.context.read(contexts, what="contexts"), seeds=SEEDS)
-    points = search.generator(search.tell(score, policy.arms, tally, seeds=SEEDS), policy.arms)
+    points = policy.search.generator(generator_inputs(score, policy.arms, tally), policy.arms)
     if search.lookups < search.heads:
         points = best_points(score, points, search.lookups, tally)
     points = climb(

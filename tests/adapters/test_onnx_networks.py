@@ -26,6 +26,8 @@ from fastbandit.adapters.onnx_export import check_onnx, export_onnx, live_arms
 from fastbandit.arms.own_lists import BANK
 from fastbandit.noise.philox import Stream, normals_at, uniforms
 from fastbandit.reward.hierarchical_model import HierarchicalReward
+from fastbandit.search.arm_generator import generator_inputs
+from fastbandit.search.generator import FittedGenerator
 from fastbandit.search.gradient_ascent import best_points, climb
 from fastbandit.search.ranking import Tally
 from fastbandit.settings.files import Settings
@@ -170,7 +172,7 @@ def test_constants_of_arms_stand_beside_what_features_say(
     np.testing.assert_allclose(rewards, worded, rtol=0, atol=1e-5)
     model = bandit.policy.model
     assert isinstance(model, HierarchicalReward)
-    means = model.told.arrays[0]
+    means = model.constants_posterior.arrays[0]
     best = check_onnx(tmp_path / "made")["best"]
     assert set(np.flatnonzero(means)) <= set(best)
 
@@ -216,11 +218,11 @@ def test_points_are_those_of_the_generator(variant: tuple[Bandit, Any, Path]) ->
 @torch.no_grad()
 def proposed(bandit: Bandit, contexts: Any) -> NDArray[np.float32]:
     """Do in fastbandit what `propose.onnx` does."""
-    policy, search, tally = bandit.policy, bandit.policy.search, Tally(COUNT, torch.device("cpu"))
-    assert isinstance(search, GeneratorSearch)
-    assert search.generator is not None
+    policy, tally = bandit.policy, Tally(COUNT, torch.device("cpu"))
+    assert isinstance(policy.search, FittedGenerator)
+    search = policy.search.declared
     score = policy.score(bandit.blueprint.context.read(contexts, what="contexts"), seeds=SEEDS)
-    points = search.generator(search.tell(score, policy.arms, tally, seeds=SEEDS), policy.arms)
+    points = policy.search.generator(generator_inputs(score, policy.arms, tally), policy.arms)
     if search.lookups < search.heads:
         points = best_points(score, points, search.lookups, tally)
     points = climb(

@@ -96,7 +96,7 @@ def test_help_works_without_torch(args: tuple[str, ...]) -> None:
     assert "fastbandit" in ended.stdout
 
 
-@pytest.mark.parametrize("args", [("demo",), ("freeze", "x"), ("plan",)])
+@pytest.mark.parametrize("args", [("demo",), ("freeze", "x")])
 def test_a_command_that_needs_torch_says_what_to_install(args: tuple[str, ...]) -> None:
     ended = run_without_torch(*args)
 
@@ -118,7 +118,7 @@ def test_help_lists_commands_that_are_imported_only_when_run(
 ) -> None:
     assert run("--help") == 0
     printed = capsys.readouterr().out
-    assert all(f"  {name} " in printed for name in ("demo", "evaluate", "freeze", "plan", "serve"))
+    assert all(f"  {name} " in printed for name in ("demo", "evaluate", "freeze", "serve"))
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.name)

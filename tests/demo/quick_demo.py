@@ -10,7 +10,7 @@ import pytest
 from fastbandit.demo.comparison import DemoResult, run_demo
 from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.settings.blueprint import Blueprint
-from fastbandit.settings.presets import blueprint
+from fastbandit.settings.presets import PartNames, blueprint
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
 
@@ -27,9 +27,9 @@ SHORT = Training(
 )
 
 
-def short_blueprint(**settings: Any) -> Blueprint:
+def short_blueprint(parts: PartNames, **settings: Any) -> Blueprint:
     """Return a blueprint that trains for moments only."""
-    return replace(blueprint(**settings), training=SHORT)
+    return replace(blueprint(parts, **settings), training=SHORT)
 
 
 def quick_demo(**settings: Any) -> DemoResult:

@@ -15,9 +15,8 @@ from torch import Generator
 from fastbandit import Exhaustive, GeneratorSearch, GradientAscent
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.exploration import Greedy, ThompsonSampling, UpperConfidence
-from fastbandit.interfaces import ArmSpace, Exploration, Search
+from fastbandit.interfaces import ArmSpace, Exploration, Search, SearchFit
 from fastbandit.score import Choice, Score
-from fastbandit.search.fit_generator import fit_generator
 from fastbandit.search.spanner import SpannerSearch
 from fastbandit.testing.searches import check_cost_does_not_grow, check_search
 from fastbandit.types import Inputs
@@ -27,14 +26,12 @@ SEARCHES: dict[str, Search] = {
     "ascent": GradientAscent(steps=5),
     "ascent, few look-ups": GradientAscent(steps=5, lookups=2, hops=0),
     "ascent from a scan": GradientAscent(starts=3, steps=5, scan=40),
-    "ascent as printed": GradientAscent(
-        starts=5, steps=5, step_size=1.0, neighbours=1, hops=0, rule="printed"
-    ),
+    "ascent, one neighbour": GradientAscent(starts=5, steps=5, neighbours=1, hops=0),
     "spanner": SpannerSearch(),
     "spanner alone": SpannerSearch(size=8, hops=0),
     "generator": GeneratorSearch(),
-    "generator as printed": GeneratorSearch(
-        heads=1, hidden=64, lookups=1, neighbours=3, steps=0, hops=0, told="gaussian", bounded=False
+    "generator, one head": GeneratorSearch(
+        heads=1, hidden=64, lookups=1, neighbours=3, steps=0, hops=0
     ),
 }
 EXPLORATIONS: dict[str, Exploration] = {
@@ -55,12 +52,8 @@ def ready(search: Search, arms: ArmSpace, exploration: Exploration) -> Search:
         return search
     contexts = Inputs(dense=vectors_of(50, DIM, seed=5))
     rng = torch.Generator().manual_seed(1)
-    trained = fit_generator(
-        search, BowlReward(DIM), exploration, arms, contexts, LITTLE.generator, rng=rng
-    )
-    assert trained.generator is not None
-    trained.generator.requires_grad_(False)
-    return trained
+    task = SearchFit(BowlReward(DIM), exploration, arms, contexts, LITTLE.generator, rng)
+    return search.fit(task, before=search)
 
 
 @pytest.mark.parametrize("exploration", ["ts", "ucb"])

@@ -19,8 +19,8 @@ import msgspec
 
 from fastbandit.errors import FastbanditError, LogError
 from fastbandit.serving.console.figures import Figures
-from fastbandit.storage.local_copy import COPY, local_copy
 from fastbandit.storage.data_folder import LOG_FILE
+from fastbandit.storage.local_copy import COPY, local_copy
 
 _LONGEST_LINE = 64 * 2**20
 _SECONDS = 20.0

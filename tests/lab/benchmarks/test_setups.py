@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from fastbandit.audit import audit
-from fastbandit.planning.untrained import untrained
 from fastbandit.search.exhaustive import Exhaustive
 from lab.benchmarks.setups import (
     Contest,
@@ -17,6 +16,7 @@ from lab.benchmarks.setups import (
     contest_of,
     yardstick_of,
 )
+from lab.planning.untrained import untrained
 
 SMALL = Setup(arms=500, dim=3, rounds=60)
 

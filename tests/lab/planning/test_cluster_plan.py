@@ -36,7 +36,7 @@ from lab.planning.cluster_plan_units import (
     read_units,
     write_units,
 )
-from lab.planning.command import plan_command
+from lab.planning.command import cluster_command
 
 ROOT = Path(__file__).parents[3]
 UNITS = Units(
@@ -274,7 +274,7 @@ def planned(*options: str, tmp_path: Path) -> Any:
     path = tmp_path / "units.json"
     write_units(path, UNITS)
     words = ["--arms", "1e8", "--units", str(path), *options]
-    return CliRunner().invoke(plan_command, words, catch_exceptions=False)
+    return CliRunner().invoke(cluster_command, words, catch_exceptions=False)
 
 
 def test_the_command_prints_every_table(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_units_of_other_features_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arms", ["0", "-1", "1.5", "many", "nan", "inf"])
 def test_a_number_of_arms_is_a_whole_one(arms: str) -> None:
-    done = CliRunner().invoke(plan_command, ["--arms", arms])
+    done = CliRunner().invoke(cluster_command, ["--arms", arms])
 
     assert done.exit_code == 2
     assert "whole number" in done.output
@@ -310,7 +310,8 @@ def test_a_number_of_arms_is_a_whole_one(arms: str) -> None:
 def test_a_page_gets_the_plan_between_its_marks(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "before\n<!-- plan: written by python -m lab plan -->\n<!-- end of plan -->\nafter\n"
+        "before\n<!-- plan: written by python -m lab plan cluster -->\n<!-- end of plan -->\n"
+        "after\n"
     )
 
     planned("--doc", str(page), tmp_path=tmp_path)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastbandit.planning.untrained import untrained
 from fastbandit.search.exhaustive import Exhaustive
+from lab.planning.untrained import untrained
 
 
 def test_an_untrained_policy_decides_by_either_search() -> None:

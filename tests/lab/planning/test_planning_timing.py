@@ -6,7 +6,7 @@ from itertools import count
 
 from fakes import vectors_of
 
-from fastbandit.planning.timing import build_seconds, decide_for
+from lab.planning.timing import build_seconds, decide_for
 
 
 def test_decisions_are_timed_until_the_time_is_over() -> None:

@@ -7,9 +7,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.cli.plan import command as plan_command
 from fastbandit.errors import SettingError
-from fastbandit.planning.searches import (
+from fastbandit.search.generator import GeneratorSearch
+from lab.planning.command import search_command
+from lab.planning.searches import (
     EXHAUSTIVE,
     GENERATOR,
     LIGHT,
@@ -26,9 +27,8 @@ from fastbandit.planning.searches import (
     settings_for,
     sizes_for,
 )
-from fastbandit.search.generator import GeneratorSearch
 
-HOME = "fastbandit.cli.plan"
+HOME = "lab.planning.command"
 GIB = 2**30
 MEASURED = Measurements(
     timings=(
@@ -202,7 +202,7 @@ def test_memory_has_the_unit_that_suits_it() -> None:
 def test_the_command_prints_the_plan_and_its_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{HOME}.measure", lambda request, *, seconds, tick: MEASURED)
 
-    done = CliRunner().invoke(plan_command, ["--arms", "10000000", "--p99", "1ms"])
+    done = CliRunner().invoke(search_command, ["--arms", "10000000", "--p99", "1ms"])
 
     assert "Bandit(...): the default search meets it" in done.stdout
     assert "Memory 954 MiB, twice that while arms are indexed anew" in done.stdout
@@ -212,7 +212,7 @@ def test_the_command_prints_the_plan_and_its_measurements(monkeypatch: pytest.Mo
 def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{HOME}.measure", lambda request, *, seconds, tick: MEASURED)
 
-    done = CliRunner().invoke(plan_command, ["--arms", "1000000", "--json"])
+    done = CliRunner().invoke(search_command, ["--arms", "1000000", "--json"])
 
     found = json.loads(done.stdout)
     assert (found["search"], found["is_met"], found["bar_s"]) == (GENERATOR, True, 1e-3)

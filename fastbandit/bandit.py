@@ -392,14 +392,8 @@ class Bandit:
         )
 
     def _read_interactions(self, contexts: Any, arms: Any, rewards: Any) -> Interactions:
-        return read_interactions(
-            self._state.policy.arms,
-            self._table,
-            self._blueprint.arm,
-            contexts=contexts,
-            arms=arms,
-            rewards=rewards,
-        )
+        given = {"contexts": contexts, "arms": arms, "rewards": rewards}
+        return read_interactions(self._state.policy.arms, self._table, self._blueprint.arm, **given)
 
     def _catalogue(self, doing: str) -> Catalogue:
         arms = self._state.policy.arms

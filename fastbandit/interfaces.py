@@ -98,7 +98,7 @@ class RewardModel(nn.Module, ABC):
         )
 
     def compiled(self, asks: str) -> CompiledModel:
-        """Return what compiled code needs to score arms by the "mean", a "draw" or an "upper" bound.
+        """Return what compiled code needs to score arms by the "mean", a "draw" or "upper" bound.
 
         Raises where that cannot be: the bandit then decides by torch.
         """
@@ -162,8 +162,8 @@ class CompiledModel:
 
     `draws_from` says what scores come from: the "mean", "dropout" masks, a "last-layer" (its
     centre, and a spread: one more column for each normal number drawn), "heads" of a last layer
-    (one column each), an upper "bound" (a surrogate network to search by, its bonus, and the root of
-    the inverse covariance to re-rank by) or "arm-effects". `own` are constants of arms beside the
+    (one column each), an upper "bound" (a surrogate network to search by, its bonus, and the root
+    of the inverse covariance to re-rank by) or "arm-effects". `own` are constants of arms beside the
     network: means, deviations, and a stamp that tells draws apart.
     """
 

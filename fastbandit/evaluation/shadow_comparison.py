@@ -180,8 +180,8 @@ def _summary(found: Evidence) -> Sequence[str]:
     sentences.append(_values(difference, found) if difference else _without_values(found))
     if found.pending >= 0.005:
         sentences.append(
-            f"{100 * found.pending:.0f} % of these decisions may still get a reward: until then they "
-            f"count as their default."
+            f"{100 * found.pending:.0f} % of these decisions may still get a reward: until then "
+            f"they count as their default."
         )
     return sentences
 

@@ -67,7 +67,7 @@ def normals_from(uniforms: Floats, count: int, normals: Floats) -> None:
 
 @njit(cache=True, nogil=True)
 def normal_at(seed: np.uint64, position: int, stream: int) -> np.float32:
-    """Draw the standard normal number of a position, as `fastbandit.noise.philox.normals_at` does."""
+    """Draw the standard normal number of a position, as `philox.normals_at` does."""
     words = _block(seed, np.uint64(position), np.uint64(stream))
     radius = math.sqrt(np.float32(-2.0) * math.log(_uniform(words[0])))
     return np.float32(radius * math.cos(_TURN * _uniform(words[1])))
@@ -75,7 +75,7 @@ def normal_at(seed: np.uint64, position: int, stream: int) -> np.float32:
 
 @njit(cache=True, nogil=True)
 def seed_of(root: np.uint64, number: int) -> np.uint64:
-    """Return the seed of a decision by its number, as `fastbandit.noise.philox.decision_seeds` does."""
+    """Return the seed of a decision by its number, as `philox.decision_seeds` does."""
     return number_of(root, number, _SEEDS)
 
 

@@ -1,4 +1,4 @@
-"""The cosine schedule of a learning rate (Loshchilov and Hutter, "SGDR", 2017), without restarts."""
+"""The cosine schedule of a learning rate (Loshchilov and Hutter, 2017), without restarts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """FourierReward: an exact Gaussian posterior over random Fourier features of context and arm.
 
-Rahimi and Recht, "Random features for large-scale kernel machines" (2007): sines and cosines of random
-frequencies, weighed linearly, are a Gaussian process whose kernel they sample, here Matérn 5/2
-(`fastbandit.reward.matern`). The posterior of their weights has a closed form: nothing is trained
+Rahimi and Recht, "Random features for large-scale kernel machines" (2007): sines and cosines
+of random frequencies, weighed linearly, are a Gaussian process whose kernel they sample, here
+Matérn 5/2 (`fastbandit.reward.matern`). The posterior of their weights has a closed form: nothing is trained
 in steps. One draw of them is a smooth function of the arm, which a search can climb.
 """
 
@@ -58,7 +58,7 @@ class FourierPosterior:
 
 @dataclass(frozen=True, eq=False)
 class FourierSum:
-    """A weighted sum of Fourier features over the points of a box, for contexts and weights that are fixed."""
+    """A weighted sum of Fourier features over the points of a box, for fixed contexts."""
 
     frequencies: Float[Tensor, "F D"]
     cosines: Float[Tensor, "B F"]
@@ -75,7 +75,7 @@ class FourierSum:
 
 
 class FourierReward(RewardModel):
-    """Rewards as a weighted sum of `features` random Fourier features, whose weights have a posterior.
+    """Rewards as a weighted sum of random Fourier features, whose weights have a posterior.
 
     The kernel is fitted anew when the history is `grow` times as long. Rewards of 0 and 1 are
     treated as any numbers.
@@ -177,7 +177,7 @@ class FourierReward(RewardModel):
         return (values - self.lowest) / self.sides  # from 0 to 1 along each side
 
     def fourier_features(self, contexts: Tensor, arms: Tensor) -> Tensor:
-        """Return what the weights act on: Fourier features and a constant, as large as the kernel says."""
+        """Return what weights act on: Fourier features and a constant, as large as the kernel says."""
         angles = (
             contexts @ self.context_frequencies.to(contexts).T
             + arms @ self.arm_frequencies.to(arms).T
@@ -198,7 +198,7 @@ class FourierReward(RewardModel):
         return Score(folded, contexts, noise)
 
     def _fold(self, contexts: Float[Tensor, "B E"], weights: Float[Tensor, "b W"]) -> FourierSum:
-        """Turn features over both into features over the arm alone, by the angles of the contexts."""
+        """Turn features over both into features over the arm alone, by the contexts' angles."""
         cosines, sines, constant = (weights * self.sizes).split(
             [self.frequency_count, self.frequency_count, 1], dim=1
         )

@@ -1,8 +1,8 @@
 """GradientReward: a posterior from the network's own gradients (NeuralUCB, Zhou, Li and Gu 2020).
 
 The standard deviation of a reward is sqrt(gᵀ Z⁻¹ g / m), where g is the gradient of the
-network (not of the encoders) at a context and an arm, Z = ridge·I + Σ g gᵀ / m over the history, and m the
-width. Differences from the paper: the network learns with Concrete Dropout as a penalty that
+network (not of the encoders) at a context and an arm, Z = ridge·I + Σ g gᵀ / m over the
+history, and m the width. Differences from the paper: the network learns with Concrete Dropout as a penalty that
 adapts (posterior and predictions use its mean); Z is worked out anew from the whole history with
 the current weights after each update (`gradients="current"`; "when chosen" is the printed
 rule); and Z is full while the network is small, diagonal beyond `full_below` parameters.

@@ -25,7 +25,7 @@ from fastbandit.types import Features
 class LinearEnd(NeuralReward):
     """A network whose linear end has weights about a `centre`: covariance `spread` x its transpose.
 
-    `fit_posterior` works both out; `spread` has `columns` columns (None: as many as there are weights).
+    `fit_posterior` works both out; `spread` has `columns` columns (None: one for each weight).
     """
 
     centre: Tensor

@@ -201,7 +201,7 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
     for number in range(len(seeds)):
         seed = seeds[number]
         costs[number, 2] = 0
-        if posterior == DRAWN or posterior == BOUNDED:
+        if posterior in (DRAWN, BOUNDED):
             # Each arm has weights of its own, which no point describes: all eligible are scored.
             seen = contexts[number]
             if not all_finite(seen):

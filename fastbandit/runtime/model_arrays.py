@@ -159,7 +159,7 @@ def _centre(model: CompiledModel) -> Tensor:
 
 
 def _layers(generator: nn.Module | None) -> list[Any]:
-    """Return the generator's layers as (inputs + 1, outputs), inputs filled up to a multiple of 4."""
+    """Return a generator's layers as (inputs + 1, outputs), inputs padded to a multiple of 4."""
     if generator is None:
         return [frozen(torch.zeros(1, 0))] * 3
     layers: Sequence[nn.Linear] = list(generator.layers)  # type: ignore[arg-type]
@@ -179,7 +179,7 @@ def _flat(layer: nn.Linear) -> Tensor:
 def _side_by_side(
     first: nn.Linear, last: nn.Linear, surrogate: RewardNetwork | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return first weights and biases and last weights, the surrogate's units (as yet mute) behind."""
+    """Return first weights and biases and last weights; the surrogate's units, as yet mute, last."""
     if surrogate is None:
         return first.weight, first.bias, last.weight[0]
     more = surrogate.layers[0]

@@ -31,7 +31,7 @@ class Reports(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """All that changes over a bandit's life, replaced as one; the compiled policy is made when needed."""
+    """All that changes over a bandit's life, replaced as one."""
 
     policy: Policy
     history: Interactions | None = None

@@ -75,6 +75,6 @@ def _shares(scores: NDArray[np.float64], is_arm: NDArray[np.bool_]) -> NDArray[n
 
 
 def _widest(points: NDArray[Any], is_arm: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return twice the distance from the first candidate to the farthest: none lie farther apart."""
+    """Return twice the distance from the first candidate to the farthest of all."""
     steps = np.linalg.norm(points - points[:, :1], axis=2)
     return np.maximum(2.0 * np.where(is_arm, steps, 0.0).max(axis=1), 1e-30)

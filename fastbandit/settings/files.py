@@ -148,8 +148,8 @@ def parsed(raw: dict[str, Any], *, source: str, modules: Modules = ()) -> Settin
         )
     if raw.pop("base", "default") != "default":
         raise SettingError(
-            f"A file of settings stands over the defaults: {source} names another base. The printed "
-            f"recipe is lab.experiments.paper_preset; remove the line 'base'."
+            f"A file of settings stands over the defaults: {source} names another base. The "
+            f"printed recipe is lab.experiments.paper_preset; remove the line 'base'."
         )
     found: dict[str, dict[str, Any]] = {}
     for name, table in raw.items():
@@ -236,5 +236,5 @@ def write_settings(path: str | Path, settings: Settings, *, note: str = "") -> N
 
 
 def _toml(value: Value) -> str:
-    """Return a value as text: JSON and TOML agree on plain strings, booleans, finite numbers and lists."""
+    """Return a value as TOML, which agrees with JSON on texts, booleans, numbers and lists."""
     return json.dumps(list(value) if isinstance(value, tuple) else value, allow_nan=False)

@@ -125,7 +125,7 @@ def _is(part: Any, name: str, kind: type) -> bool:
 
 
 def _posterior_name(parts: PartNames, arm: Features) -> str | Posterior:
-    """Return the posterior that suits arms: exact for a box, else arms with effects of their own."""
+    """Return the posterior that suits arms: exact for a box, else effects of arms."""
     if parts.posterior != "auto":
         return parts.posterior
     return "fourier" if isinstance(arm, Point) else "arm-effects"

@@ -33,6 +33,7 @@ FROM_0 = Range(least=0)
 FROM_1 = Range(least=1)
 SHARE = Range(least=0, most=1)
 PART = Range(least=0, below=1)
+ANYTHING = Range()
 ANY_NUMBER = Range(least=float("-inf"))
 DISTINCT = Range(
     holds=lambda value: all(value) and len({*value}) == len(value), needed="not empty, none twice"
@@ -67,7 +68,7 @@ def part_name(role: str, *others: str) -> Range:
     )
 
 
-def _field(default: Any, text: str, limits: Range = Range(), *, is_asked: bool = False) -> Any:
+def _field(default: Any, text: str, limits: Range = ANYTHING, *, is_asked: bool = False) -> Any:
     """Return a field; one that is asked for has no default that suits everyone."""
     return ranged(limits._replace(text=text, is_asked=is_asked), default=default)
 

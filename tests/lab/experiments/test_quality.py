@@ -5,9 +5,6 @@ from __future__ import annotations
 import pytest
 
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.search.fit_generator import GeneratorFit
-from fastbandit.training.fit_reward import RewardFit
-from fastbandit.training.update import Training
 from lab.experiments.policies import NINE, agent_for
 from lab.experiments.run import run
 
@@ -64,9 +61,6 @@ def test_rewards_are_the_environments_own() -> None:
 def test_every_policy_runs_with_the_printed_settings(
     policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short = Training(
-        RewardFit(iterations=20), GeneratorFit(iterations=20, batch=16, target="ascent")
-    )
     environment = Synthetic("h1", 4, 200, seed=0)
     agent = agent_for(policy, environment, preset="paper", seed=0, rounds=60)
 

@@ -66,16 +66,10 @@ class App:
                 self.access.admit(scope, needed)
             status, body = await handle(await self._body(scope, receive))
             headers = _HEADERS.get(path, headers)
-        except Rejection as rejection:
+        except Exception as error:
+            rejection = _rejection_of(error, path)
             status, body = rejection.status, _ENCODE(rejection.problem)
             headers = (_PROBLEM, *_SAFE, *rejection.headers)
-        except LogError as error:
-            status, body = 503, _ENCODE(_not_written(error).problem)
-            headers = (_PROBLEM, *_SAFE, (b"retry-after", b"1"))
-        except Exception:
-            _LOGGER.exception("a request failed", extra={"path": path})
-            status, body = 500, _ENCODE(_OUR_FAULT.problem)
-            headers = (_PROBLEM, *_SAFE)
         size = (b"content-length", str(len(body)).encode())
         await send({"type": "http.response.start", "status": status, "headers": [*headers, size]})
         await send({"type": "http.response.body", "body": body})
@@ -134,18 +128,22 @@ class App:
         return body
 
 
-_OUR_FAULT = Rejection(
-    500,
-    "internal error",
-    "The service failed at this request; its log says where.",
-    fix=f"Report it with that log; this is fastbandit {__version__}.",
-)
-
-
-def _not_written(error: LogError) -> Rejection:
+def _rejection_of(error: Exception, path: str) -> Rejection:
+    """Return what is answered in place of what was asked for."""
+    if isinstance(error, Rejection):
+        return error
+    if isinstance(error, LogError):
+        return Rejection(
+            503,
+            "not written",
+            f"Nothing was acknowledged: {' '.join(str(error).split())}",
+            fix="Send it again, with the same id, when /ready says ready.",
+            headers=((b"retry-after", b"1"),),
+        )
+    _LOGGER.error("a request failed", exc_info=error, extra={"path": path})
     return Rejection(
-        503,
-        "not written",
-        f"Nothing was acknowledged: {' '.join(str(error).split())}",
-        fix="Send it again, with the same id, when /ready says ready.",
+        500,
+        "internal error",
+        "The service failed at this request; its log says where.",
+        fix=f"Report it with that log; this is fastbandit {__version__}.",
     )

@@ -67,7 +67,8 @@ class LearnerProcess:
                 env=environment_of(self._config),
             )
             status = await self._process.wait()
-            _LOGGER.error("the learner ended", extra={"status": _status_name(status)})
+            name = signal.Signals(-status).name if status < 0 else str(status)
+            _LOGGER.error("the learner ended", extra={"status": name})
             pause = 0.5 if time.monotonic() - began > 60 else min(2 * pause, _LONGEST_PAUSE)
             await asyncio.sleep(pause)
 
@@ -111,7 +112,3 @@ def environment_of(config: Config) -> dict[str, str]:
 
 def _written(value: Any) -> str:
     return value if isinstance(value, str) else json.encode(value).decode()
-
-
-def _status_name(status: int) -> str:
-    return signal.Signals(-status).name if status < 0 else str(status)

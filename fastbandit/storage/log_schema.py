@@ -19,41 +19,41 @@ from fastbandit.files.atomic import replacing
 APPLICATION_ID = 0x46424C47  # "FBLG", in the header: this file is ours
 STEPS: tuple[str, ...] = (
     """
-    -- tables of events
-    CREATE TABLE decisions (
-        seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, id TEXT NOT NULL UNIQUE,
-        context TEXT NOT NULL, arms TEXT NOT NULL, scores TEXT NOT NULL,
-        seed INTEGER NOT NULL, version INTEGER NOT NULL, catalogue INTEGER NOT NULL,
-        until INTEGER NOT NULL, otherwise REAL NOT NULL, sums INTEGER NOT NULL,
-        explored INTEGER NOT NULL, floor REAL NOT NULL, propensities TEXT, eligible TEXT,
-        degraded INTEGER NOT NULL
-    ) STRICT;
-    CREATE TABLE rewards (
-        seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, decision TEXT NOT NULL, arm TEXT,
-        part TEXT NOT NULL, value REAL NOT NULL, status TEXT NOT NULL
-    ) STRICT;
-    CREATE TABLE changes (
-        seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, put TEXT NOT NULL, taken TEXT NOT NULL
-    ) STRICT;
-    CREATE TABLE ticks (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+        -- tables of events
+        CREATE TABLE decisions (
+            seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, id TEXT NOT NULL UNIQUE,
+            context TEXT NOT NULL, arms TEXT NOT NULL, scores TEXT NOT NULL,
+            seed INTEGER NOT NULL, version INTEGER NOT NULL, catalogue INTEGER NOT NULL,
+            until INTEGER NOT NULL, otherwise REAL NOT NULL, sums INTEGER NOT NULL,
+            explored INTEGER NOT NULL, floor REAL NOT NULL, propensities TEXT, eligible TEXT,
+            degraded INTEGER NOT NULL
+        ) STRICT;
+        CREATE TABLE rewards (
+            seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, decision TEXT NOT NULL, arm TEXT,
+            part TEXT NOT NULL, value REAL NOT NULL, status TEXT NOT NULL
+        ) STRICT;
+        CREATE TABLE changes (
+            seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, put TEXT NOT NULL, taken TEXT NOT NULL
+        ) STRICT;
+        CREATE TABLE ticks (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
     """,
     """
-    -- counted rewards by their decision
-    CREATE INDEX counted_rewards ON rewards (decision, arm, part) WHERE status = 'counted';
+        -- counted rewards by their decision
+        CREATE INDEX counted_rewards ON rewards (decision, arm, part) WHERE status = 'counted';
     """,
     """
-    -- who decided, and the arm of the other
-    ALTER TABLE decisions ADD COLUMN decided_by TEXT NOT NULL DEFAULT 'bandit';
-    ALTER TABLE decisions ADD COLUMN other TEXT;
-    CREATE INDEX compared_decisions ON decisions (seq) WHERE other IS NOT NULL;
+        -- who decided, and the arm of the other
+        ALTER TABLE decisions ADD COLUMN decided_by TEXT NOT NULL DEFAULT 'bandit';
+        ALTER TABLE decisions ADD COLUMN other TEXT;
+        CREATE INDEX compared_decisions ON decisions (seq) WHERE other IS NOT NULL;
     """,
     """
-    -- columns named as the field names them
-    ALTER TABLE decisions RENAME COLUMN otherwise TO default_reward;
-    ALTER TABLE decisions RENAME COLUMN sums TO adds_up;
-    ALTER TABLE decisions RENAME COLUMN floor TO epsilon;
-    ALTER TABLE changes RENAME COLUMN put TO upserted;
-    ALTER TABLE changes RENAME COLUMN taken TO discarded;
+        -- columns named as the field names them
+        ALTER TABLE decisions RENAME COLUMN otherwise TO default_reward;
+        ALTER TABLE decisions RENAME COLUMN sums TO adds_up;
+        ALTER TABLE decisions RENAME COLUMN floor TO epsilon;
+        ALTER TABLE changes RENAME COLUMN put TO upserted;
+        ALTER TABLE changes RENAME COLUMN taken TO discarded;
     """,
 )
 """What each version added to the one before; the first version is 1."""

@@ -13,6 +13,7 @@ from machines import Machines
 
 from fastbandit.cluster.engine import Engine, make_engine
 from fastbandit.learning.initial_version import publish_initial_version
+from fastbandit.storage.registered_store import RegisteredStore
 from fastbandit.storage.shared import open_store
 from fastbandit.storage.snapshot_registry import SnapshotRegistry
 from fastbandit.storage.snapshot_store import SnapshotStore

@@ -61,7 +61,7 @@ def ask(url: str, query: str, *values: Any) -> list[tuple[Any, ...]]:
 
 def make_old(url: str, schema: str, version: int) -> str:
     """Make a log of an early version, with an event of each kind."""
-    steps = "".join(sql for _, sql in STEPS[:version])
+    steps = "".join(STEPS[:version])
     mark = f"CREATE TABLE fastbandit_log AS SELECT {version}::bigint AS version;"
     into = f"CREATE SCHEMA {schema}; SET search_path = {schema};"
     ask(url, into + mark + steps + OLD_EVENTS + (OLD_COUNTED if version > 1 else ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import stat
 from collections.abc import Iterator
@@ -254,7 +255,8 @@ def test_a_log_that_is_not_whole_is_not_restored(backup: Path, tmp_path: Path) -
     damaged = bytearray((backup / "events.db").read_bytes())
     damaged[4096 * 2 : 4096 * 2 + 64] = bytes(64)
     (backup / "events.db").write_bytes(damaged)
-    entries["events.db"] = backups._entry(backup / "events.db")
+    digest = hashlib.sha256(damaged).hexdigest()
+    entries["events.db"] = {"bytes": len(damaged), "sha256": digest}
     change(backup, files=entries)
 
     with pytest.raises(LogError, match=r"needs to be whole|can be read"):

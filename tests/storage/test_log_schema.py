@@ -23,7 +23,7 @@ from fastbandit.testing.logs import Clock
 from lab.faults.volatile_disk import VolatileDisk
 
 VERSION_1 = (Path(__file__).parent / "log_version_1.sql").read_text(encoding="utf-8")
-VERSION_3 = VERSION_1 + "".join(sql for _, sql in STEPS[1:3]) + "PRAGMA user_version = 3;"
+VERSION_3 = VERSION_1 + "".join(STEPS[1:3]) + "PRAGMA user_version = 3;"
 OPEN_AND_DIE = """
 import os, signal, sys
 from fastbandit.storage.sqlite_log import SqliteLog

@@ -27,10 +27,6 @@ BAGS = scipy.sparse.random(30, 200, density=0.05, format="csr", random_state=1)
 CASES: dict[str, tuple[dict[str, Any], Any]] = {
     "ts": ({"arms": ARMS, "context": 4}, CONTEXTS),
     "ucb": ({"arms": ARMS, "context": 4, "exploration": "ucb"}, CONTEXTS),
-    "ucb as printed": (
-        {"arms": ARMS, "context": 4, "exploration": "ucb", "preset": "paper"},
-        CONTEXTS,
-    ),
     "last layer": ({"arms": ARMS, "context": 4, "posterior": "last-layer"}, CONTEXTS),
     "greedy exhaustive": (
         {"arms": ARMS, "context": 4, "exploration": "greedy", "search": "exhaustive"},

@@ -10,7 +10,8 @@ import pytest
 from fastbandit.storage import sqlite_sql
 from fastbandit.storage.sqlite_log import SqliteLog
 
-STATEMENTS = {name: sql for name, sql in vars(sqlite_sql).items() if name.isupper()}
+STATEMENTS = {name: sql for name, sql in vars(sqlite_sql).items() if isinstance(sql, str)}
+STATEMENTS = {name: sql for name, sql in STATEMENTS.items() if name.isupper()}
 
 
 @pytest.mark.parametrize("name", sorted(set(STATEMENTS) - {"SOME"}))

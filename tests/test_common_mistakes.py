@@ -120,9 +120,9 @@ BUILDING = {
     ),
     "a class for an object": Mistake(
         made(exploration=ThompsonSampling),
-        "explore",
+        "exploration",
         "ThompsonSampling",
-        "explore=ThompsonSampling()",
+        "exploration=ThompsonSampling()",
     ),
     "a search misspelt": Mistake(
         made(search="exhaustiv"), "search", "'exhaustiv'", "mean 'exhaustive'"
@@ -146,7 +146,9 @@ BUILDING = {
     "a spanner of nothing": Mistake(
         lambda at: SpannerSearch(size=0), "size", "got 0", "leave it out for 32"
     ),
-    "features without columns": Mistake(lambda at: Dense(0), "dim", "got 0", "how many columns"),
+    "features without columns": Mistake(
+        lambda at: Dense(0), "dim", "got 0", "whole number of at least 1"
+    ),
     "an image too small": Mistake(lambda at: Image(4, 4), "pixels", "4 x 4", "Use Dense(16)"),
     "a preset that is not there": Mistake(
         made(preset="gone.toml"), "settings", "gone.toml", "Write one"

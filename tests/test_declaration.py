@@ -27,7 +27,8 @@ from fastbandit import (
 )
 from fastbandit.declaration import need, range_of
 from fastbandit.errors import SettingError
-from fastbandit.evaluation import LoggedRounds
+from fastbandit.evaluation import CrossFit, Interval, LoggedRounds
+from fastbandit.evaluation.estimators import IPS
 from fastbandit.reward.dropout_model import DropoutPosterior
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.settings.files import sections, settable
@@ -89,10 +90,10 @@ def test_a_part_refuses_a_field_that_it_cannot_work_with(kind: type, name: str, 
         (LinUCB, {"arms": np.eye(3), "context": 2, "ridge": 0.0}),
         (LinUCB, {"arms": np.eye(3), "context": 0}),
         (BestArmBandit, {"arms": np.eye(3), "prior_count": math.nan}),
-        (evaluate, {"log": LOG, "policy": "uniform", "confidence": 95.0}),
-        (evaluate, {"log": LOG, "policy": "uniform", "resamples": 0}),
-        (evaluate, {"log": LOG, "policy": "uniform", "clip": math.nan}),
-        (evaluate, {"log": LOG, "policy": "uniform", "folds": 1}),
+        (Interval, {"confidence": 95.0}),
+        (Interval, {"resamples": 0}),
+        (IPS, {"clip": math.nan}),
+        (CrossFit, {"folds": 1}),
         (evaluate, {"log": LOG, "policy": "uniform", "seed": -1}),
     ],
 )

@@ -22,9 +22,6 @@ class Dense:
 
     dim: int
 
-    def __post_init__(self) -> None:
-        _check_size("dim", self.dim)
-
     def read(self, raw: Any, *, what: str) -> Inputs:
         array = to_floats(raw, what=what)
         if array.ndim != 2 or array.shape[1] != self.dim:
@@ -55,9 +52,6 @@ class Sparse:
     """Bags of words: rows of a SciPy sparse matrix with `dim` columns, never made dense."""
 
     dim: int
-
-    def __post_init__(self) -> None:
-        _check_size("dim", self.dim)
 
     def read(self, raw: Any, *, what: str) -> Inputs:
         from scipy.sparse import csr_matrix, issparse
@@ -105,9 +99,6 @@ class Ids:
     """Whole numbers from 0 to `count` - 1, each with an embedding of its own."""
 
     count: int
-
-    def __post_init__(self) -> None:
-        _check_size("count", self.count)
 
     def read(self, raw: Any, *, what: str) -> Inputs:
         array = to_array(raw, what=what)
@@ -228,12 +219,3 @@ def is_size(number: Any) -> bool:
     """Return whether a number can count something: whole, and at least 1."""
     is_whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
     return bool(is_whole and number >= 1)
-
-
-def _check_size(name: str, number: int) -> None:
-    if not is_size(number):
-        many = "ids there may be" if name == "count" else "columns there are"
-        raise SettingError(
-            f"A {name} needs to be a whole number of at least 1: got {shown(number)}. Give how "
-            f"many {many}."
-        )

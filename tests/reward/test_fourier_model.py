@@ -19,12 +19,10 @@ from fastbandit.reward.dropout_model import DropoutPosterior
 from fastbandit.reward.fourier_model import FourierPosterior, FourierReward
 from fastbandit.reward.gradient_model import GradientPosterior
 from fastbandit.reward.matern import Kernel, Seen, fit_kernel, frequencies
-from fastbandit.reward.model import NetworkSettings
 from fastbandit.reward.picks import pick
 from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs, Interactions
 
-NETWORK = NetworkSettings(embedding=4, hidden=(6,), weight_penalty=0.0, dropout_penalty=0.0)
 CONTEXTS = vectors_of(60, 3, seed=1)
 POINTS = (2 + 3 * np.random.default_rng(2).random((60, 2))).astype(np.float32)
 REWARDS = (5 + CONTEXTS[:, 0] * np.sin(3 * POINTS[:, 0])).astype(np.float32)
@@ -36,19 +34,19 @@ def history(count: int = 60, *, weights: Any = None) -> Interactions:
     return Interactions(contexts, points, REWARDS[:count], weights)
 
 
-def made(told: Interactions | None = None, *, features: int = 64, fresh: int = 60) -> FourierReward:
+def made(
+    given: Interactions | None = None, *, features: int = 64, fresh: int = 60
+) -> FourierReward:
     rng = torch.Generator().manual_seed(3)
     model = FourierReward(
         Dense(3),
         Point((2.0, 2.0), (5.0, 5.0)),
-        settings=NETWORK,
-        reward="real",
-        features=features,
+        posterior=FourierPosterior(features=features),
         rng=rng,
     )
-    told = history() if told is None else told
-    model.start(told, fresh=fresh)
-    model.fit_posterior(told)
+    given = history() if given is None else given
+    model.start(given, fresh=fresh)
+    model.fit_posterior(given)
     return model
 
 
@@ -175,8 +173,8 @@ def test_the_kernel_is_fitted_when_the_history_has_grown_by_a_quarter() -> None:
 
 
 def test_equal_rewards_are_no_obstacle() -> None:
-    told = Interactions(Inputs(dense=CONTEXTS[:1]), Inputs(dense=POINTS[:1]), REWARDS[:1])
-    model = made(told, fresh=1)
+    given = Interactions(Inputs(dense=CONTEXTS[:1]), Inputs(dense=POINTS[:1]), REWARDS[:1])
+    model = made(given, fresh=1)
     contexts, arms = seen_by(model)
 
     score = model.upper_beside(contexts, uniforms(model, 60, more=1), width=1.0)
@@ -197,8 +195,8 @@ def test_what_picks_tell_is_what_rewards_would() -> None:
     for _ in range(3):
         best = int((halves @ left * halves).sum(1).argmax())
         taken.append(halves[best])
-        told = torch.stack(taken)
-        left = torch.linalg.inv(torch.eye(8).double() + told.T @ told / 0.1)
+        given = torch.stack(taken)
+        left = torch.linalg.inv(torch.eye(8).double() + given.T @ given / 0.1)
     assert torch.allclose(torch.eye(8).double() - columns @ columns.T, left, atol=1e-6)
 
 
@@ -243,7 +241,7 @@ def taught(contexts: Any = CONTEXTS, **settings: Any) -> Bandit:
 
 
 @pytest.mark.parametrize("explore", ["ts", "ucb", "greedy"])
-def test_a_box_has_waves_and_is_climbed_by_default(explore: str) -> None:
+def test_a_box_has_fourier_features_and_is_climbed_by_default(explore: str) -> None:
     plan = Bandit(arms=BOX, context=3, exploration=explore).blueprint
 
     assert plan.posterior == FourierPosterior()
@@ -255,8 +253,6 @@ def test_a_box_has_waves_and_is_climbed_by_default(explore: str) -> None:
     [
         ({"posterior": "neural"}, DropoutPosterior),
         ({"posterior": "neural", "exploration": "ucb"}, GradientPosterior),
-        ({"preset": "paper"}, DropoutPosterior),
-        ({"preset": "paper-scaled", "exploration": "ucb"}, GradientPosterior),
     ],
 )
 def test_a_box_may_still_have_a_network_and_a_generator(

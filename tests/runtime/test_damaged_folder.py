@@ -160,7 +160,7 @@ def test_contexts_of_a_kind_that_is_not_known_are_named(saved: Path) -> None:
 # -- what does not fit
 
 
-@pytest.mark.parametrize("name", ["model.place", "arms.graph", "ids.starts", "more"])
+@pytest.mark.parametrize("name", ["model.spread", "arms.graph", "ids.starts", "more"])
 def test_arrays_that_lack_one_are_rejected(
     frozen: FrozenBandit, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

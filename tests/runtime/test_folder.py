@@ -23,7 +23,7 @@ from fastbandit.features.kinds import Dense
 from fastbandit.files import manifest as manifest_files
 from fastbandit.files.mapped import map_arrays
 from fastbandit.runtime.kernel import decide
-from fastbandit.runtime.parts import FrozenModel
+from fastbandit.runtime.parts import STORED_AS, FrozenModel
 
 pytestmark = pytest.mark.usefixtures("little_training")
 
@@ -124,7 +124,7 @@ def test_every_array_is_saved_under_the_name_of_its_field(saved: Path) -> None:
     with arrays_of(saved).open("rb") as file:
         names = set(map_arrays(file))
 
-    named = {field.name for field in fields(FrozenModel)}
+    named = {STORED_AS.get(field.name, field.name) for field in fields(FrozenModel)}
     of_weights = {"own_shared", "own_prior", "own_means", "own_deviations"}
     of_lists = {"own_rows", "own_parts"}
     assert {f"model.{name}" for name in named - of_weights - of_lists} <= names

@@ -16,14 +16,14 @@ CONTEXTS = vectors_of(200, 3, seed=1)
 SHORT = {"training.reward": {"iterations": 20}, "training.generator": {"iterations": 20}}
 
 
-def bandit_of(search: Any = "auto", *, arms: int = 300, explore: str = "ts") -> Bandit:
+def bandit_of(search: Any = "auto", *, arms: int = 300, exploration: str = "ts") -> Bandit:
     preset = settings_for("default").merged(SHORT)
     return Bandit(
         arms=vectors_of(arms, 3, seed=2),
         context=3,
         reward="real",
         search=search,
-        exploration=explore,
+        exploration=exploration,
         preset=preset,
         seed=4,
     )

@@ -182,8 +182,8 @@ def test_a_diversity_that_is_no_share_is_refused(wrong: Any) -> None:
         bandit.select(CONTEXTS, k=2, diversity=wrong)
 
 
-def test_a_slate_with_diversity_refuses_a_floor() -> None:
+def test_a_slate_with_diversity_refuses_uniform_mixing() -> None:
     frozen = Bandit(arms=vectors_of(40, 3), context=3).freeze()
 
-    with pytest.raises(SettingError, match="needs floor=0"):
+    with pytest.raises(SettingError, match="needs epsilon=0"):
         frozen.select(CONTEXTS, k=2, diversity=0.5, epsilon=0.1)

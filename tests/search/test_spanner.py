@@ -10,6 +10,7 @@ import torch
 from fakes import catalogue_of, vectors_of
 
 from fastbandit import Bandit, Box, SpannerSearch
+from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.spanner import spanning_positions
 from fastbandit.errors import SettingError
 from fastbandit.settings.files import Settings
@@ -60,14 +61,14 @@ def test_arms_that_were_removed_span_nothing(count: int) -> None:
     arms = catalogue_of(vectors_of(150, 3))
     gone = arms.spanning(3).rows[0].tolist()
 
-    left = arms.remove(gone).spanning(count)
+    left = arms.discard(gone)[0].spanning(count)
 
     assert left.rows.shape == (1, count)
     assert not set(gone) & set(left.rows[0].tolist())
 
 
 def test_the_points_of_a_box_that_span_it_lie_at_its_corners() -> None:
-    box = Box([-1.0, 0.0], [1.0, 1.0], cover=500).embedded_by(lambda v: v, device="cpu")
+    box = BoxSpace(Box([-1.0, 0.0], [1.0, 1.0], cover=500)).embedded_by(lambda v: v, device="cpu")
 
     points = box.spanning(4).points[0]
 

@@ -93,7 +93,7 @@ def test_a_part_refuses_a_field_that_it_cannot_work_with(kind: type, name: str, 
         (Interval, {"confidence": 95.0}),
         (Interval, {"resamples": 0}),
         (IPS, {"clip": math.nan}),
-        (CrossFit, {"folds": 1}),
+        (evaluate, {"log": LOG, "policy": "uniform", "model": CrossFit("ridge", folds=1)}),
         (evaluate, {"log": LOG, "policy": "uniform", "seed": -1}),
     ],
 )

@@ -67,7 +67,7 @@ def uniforms(model: FourierReward, count: int, *, more: int = 0) -> Tensor:
 def test_mean_and_deviation_are_those_of_a_gaussian_process(weights: Any) -> None:
     model = made(history(weights=weights))
     contexts, arms = seen_by(model)
-    waves = model.waves(contexts.double(), arms.double())
+    waves = model.fourier_features(contexts.double(), arms.double())
     alike = waves @ waves.T
     counted = torch.ones(60).double() if weights is None else torch.from_numpy(weights)
     noise = torch.diag(model.kernel[1].exp() / counted)

@@ -162,7 +162,8 @@ def test_onnx_runtime_and_faiss_alone_choose_the_same_arms(posterior: str, tmp_p
     average, found = scores.mean(1), scores[np.arange(COUNT), chosen]
     quality = (found - average) / (scores.max(1) - average)
     assert quality.mean() > 0.8  # of a generator that was trained for a moment only
-    assert calm != chosen
+    if posterior != "dropout":  # these rewards are linear: no weight that a mask could drop is left
+        assert calm != chosen
 
 
 def test_many_arms_lie_in_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,7 @@ from fastbandit.features.kinds import Dense, Point
 from fastbandit.reward.dropout_model import DropoutPosterior
 from fastbandit.reward.fourier_model import FourierPosterior, FourierReward
 from fastbandit.reward.gradient_model import GradientPosterior
-from fastbandit.reward.matern import Kernel, Seen, fit_kernel, frequencies
 from fastbandit.reward.model import NetworkSettings
-from fastbandit.reward.picks import pick
 from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs, Interactions
 
@@ -127,40 +125,7 @@ def test_slopes_agree_with_finite_differences(kind: str) -> None:
         assert torch.allclose(slopes[..., side], wanted, atol=1e-5)
 
 
-def test_frequencies_sample_the_kernel() -> None:
-    drawn = frequencies(200_000, 2, rng=torch.Generator().manual_seed(0))
-    away = torch.tensor([[0.3, 0.4], [1.0, 0.0], [0.0, 2.0]]).double()
-    distance = 5**0.5 * away.norm(dim=1)
-
-    found = torch.cos(away @ drawn.T).mean(1)
-
-    wanted = (1 + distance + distance.square() / 3) * torch.exp(-distance)
-    assert torch.allclose(found, wanted, atol=0.01)
-
-
 # -- the kernel
-
-
-def waved(length: float) -> Seen:
-    points = torch.rand(200, 2, generator=torch.Generator().manual_seed(1)).double()
-    noise = torch.randn(200, generator=torch.Generator().manual_seed(2)).double()
-    rewards = torch.sin(points[:, 0] / length) + 0.1 * noise
-    return Seen(torch.zeros(200, 1).double(), points, rewards, torch.ones(200).double())
-
-
-def test_a_side_that_matters_gets_the_shorter_length_and_noise_is_found() -> None:
-    kernel = fit_kernel(waved(0.1), before=None)
-
-    assert kernel.lengths[0] < 0.5 < kernel.lengths[1]
-    assert 0.003 < kernel.noise < 0.03
-
-
-def test_an_earlier_kernel_is_improved_on() -> None:
-    before = Kernel(1.0, 1.0, 1.0, torch.full((2,), 5.0).double())
-
-    kernel = fit_kernel(waved(0.1), before=before)
-
-    assert kernel.lengths[0] < 0.5
 
 
 def test_the_kernel_is_fitted_when_the_history_has_grown_by_a_quarter() -> None:
@@ -185,21 +150,6 @@ def test_equal_rewards_are_no_obstacle() -> None:
 
 
 # -- decisions before the next update
-
-
-def test_what_picks_tell_is_what_rewards_would() -> None:
-    halves = torch.randn(30, 8, generator=torch.Generator().manual_seed(1)).double()
-    means = torch.zeros(30).double()
-
-    columns = pick(means, halves, count=3, noise=0.1)
-
-    taken, left = [], torch.eye(8).double()
-    for _ in range(3):
-        best = int((halves @ left * halves).sum(1).argmax())
-        taken.append(halves[best])
-        told = torch.stack(taken)
-        left = torch.linalg.inv(torch.eye(8).double() + told.T @ told / 0.1)
-    assert torch.allclose(torch.eye(8).double() - columns @ columns.T, left, atol=1e-6)
 
 
 def test_a_decision_alone_has_the_plain_bound() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from fastbandit import (
     Bandit,
-    Box,
     FrozenBandit,
     Sparse,
     ThompsonSampling,
@@ -27,7 +26,6 @@ from fastbandit.errors import (
 from fastbandit.noise.philox import Stream, normals_at
 from fastbandit.reward.arm_effects_posterior import ArmEffectsPosterior
 from fastbandit.reward.effects_model import EffectsReward
-from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.types import Inputs
 
 COLUMNS = 5
@@ -54,13 +52,6 @@ def asked(count: int = 50) -> np.ndarray:
 
 def seeds(count: int = 50) -> np.ndarray:
     return np.arange(count, dtype=np.uint64)
-
-
-def test_arms_that_are_ids_have_weights_of_their_own_by_default() -> None:
-    bandit = Bandit(ids=["a", "b"], context=3)
-
-    assert isinstance(bandit.policy.model, EffectsReward)
-    assert isinstance(bandit.policy.search, Exhaustive)
 
 
 def test_it_learns_which_arm_is_liked_in_which_context() -> None:
@@ -186,12 +177,6 @@ def test_a_context_that_is_not_finite_is_refused_and_changes_nothing() -> None:
     assert bandit.select(asked(), seeds=seeds()).arms == before
 
 
-def test_many_ids_are_left_to_a_network() -> None:
-    bandit = Bandit(ids=range(30_000), context=3)
-
-    assert not isinstance(bandit.policy.model, EffectsReward)
-
-
 # -- from every reward
 
 
@@ -313,8 +298,3 @@ def test_a_network_learns_in_updates_alone() -> None:
 
     with pytest.raises(SettingError, match=r"Call update\(\)"):
         bandit.observe(contexts=[[0.0, 1.0]], arms=[0], rewards=[1.0])
-
-
-def test_a_box_has_no_arm_effects() -> None:
-    with pytest.raises(SettingError, match="Arm effects need a catalogue of arms: got a box"):
-        Bandit(arms=Box((0.0,), (1.0,)), context=2, posterior="arm-effects")

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from fakes import catalogue_of, vectors_of
 
 from fastbandit import Box
+from fastbandit.arms.box_space import BoxSpace
 from fastbandit.interfaces import ArmSpace
 
 DIM = 3
 
 
-def box() -> Box:
-    space = Box.between([-2.0] * DIM, [2.0] * DIM, cover=400)
+def box() -> BoxSpace:
+    space = BoxSpace(Box([-2.0] * DIM, [2.0] * DIM, cover=400))
     return space.embedded_by(lambda values: values, device="cpu")
 
 

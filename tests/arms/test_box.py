@@ -12,9 +12,7 @@ from fastbandit.errors import InputError, SettingError
 from fastbandit.types import Inputs
 
 
-@pytest.mark.parametrize(
-    ("low", "high"), [([], []), ([0], [1, 2]), ([1], [1]), ([0], [np.inf]), (0, 1), (["a"], ["b"])]
-)
+@pytest.mark.parametrize(("low", "high"), [([], []), ([0], [1, 2]), ([1], [1]), ([0], [np.inf])])
 def test_corners_that_span_no_box_are_refused(low: Any, high: Any) -> None:
     with pytest.raises(SettingError, match="each lower than its partner"):
         Box(low, high)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import torch
 from fakes import catalogue_of, seeds_of, vectors_of
 from search_arms import DIM, score_of
@@ -36,9 +35,7 @@ def test_so_many_arms_are_scored_again_where_there_is_a_surrogate() -> None:
     arms, tally = catalogue_of(vectors_of(30, DIM)), Tally(32)
     score = score_of(arms, Greedy())
     rows = torch.arange(30).expand(32, -1)
-    ranked = Ranked(
-        rows, arms.at(rows), torch.from_numpy(np.tile(np.arange(30.0), (32, 1))).float()
-    )
+    ranked = Ranked(rows, arms.at(rows), rows.float())
 
     again = rerank(
         replace(score, surrogate=score.function), arms, ranked, tally, count=1, eligible=None

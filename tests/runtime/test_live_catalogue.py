@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -271,36 +270,6 @@ def test_a_change_that_is_rejected_leaves_everything_as_it_was(
         change(frozen)
 
     assert frozen._arms.now is before
-
-
-@pytest.mark.parametrize("context", [[1.0, 2.0], [[1.0, 2.0, 3.0, 4.0]], "abcd", None])
-def test_one_context_is_one_row_of_numbers(frozen: FrozenBandit, context: Any) -> None:
-    with pytest.raises(ShapeError, match="numbers in a row"):
-        frozen.select_one(context)
-
-
-@pytest.mark.parametrize("wrong", [np.nan, np.inf])
-def test_a_context_without_finite_numbers_is_rejected(frozen: FrozenBandit, wrong: float) -> None:
-    with pytest.raises(NotFiniteError):
-        frozen.select_one([wrong, 0, 0, 0])
-
-
-def test_contexts_too_large_to_embed_are_clipped(frozen: FrozenBandit) -> None:
-    decision = frozen.select(np.full((2, 4), 3e38))
-
-    assert decision.clipped.all()
-    assert np.isfinite(decision.scores).all()
-
-
-def test_contexts_too_large_to_embed_are_rejected_where_nothing_is_clipped(
-    frozen: FrozenBandit,
-) -> None:
-    model, catalogue, codec = frozen.parts
-    nothing = np.zeros((0, 0), np.float32)
-    old = FrozenBandit(replace(model, bounds=nothing), catalogue, codec)
-
-    with pytest.raises(NotFiniteError):
-        old.select(np.full((2, 4), 3e38))
 
 
 # -- threads

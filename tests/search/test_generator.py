@@ -1,4 +1,4 @@
-"""A search by a generator scores all of a few arms, and trains a generator once there are more."""
+"""A search by a generator: it scores all of a few arms, and asks a generator of more."""
 
 from __future__ import annotations
 
@@ -6,14 +6,60 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fakes import vectors_of
+import pytest
+import torch
+from fakes import BowlReward, catalogue_of, seeds_of, vectors_of
+from search_arms import DIM, box, gap_of, score_of
 
-from fastbandit import Bandit, Exhaustive
+from fastbandit import Bandit, Exhaustive, GeneratorSearch, Greedy, ThompsonSampling
+from fastbandit.errors import SettingError
+from fastbandit.interfaces import ArmSpace, Exploration, Search, SearchFit
+from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.search.generator import FittedGenerator
 from fastbandit.settings.presets import settings_for
+from fastbandit.types import Inputs
 
 CONTEXTS = vectors_of(200, 3, seed=1)
 SHORT = {"training.reward": {"iterations": 20}, "training.generator": {"iterations": 20}}
+
+
+def fitted(arms: ArmSpace, exploration: Exploration) -> Search:
+    some = GeneratorFit(iterations=250, batch=128, targets=1024, sample=256)
+    contexts = Inputs(dense=vectors_of(200, DIM, seed=5))
+    rng = torch.Generator().manual_seed(1)
+    search = GeneratorSearch()
+    task = SearchFit(BowlReward(DIM), exploration, arms, contexts, some, rng)
+    return search.fit(task, before=search)
+
+
+@pytest.mark.parametrize("exploration", [Greedy(), ThompsonSampling()])
+@pytest.mark.parametrize("count", [1_000, 6_000])
+def test_a_generator_comes_close_to_the_best_arm(count: int, exploration: Exploration) -> None:
+    arms = catalogue_of(vectors_of(count, DIM))
+
+    gap = gap_of(fitted(arms, exploration), score_of(arms, exploration), arms)
+
+    assert gap.min() >= -1e-5
+    assert gap.mean() < 0.02
+
+
+def test_a_generator_in_a_box_comes_close_to_the_best_point() -> None:
+    arms = box()
+
+    found = fitted(arms, Greedy()).best(score_of(arms, Greedy()), arms, count=1, seeds=seeds_of(32))
+
+    assert found.scores.max() <= 1e-6  # the best point scores 0
+    assert found.scores.mean() > -0.05
+
+
+def test_a_generator_search_without_a_generator_says_what_to_do() -> None:
+    arms = catalogue_of(vectors_of(50, DIM))
+
+    with pytest.raises(SettingError, match="trained generator"):
+        GeneratorSearch().best(score_of(arms, Greedy()), arms, count=1, seeds=seeds_of(32))
+
+
+# -- few arms
 
 
 def bandit_of(search: Any = "auto", *, arms: int = 300, exploration: str = "ts") -> Bandit:
@@ -29,7 +75,7 @@ def bandit_of(search: Any = "auto", *, arms: int = 300, exploration: str = "ts")
     )
 
 
-def taught(bandit: Bandit, seed: int = 3) -> Bandit:
+def trained(bandit: Bandit, seed: int = 3) -> Bandit:
     rows = np.random.default_rng(seed).integers(len(vectors_of(300, 3, seed=2)), size=200)
     bandit.update(contexts=CONTEXTS, arms=rows, rewards=CONTEXTS[:, 0] * (rows % 2))
     return bandit
@@ -40,7 +86,7 @@ def has_generator(bandit: Bandit) -> bool:
 
 
 def test_a_few_arms_are_chosen_from_as_by_an_exhaustive_search() -> None:
-    few, all_of_them = taught(bandit_of()), taught(bandit_of(Exhaustive()))
+    few, all_of_them = trained(bandit_of()), trained(bandit_of(Exhaustive()))
 
     got, wanted = few.select(CONTEXTS), all_of_them.select(CONTEXTS)
 
@@ -50,7 +96,7 @@ def test_a_few_arms_are_chosen_from_as_by_an_exhaustive_search() -> None:
 
 
 def test_compiled_code_chooses_the_same_arms(tmp_path: Path) -> None:
-    bandit = taught(bandit_of())
+    bandit = trained(bandit_of())
     bandit.save(tmp_path / "bandit")
     seeds = np.arange(len(CONTEXTS), dtype=np.uint64)
 
@@ -61,22 +107,22 @@ def test_compiled_code_chooses_the_same_arms(tmp_path: Path) -> None:
 
 
 def test_a_catalogue_that_grows_gets_a_generator() -> None:
-    bandit = taught(bandit_of())
+    bandit = trained(bandit_of())
     bandit.add_arms(vectors_of(900, 3, seed=5), ids=range(300, 1200))
     assert (bandit.select(CONTEXTS).evaluations == 1200).all()  # until the next update
 
-    taught(bandit)
+    trained(bandit)
 
     assert has_generator(bandit)
     assert (bandit.select(CONTEXTS).evaluations < 1200).all()
 
 
-def test_one_that_shrinks_loses_it() -> None:
-    bandit = taught(bandit_of(arms=1200))
+def test_a_catalogue_that_shrinks_loses_it() -> None:
+    bandit = trained(bandit_of(arms=1200))
     assert has_generator(bandit)
     bandit.discard_arms(range(300, 1200))
 
-    taught(bandit)
+    trained(bandit)
 
     assert not has_generator(bandit)
     assert bandit.select(CONTEXTS).rows.max() < 300

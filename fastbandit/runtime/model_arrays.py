@@ -179,7 +179,7 @@ def _flat(layer: nn.Linear) -> Tensor:
 def _side_by_side(
     first: nn.Linear, last: nn.Linear, surrogate: RewardNetwork | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return first weights and biases and last weights; the surrogate's units, as yet mute, last."""
+    """Return first weights and biases and last weights, with the units of a surrogate behind."""
     if surrogate is None:
         return first.weight, first.bias, last.weight[0]
     more = surrogate.layers[0]

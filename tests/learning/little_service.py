@@ -63,6 +63,10 @@ class LittleLog:
         """Write events; return the number of the last."""
         return self._log.append(events)[-1].seq
 
+    def close(self) -> None:
+        """Let another writer have the log."""
+        self._log.close()
+
     def decide(self, count: int, *, arms: int = 10, version: int = 0, reward: bool = True) -> None:
         """Choose random arms for random contexts; a reward is the first number of the context."""
         for _ in range(count):

@@ -212,12 +212,10 @@ class Bandit:
             self.update(contexts=contexts, arms=arms, rewards=rewards)
             return
         fresh = self._read_interactions(contexts, arms, rewards)
-        if not len(fresh):
-            return
-        mine = model if self._private is model else model.private()
-        assert isinstance(mine, Observes)
-        self._state = state.observed(fresh, mine)
-        self._private = self._state.policy.model
+        if len(fresh):
+            mine = model if self._private is model else model.private()
+            self._state = state.observed(fresh, mine)
+            self._private = self._state.policy.model
 
     def __copy__(self) -> Bandit:
         """Return a bandit in the same state that goes its own way."""

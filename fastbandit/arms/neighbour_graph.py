@@ -44,7 +44,7 @@ def neighbour_graph(partitions: Partitions, count: int = NEIGHBOURS) -> Position
 
 
 @njit(cache=True, nogil=True)
-def insert(
+def _insert(
     positions: Positions, smallest: Floats, held: int, position: int, number: np.float32
 ) -> int:
     """Insert a number into a sorted list, dropping the largest where it is full."""
@@ -95,7 +95,7 @@ def look_around(
                 for there in range((other * count) // total, ((other + 1) * count) // total):
                     distance = distance_between(vectors, position, there)
                     if distance < worst and there != position:
-                        held = insert(near[position], distances, held, there, distance)
+                        held = _insert(near[position], distances, held, there, distance)
                         if held == len(distances):
                             worst = distances[-1]
 
@@ -123,7 +123,7 @@ def look_further(old: Positions, near: Positions, vectors: Floats, first: int, l
                     continue
                 distance = distance_between(vectors, position, there)
                 if distance < worst:
-                    held = insert(near[position], distances, held, there, distance)
+                    held = _insert(near[position], distances, held, there, distance)
                     if held == size:
                         worst = distances[-1]
 

@@ -267,15 +267,15 @@ def nearest_partitions(
     total = group_count(len(centres) * LANES)
     size = len(centres) // total  # blocks of centres in a group
     if total == 1 or len(partitions) > len(near_groups) * size * LANES:
-        measure(centres, 0, len(centres), point, numbers)
+        _measure(centres, 0, len(centres), point, numbers)
         take_smallest(numbers[: len(centres) * LANES], partitions)
         return
-    measure(groups, 0, len(groups), point, numbers)
+    _measure(groups, 0, len(groups), point, numbers)
     take_smallest(numbers[: len(groups) * LANES], near_groups)
     for number in range(len(near_groups)):
         group = near_groups[number]
         there = numbers[number * size * LANES :]
-        measure(centres, group * size, (group + 1) * size, point, there)
+        _measure(centres, group * size, (group + 1) * size, point, there)
     take_smallest(numbers[: len(near_groups) * size * LANES], partitions)
     for number in range(len(partitions)):
         group, partition = divmod(partitions[number], size * LANES)
@@ -283,7 +283,7 @@ def nearest_partitions(
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def measure(
+def _measure(
     blocks: NDArray[np.float32], first: int, last: int, point: Floats, numbers: Floats
 ) -> None:
     """Return the squared distances to the centres of some blocks."""

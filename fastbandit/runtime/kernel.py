@@ -217,9 +217,9 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
                 scale,
             )
             common = shared_part(seen, frozen.own_shared)
-            costs[number, 0], held = scan_own(own, common, arms, listed, found)
+            costs[number, 0], held = _scan_own(own, common, arms, listed, found)
             costs[number, 1] = 0
-            write_down(arms, found, held, rows[number], scores[number])
+            _write_down(arms, found, held, rows[number], scores[number])
             continue
 
         # Arms' own constants do not depend on the context: the seed picks one of a bank of draws,
@@ -299,38 +299,38 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
 
         if len(listed) or counts[SEARCH] == EXHAUSTIVE:
             # Few arms, or a search that scores all: nothing is looked up.
-            evaluated, held = scan(net, arms, listed, found, constants)
+            evaluated, held = _scan(net, arms, listed, found, constants)
             best = 0
         else:
             # Points to look around: what a generator proposes, or what climbs from anywhere.
             if counts[SEARCH] == GENERATOR:
-                evaluated = generator_inputs(net, embedded, noise, box, dim, signals[0], points)
-                propose(frozen.layer_1, frozen.layer_2, frozen.layer_3, box, dim, signals, points)
+                evaluated = _generator_inputs(net, embedded, noise, box, dim, signals[0], points)
+                _propose(frozen.layer_1, frozen.layer_2, frozen.layer_3, box, dim, signals, points)
             else:
-                start_anywhere(seed, box, dim, signals[0], points[:-1])
-                evaluated = 2 * climb_all(net, points, counts, numbers, box, dim)
+                _start_anywhere(seed, box, dim, signals[0], points[:-1])
+                evaluated = 2 * _climb_all(net, points, counts, numbers, box, dim)
             # A look-up costs more than a score: only the best points are looked up.
             best = min(counts[LOOKUPS], counts[STARTS])
             if best < counts[STARTS]:
                 keep_best_points(net, points[:-1], best, found)
                 evaluated += counts[STARTS]
             if counts[SEARCH] == GENERATOR:
-                evaluated += 2 * climb_all(net, points[: best + 1], counts, numbers, box, dim)
+                evaluated += 2 * _climb_all(net, points[: best + 1], counts, numbers, box, dim)
             # From points to arms: those in the nearest partitions, then neighbours of the best.
             fresh = land(arms, points[:best], partitions, found)
-            held = keep_best(net, arms, found, fresh, 0)
-            held, walked = walk(net, arms, found, held, counts[HOPS], counts[BEAM])
+            held = _keep_best(net, arms, found, fresh, 0)
+            held, walked = _walk(net, arms, found, held, counts[HOPS], counts[BEAM])
             evaluated += fresh + walked
             if has_constants:
                 # An arm may win by its own constant, wherever its point lies.
                 few = max(k, reranked)
-                held, joined = join_own(net, arms, found, held, k, few, constants)
+                held, joined = _join_own(net, arms, found, held, k, few, constants)
                 evaluated += joined
         if posterior == BOUND:
             # The surrogate only found the way: the bound itself ranks the few best.
-            held = rerank(exact, arms, found, held, counts, numbers, constants)
+            held = _rerank(exact, arms, found, held, counts, numbers, constants)
             evaluated += held
-        write_down(arms, found, held, rows[number], scores[number])
+        _write_down(arms, found, held, rows[number], scores[number])
         costs[number, 0], costs[number, 1] = evaluated, best
 
 
@@ -398,7 +398,7 @@ def all_finite(numbers: Floats) -> bool:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def generator_inputs(
+def _generator_inputs(
     net: Net, embedded: Floats, noise: Floats, box: Floats, dim: int, inputs: Floats, points: Floats
 ) -> int:
     """Put together what the generator sees: context, draw, and slope in the middle of the arms.
@@ -428,7 +428,7 @@ def length_of(vector: Floats, dim: int) -> np.float32:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def propose(
+def _propose(
     layer_1: Floats,
     layer_2: Floats,
     layer_3: Floats,
@@ -453,7 +453,7 @@ def propose(
 
 
 @njit(cache=True, nogil=True)
-def start_anywhere(
+def _start_anywhere(
     seed: np.uint64, box: Floats, dim: int, uniforms: Floats, points: Floats
 ) -> None:
     """Draw points evenly from the arms' box."""
@@ -485,7 +485,7 @@ def keep_best_points(net: Net, points: Floats, best: int, found: Found) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def climb_all(
+def _climb_all(
     net: Net, points: Floats, counts: Sizes, numbers: Floats, box: Floats, dim: int
 ) -> int:
     """Follow the score uphill from all points but the last, which is scratch; count the slopes."""
@@ -521,7 +521,7 @@ def land(arms: Arms, points: Floats, partitions: int, found: Found) -> int:
     least = min(arms.eligible_count, partitions * LANES)
     wanted = min(total, partitions * max(1, share))
     while True:
-        fresh = land_in(arms, points, wanted, total, found)
+        fresh = _land_in(arms, points, wanted, total, found)
         if not is_masked or fresh >= least or wanted == total or fresh >= MOST:
             break
         wanted = min(total, 4 * wanted)
@@ -540,7 +540,7 @@ def land(arms: Arms, points: Floats, partitions: int, found: Found) -> int:
 
 
 @njit(cache=True, nogil=True)
-def land_in(arms: Arms, points: Floats, wanted: int, total: int, found: Found) -> int:
+def _land_in(arms: Arms, points: Floats, wanted: int, total: int, found: Found) -> int:
     """Find the eligible arms in the `wanted` nearest partitions of each point."""
     order, eligible, positions, seen = arms.order, arms.eligible, found.positions, found.seen
     count, is_masked = len(order), len(arms.eligible) > 0
@@ -563,7 +563,7 @@ def land_in(arms: Arms, points: Floats, wanted: int, total: int, found: Found) -
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def keep_best(net: Net, arms: Arms, found: Found, fresh: int, held: int) -> int:
+def _keep_best(net: Net, arms: Arms, found: Found, fresh: int, held: int) -> int:
     """Score what was found last, and sort the best of it into the best of all."""
     score_found(net, arms, found, fresh)
     return sort_in(found, fresh, held)
@@ -596,7 +596,7 @@ def sort_in(found: Found, fresh: int, held: int) -> int:
     worst = found.best_scores[most - 1] if held == most else _NOTHING
     for number in range(fresh):
         if scores[number] > worst:
-            held = insert_best(
+            held = _insert_best(
                 found.best_positions,
                 found.best_scores,
                 found.best_walked,
@@ -610,7 +610,7 @@ def sort_in(found: Found, fresh: int, held: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def insert_best(
+def _insert_best(
     positions: Positions,
     scores: Floats,
     walked: NDArray[np.bool_],
@@ -632,7 +632,7 @@ def insert_best(
 
 
 @njit(cache=True, nogil=True)
-def walk(net: Net, arms: Arms, found: Found, held: int, hops: int, beam: int) -> tuple[int, int]:
+def _walk(net: Net, arms: Arms, found: Found, held: int, hops: int, beam: int) -> tuple[int, int]:
     """Score the neighbours of the best arms, hop by hop; answer how many are held and scored."""
     order, eligible, graph, seen = arms.order, arms.eligible, arms.graph, found.seen
     count, is_masked, scored = len(order), len(arms.eligible) > 0, 0
@@ -655,13 +655,13 @@ def walk(net: Net, arms: Arms, found: Found, held: int, hops: int, beam: int) ->
                 if is_new(seen, beside):
                     found.positions[fresh] = beside
                     fresh += 1
-        held = keep_best(net, arms, found, fresh, held)
+        held = _keep_best(net, arms, found, fresh, held)
         scored += fresh
     return held, scored
 
 
 @njit(cache=True, nogil=True)
-def scan(
+def _scan(
     net: Net, arms: Arms, listed: Positions, found: Found, constants: Constants
 ) -> tuple[int, int]:
     """Score all eligible arms, or a list of them; return how many, and how many are held."""
@@ -706,7 +706,7 @@ def part_of(constants: Constants, arms: Arms, there: int) -> np.float32:
 
 
 @njit(cache=True, nogil=True)
-def join_own(
+def _join_own(
     net: Net, arms: Arms, found: Found, held: int, count: int, few: int, constants: Constants
 ) -> tuple[int, int]:
     """Add own parts to the best arms found, and rank those of the list that could win with them.
@@ -720,7 +720,7 @@ def join_own(
     for slot in range(near):
         positions[slot], found.scores[slot] = found.best_positions[slot], found.best_scores[slot]
         parts[slot] = part_of(constants, arms, positions[slot])
-    held = sort_own(found, parts, near, few, 0)
+    held = _sort_own(found, parts, near, few, 0)
     is_masked, scored, total = len(arms.eligible) > 0, 0, len(constants.rows)
     for start in range(0, total, AT_A_TIME):
         least = found.best_scores[count - 1] if held >= count else _NOTHING
@@ -734,13 +734,13 @@ def join_own(
             positions[fresh], parts[fresh] = constants.positions[row], constants.parts[number]
             fresh += positions[fresh] >= 0
         score_found(net, arms, found, fresh)
-        held = sort_own(found, parts, fresh, few, held)
+        held = _sort_own(found, parts, fresh, few, held)
         scored += fresh
     return held, scored
 
 
 @njit(cache=True, nogil=True)
-def sort_own(found: Found, parts: Floats, fresh: int, few: int, held: int) -> int:
+def _sort_own(found: Found, parts: Floats, fresh: int, few: int, held: int) -> int:
     """Sort what was scored last into the few best, with its own parts; each arm counts once."""
     best, totals, walked = (
         found.best_positions[:few],
@@ -750,12 +750,12 @@ def sort_own(found: Found, parts: Floats, fresh: int, few: int, held: int) -> in
     for number in range(fresh):
         there, total = found.positions[number], found.scores[number] + parts[number]
         if (held < few or total > totals[few - 1]) and there not in best[:held]:
-            held = insert_best(best, totals, walked, held, there, total)
+            held = _insert_best(best, totals, walked, held, there, total)
     return held
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def scan_own(
+def _scan_own(
     own: Own, common: np.float32, arms: Arms, listed: Positions, found: Found
 ) -> tuple[int, int]:
     """Score all eligible arms, or those of a list, by their own weights; answer as `scan` does."""
@@ -773,7 +773,7 @@ def scan_own(
             own.inputs, own.prior, own.means, own.deviations, row, own.seed, own.kind, own.scale
         )
         if score > worst or held < most:
-            held = insert_best(
+            held = _insert_best(
                 found.best_positions, found.best_scores, found.best_walked, held, there, score
             )
             if held == most:
@@ -782,7 +782,7 @@ def scan_own(
 
 
 @njit(cache=True, nogil=True)
-def rerank(
+def _rerank(
     exact: Exact,
     arms: Arms,
     found: Found,
@@ -825,7 +825,7 @@ def rerank(
             scores[slot] += part_of(constants, arms, positions[slot])
     for slot in range(1, few):
         there, score = positions[slot], scores[slot]
-        insert_best(
+        _insert_best(
             positions[: slot + 1],
             scores[: slot + 1],
             found.best_walked[: slot + 1],
@@ -837,7 +837,7 @@ def rerank(
 
 
 @njit(cache=True, nogil=True)
-def write_down(arms: Arms, found: Found, held: int, rows: Positions, scores: Floats) -> None:
+def _write_down(arms: Arms, found: Found, held: int, rows: Positions, scores: Floats) -> None:
     """Write down the rows and scores of the best, best first, then -1."""
     for slot in range(len(rows)):
         rows[slot] = -1

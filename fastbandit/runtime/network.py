@@ -36,12 +36,12 @@ class Net(NamedTuple):
 def score_points(net: Net, points: Floats, count: int, scores: Floats) -> None:
     """Score some points (n, columns) by a folded network."""
     if len(net.wide) == WIDTH and len(net.hidden) == 1:
-        score_small(
+        _score_small(
             net.first, net.bias, net.last, net.wide, net.constant, net.leak, points, count, scores
         )
         return
     if len(net.wide) == 2 * WIDTH and len(net.hidden) == 1:
-        score_middling(
+        _score_middling(
             net.first, net.bias, net.last, net.wide, net.constant, net.leak, points, count, scores
         )
         return
@@ -59,7 +59,7 @@ def score_points(net: Net, points: Floats, count: int, scores: Floats) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def score_small(
+def _score_small(
     first: Floats,
     bias: Floats,
     last: Floats,
@@ -95,7 +95,7 @@ def score_small(
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def score_middling(
+def _score_middling(
     first: Floats,
     bias: Floats,
     last: Floats,

@@ -75,11 +75,12 @@ class State:
         )
         return replace(self, policy=policy, history=history, version=version, pending=())
 
-    def observed(self, fresh: Interactions, model: Observes) -> State:
+    def observed(self, fresh: Interactions, model: object) -> State:
         """Return the state after a model, which nobody else holds, learned single rewards."""
         state = self
         if len(state.pending) >= _PENDING:
             state = replace(state, history=state.whole_history, pending=())
+        assert isinstance(model, Observes)
         history = state.whole_history if model.needs_history(fresh) else fresh
         assert history is not None
         model.observe(history, fresh)

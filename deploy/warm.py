@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastbandit.planning.untrained import untrained
+from fastbandit import Bandit
 
 _ARMS, _DIM = 2_000, 8
 
 
 def main() -> None:
     """Decide once in each way that the service decides."""
-    policy = untrained(_ARMS, _DIM, hidden=None)
-    frozen = policy.frozen(policy.search)
+    vectors = np.random.default_rng(0).standard_normal((_ARMS, _DIM), dtype=np.float32)
+    bandit = Bandit(arms=vectors, context=_DIM, search="generator", progress=False)
+    bandit.update(contexts=vectors[:32], arms=range(32), rewards=vectors[:32, 0] > 0)
+    frozen = bandit.freeze()
     frozen.warm()
     context = np.zeros((1, _DIM), dtype=np.float32)
-    frozen.choose(context[0], seed=0)
+    frozen.select_one(context[0], seed=0)
     frozen.select(context, seeds=np.zeros(1, dtype=np.uint64), k=2)
     frozen.select(context, seeds=np.zeros(1, dtype=np.uint64), eligible=[0, 1, 2])
     frozen.propensities(context[0], draws=2)

@@ -14,10 +14,11 @@ import torch
 from numpy.typing import NDArray
 
 from fastbandit import Bandit, GeneratorSearch, GradientAscent, ThompsonSampling, UpperConfidence
-from fastbandit.interfaces import Score, Search
-from fastbandit.noise import decision_seeds
+from fastbandit.interfaces import Search
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.policy import Policy
 from fastbandit.reward.arm_constants import ArmConstants
+from fastbandit.score import Score
 from fastbandit.types import Inputs
 
 FOLDER = Path(__file__).parent / "pictures"
@@ -169,7 +170,7 @@ def learned_scene(*, seed: int) -> Scene:
     contexts = rng.normal(size=(3_000, 2))
     chosen = rng.integers(0, len(arms), len(contexts))
     rewards = hills(contexts, arms[chosen])
-    bandit = Bandit(arms=arms, context=2, reward="real", doubt="last-layer", seed=seed)
+    bandit = Bandit(arms=arms, context=2, reward="real", posterior="last-layer", seed=seed)
     bandit.update(contexts=contexts, arms=chosen, rewards=rewards)
     seeds = decision_seeds(seed, 0, 1)
     inputs = Inputs(dense=np.array([[0.6, -0.4]], dtype=np.float32))
@@ -232,9 +233,9 @@ def draw_generator(scene: Scene) -> None:
     frame = draw_landscape(picture, scene)
     search = scene.policy.search
     assert isinstance(search, GeneratorSearch)
-    watched, taken = scene.watch(replace(search, hops=2, beam=2, cells=1, far=0, steps=2))
-    heads, cells, *hops = watched.scored
-    picture.dots(frame(cells), "three", width=4)
+    watched, taken = scene.watch(replace(search, hops=2, beam=2, partitions=1, far=0, steps=2))
+    heads, partitions, *hops = watched.scored
+    picture.dots(frame(partitions), "three", width=4)
     for hop in hops:
         picture.dots(frame(hop), "one", width=4)
     for way in frame(np.stack([*watched.climbed[1:]], axis=1)):
@@ -282,8 +283,8 @@ def learned_curve(explore: str) -> tuple[Policy, Points, Points]:
         arms=np.concatenate([np.sin(waves), np.cos(waves)], axis=1),
         context=1,
         reward="real",
-        explore=ThompsonSampling(3.0) if explore == "ts" else UpperConfidence(2.0),
-        doubt="last-layer" if explore == "ts" else "gradient",
+        exploration=ThompsonSampling(3.0) if explore == "ts" else UpperConfidence(2.0),
+        posterior="last-layer" if explore == "ts" else "gradient",
         search="exhaustive",
     )
     bandit.update(contexts=np.ones((len(chosen), 1)), arms=chosen, rewards=rewards)

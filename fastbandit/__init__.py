@@ -21,11 +21,18 @@ if TYPE_CHECKING:
     from fastbandit.exploration import Greedy as Greedy
     from fastbandit.exploration import ThompsonSampling as ThompsonSampling
     from fastbandit.exploration import UpperConfidence as UpperConfidence
-    from fastbandit.features import Dense as Dense
-    from fastbandit.features import FeaturesAndIds as FeaturesAndIds
-    from fastbandit.features import Ids as Ids
-    from fastbandit.features import Image as Image
-    from fastbandit.features import Sparse as Sparse
+    from fastbandit.features.kinds import Dense as Dense
+    from fastbandit.features.kinds import FeaturesAndIds as FeaturesAndIds
+    from fastbandit.features.kinds import Ids as Ids
+    from fastbandit.features.kinds import Image as Image
+    from fastbandit.features.kinds import Sparse as Sparse
+    from fastbandit.reward.arm_effects_posterior import ArmEffectsPosterior as ArmEffectsPosterior
+    from fastbandit.reward.bootstrap_model import BootstrapPosterior as BootstrapPosterior
+    from fastbandit.reward.dropout_model import DropoutPosterior as DropoutPosterior
+    from fastbandit.reward.fourier_model import FourierPosterior as FourierPosterior
+    from fastbandit.reward.gradient_model import GradientPosterior as GradientPosterior
+    from fastbandit.reward.last_layer_model import LastLayerPosterior as LastLayerPosterior
+    from fastbandit.reward.variational_model import VariationalPosterior as VariationalPosterior
     from fastbandit.runtime.frozen import Chosen as Chosen
     from fastbandit.runtime.frozen import FrozenBandit as FrozenBandit
     from fastbandit.search.exhaustive import Exhaustive as Exhaustive
@@ -38,29 +45,36 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ArmEffectsPosterior": "fastbandit.reward.arm_effects_posterior",
     "Audit": "fastbandit.types",
     "Bandit": "fastbandit.bandit",
     "BestArmBandit": "fastbandit.baselines",
+    "BootstrapPosterior": "fastbandit.reward.bootstrap_model",
     "Box": "fastbandit.arms.box",
     "Chosen": "fastbandit.runtime.frozen",
     "Decision": "fastbandit.types",
-    "Dense": "fastbandit.features",
+    "Dense": "fastbandit.features.kinds",
+    "DropoutPosterior": "fastbandit.reward.dropout_model",
     "Exhaustive": "fastbandit.search.exhaustive",
     "FastbanditError": "fastbandit.errors",
-    "FeaturesAndIds": "fastbandit.features",
+    "FeaturesAndIds": "fastbandit.features.kinds",
+    "FourierPosterior": "fastbandit.reward.fourier_model",
     "FrozenBandit": "fastbandit.runtime.frozen",
     "GeneratorSearch": "fastbandit.search.generator",
     "GradientAscent": "fastbandit.search.gradient_ascent",
+    "GradientPosterior": "fastbandit.reward.gradient_model",
     "Greedy": "fastbandit.exploration",
-    "Ids": "fastbandit.features",
-    "Image": "fastbandit.features",
+    "Ids": "fastbandit.features.kinds",
+    "Image": "fastbandit.features.kinds",
+    "LastLayerPosterior": "fastbandit.reward.last_layer_model",
     "LinUCB": "fastbandit.baselines",
     "LinearTS": "fastbandit.baselines",
     "RandomBandit": "fastbandit.baselines",
     "SpannerSearch": "fastbandit.search.spanner",
-    "Sparse": "fastbandit.features",
+    "Sparse": "fastbandit.features.kinds",
     "ThompsonSampling": "fastbandit.exploration",
     "UpperConfidence": "fastbandit.exploration",
+    "VariationalPosterior": "fastbandit.reward.variational_model",
     "evaluate": "fastbandit.evaluation",
 }
 
@@ -75,10 +89,10 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         from fastbandit.packages import missing_extra
 
-        told = missing_extra(error, what=name)
-        if told is None:
+        missing = missing_extra(error, what=name)
+        if missing is None:
             raise
-        raise told from error
+        raise missing from error
 
 
 def __dir__() -> list[str]:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.interfaces import Candidates, Score, Seeds
 from fastbandit.policy import Policy
+from fastbandit.score import Candidates, Score, Seeds
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.types import Audit, Inputs
 
@@ -21,18 +21,18 @@ _ARMS = 4096
 @torch.no_grad()
 def audit(policy: Policy, contexts: Inputs, *, seeds: Seeds) -> Audit:
     """Compare with the best arm that can be chosen, under the same draws: see `Audit`."""
-    alive = policy.arms.alive if isinstance(policy.arms, Catalogue) else None
-    allowed = None
-    if alive is not None and not alive.all():
-        allowed = torch.from_numpy(alive).to(policy.model.device)[None]
+    live = policy.arms.live if isinstance(policy.arms, Catalogue) else None
+    eligible = None
+    if live is not None and not live.all():
+        eligible = torch.from_numpy(live).to(policy.model.device)[None]
     exact = replace(policy, search=Exhaustive())
     qualities, evaluations, lookups = [], [], []
     for first in range(0, len(seeds), _CHUNK):
         part = slice(first, first + _CHUNK)
         rows, numbers = contexts.take(part), seeds[part]
-        found = policy.select(rows, seeds=numbers, allowed=allowed)
-        best = exact.select(rows, seeds=numbers, allowed=allowed)
-        average = _average(policy.score(rows, seeds=numbers), policy, allowed)
+        found = policy.select(rows, seeds=numbers, eligible=eligible)
+        best = exact.select(rows, seeds=numbers, eligible=eligible)
+        average = _average(policy.score(rows, seeds=numbers), policy, eligible)
         above, room = found.scores[:, 0] - average, best.scores[:, 0] - average
         # Where all arms score the same, any choice is the best one.
         quality = torch.where(room > 1e-9, above / room.clamp_min(1e-9), torch.ones_like(room))
@@ -49,12 +49,12 @@ def audit(policy: Policy, contexts: Inputs, *, seeds: Seeds) -> Audit:
     )
 
 
-def _average(score: Score, policy: Policy, allowed: Tensor | None) -> Tensor:
-    """Give the mean score over the arms that can be chosen."""
+def _average(score: Score, policy: Policy, eligible: Tensor | None) -> Tensor:
+    """Return the mean score over the arms that can be chosen."""
     every = policy.arms.all()
     rows, points = every.rows, every.points
-    if allowed is not None:
-        rows, points = rows[:, allowed[0]], points[:, allowed[0]]
+    if eligible is not None:
+        rows, points = rows[:, eligible[0]], points[:, eligible[0]]
     count = points.shape[1]
     parts = [slice(first, first + _ARMS) for first in range(0, count, _ARMS)]
     sums = [score.of(Candidates(rows[:, part], points[:, part])).sum(1) for part in parts]

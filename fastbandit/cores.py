@@ -8,15 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 def cores() -> int:
-    """Tell how many cores this process may use."""
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_parts(count: int, work: Callable[[int, int], object], *, threads: int | None = None) -> None:
-    """Do work on even parts of range(count), told where each begins and ends, on all cores.
+    """Call work with the first and last of even parts of range(count), on all cores.
 
-    Work should let go of Python's lock. Parts are smaller than a core's share, so that cores
-    end together.
+    Work should release Python's lock. Parts are smaller than a core's share, so that cores end
+    together.
     """
     threads = max(1, min(threads or cores(), count))
     parts = 4 * threads if threads > 1 else 1

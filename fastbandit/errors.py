@@ -11,9 +11,9 @@ FastbanditError
 ├── SettingError (ValueError)       a name or number that no part understands
 ├── SnapshotError (OSError)         a saved bandit that cannot be trusted
 ├── LogError (OSError)              an event log that cannot be read, or written to
-│   └── LogAwayError                its server cannot be reached: try again
+│   └── LogUnavailableError         its server cannot be reached: try again
 ├── DataError (OSError)             a data file that is missing, damaged or of another layout
-├── ServiceError (RuntimeError)     a request that the decision service refused
+├── ServiceError (RuntimeError)     a request that the decision service rejected
 │   └── ServiceUnavailable (ConnectionError)  no answer within the deadline
 ├── SpoolError (OSError)            a spool of rewards that cannot be read, or written to
 │   └── SpoolFull                   more rewards wait than it may hold
@@ -73,7 +73,7 @@ class LogError(FastbanditError, OSError):
     """An event log that cannot be read, or written to."""
 
 
-class LogAwayError(LogError):
+class LogUnavailableError(LogError):
     """An event log whose server cannot be reached: try again."""
 
 
@@ -82,7 +82,7 @@ class DataError(FastbanditError, OSError):
 
 
 class ServiceError(FastbanditError, RuntimeError):
-    """A request that the decision service refused.
+    """A request that the decision service rejected.
 
     `status` is that of HTTP, 0 where no answer came. `problem` is what the service said of
     it: "title", "detail" and "fix", and often "field" and "value".

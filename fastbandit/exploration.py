@@ -1,21 +1,29 @@
-"""From a model to a score: greedy, upper confidence, Thompson sampling."""
+"""From a posterior to a score: greedy, upper confidence, Thompson sampling.
+
+An exploration `asks` for the "mean", a "draw" or an "upper" bound; its `amount` is how wide.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
 
-from fastbandit.device_noise import uniforms_on
-from fastbandit.interfaces import RewardModel, Score, Seeds
-from fastbandit.noise import Stream
-from fastbandit.ranges import check_fields
+from fastbandit.declaration import part
+from fastbandit.interfaces import RewardModel
+from fastbandit.noise.device import uniforms_on
+from fastbandit.noise.philox import Stream
+from fastbandit.score import Score, Seeds
 
 
-@dataclass(frozen=True)
+@part("exploration", name="greedy")
 class Greedy:
     """Score an arm by its expected reward: no exploration at all."""
+
+    asks: ClassVar[str] = "mean"
+    amount: ClassVar[float] = 0.0
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         return replace(model.mean(contexts), own=model.own(contexts))
@@ -24,19 +32,21 @@ class Greedy:
         return self
 
 
-@dataclass(frozen=True)
+@part("exploration", name="ucb")
 class UpperConfidence:
-    """Score an arm by `mean + width * std`: optimism in the face of doubt.
+    """Score an arm by `mean + width * std`: optimism in the face of uncertainty.
 
-    Where `batched`, a model that can says what is left to doubt once other decisions, made before
+    Where `batched`, a model that can says what is left uncertain once other decisions, made before
     the next update, will have been rewarded: these then ask for different arms.
     """
 
     width: float = 1.0
     batched: bool = False
+    asks: ClassVar[str] = "upper"
 
-    def __post_init__(self) -> None:
-        check_fields(self)
+    @property
+    def amount(self) -> float:
+        return self.width
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         own = model.own(contexts, width=self.width)
@@ -49,7 +59,7 @@ class UpperConfidence:
         return replace(self, width=0.0)
 
 
-@dataclass(frozen=True)
+@part("exploration", name="ts")
 class ThompsonSampling:
     """Score an arm by its reward under one posterior draw, shared by all arms of a request.
 
@@ -57,9 +67,11 @@ class ThompsonSampling:
     """
 
     scale: float = 1.0
+    asks: ClassVar[str] = "draw"
 
-    def __post_init__(self) -> None:
-        check_fields(self)
+    @property
+    def amount(self) -> float:
+        return self.scale
 
     def score(self, model: RewardModel, contexts: Float[Tensor, "B E"], *, seeds: Seeds) -> Score:
         numbers = uniforms_on(contexts.device, seeds, model.noise_size, Stream.POSTERIOR)

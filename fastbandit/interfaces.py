@@ -10,232 +10,38 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
-from fastbandit.types import Inputs, Interactions
-
-Seeds = NDArray[np.uint64]
-
-
-@dataclass(frozen=True)
-class Affine:
-    """A map from points to arm embeddings: centre + points @ axes."""
-
-    centre: Float[Tensor, " E"]
-    axes: Float[Tensor, "D E"]
-
-    def __call__(self, points: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
-        return self.centre + points @ self.axes
-
-
-@runtime_checkable
-class Folding(Protocol):
-    """A function of arm embeddings that can take an affine map into itself, to cost less."""
-
-    def __call__(self, arms: Tensor) -> Tensor: ...
-
-    def through(self, affine: Affine) -> Callable[[Tensor], Tensor]: ...
-
-
-@runtime_checkable
-class Sloped(Protocol):
-    """A function of arms that knows its own slope, without automatic differentiation."""
-
-    def slope(self, arms: Tensor) -> tuple[Tensor, Tensor]: ...
-
-
-@runtime_checkable
-class Layered(Protocol):
-    """A function of arms that is a small network, its weights there to be read."""
-
-    @property
-    def first(self) -> Float[Tensor, "B H D"]: ...
-
-    @property
-    def first_bias(self) -> Float[Tensor, "B H"]: ...
-
-    @property
-    def deeper(self) -> tuple[Tensor, ...]:
-        """The layers between the first and the last."""
-        ...
-
-    @property
-    def last(self) -> Float[Tensor, "B H"]: ...
-
-    @property
-    def wide(self) -> Float[Tensor, "B D"]: ...
-
-    @property
-    def constant(self) -> Float[Tensor, " B"]: ...
-
-    @property
-    def leak(self) -> float: ...
-
-
-@runtime_checkable
-class Shelved(Protocol):
-    """Arms in cells in the memory of a device, with the neighbours of each place."""
-
-    @property
-    def order(self) -> Int[Tensor, " n"]:
-        """The row of each place."""
-        ...
-
-    @property
-    def vectors(self) -> Float[Tensor, "n D"]: ...
-
-    @property
-    def graph(self) -> Int[Tensor, "n L"]: ...
-
-    @property
-    def centres(self) -> Float[Tensor, "C D"]: ...
-
-    @property
-    def groups(self) -> Float[Tensor, "G D"]: ...
-
-    @property
-    def far(self) -> Int[Tensor, " F"]: ...
-
-    @property
-    def cell(self) -> int:
-        """The most that a cell holds."""
-        ...
-
-    @property
-    def near_groups(self) -> int:
-        """How many groups of cells a look-up looks into."""
-        ...
-
-
-@runtime_checkable
-class OwnPart(Protocol):
-    """What arms score beside what their points say, for contexts and a draw that are fixed."""
-
-    def __call__(self, rows: Int[Tensor, "b K"]) -> Float[Tensor, "B K"]: ...
-
-
-@runtime_checkable
-class ListedPart(OwnPart, Protocol):
-    """An own part whose best arms are known beforehand, whatever the context."""
-
-    def best(self) -> tuple[Int[Tensor, "B L"], Float[Tensor, "B L"]]:
-        """Return the rows of the best arms by this part alone, best first, and their parts."""
-        ...
-
-
-@dataclass(frozen=True)
-class Score:
-    """How much we want each arm now: a function of arms, and what it was fixed to.
-
-    Called with points (B, K, D), or (1, K, D) where all contexts share the arms. `contexts`
-    are embedded; `noise` is this decision's draw (no columns where nothing was drawn), told
-    to a generator that must answer "the best arm under this draw". Where an evaluation is
-    dear, `guess` is a cheap function that ranks arms nearly alike: a search finds its way by
-    it, and settles the last few arms with the score itself. `own` is what an arm has beside
-    its point: real arms are ranked by both together (`of`).
-    """
-
-    function: Callable[[Tensor], Tensor]
-    contexts: Float[Tensor, "B E"]
-    noise: Float[Tensor, "B Z"]
-    guess: Callable[[Tensor], Tensor] | None = None
-    own: OwnPart | None = None
-
-    def __call__(self, points: Float[Tensor, "b K D"]) -> Float[Tensor, "B K"]:
-        return self.function(points)
-
-    def of(self, candidates: Candidates) -> Float[Tensor, "B K"]:
-        """Return the scores of real arms: that of the point, and the arm's own part."""
-        scores = self.function(candidates.points)
-        return scores if self.own is None else scores + self.own(candidates.rows)
-
-    def slope(
-        self, points: Float[Tensor, "B K D"]
-    ) -> tuple[Float[Tensor, "B K"], Float[Tensor, "B K D"]]:
-        """Give the scores of points, and the direction in which each grows fastest."""
-        if isinstance(self.function, Sloped):
-            return self.function.slope(points)
-        with torch.enable_grad():
-            points = points.detach().requires_grad_()
-            scores = self.function(points)
-            (slopes,) = torch.autograd.grad(scores.sum(), points)
-        return scores.detach(), slopes
-
-    def guessed(self) -> Score:
-        """Give the cheap score to find the way by: its guess, or itself where it has none.
-
-        Arms' own parts that have lists come in at the end: no way leads to them.
-        """
-        own = None if isinstance(self.own, ListedPart) else self.own
-        return replace(self, function=self.guess or self.function, guess=None, own=own)
-
-    def through(self, place: Callable[[Tensor], Tensor]) -> Score:
-        """Give the same score as a function of the points that `place` turns into arms."""
-        guess = None if self.guess is None else _through(self.guess, place)
-        return replace(self, function=_through(self.function, place), guess=guess)
-
-
-def _through(
-    function: Callable[[Tensor], Tensor], place: Callable[[Tensor], Tensor]
-) -> Callable[[Tensor], Tensor]:
-    if isinstance(place, Affine) and isinstance(function, Folding):
-        return function.through(place)
-    return lambda points: function(place(points))
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """Arms put forward for each context; a row of -1 marks an empty place."""
-
-    rows: Int[Tensor, "B K"]
-    points: Float[Tensor, "B K D"]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The arms taken for each context, best first, and what finding them cost.
-
-    A row of -1 (score -inf) marks a place that no allowed arm could fill.
-    """
-
-    rows: Int[Tensor, "B K"]
-    points: Float[Tensor, "B K D"]
-    scores: Float[Tensor, "B K"]
-    evaluations: Int[Tensor, " B"]
-    lookups: Int[Tensor, " B"]
+from fastbandit.errors import SettingError
+from fastbandit.optim.process_group import SINGLE, ProcessGroup
+from fastbandit.score import Candidates, Choice, OwnPart, Score, Seeds
+from fastbandit.types import Features, Inputs, Interactions
 
 
 class RewardModel(nn.Module, ABC):
     """Predicts rewards from embedded contexts and arms, and knows how unsure it is."""
 
-    noise_size: int
+    noise_size: int = 0
     """How many uniform numbers one posterior draw takes."""
 
     @property
-    @abstractmethod
     def device(self) -> str:
         """Where the weights are."""
+        return str(next(iter(self.state_dict(keep_vars=True).values())).device)
+
+    # -- what it says
 
     @abstractmethod
     def embed_contexts(self, contexts: Inputs) -> Float[Tensor, "B E"]: ...
 
-    def is_clipped(self, contexts: Inputs) -> NDArray[np.bool_]:
-        """Tell for each context whether a number of it is cut, being far from all seen: (B,)."""
-        return np.zeros(len(contexts), dtype=bool)
-
     @abstractmethod
     def embed_arms(self, arms: Inputs) -> Float[Tensor, "N E"]: ...
-
-    @abstractmethod
-    def encode_arms(self, values: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
-        """Embed dense arms that are tensors already, so that slopes can pass through."""
 
     @abstractmethod
     def mean(self, contexts: Float[Tensor, "B E"]) -> Score:
@@ -276,6 +82,33 @@ class RewardModel(nn.Module, ABC):
         """
         return None
 
+    def in_rewards(self, scores: Tensor) -> Tensor:
+        """Return scores in units of reward."""
+        return scores
+
+    def is_clipped(self, contexts: Inputs) -> NDArray[np.bool_]:
+        """Return for each context whether a number of it is cut, being far from all seen: (B,)."""
+        return np.zeros(len(contexts), dtype=bool)
+
+    def encode_arms(self, values: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
+        """Embed dense arms that are tensors already, so that slopes can pass through."""
+        raise SettingError(
+            f"Arms of a box need a model that embeds points: {type(self).__name__} has no method "
+            f"encode_arms. Write one, or give a catalogue of arms."
+        )
+
+    def compiled(self, asks: str) -> CompiledModel:
+        """Return what compiled code needs to score arms by the "mean", a "draw" or "upper" bound.
+
+        Raises where that cannot be: the bandit then decides by torch.
+        """
+        raise SettingError(
+            f"This reward model cannot be frozen: {type(self).__name__} has no method compiled, "
+            f"which returns a CompiledModel. Write one, or select with the Bandit."
+        )
+
+    # -- how it learns
+
     @abstractmethod
     def loss(
         self,
@@ -286,23 +119,100 @@ class RewardModel(nn.Module, ABC):
         total: float,
         rng: Generator,
     ) -> Float[Tensor, ""]:
-        """Give the loss of a minibatch out of `total` observations, penalties included."""
+        """Return the loss of a minibatch out of `total` observations, penalties included."""
 
-    @abstractmethod
-    def meet(self, arms: Inputs) -> None:
+    def observe_arms(self, arms: Inputs) -> None:
         """Learn the scale of the arms' features, and make room for new ids."""
 
-    @abstractmethod
+    def rehearse(self, history: Interactions, learn: Learn) -> None:
+        """Choose between two ways to predict, where a model has two, by learning with a copy."""
+
     def start(self, history: Interactions, *, fresh: int) -> None:
-        """Get ready to learn a history, of which the last `fresh` interactions are new."""
+        """Prepare to learn a history, of which the last `fresh` interactions are new."""
 
-    @abstractmethod
-    def settle(self, history: Interactions) -> None:
-        """Work out the doubt that training leaves."""
+    def fit_posterior(self, history: Interactions) -> None:
+        """Work out the posterior that training leaves."""
 
-    @abstractmethod
-    def in_rewards(self, scores: Tensor) -> Tensor:
-        """Turn scores into units of reward."""
+    def fit_surrogate(self, arms: ArmSpace, contexts: Inputs, *, rng: Generator) -> None:
+        """Learn a cheap score to search by, where the score itself is dear."""
+
+
+Learn = Callable[[RewardModel, Interactions], None]
+"""Lets a model learn a history, from start to posterior."""
+
+
+@runtime_checkable
+class Observes(Protocol):
+    """A reward model that learns from single rewards at once, exactly."""
+
+    def private(self) -> RewardModel:
+        """Return a copy that may be changed where it stands."""
+        ...
+
+    def needs_history(self, fresh: Interactions) -> bool:
+        """Return whether `observe` has to see all interactions to learn these."""
+        ...
+
+    def observe(self, history: Interactions, fresh: Interactions) -> None: ...
+
+
+@dataclass(frozen=True)
+class CompiledModel:
+    """What compiled code needs of a reward model: a network, or weights of each arm.
+
+    `draws_from` says what scores come from: the "mean", "dropout" masks, a "last-layer" (its
+    centre, and a spread: one more column for each normal number drawn), "heads" of a last layer
+    (one column each), an upper "bound" (a surrogate network to search by, its bonus, and the root
+    of the inverse covariance to re-rank by) or "arm-effects". `own` are constants of arms beside the
+    network: means, deviations, and a stamp that tells draws apart.
+    """
+
+    draws_from: str
+    network: nn.Module | None = None
+    context_encoder: nn.Module | None = None
+    arm_encoder: nn.Module | None = None
+    last: tuple[Tensor, Tensor, Tensor] | None = None
+    """The last weights, the wide ones and the constant, in place of those of the network."""
+    centre: Float[Tensor, " Y"] | None = None
+    spread: Float[Tensor, "Y Z"] | None = None
+    surrogate: nn.Module | None = None
+    bonus_scale: float = 0.0
+    bonus_shift: float = 0.0
+    root: Tensor | None = None
+    reward_shift: float = 0.0
+    reward_scale: float = 1.0
+    effects: object | None = None
+    own: tuple[NDArray[np.float32], NDArray[np.float32], int] | None = None
+
+
+@runtime_checkable
+class Posterior(Protocol):
+    """Declares how uncertainty is modelled, and builds the reward model that has it."""
+
+    def build(self, plan: Plan, *, rng: Generator) -> RewardModel: ...
+
+
+@runtime_checkable
+class Plan(Protocol):
+    """What a policy is built for, and of what parts: all that a part may ask about the others."""
+
+    @property
+    def context(self) -> Features: ...
+
+    @property
+    def arm(self) -> Features: ...
+
+    @property
+    def reward(self) -> str: ...
+
+    @property
+    def network(self) -> Any: ...
+
+    @property
+    def exploration(self) -> Exploration: ...
+
+    @property
+    def search(self) -> Search: ...
 
 
 @runtime_checkable
@@ -314,8 +224,13 @@ class Exploration(Protocol):
     ) -> Score: ...
 
     def quiet(self) -> Exploration:
-        """Give the same exploration without its exploring: expected rewards alone."""
+        """Return the same exploration without its exploring: expected rewards alone."""
         ...
+
+
+def asks(exploration: Exploration) -> str:
+    """Return what an exploration asks of a posterior: its "mean", a "draw" or an "upper" bound."""
+    return str(getattr(exploration, "asks", ""))
 
 
 @runtime_checkable
@@ -326,58 +241,63 @@ class ArmSpace(Protocol):
     def dim(self) -> int: ...
 
     @property
+    def size(self) -> int | None:
+        """How many arms can be chosen; None where they fill a continuum."""
+        ...
+
+    @property
     def low(self) -> Float[Tensor, " D"]: ...
 
     @property
     def high(self) -> Float[Tensor, " D"]: ...
 
     @property
-    def place(self) -> Callable[[Tensor], Tensor]:
+    def to_embedding(self) -> Callable[[Tensor], Tensor]:
         """The map from points to the arm embeddings a model understands."""
         ...
 
     def nearest(
-        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
+        self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None
     ) -> Candidates:
-        """Give up to `count` allowed arms near each point."""
+        """Return up to `count` eligible arms near each point."""
         ...
 
     def around(
         self,
         points: Float[Tensor, "B M D"],
-        cells: int,
+        partitions: int,
         *,
         far: int = 0,
-        allowed: Bool[Tensor, "b N"] | None,
+        eligible: Bool[Tensor, "b N"] | None,
     ) -> Candidates:
-        """Give what lies in the few cells nearest to each point: some dozens of arms each.
+        """Return what lies in the few cells nearest to each point: some dozens of arms each.
 
         So many (at most 64) of the arms farthest from the middle of all come along.
         """
         ...
 
     def neighbours(self, rows: Int[Tensor, "B K"]) -> Candidates | None:
-        """Give the arms beside each arm, or None where arms have no neighbours."""
+        """Return the arms beside each arm, or None where arms have no neighbours."""
         ...
 
-    def shelf(self) -> Shelved | None:
-        """Give the arms as they lie in a GPU, or None where they do not."""
+    def device_index(self) -> object | None:
+        """Return the arms as they lie in a GPU (a `DeviceIndex`), or None where they do not."""
         ...
 
-    def few(self, allowed: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
-        """Give all arms of the contexts that are allowed at most `limit`; None if no such."""
+    def few(self, eligible: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
+        """Return all arms of the contexts that may choose at most `limit`; None if no such."""
         ...
 
     def sample(self, count: int, *, rng: Generator) -> Candidates:
-        """Give `count` arms at random, the same for all contexts (a batch of one)."""
+        """Return `count` arms at random, the same for all contexts (a batch of one)."""
         ...
 
     def spanning(self, count: int) -> Candidates:
-        """Give up to `count` arms that span all others, as a batch of one."""
+        """Return up to `count` arms that span all others, as a batch of one."""
         ...
 
     def all(self) -> Candidates:
-        """Give every arm (of a continuum: a fine, even cover), as a batch of one."""
+        """Return every arm (of a continuum: a fine, even cover), as a batch of one."""
         ...
 
 
@@ -392,8 +312,61 @@ class Search(Protocol):
         *,
         count: int,
         seeds: Seeds,
-        allowed: Bool[Tensor, "b N"] | None = None,
+        eligible: Bool[Tensor, "b N"] | None = None,
     ) -> Choice: ...
+
+
+@dataclass(frozen=True)
+class SearchFit:
+    """What a search that learns is given after an update: the score, the arms, and how to train."""
+
+    model: RewardModel
+    exploration: Exploration
+    arms: ArmSpace
+    contexts: Inputs
+    settings: Any
+    rng: Generator
+    done: Callable[[int], None] = lambda iterations: None
+    group: ProcessGroup = SINGLE
+
+
+@runtime_checkable
+class LearnsToSearch(Protocol):
+    """A declared search that is fitted to the score in each update.
+
+    `fit` returns the fitted search, which knows what it was `declared` as. Its `state` is what a
+    snapshot saves beside the declaration: tensors and JSON values; `restored` is the way back.
+    """
+
+    def fit(self, task: SearchFit, *, before: Search) -> Search: ...
+
+    def restored(self, tensors: dict[str, Tensor], notes: dict[str, Any]) -> Search: ...
+
+
+@runtime_checkable
+class FittedSearch(Protocol):
+    """A search with what it learned."""
+
+    @property
+    def declared(self) -> Search: ...
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]: ...
+
+
+def declared(search: Search) -> Search:
+    """Return the declaration of a search, without what was fitted."""
+    return search.declared if isinstance(search, FittedSearch) else search
+
+
+def is_scan(search: Search) -> bool:
+    """Return whether a search, as it is now, scores all arms: it needs no index."""
+    return bool(getattr(search, "is_scan", False))
+
+
+def scans(search: Search, size: int | None) -> bool:
+    """Return whether a search will score all of so many arms (None: however many) once fitted."""
+    asked = getattr(declared(search), "scans", None)
+    return asked is not None and bool(asked(size))
 
 
 @runtime_checkable
@@ -401,9 +374,9 @@ class Index(Protocol):
     """Finds the vectors nearest to a point."""
 
     def search(
-        self, points: NDArray[np.float32], count: int, *, allowed: NDArray[np.bool_] | None = None
+        self, points: NDArray[np.float32], count: int, *, eligible: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Give positions, nearest first, (points, count); -1 where there are no more."""
+        """Return positions, nearest first, (points, count); -1 where there are no more."""
         ...
 
     def __len__(self) -> int: ...

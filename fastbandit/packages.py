@@ -1,4 +1,4 @@
-"""Packages that an extra brings: imported when asked for, or named with what to install."""
+"""Packages of the extras: imported when they are needed, or named with what to install."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ EXTRAS = {
     "uvicorn": "serve",
     "uvloop": "serve",
 }
-"""The extra to install for a module, where whoever needs it does not name another."""
+"""The extra to install for a module, where the caller does not name another."""
 
 
 def needed(module: str, *, what: str, extra: str | None = None) -> Any:
-    """Import a module, or say what to install."""
+    """Import a module; raise what to install where it is missing."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -42,7 +42,7 @@ def needed(module: str, *, what: str, extra: str | None = None) -> Any:
 
 
 def missing(module: str, *, what: str, extra: str | None = None) -> MissingExtraError:
-    """Give the error that names a module that is not installed, and what to install."""
+    """Return the error that names a module that is not installed, and what to install."""
     return MissingExtraError(
         f"{what} needs {module}, which is not installed. Run: "
         f"pip install 'fastbandit[{extra or EXTRAS[module]}]'"
@@ -50,7 +50,7 @@ def missing(module: str, *, what: str, extra: str | None = None) -> MissingExtra
 
 
 def missing_extra(error: ModuleNotFoundError, *, what: str) -> MissingExtraError | None:
-    """Give the error for a failed import, or None where no extra brings that module."""
+    """Return the error for a failed import, or None where no extra has that module."""
     module = _root(error.name)
     return missing(module, what=what) if module in EXTRAS else None
 

@@ -10,12 +10,13 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from fastbandit.arms.box import Box
+from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.interfaces import Choice, Exploration, RewardModel, Score, Search, Seeds
+from fastbandit.interfaces import Exploration, RewardModel, Search
+from fastbandit.score import Choice, Score, Seeds
 from fastbandit.types import Inputs
 
-Arms: TypeAlias = Catalogue | Box
+Arms: TypeAlias = Catalogue | BoxSpace
 
 _CHUNK = 128  # contexts at a time: bounds memory, and keeps most of a batch's speed
 _GPU_CHUNK = 65_536  # a GPU wants more at a time
@@ -37,7 +38,7 @@ class Policy:
         *,
         seeds: Seeds,
         count: int = 1,
-        allowed: Bool[Tensor, "b N"] | None = None,
+        eligible: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
         """Choose `count` arms for each context; the seeds fix all that is random."""
         if not len(seeds):
@@ -46,22 +47,22 @@ class Policy:
         chunk = _CHUNK if self.model.device == "cpu" else _GPU_CHUNK
         for first in range(0, len(seeds), chunk):
             part = slice(first, first + chunk)
-            masks = allowed if allowed is None or len(allowed) == 1 else allowed[part]
+            masks = eligible if eligible is None or len(eligible) == 1 else eligible[part]
             score = self.score(contexts.take(part), seeds=seeds[part])
             choices.append(
-                self.search.best(score, self.arms, count=count, seeds=seeds[part], allowed=masks)
+                self.search.best(score, self.arms, count=count, seeds=seeds[part], eligible=masks)
             )
         return joined(choices)
 
     def score(self, contexts: Inputs, *, seeds: Seeds) -> Score:
-        """Give this decision's score as a function of points of the arm space."""
+        """Return this decision's score as a function of points of the arm space."""
         embedded = self.model.embed_contexts(contexts)
         score = self.exploration.score(self.model, embedded, seeds=seeds)
-        return score.through(self.arms.place)
+        return score.through(self.arms.to_embedding)
 
 
 def no_choice(count: int, arms: Arms) -> Choice:
-    """Give the answer to no contexts at all."""
+    """Return the answer to no contexts at all."""
     dim = arms.dim
     nothing = torch.zeros(0, dtype=torch.int64)
     return Choice(

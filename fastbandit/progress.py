@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Progress = Callable[[int, int, str], None]
-"""Told the steps done, the steps in all, and what is done now."""
+"""Called with the steps done, the steps in all, and what is done now."""
 
 
 def silent(done: int, steps: int, doing: str) -> None:
@@ -16,7 +16,7 @@ def silent(done: int, steps: int, doing: str) -> None:
 
 @contextmanager
 def progress_bar(what: str, *, is_shown: bool | None = None) -> Iterator[Progress]:
-    """Show a bar with the time left, where stderr is a terminal unless told otherwise."""
+    """Show a bar with the time left; where `is_shown` is None, only if stderr is a terminal."""
     if is_shown is None:
         is_shown = sys.stderr.isatty()
     if not is_shown:
@@ -45,8 +45,8 @@ def progress_bar(what: str, *, is_shown: bool | None = None) -> Iterator[Progres
         yield show
 
 
-def seconds_in_words(seconds: float) -> str:
-    """Return a time in words, with three digits and the unit that suits it."""
+def format_seconds(seconds: float) -> str:
+    """Return a time as text, with three digits and the unit that suits it."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
         if seconds >= 0.9995 * size:
             number = f"{seconds / size:.3g}"

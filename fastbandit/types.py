@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ class Inputs:
         return int(part.shape[0])
 
     def take(self, rows: Any) -> Inputs:
-        """Give the rows named by a slice or an array of positions."""
+        """Return the rows that a slice or an array of positions names."""
         return Inputs(
             *(None if p is None else p[rows] for p in (self.dense, self.sparse, self.ids))
         )
@@ -45,6 +45,15 @@ class Inputs:
             sparse=sparse,
             ids=None if first.ids is None else np.concatenate([p.ids for p in parts]),
         )
+
+
+@runtime_checkable
+class Features(Protocol):
+    """A kind of features: reads raw rows, and complains in the words of the caller."""
+
+    def read(self, raw: Any, *, what: str) -> Inputs:
+        """Turn raw rows into checked inputs; `what` names them in errors ("contexts")."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ class Interactions:
 
     @property
     def total(self) -> float:
-        """The sum of the weights: as many interactions that count once would tell as much."""
+        """The sum of the weights: so many interactions that count once say as much."""
         return float(len(self) if self.weights is None else self.weights.sum())
 
     @staticmethod
@@ -86,10 +95,10 @@ class Interactions:
         )
 
     def take(self, rows: Any) -> Interactions:
-        """Give the interactions named by a slice or an array of positions."""
-        weights, places = (None if p is None else p[rows] for p in (self.weights, self.rows))
+        """Return the interactions that a slice or an array of positions names."""
+        weights, arm_rows = (None if p is None else p[rows] for p in (self.weights, self.rows))
         contexts, arms = self.contexts.take(rows), self.arms.take(rows)
-        return Interactions(contexts, arms, self.rewards[rows], weights, places)
+        return Interactions(contexts, arms, self.rewards[rows], weights, arm_rows)
 
 
 @dataclass(frozen=True)
@@ -97,10 +106,10 @@ class Decision:
     """What `select` answers, one row for each context.
 
     `arms` are ids (or points of a box), best first; `rows` their positions in the catalogue
-    (-1 where fewer arms were allowed than asked for); `scores` how much each was wanted, in
+    (-1 where fewer arms were eligible than wanted); `scores` how much each was wanted, in
     units of reward (a probability for binary rewards); `seeds` replay the draw; `version`
     counts the updates behind it; `uniform` says that nothing was learned yet and every
-    allowed arm was equally likely. `clipped` says of each context whether a number of it was
+    eligible arm was equally likely. `clipped` says of each context whether a number of it was
     cut, as it is far from those seen so far.
     """
 

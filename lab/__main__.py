@@ -9,25 +9,25 @@ import click
 from fastbandit.cli.main import Lazy, LazyGroup, run
 
 _COMMANDS: Lazy = {
+    "architecture": (
+        "lab.architecture",
+        "architecture_command",
+        "Draw the floors of the package from its imports.",
+    ),
     "data": (
         "lab.experiments.datasets.command",
         "data_command",
         "List, fetch and check the files of datasets.",
     ),
-    "plan": (
-        "lab.planning.command",
-        "plan_command",
-        "Count the machines that a load needs.",
-    ),
     "report": (
         "lab.experiments.report",
         "report_command",
-        "Turn result files into tables, figures and a page.",
+        "Write result files as tables, figures and a page.",
     ),
     "size": (
         "lab.size",
         "size_command",
-        "Measure the size of the package, and how quick its tests are.",
+        "Measure the shape of the package beside its bars.",
     ),
     "tune": (
         "lab.experiments.tune",
@@ -69,7 +69,7 @@ _BENCHMARKS: Lazy = {
     "index": (
         "lab.benchmarks.index",
         "index_command",
-        "Compare our cells and hops with the inverted lists of faiss.",
+        "Compare our partitions and hops with the inverted lists of faiss.",
     ),
     "log": (
         "lab.benchmarks.log",
@@ -198,6 +198,18 @@ _FAULTS: Lazy = {
         "Kill the trainer of a cluster that works, and let another take over.",
     ),
 }
+_PLANS: Lazy = {
+    "cluster": (
+        "lab.planning.command",
+        "cluster_command",
+        "Count the machines that a load needs.",
+    ),
+    "search": (
+        "lab.planning.command",
+        "search_command",
+        "Measure which search so many arms need on this machine.",
+    ),
+}
 
 
 def with_one_thread() -> None:
@@ -229,6 +241,11 @@ def estimators() -> None:
 @cli.group(cls=LazyGroup, lazy=_FAULTS)
 def faults() -> None:
     """Try to break a service, and see what it keeps."""
+
+
+@cli.group(cls=LazyGroup, lazy=_PLANS)
+def plan() -> None:
+    """Plan for a load: its machines, and its search."""
 
 
 if __name__ == "__main__":

@@ -36,7 +36,6 @@ def numbers() -> np.random.Generator:
 def little_training() -> Iterator[None]:
     """Let bandits made by name train for a moment only: enough to run, not to learn."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fastbandit.presets._default_training", lambda *_, **__: LITTLE)
-        patch.setattr("fastbandit.presets._paper_training", lambda doubt: LITTLE)
+        patch.setattr("fastbandit.settings.presets._training", lambda *_, **__: LITTLE)
         patch.setattr("fastbandit.reward.feature_network._STEPS", 20)
         yield

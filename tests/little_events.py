@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 
 EVENTS: list[Event] = [
     ArmsChanged([Arm("x", [0.5]), Arm("y", [0.25], {"price": 3})], [], 1, 1000),
@@ -15,7 +15,7 @@ EVENTS: list[Event] = [
         version=3,
         catalogue=1,
         wait=1000,
-        floor=0.1,
+        epsilon=0.1,
         propensities=[0.75, 0.25],
         eligible={"price": {"<=": 10}},
         seq=2,

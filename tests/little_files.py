@@ -10,6 +10,9 @@ from fakes import vectors_of
 from pyarrow import parquet
 
 from fastbandit import Bandit, FrozenBandit
+from fastbandit.cluster.engine import Engine
+from fastbandit.cluster.scoring import Scored, ScoringSettings, score_contexts
+from fastbandit.progress import Progress, silent
 
 CONTEXTS = vectors_of(90, 4, seed=2)
 
@@ -53,3 +56,17 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 
 def load(folder: Path) -> FrozenBandit:
     return FrozenBandit.load(folder)
+
+
+def score(
+    frozen: Path | str,
+    contexts: Path | str,
+    out: Path | str,
+    *,
+    engine: Engine | None = None,
+    progress: Progress = silent,
+    **settings: Any,
+) -> Scored:
+    """Score contexts with settings that are named as keywords."""
+    named = ScoringSettings(**settings)
+    return score_contexts(frozen, contexts, out, settings=named, engine=engine, progress=progress)

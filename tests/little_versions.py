@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastbandit.storage.sealed import write_sealed
-from fastbandit.storage.snapshot_store import Cut, Snapshot, SnapshotStore
+from fastbandit.files.manifest import write_arrays
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut, Snapshot
 
 
 class Killed(BaseException):
@@ -23,8 +24,8 @@ def publish(store: SnapshotStore, *, kill_at: str = "") -> Snapshot:
     with store.drafting() as draft:
         for part, kind in (("bandit", "bandit"), ("frozen", "frozen bandit")):
             arrays = {"number": np.array([version], dtype=np.int64)}
-            write_sealed(draft / part, arrays, {}, kind=kind, format=1)
-        cut = Cut(seq=10 * version, pairs=version)
+            write_arrays(draft / part, arrays, {}, kind=kind, format=1)
+        cut = Cut(seq=10 * version, interactions=version)
         return store.publish(
             draft, {"arms": 3}, version=version, parent=parent, cut=cut, reached=reached
         )

@@ -28,8 +28,9 @@ import yaml
 from fastbandit import Bandit
 from fastbandit.cli.main import cli as product
 from fastbandit.cli.main import run as run_program
-from fastbandit.config import SECTIONS, read_config
 from fastbandit.serving.openapi import openapi
+from fastbandit.settings.service import SECTIONS
+from fastbandit.settings.service_files import read_config
 from lab.__main__ import cli as laboratory
 from lab.experiments.suite_file import read_suite
 

@@ -11,9 +11,8 @@ MODULES = [
     for name in (
         "arms.box",
         "arms.catalogue",
-        "arms.device_cells",
+        "arms.device_partitions",
         "arms.frame",
-        "arms.index",
         "arms.lookup",
         "audit",
         "exploration",
@@ -21,7 +20,10 @@ MODULES = [
         "policy",
         "reward",
         "search",
-        "testing.parts",
+        "testing.arm_spaces",
+        "testing.explorations",
+        "testing.posteriors",
+        "testing.searches",
         "training",
     )
 ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from fakes import BowlReward, catalogue_of, same_decision, seeds_of, twin, vectors_of
+from fakes import BowlReward, catalogue_of, compiled, same_decision, seeds_of, vectors_of
 
 from fastbandit import Bandit, Exhaustive, Greedy, ThompsonSampling
 from fastbandit.audit import audit
-from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
+from fastbandit.interfaces import ArmSpace
 from fastbandit.policy import Policy
+from fastbandit.score import Choice, Score, Seeds
 from fastbandit.types import Inputs
 
 pytestmark = pytest.mark.usefixtures("little_training")
@@ -28,7 +29,7 @@ class FirstArm:
         *,
         count: int,
         seeds: Seeds,
-        allowed: torch.Tensor | None = None,
+        eligible: torch.Tensor | None = None,
     ) -> Choice:
         points = arms.all().points[:, :1].expand(len(seeds), -1, -1)
         rows = torch.zeros(len(seeds), 1, dtype=torch.int64)
@@ -85,7 +86,7 @@ def test_arms_that_are_all_alike_leave_nothing_to_miss() -> None:
 
 def test_an_audit_changes_nothing() -> None:
     bandit = taught("generator")
-    untouched = twin(bandit)
+    untouched = compiled(bandit)
 
     bandit.audit(CONTEXTS)
 
@@ -95,7 +96,7 @@ def test_an_audit_changes_nothing() -> None:
 def test_removed_arms_are_not_what_an_audit_compares_with() -> None:
     bandit = taught("ascent")
     favourites = sorted(set(bandit.select(CONTEXTS, explore=False).arms))
-    bandit.remove_arms(favourites)
+    bandit.discard_arms(favourites)
     bandit.update(contexts=CONTEXTS[:5], arms=range(5), rewards=CONTEXTS[:5, 0])
     before = bandit.audit(CONTEXTS)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from fakes import same_decision, same_weights, twin, vectors_of
+from fakes import compiled, same_decision, same_weights, vectors_of
 
 from fastbandit import Bandit, Box, FastbanditError, Image, Sparse
 from fastbandit.errors import (
@@ -137,15 +137,10 @@ BAD: dict[str, tuple[Do, type[FastbanditError], str]] = {
         InputError,
         r"got \['x'\]",
     ),
-    "removing a stranger": (
-        lambda bandit: bandit.remove_arms(["who"]),
-        UnknownArmError,
-        "got 'who'",
-    ),
-    "removing all": (
-        lambda bandit: bandit.remove_arms(range(30)),
+    "discarding all": (
+        lambda bandit: bandit.discard_arms(range(30)),
         EligibilityError,
-        "removing 30 arms",
+        "discarding 30 arms",
     ),
 }
 
@@ -160,7 +155,7 @@ def shared(little_training: None) -> Bandit:
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_named_and_changes_nothing(case: str, shared: Bandit) -> None:
     do, error, message = BAD[case]
-    bandit, untouched = twin(shared), twin(shared)
+    bandit, untouched = compiled(shared), compiled(shared)
 
     with pytest.raises(error, match=message):
         do(bandit)
@@ -202,10 +197,10 @@ def test_binary_rewards_are_0_or_1(value: float) -> None:
         ({"context": 0}, SettingError, "got 0"),
         ({"context": "wide"}, SettingError, "got 'wide'"),
         ({"reward": "count"}, SettingError, "got 'count'"),
-        ({"explore": "st"}, SettingError, "got 'st'"),
+        ({"exploration": "st"}, SettingError, "got 'st'"),
         ({"search": "exhaustiv"}, SettingError, "Did you mean 'exhaustive'"),
-        ({"doubt": "bayes"}, SettingError, "got 'bayes'"),
-        ({"preset": "papers"}, SettingError, "Did you mean 'paper'"),
+        ({"posterior": "bayes"}, SettingError, "got 'bayes'"),
+        ({"preset": "defaults"}, SettingError, "Did you mean 'default'"),
         ({"device": "abacus"}, SettingError, "got 'abacus'"),
         pytest.param({"seed": "seven"}, SettingError, "seven"),
         pytest.param({"seed": 1.5}, SettingError, r"1\.5"),
@@ -219,26 +214,26 @@ def test_a_bandit_that_cannot_be_made_says_why(
 
 
 @pytest.mark.parametrize(
-    ("lowest", "highest"), [([], []), ([0], [0]), ([0, 0], [1]), ([0], [np.inf]), ([2], [1])]
+    ("low", "high"), [([], []), ([0], [0]), ([0, 0], [1]), ([0], [np.inf]), ([2], [1])]
 )
-def test_a_box_without_an_inside_is_refused(lowest: list[float], highest: list[float]) -> None:
-    with pytest.raises(SettingError, match=r"Box\.between"):
-        Box.between(lowest, highest)
+def test_a_box_without_an_inside_is_refused(low: list[float], high: list[float]) -> None:
+    with pytest.raises(SettingError, match=r"Write Box\("):
+        Box(low, high)
 
 
 def test_a_box_has_no_eligible_arms_and_no_arms_to_add() -> None:
-    bandit = Bandit(arms=Box.between([0, 0], [1, 1]), context=4)
+    bandit = Bandit(arms=Box([0, 0], [1, 1]), context=4)
 
     with pytest.raises(SettingError, match="box"):
         bandit.select(CONTEXTS, eligible=[1])
     with pytest.raises(SettingError, match="box"):
         bandit.add_arms(ARMS)
     with pytest.raises(SettingError, match="box"):
-        bandit.remove_arms([1])
+        bandit.discard_arms([1])
 
 
 def test_points_outside_the_box_cannot_be_learned_from() -> None:
-    bandit = Bandit(arms=Box.between([0, 0], [1, 1]), context=4, reward="real")
+    bandit = Bandit(arms=Box([0, 0], [1, 1]), context=4, reward="real")
 
     with pytest.raises(InputError, match="5"):
         bandit.update(contexts=CONTEXTS[:1], arms=[[5.0, 0.5]], rewards=[1.0])
@@ -261,18 +256,21 @@ def test_images_of_another_size_are_refused() -> None:
         Bandit(arms=ARMS, context=Image(9, 9)).select(np.zeros((2, 9, 8)))
 
 
-@pytest.mark.parametrize("part", ["fit_reward", "fit_generator", "embed"])
+@pytest.mark.parametrize(
+    "part",
+    ["training.update.fit_reward", "search.generator.fit_generator", "training.update.embed"],
+)
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, RuntimeError])
 def test_an_update_that_stops_half_way_keeps_the_old_policy(
     shared: Bandit, part: str, stop: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bandit, untouched = twin(shared), twin(shared)
+    bandit, untouched = compiled(shared), compiled(shared)
 
     def interrupt(*args: Any, **settings: Any) -> None:
         raise stop("half-way")
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"fastbandit.training.update.{part}", interrupt)
+        patch.setattr(f"fastbandit.{part}", interrupt)
         with pytest.raises(stop, match="half-way"):
             learning()(bandit)
 
@@ -286,16 +284,16 @@ def test_an_update_that_stops_half_way_keeps_the_old_policy(
 def test_an_update_stopped_while_the_network_learns_keeps_the_old_weights(
     shared: Bandit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bandit = twin(shared)
+    bandit = compiled(shared)
     before = {key: value.clone() for key, value in bandit.policy.model.state_dict().items()}
     steps = iter(range(5))
 
-    def cool(share: float) -> float:
+    def factor(share: float) -> float:
         if next(steps, None) is None:
             raise KeyboardInterrupt
         return 1.0
 
-    monkeypatch.setattr("fastbandit.training.fit_reward.cooled", cool)
+    monkeypatch.setattr("fastbandit.training.fit_reward.cosine_factor", factor)
     with pytest.raises(KeyboardInterrupt):
         learning()(bandit)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import same_decision, twin, vectors_of
+from fakes import compiled, same_decision, vectors_of
 
 from fastbandit import (
     Bandit,
@@ -35,8 +35,8 @@ from fastbandit.adapters.obp import ObpPolicy, from_feedback
 from fastbandit.adapters.vowpal_wabbit import read_dsjson
 from fastbandit.cli.main import cli, run
 from fastbandit.client import Client
-from fastbandit.config import read_config
 from fastbandit.evaluation import LoggedRounds, SparsePolicy, read_rounds
+from fastbandit.settings.service_files import read_config
 from lab.__main__ import cli as laboratory
 
 ARMS = vectors_of(30, 3, seed=1)
@@ -115,9 +115,14 @@ BUILDING = {
     "rewards of another kind": Mistake(
         made(reward="clicks"), "Rewards", "'clicks'", "Use 'binary' for 0 and 1"
     ),
-    "an exploration misspelt": Mistake(made(explore="tss"), "exploration", "'tss'", "mean 'ts'"),
+    "an exploration misspelt": Mistake(
+        made(exploration="tss"), "exploration", "'tss'", "mean 'ts'"
+    ),
     "a class for an object": Mistake(
-        made(explore=ThompsonSampling), "explore", "ThompsonSampling", "explore=ThompsonSampling()"
+        made(exploration=ThompsonSampling),
+        "exploration",
+        "ThompsonSampling",
+        "exploration=ThompsonSampling()",
     ),
     "a search misspelt": Mistake(
         made(search="exhaustiv"), "search", "'exhaustiv'", "mean 'exhaustive'"
@@ -125,23 +130,25 @@ BUILDING = {
     "a class of searches": Mistake(
         made(search=Exhaustive), "search", "Exhaustive", "search=Exhaustive()"
     ),
-    "a doubt misspelt": Mistake(made(doubt="dropot"), "doubt", "'dropot'", "mean 'dropout'"),
+    "a doubt misspelt": Mistake(
+        made(posterior="dropot"), "posterior", "'dropot'", "mean 'dropout'"
+    ),
     "a preset that is a wish": Mistake(made(preset="fast"), "preset", "'fast'", "Use one of them"),
     "a device of another name": Mistake(made(device="gpu"), "device", "'gpu'", "Use 'cpu'"),
     "a seed of text": Mistake(made(seed="1"), "seed", "'1'", "0 for example"),
     "names for a box": Mistake(
-        made(arms=Box.between([0.0], [1.0]), ids=["a"]), "ids", "['a']", "Leave them out"
+        made(arms=Box([0.0], [1.0]), ids=["a"]), "ids", "['a']", "Leave them out"
     ),
-    "a box from high to low": Mistake(
-        lambda at: Box.between([1], [0]), "lowest", "(1.0,) and (0.0,)", "Box.between([0, 0]"
-    ),
+    "a box from high to low": Mistake(lambda at: Box([1], [0]), "low", "[1] and [0]", "Box([0, 0]"),
     "exploring by less than nothing": Mistake(
         lambda at: ThompsonSampling(scale=-1), "scale", "-1", "leave it out for 1.0"
     ),
     "a spanner of nothing": Mistake(
         lambda at: SpannerSearch(size=0), "size", "got 0", "leave it out for 32"
     ),
-    "features without columns": Mistake(lambda at: Dense(0), "dim", "got 0", "how many columns"),
+    "features without columns": Mistake(
+        lambda at: Dense(0), "dim", "got 0", "whole number of at least 1"
+    ),
     "an image too small": Mistake(lambda at: Image(4, 4), "pixels", "4 x 4", "Use Dense(16)"),
     "a preset that is not there": Mistake(
         made(preset="gone.toml"), "settings", "gone.toml", "Write one"
@@ -180,34 +187,34 @@ DECIDING = {
     "an eligible arm that is none": Mistake(
         chosen(eligible=[1, 99]), "arms", "99", "correct its id"
     ),
-    "nothing eligible": Mistake(chosen(eligible=[]), "eligible", "none", "Allow more arms"),
+    "nothing eligible": Mistake(chosen(eligible=[]), "eligible", "none", "Let more be"),
     "a mask too short": Mistake(
         chosen(eligible=np.ones(29, dtype=bool)), "eligible", "(29,)", "one boolean for each arm"
     ),
     "a predicate without columns": Mistake(
-        chosen(eligible={"price": {"<=": 3}}), "Eligible", "{'price'", "set_columns()"
+        chosen(eligible={"price": {"<=": 3}}), "columns", '{"price"', "set_columns()"
     ),
     "seeds below zero": Mistake(chosen(seeds=[-1] * 20), "Seeds", "int64", "Decision.seeds"),
     "an audit before anything is learned": Mistake(
         lambda at: made()(at).audit(CONTEXTS), "audit", "without any update", "Call update()"
     ),
     "many contexts for one choice": Mistake(
-        lambda at: at.frozen.choose(CONTEXTS), "context", "shape (20, 4)", "select()"
+        lambda at: at.frozen.select_one(CONTEXTS), "context", "shape (20, 4)", "select()"
     ),
     "a choice for text": Mistake(
-        lambda at: at.frozen.choose("who"), "context", "'who'", "Give many contexts"
+        lambda at: at.frozen.select_one("who"), "context", "'who'", "Give many contexts"
     ),
     "a choice with a gap": Mistake(
-        lambda at: at.frozen.choose([NAN] * 4), "context", "[nan, nan", "Fill or drop"
+        lambda at: at.frozen.select_one([NAN] * 4), "context", "[nan, nan", "Fill or drop"
     ),
     "a choice by a broken seed": Mistake(
-        lambda at: at.frozen.choose(CONTEXTS[0], seed=1.5), "seed", "1.5", "Chosen.seed"
+        lambda at: at.frozen.select_one(CONTEXTS[0], seed=1.5), "seed", "1.5", "Chosen.seed"
     ),
     "a floor in percent": Mistake(
-        lambda at: at.frozen.choose(CONTEXTS[0], floor=5), "floor", "got 5", "0.01 for one"
+        lambda at: at.frozen.select_one(CONTEXTS[0], epsilon=5), "epsilon", "got 5", "0.01 for one"
     ),
     "a predicate on no columns": Mistake(
-        lambda at: at.frozen.choose(CONTEXTS[0], eligible={"price": {"<=": 3}}),
+        lambda at: at.frozen.select_one(CONTEXTS[0], eligible={"price": {"<=": 3}}),
         "columns",
         '{"price"',
         "set_columns()",
@@ -216,9 +223,9 @@ DECIDING = {
         lambda at: at.frozen.set_columns({"price": [1, 2]}), "'price'", "(2,)", "for every arm"
     ),
     "a slate with a floor": Mistake(
-        lambda at: at.frozen.select(CONTEXTS, k=2, diversity=0.5, floor=0.1),
+        lambda at: at.frozen.select(CONTEXTS, k=2, diversity=0.5, epsilon=0.1),
         "diversity",
-        "floor=0.1",
+        "epsilon=0.1",
         "Leave out one",
     ),
     "propensities of no draws": Mistake(
@@ -264,14 +271,11 @@ LEARNING = {
     "a lone new id": Mistake(
         lambda at: at.bandit.add_arms(ARMS[:1], ids="x"), "Ids", "'x'", "into a list of one"
     ),
-    "a lone id to remove": Mistake(
-        lambda at: at.bandit.remove_arms(3), "Ids", "got 3", "into a list of one"
+    "a lone id to discard": Mistake(
+        lambda at: at.bandit.discard_arms(3), "Ids", "got 3", "into a list of one"
     ),
-    "a stranger to remove": Mistake(
-        lambda at: at.bandit.remove_arms(["who"]), "id", "'who'", "correct its id"
-    ),
-    "all arms to remove": Mistake(
-        lambda at: at.bandit.remove_arms(range(30)), "arm", "removing 30 arms", "Add others"
+    "all arms to discard": Mistake(
+        lambda at: at.bandit.discard_arms(range(30)), "arm", "discarding 30 arms", "Add others"
     ),
     "a linear bandit of names": Mistake(
         lambda at: LinearTS(ids=["a", "b"], context=4), "features", "ids alone", "disjoint=True"
@@ -319,10 +323,10 @@ KEEPING = {
         lambda at: at.bandit.save(at.file("notes.txt", "mine")), "folder", "notes.txt", "another"
     ),
     "freezing a box": Mistake(
-        lambda at: made(arms=Box.between([0.0], [1.0]))(at).freeze(), "arm space", "Box(", "Use a"
+        lambda at: made(arms=Box([0.0], [1.0]))(at).freeze(), "arm space", "Box(", "Use a"
     ),
     "freezing into four bits": Mistake(
-        lambda at: at.bandit.freeze(keep_as="int4"), "numbers", "'int4'", "mean 'int8'"
+        lambda at: at.bandit.freeze(dtype="int4"), "numbers", "'int4'", "mean 'int8'"
     ),
 }
 
@@ -446,7 +450,7 @@ def learned(little_training: None) -> Bandit:
 
 @pytest.fixture
 def place(learned: Bandit, tmp_path: Path) -> Place:
-    return Place(twin(learned), learned.freeze(), tmp_path)
+    return Place(compiled(learned), learned.freeze(), tmp_path)
 
 
 def next_decisions(at: Place) -> tuple[Decision, Decision]:
@@ -473,7 +477,7 @@ def test_the_message_names_the_field_the_value_and_the_fix(name: str, place: Pla
 
 @pytest.mark.parametrize("name", ON_A_BANDIT)
 def test_a_refused_call_changes_nothing(name: str, place: Place, learned: Bandit) -> None:
-    untouched = Place(twin(learned), learned.freeze(), place.folder)
+    untouched = Place(compiled(learned), learned.freeze(), place.folder)
 
     with pytest.raises(FastbanditError):
         ON_A_BANDIT[name].call(place)

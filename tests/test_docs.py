@@ -27,6 +27,7 @@ import fastbandit
 from fastbandit import baselines, client, evaluation
 from fastbandit.serving.openapi import openapi
 from lab import baselines as research
+from lab.architecture import FLOORS
 from lab.experiments import datasets, policies
 from lab.experiments.datasets.sources import SOURCES, Source
 from lab.experiments.suite_file import read_suite, suite_names
@@ -47,7 +48,6 @@ PRODUCT = (
     "keys list",
     "keys revoke",
     "learn",
-    "plan",
     "promote",
     "restore",
     "rollback",
@@ -57,6 +57,7 @@ PRODUCT = (
     "snapshots",
 )
 LABORATORY = (
+    "architecture",
     "bench arm-effects",
     "bench batch",
     "bench before-after",
@@ -92,7 +93,8 @@ LABORATORY = (
     "faults swaps",
     "faults throughput",
     "faults trainers",
-    "plan",
+    "plan cluster",
+    "plan search",
     "report",
     "size",
     "tune",
@@ -206,7 +208,13 @@ def test_the_names_of_an_adapter_are_documented(home: str) -> None:
         assert f"::: fastbandit.adapters.{home}.{name}\n" in page("reference/adapters.md")
 
 
-@pytest.mark.parametrize("home", ["testing.parts", "errors"])
+LAWS_AND_ERRORS = (
+    *(f"testing.{role}" for role in ("arm_spaces", "explorations", "posteriors", "searches")),
+    "errors",
+)
+
+
+@pytest.mark.parametrize("home", LAWS_AND_ERRORS)
 def test_every_law_and_every_error_is_documented(home: str) -> None:
     place = Path(fastbandit.__file__).parent.joinpath(*home.split(".")).with_suffix(".py")
     code = place.read_text("utf-8")
@@ -349,6 +357,33 @@ def test_a_module_that_a_page_names_is_there(path: Path) -> None:
 def _code(text: str) -> str:
     fenced = re.findall(r"```sh[^\n]*\n(.*?)```", text, re.DOTALL)
     return "\n".join([*fenced, *re.findall(r"^ {4}.*$", text, re.MULTILINE)])
+
+
+# -- how to contribute
+
+
+def rows_of(heading: str) -> list[list[str]]:
+    """Return the rows of the table below a heading of CONTRIBUTING, without its head."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.split(f"\n## {heading}\n")[1].partition("\n## ")[0]
+    rows = re.findall(r"^\|(.+)\|$", section, re.MULTILINE)
+    return [[one.strip() for one in row.split(" | ")] for row in rows[2:]]
+
+
+def test_fifteen_changes_name_the_one_or_two_files_that_they_touch() -> None:
+    rows = rows_of("Fifteen changes, and the files they touch")
+
+    assert len(rows) == 15
+    for change, touched in rows:
+        files = re.findall(r"`((?:fastbandit|lab)/[\w./]+)`", touched)
+        assert 1 <= len(files) <= 2, change
+        assert all((ROOT / file).exists() for file in files), change
+
+
+def test_the_floors_are_those_that_imports_are_held_to() -> None:
+    shown = [set(re.findall(r"`(\w+)`", rooms)) for _, rooms, _ in rows_of("Floors")]
+
+    assert shown == [set(rooms) - {"__main__"} for rooms in reversed(FLOORS)]
 
 
 # -- routes (tests/test_config.py looks for the settings)

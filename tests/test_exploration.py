@@ -10,12 +10,12 @@ from fakes import BowlReward, seeds_of, vectors_of
 from fastbandit import Greedy, ThompsonSampling, UpperConfidence
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import Exploration
-from fastbandit.noise import Stream, uniforms
-from fastbandit.testing.parts import check_exploration
+from fastbandit.noise.philox import Stream, uniforms
+from fastbandit.testing.explorations import check_exploration
 
 CONTEXTS = torch.from_numpy(vectors_of(4, 2))
 ARMS = torch.from_numpy(vectors_of(9, 2, seed=1))
-BOWL = BowlReward(2, doubt=0.5)
+BOWL = BowlReward(2, posterior=0.5)
 ALL: list[Exploration] = [Greedy(), UpperConfidence(2.0), ThompsonSampling(0.5)]
 
 

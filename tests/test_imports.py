@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
@@ -11,45 +10,32 @@ from pathlib import Path
 import pytest
 
 import fastbandit
+from lab.architecture import (
+    FLOORS,
+    NEIGHBOURS,
+    broken,
+    imports_in,
+    level_of,
+    rooms_in,
+    two_way_pairs,
+    unused_reasons,
+)
 
 PACKAGE = Path(fastbandit.__file__).parent
 
-LAYERS = [
-    ["types", "errors", "noise", "layers", "progress", "cores"],
-    ["device_noise", "features", "names", "packages", "ranges"],
-    ["events", "rewards", "interfaces"],
-    ["arms"],
-    ["exploration", "reward", "search"],
-    ["arm_table", "policy"],
-    ["audit", "baselines", "training"],
-    ["blueprint"],
-    ["settings", "storage"],
-    ["presets"],
-    ["runtime"],
-    ["bandit", "config"],
-    ["demo", "learning", "planning"],
-    ["adapters", "cluster"],
-    ["evaluation"],
-    ["client", "serving", "testing"],
-    ["cli"],
-    ["__main__"],
-]
-"""Lowest first: a module imports only from lines above its own in this list."""
-
-
 WITHOUT_TORCH = [
     "fastbandit",
-    "fastbandit.arms.cells",
+    "fastbandit.arms.partitions",
     "fastbandit.baselines",
     "fastbandit.cluster",
     "fastbandit.evaluation",
-    "fastbandit.features",
+    "fastbandit.features.kinds",
     "fastbandit.cli.learn",
     "fastbandit.learning.arm_file",
     "fastbandit.cli.snapshots",
     "fastbandit.learning.joining",
-    "fastbandit.names",
-    "fastbandit.noise",
+    "fastbandit.declaration",
+    "fastbandit.noise.philox",
     "fastbandit.runtime.folder",
     "fastbandit.runtime.frozen",
     "fastbandit.serving.server",
@@ -60,54 +46,35 @@ WITHOUT_TORCH = [
 ]
 
 
-def level_of(module: str) -> int:
-    part = module.split(".")[1]
-    return next(level for level, parts in enumerate(LAYERS) if part in parts)
-
-
-def imports_of(path: Path) -> set[str]:
-    """List the modules of the package that a file imports, wherever in the file."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module == "fastbandit":
-            names = [alias.name for alias in node.names if alias.name != "__version__"]
-            found |= {fastbandit._HOMES.get(name, f"fastbandit.{name}") for name in names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-    return {name for name in found if name.startswith("fastbandit.")}
-
-
 def module_of(path: Path) -> str:
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
 
 
-def upward_imports() -> set[tuple[str, str]]:
-    """List pairs of a module and what it imports from its own line or from a higher one."""
-    pairs = {
-        (module_of(path), name)
-        for path in PACKAGE.rglob("*.py")
-        for name in imports_of(path)
-        if module_of(path) != "fastbandit"
-    }
-    return {
-        (module, name)
-        for module, name in pairs
-        if module.split(".")[1] != name.split(".")[1] and level_of(name) >= level_of(module)
-    }
+def test_every_room_stands_on_one_floor() -> None:
+    placed = [room for rooms in FLOORS for room in rooms]
+
+    assert sorted(placed) == sorted(rooms_in())
 
 
-def test_every_module_has_its_place() -> None:
-    parts = {path.stem for path in PACKAGE.iterdir()}
-    known = {part for line in LAYERS for part in line}
-
-    assert parts - {"__init__", "__main__", "__pycache__", "py"} <= known
+def test_there_are_ten_floors_at_most() -> None:
+    assert len(FLOORS) <= 10
 
 
 def test_imports_point_downwards() -> None:
-    assert upward_imports() == set()
+    assert [str(one) for one in broken(imports_in())] == []
+
+
+def test_no_two_rooms_import_each_other() -> None:
+    assert two_way_pairs(imports_in()) == []
+
+
+def test_each_reason_for_an_import_between_neighbours_is_needed() -> None:
+    assert unused_reasons(imports_in()) == set()
+
+
+def test_neighbours_with_a_reason_stand_on_one_floor() -> None:
+    assert [pair for pair in NEIGHBOURS if level_of(pair[0]) != level_of(pair[1])] == []
 
 
 def test_the_product_never_imports_the_laboratory() -> None:

@@ -164,16 +164,16 @@ def test_fewer_rounds_speak_for_a_sharper_policy(source: Any) -> None:
 
 
 def test_a_policy_that_few_rounds_speak_for_is_not_trusted(source: Any) -> None:
-    assert source("judging-a-policy")["doubtful is trusted"] is False
+    assert source("judging-a-policy")["a rare arm is trusted"] is False
 
 
-@pytest.mark.parametrize("guess", ["1 / arms", "shares of arms"])
-def test_made_up_propensities_are_wrong_and_given_away(source: Any, guess: str) -> None:
+@pytest.mark.parametrize("surrogate", ["1 / arms", "shares of arms"])
+def test_invented_propensities_are_wrong_and_given_away(source: Any, surrogate: str) -> None:
     found = source("judging-a-policy")
     off, weights = found["off without propensities"], found["mean weights"]
 
-    assert abs(off[guess]) > 3 * abs(off["the true ones"])
-    assert abs(weights[guess] - 1) > 0.2 > abs(weights["the true ones"] - 1)
+    assert abs(off[surrogate]) > 3 * abs(off["the true ones"])
+    assert abs(weights[surrogate] - 1) > 0.2 > abs(weights["the true ones"] - 1)
 
 
 def test_the_log_of_one_policy_tells_the_clicks_of_the_other() -> None:

@@ -110,8 +110,8 @@ def test_one_choice_says_whether_its_context_was_clipped(bandits: dict[str, Band
     for kind in KINDS:
         frozen = bandits[kind].freeze()
 
-        assert frozen.choose([0.0, 0.0, 1e9]).clipped
-        assert not frozen.choose([0.0, 0.0, 1.0]).clipped
+        assert frozen.select_one([0.0, 0.0, 1e9]).clipped
+        assert not frozen.select_one([0.0, 0.0, 1.0]).clipped
 
 
 def test_nothing_is_clipped_before_the_first_update() -> None:

@@ -21,10 +21,10 @@ LIKED = (TAKEN == 7).astype(float)
 LOG: dict[str, Any] = {"contexts": CONTEXTS, "arms": TAKEN, "rewards": LIKED}
 KINDS: dict[str, dict[str, Any]] = {
     "dropout": {"arms": ARMS, "search": "exhaustive"},
-    "last layer": {"arms": ARMS, "search": "exhaustive", "doubt": "last-layer"},
-    "gradient": {"arms": ARMS, "explore": "ucb", "search": "exhaustive"},
-    "bootstrap": {"arms": ARMS, "search": "exhaustive", "doubt": "bootstrap"},
-    "variational": {"arms": ARMS, "search": "exhaustive", "doubt": "variational"},
+    "last layer": {"arms": ARMS, "search": "exhaustive", "posterior": "last-layer"},
+    "gradient": {"arms": ARMS, "exploration": "ucb", "search": "exhaustive"},
+    "bootstrap": {"arms": ARMS, "search": "exhaustive", "posterior": "bootstrap"},
+    "variational": {"arms": ARMS, "search": "exhaustive", "posterior": "variational"},
     "arm effects": {"ids": range(30)},
 }
 
@@ -89,7 +89,7 @@ def test_a_log_may_come_after_updates() -> None:
 
 
 def test_points_of_a_box_can_be_logged() -> None:
-    bandit = Bandit(arms=Box.between([0.0], [1.0], cover=32), context=3, reward="real")
+    bandit = Bandit(arms=Box([0.0], [1.0], cover=32), context=3, reward="real")
 
     bandit.fit(contexts=CONTEXTS, arms=np.linspace(0, 1, 200)[:, None], rewards=LIKED, trust=0.5)
 

@@ -1,1 +1,1 @@
-"""fastbandit in the words of other libraries, and its data in their formats."""
+"""fastbandit with the calls of other libraries, and its data in their formats."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.ids import list_ids
 from fastbandit.errors import InputError, SettingError, ShapeError
-from fastbandit.features import to_floats
+from fastbandit.features.kinds import to_floats
 from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
 
@@ -34,7 +34,7 @@ def arms_from_faiss(
 ) -> KnownArms:
     """Take the vectors and ids out of a faiss index; `ids` stand in for its own, in their order.
 
-    Vectors that are kept in fewer bits come back as the index knows them.
+    Vectors that are stored in fewer bits come back as the index knows them.
     """
     faiss = _import_faiss()
     if not isinstance(index, faiss.Index) or not index.ntotal:
@@ -59,7 +59,7 @@ def arms_from_table(
 ) -> KnownArms:
     """Take arms from a table of embeddings, a row each: an array, a tensor, an embedding layer.
 
-    In a state dict, `name` tells which entry (needed where more than one is a table). `ids` name
+    In a state dict, `name` says which entry (needed where more than one is a table). `ids` name
     all rows of the table, else their numbers do; rows to `leave_out` are no arms: padding, say.
     """
     rows = to_floats(_table_in(table, name), what="embeddings")
@@ -71,8 +71,8 @@ def arms_from_table(
     listed = list(range(len(rows))) if ids is None else list_ids(ids)
     known = _known(rows, listed)
     gone = set(leave_out)
-    kept = [row for row in range(len(rows)) if row not in gone]
-    return known if not gone else KnownArms(rows[kept], [listed[row] for row in kept])
+    left = [row for row in range(len(rows)) if row not in gone]
+    return known if not gone else KnownArms(rows[left], [listed[row] for row in left])
 
 
 def _known(features: NDArray[np.float32], ids: list[Any]) -> KnownArms:
@@ -96,7 +96,7 @@ def _is_in_lists(index: Any) -> bool:
 
 
 def _in_row(index: Any, progress: Progress) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Read an index that keeps vectors in the order they came, with or without ids."""
+    """Read an index that has vectors in the order they came, with or without ids."""
     faiss, numbers = _import_faiss(), np.arange(index.ntotal)
     if isinstance(index, faiss.IndexIDMap | faiss.IndexIDMap2):
         numbers = faiss.vector_to_array(index.id_map).copy()
@@ -123,15 +123,15 @@ def _reconstructed(index: Any, first: int, count: int) -> Any:
 
 
 def _in_lists(index: Any, progress: Progress) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Read an index that keeps vectors in lists of near ones, with their ids."""
+    """Read an index that has vectors in lists of near ones, with their ids."""
     faiss, numbers, lists, done = _import_faiss(), [], index.invlists, 0
     vectors = np.empty((index.ntotal, index.d), dtype=np.float32)
     for number in range(index.nlist):
         size = lists.list_size(number)
         if size:
             numbers.append(faiss.rev_swig_ptr(lists.get_ids(number), size).copy())
-        for place in range(size):
-            index.reconstruct_from_offset(number, place, faiss.swig_ptr(vectors[done]))
+        for offset in range(size):
+            index.reconstruct_from_offset(number, offset, faiss.swig_ptr(vectors[done]))
             done += 1
         progress(done, index.ntotal, "Reading vectors")
     return np.concatenate(numbers), vectors
@@ -141,7 +141,7 @@ def _in_lists(index: Any, progress: Progress) -> tuple[NDArray[np.int64], NDArra
 
 
 def _table_in(table: Any, name: str | None) -> Any:
-    """Give the table itself: of a layer its weight, of a state dict one entry."""
+    """Return the table itself: of a layer its weight, of a state dict one entry."""
     if not isinstance(table, Mapping):
         return getattr(table, "weight", table)
     shaped = [key for key, value in table.items() if len(getattr(value, "shape", ())) == 2]

@@ -1,14 +1,15 @@
 """A learner for experiments of coba: probabilities of actions from repeated posterior draws.
 
-coba draws the action from the probabilities that `predict` tells, so these are exact: no
-propensity is estimated. Each arm has the share of the draws in which it was the best, above a
-floor.
+coba draws the action from the probabilities that `predict` returns, so these are exact: no
+propensity is estimated. Each arm has the share of the draws in which it was the best, mixed with
+a uniform choice.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ from numpy.typing import NDArray
 from fastbandit.adapters.waiting import Waiting
 from fastbandit.bandit import Bandit
 from fastbandit.errors import InputError
-from fastbandit.features import to_floats
-from fastbandit.noise import decision_seeds
-from fastbandit.rewards import RewardKind
-from fastbandit.runtime.propensity import check_floor, propensity_seeds
+from fastbandit.features.kinds import to_floats
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import decision_seeds
+from fastbandit.runtime.propensity import check_epsilon, propensity_seeds
 
 _APART = 2**32  # the draws of one version are none of another's
 
@@ -29,7 +30,7 @@ class CobaLearner:
     """A `Bandit` in the shape of a coba `Learner`, made when the first actions are seen.
 
     Actions that are rows of numbers are arms with features; others are known by their ids.
-    Actions may come and go. `draws` posterior draws tell the probabilities; `update_every` is
+    Actions may come and go. `draws` posterior draws give the probabilities; `update_every` is
     how many interactions an update waits for at first, later a fifth of those learned.
     """
 
@@ -37,35 +38,41 @@ class CobaLearner:
         self,
         *,
         reward: RewardKind = "real",
-        explore: str = "ts",
+        exploration: str = "ts",
         search: str = "exhaustive",
         preset: str = "default",
         draws: int = 100,
-        floor: float = 0.01,
+        epsilon: float = 0.01,
         update_every: int = 100,
         seed: int = 0,
     ) -> None:
         propensity_seeds(seed, draws)  # raises where the number of draws is wrong
-        self._settings = (reward, explore, search, preset)
-        self._draws, self._floor, self._seed = draws, check_floor(floor), seed
-        self._every, self._waiting = update_every, Waiting(update_every, reward=reward)
+        self._draws, self._epsilon, self._seed = draws, check_epsilon(epsilon), seed
+        self._waiting = Waiting(update_every, reward=reward)
+        self._new_bandit = partial(
+            Bandit,
+            reward=reward,
+            exploration=exploration,
+            search=search,
+            preset=preset,
+            seed=seed,
+            progress=False,
+        )
+        self.params: dict[str, Any] = {
+            "family": "fastbandit",
+            **{"reward": reward, "exploration": exploration, "search": search, "preset": preset},
+            **{"draws": draws, "epsilon": epsilon, "update_every": update_every, "seed": seed},
+        }
+        """What coba writes into its table of learners."""
         self._bandit: Bandit | None = None
         self._known: set[Hashable] = set()
 
-    @property
-    def params(self) -> dict[str, Any]:
-        """What coba writes into its table of learners."""
-        reward, explore, search, preset = self._settings
-        told = {"reward": reward, "explore": explore, "search": search, "preset": preset}
-        numbers = {"draws": self._draws, "floor": self._floor, "update_every": self._every}
-        return {"family": "fastbandit", **told, **numbers, "seed": self._seed}
-
     def predict(self, context: Any, actions: Sequence[Any]) -> dict[str, list[float]]:
-        """Tell the probability of each action, in their order."""
+        """Return the probability of each action, in their order."""
         return {"pmf": self._probabilities(context, actions)}
 
     def score(self, context: Any, actions: Sequence[Any], action: Any) -> float:
-        """Tell the probability of one action."""
+        """Return the probability of one action."""
         ids = [_id_of(one) for one in actions]
         return self._probabilities(context, actions)[ids.index(_id_of(action))]
 
@@ -75,7 +82,7 @@ class CobaLearner:
         bandit = self._bandit_for(row, [action])
         self._waiting.add(row, _id_of(action), reward)
         if self._waiting.is_due:
-            self._waiting.teach(bandit)
+            self._waiting.train(bandit)
 
     def _probabilities(self, context: Any, actions: Sequence[Any]) -> list[float]:
         row, ids = _row_of(context), [_id_of(action) for action in actions]
@@ -85,35 +92,21 @@ class CobaLearner:
         seeds = decision_seeds(self._seed, _APART * bandit.version, self._draws)
         drawn = bandit.select(np.tile(row, (self._draws, 1)), eligible=ids, seeds=seeds)
         counts = Counter(list[Any](drawn.arms))
-        even = self._floor / len(ids)
-        return [(1 - self._floor) * counts[id] / self._draws + even for id in ids]
+        even = self._epsilon / len(ids)
+        return [(1 - self._epsilon) * counts[id] / self._draws + even for id in ids]
 
     def _bandit_for(self, row: NDArray[np.float32], actions: Sequence[Any]) -> Bandit:
-        """Give the bandit, made or grown so that it knows all of the actions."""
+        """Return the bandit, made or grown so that it knows all of the actions."""
         fresh = {id: action for action in actions if (id := _id_of(action)) not in self._known}
         if fresh:
             features = _features_of(fresh.values())
             if self._bandit is None:
-                self._bandit = self._new_bandit(row, features, list(fresh))
+                self._bandit = self._new_bandit(arms=features, ids=list(fresh), context=len(row))
             else:
                 self._bandit.add_arms(features, ids=list(fresh))
             self._known |= fresh.keys()
         assert self._bandit is not None
         return self._bandit
-
-    def _new_bandit(self, row: NDArray[np.float32], features: Any, ids: list[Any]) -> Bandit:
-        reward, explore, search, preset = self._settings
-        return Bandit(
-            arms=features,
-            ids=ids,
-            context=len(row),
-            reward=reward,
-            explore=explore,
-            search=search,
-            preset=preset,
-            seed=self._seed,
-            progress=False,
-        )
 
 
 def _row_of(context: Any) -> NDArray[np.float32]:
@@ -137,7 +130,7 @@ def _id_of(action: Any) -> Hashable:
 
 
 def _features_of(actions: Any) -> NDArray[np.float32] | None:
-    """Give rows of features where actions have them."""
+    """Return rows of features where actions have them."""
     listed = list(actions)
     if not all(_is_row(action) for action in listed):
         return None

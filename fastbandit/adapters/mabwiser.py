@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 from fastbandit.arms.ids import list_ids
 from fastbandit.bandit import Bandit
 from fastbandit.errors import InputError, SettingError, UnknownArmError
-from fastbandit.features import to_floats
-from fastbandit.rewards import RewardKind
+from fastbandit.features.kinds import to_floats
+from fastbandit.features.rewards import RewardKind
 
 _MOST_NUMBERS = 10_000_000
 
@@ -22,7 +23,7 @@ class MabwiserBandit:
 
     `arm_to_features` maps each arm to a row of numbers, through which arms learn from one
     another; without it each arm has an embedding of its own. Without contexts there is one
-    context, the same for all. Unlike there, `predict_expectations` tells expected rewards,
+    context, the same for all. Unlike there, `predict_expectations` returns expected rewards,
     whatever the exploration.
     """
 
@@ -32,15 +33,22 @@ class MabwiserBandit:
         *,
         arm_to_features: Mapping[Any, Any] | None = None,
         reward: RewardKind = "binary",
-        explore: str = "ts",
+        exploration: str = "ts",
         search: str = "generator",
         preset: str = "default",
         seed: int = 0,
     ) -> None:
         self.arms: list[Any] = list_ids(arms)
         self._features = None if arm_to_features is None else dict(arm_to_features)
-        self._settings = (reward, explore, search, preset)
-        self._seed = seed
+        self._new_bandit = partial(
+            Bandit,
+            ids=self.arms,
+            reward=reward,
+            exploration=exploration,
+            search=search,
+            preset=preset,
+            seed=seed,
+        )
         self._bandit: Bandit | None = None
         self._rows_of(self.arms)  # raises where an arm has no features
 
@@ -59,7 +67,9 @@ class MabwiserBandit:
         """Learn from more decisions, with all that came before."""
         decisions = _listed(decisions)
         rows = _rows(contexts, count=len(decisions))
-        bandit = self._bandit or self._new_bandit(context=rows.shape[1])
+        bandit = self._bandit
+        if bandit is None:
+            bandit = self._new_bandit(arms=self._rows_of(self.arms), context=rows.shape[1])
         bandit.update(contexts=rows, arms=decisions, rewards=_listed(rewards))
         self._bandit = bandit
 
@@ -67,23 +77,23 @@ class MabwiserBandit:
 
     def predict(self, contexts: Any = None) -> Any:
         """Choose an arm for each context: a list, or the arm itself where there is one context."""
-        arms = self._taught().select(_rows(contexts, count=1)).arms
+        arms = self._trained().select(_rows(contexts, count=1)).arms
         return arms[0] if len(arms) == 1 else arms
 
     def predict_expectations(self, contexts: Any = None) -> Any:
-        """Tell the expected reward of every arm: a dictionary for each context, or only one.
+        """Return the expected reward of every arm: a dictionary for each context, or only one.
 
         Scores all arms, so it is meant for few.
         """
-        rows, bandit = _rows(contexts, count=1), self._taught()
+        rows, bandit = _rows(contexts, count=1), self._trained()
         if len(rows) * len(self.arms) > _MOST_NUMBERS:
             raise SettingError(
                 f"Expectations of all arms need at most {_MOST_NUMBERS:,} numbers: got "
                 f"{len(rows):,} contexts times {len(self.arms):,} arms. Ask for fewer contexts, "
                 f"or use predict()."
             )
-        told = bandit.select(rows, k=max(2, len(self.arms)), explore=False)
-        both = zip(told.arms, told.scores.tolist(), strict=True)
+        found = bandit.select(rows, k=max(2, len(self.arms)), explore=False)
+        both = zip(found.arms, found.scores.tolist(), strict=True)
         expected = [dict(zip(arms, scores, strict=False)) for arms, scores in both]
         in_order = [{arm: found[arm] for arm in self.arms} for found in expected]
         return in_order[0] if len(in_order) == 1 else in_order
@@ -115,7 +125,7 @@ class MabwiserBandit:
                 f"Only an arm that is there can be removed: got {arm!r}. Correct its id."
             )
         if self._bandit is not None:
-            self._bandit.remove_arms([arm])
+            self._bandit.discard_arms([arm])
         self.arms.remove(arm)
 
     # -- the bandit
@@ -125,25 +135,12 @@ class MabwiserBandit:
         """The bandit inside, None before the first fit."""
         return self._bandit
 
-    def _taught(self) -> Bandit:
+    def _trained(self) -> Bandit:
         if self._bandit is None:
             raise SettingError(
                 "A prediction needs something learned: got none. Call fit() or partial_fit() first."
             )
         return self._bandit
-
-    def _new_bandit(self, *, context: int) -> Bandit:
-        reward, explore, search, preset = self._settings
-        return Bandit(
-            arms=self._rows_of(self.arms),
-            ids=self.arms,
-            context=context,
-            reward=reward,
-            explore=explore,
-            search=search,
-            preset=preset,
-            seed=self._seed,
-        )
 
     def _rows_of(self, arms: list[Any]) -> NDArray[np.float32] | None:
         if self._features is None:

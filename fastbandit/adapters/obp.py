@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from fastbandit.adapters.waiting import Waiting
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.ids import IdTable
+from fastbandit.arms.ids import ArmIds
 from fastbandit.bandit import Bandit
 from fastbandit.errors import InputError, SettingError, ShapeError, UnknownArmError
-from fastbandit.features import to_array, to_floats
-from fastbandit.noise import decision_seeds
+from fastbandit.features.kinds import to_array, to_floats
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.runtime.propensity import propensity_seeds
 
 Floats = NDArray[np.float64]
@@ -89,36 +89,36 @@ class ObpPolicy:
         self._waiting.add(to_floats(context, what="contexts").reshape(-1), id, reward)
         self.n_trial += 1
         if self._waiting.is_due:
-            self._waiting.teach(self.bandit)
+            self._waiting.train(self.bandit)
 
     def action_dist(
         self, contexts: Any, *, draws: int = 100, seed: int = 0, most_bytes: int = _MOST_BYTES
     ) -> Floats:
-        """Give the dense array (rounds, actions, len_list) that estimators of obp read.
+        """Return the dense array (rounds, actions, len_list) that estimators of obp read.
 
-        Each number is the share of the draws in which an action had that place. An array of
-        more than `most_bytes` is refused.
+        Each number is the share of the draws in which an action had that position. An array of
+        more than `most_bytes` is rejected.
         """
         rows = to_floats(contexts, what="contexts")
         _check_bytes(len(rows) * self.n_actions * self.len_list * 8, most_bytes)
         propensity_seeds(seed, draws)  # raises where the number of draws is wrong
         shares = np.zeros((len(rows), self.n_actions, self.len_list))
-        places = np.arange(self.len_list)
+        positions = np.arange(self.len_list)
         step = max(1, _AT_ONCE // draws)
         for first in range(0, len(rows), step):
             numbers = np.repeat(np.arange(first, min(len(rows), first + step)), draws)
             seeds = decision_seeds(seed, first * draws, len(numbers))
             taken = self.bandit.select(rows[numbers], k=self.len_list, seeds=seeds).rows
-            np.add.at(shares, (numbers[:, None], taken, places), 1 / draws)
+            np.add.at(shares, (numbers[:, None], taken, positions), 1 / draws)
         return shares
 
 
 @dataclass(frozen=True)
 class Logged:
-    """What a `bandit_feedback` says, in the words of `Bandit.update`; arms are rows.
+    """What a `bandit_feedback` says, as `Bandit.update` takes it; arms are rows.
 
-    `positions` are the places in a list that actions were shown at, `propensities` how likely
-    they were there: None where nothing is told. `arm_features` are those of all arms.
+    `positions` are where in a list actions were shown, `propensities` how likely
+    they were there: None where they are not known. `arm_features` are those of all arms.
     """
 
     contexts: NDArray[np.float32]
@@ -139,16 +139,16 @@ def from_feedback(feedback: Mapping[str, Any]) -> Logged:
         raise InputError(
             f"A bandit_feedback needs {', '.join(_NEEDED)}: got none for {missing[0]!r}. Add it."
         )
-    told = {name: feedback.get(name) for name in ("pscore", "position", "action_context")}
+    known = {name: feedback.get(name) for name in ("pscore", "position", "action_context")}
     logged = Logged(
         contexts=to_floats(feedback["context"], what="context"),
         arms=_whole(feedback["action"], what="action"),
         rewards=to_floats(feedback["reward"], what="reward"),
-        propensities=None if told["pscore"] is None else np.asarray(told["pscore"], np.float64),
-        positions=None if told["position"] is None else _whole(told["position"], what="position"),
+        propensities=None if known["pscore"] is None else np.asarray(known["pscore"], np.float64),
+        positions=None if known["position"] is None else _whole(known["position"], what="position"),
         arm_features=None
-        if told["action_context"] is None
-        else to_floats(told["action_context"], what="action_context"),
+        if known["action_context"] is None
+        else to_floats(known["action_context"], what="action_context"),
     )
     _check_lengths(logged)
     return logged
@@ -163,7 +163,7 @@ def to_feedback(
     propensities: Any = None,
     positions: Any = None,
 ) -> dict[str, Any]:
-    """Give what came of decisions as a `bandit_feedback`; arms are ids, actions their rows."""
+    """Return what came of decisions as a `bandit_feedback`; arms are ids, actions their rows."""
     table = _table_of(bandit)
     logged = Logged(
         contexts=to_floats(contexts, what="contexts"),
@@ -190,7 +190,7 @@ def to_feedback(
     }
 
 
-def _table_of(bandit: Bandit) -> IdTable:
+def _table_of(bandit: Bandit) -> ArmIds:
     arms = bandit.policy.arms
     if not isinstance(arms, Catalogue):
         raise SettingError(
@@ -224,6 +224,6 @@ def _check_bytes(wanted: int, most: int) -> None:
     if wanted > most:
         raise SettingError(
             f"A dense action_dist needs {wanted / 1e9:,.1f} GB here, and at most "
-            f"{most / 1e9:,.1f} GB are allowed. Ask for fewer contexts, raise most_bytes, or "
-            f"evaluate with fastbandit, which keeps policies sparse."
+            f"{most / 1e9:,.1f} GB may be used. Ask for fewer contexts, raise most_bytes, or "
+            f"evaluate with fastbandit, whose policies are sparse."
         )

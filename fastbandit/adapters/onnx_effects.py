@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.adapters.onnx_graph import Graph, Signal
-from fastbandit.features import FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.features.kinds import FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.reward.context_features import CLIP, ContextFeatures, FeatureNetwork, id_signs
 from fastbandit.runtime.effects import DRAWN
 from fastbandit.runtime.encodings import LinearEncoding
-from fastbandit.runtime.kernel import DOUBT, SCALE
+from fastbandit.runtime.kernel import POSTERIOR, SCALE
 from fastbandit.runtime.parts import FrozenModel
 
 _TINY = 1e-9
@@ -31,17 +31,13 @@ def effects_graph(model: FrozenModel, context: LinearEncoding, rows: Rows) -> Gr
     if model.numbers[SCALE]:
         squares = np.square(deviations)
         variances = (seen * seen) @ squares[:, 1:].T + squares[:, 0]
-        scores = scores + _moved(graph, model, variances.through("Sqrt"), len(rows))
+        moved = variances.through("Sqrt")  # how far a draw, or a bound, lies from the mean
+        if model.counts[POSTERIOR] == DRAWN:
+            moved = moved * graph.input("normals", ("batch", len(rows)))
+        scores = scores + moved * graph.input("scale", (1,))
     graph.output("scores", scores, ("batch", len(rows)))
     graph.output("rewards", scores, ("batch", len(rows)))  # scores are rewards already
     return graph
-
-
-def _moved(graph: Graph, model: FrozenModel, widths: Signal, arms: int) -> Signal:
-    """Return how far a draw, or a bound, lies from the mean."""
-    if model.counts[DOUBT] == DRAWN:
-        widths = widths * graph.input("normals", ("batch", arms))
-    return widths * graph.input("scale", (1,))
 
 
 def _weights(model: FrozenModel, rows: Rows) -> tuple[Floats, Floats]:
@@ -54,7 +50,7 @@ def _weights(model: FrozenModel, rows: Rows) -> tuple[Floats, Floats]:
     return model.own_shared + means, deviations.astype(np.float64)
 
 
-# -- what an arm's weights see of a context, but for the constant
+# -- what an arm's weights see of a context, beside the constant
 
 
 def _seen(graph: Graph, context: LinearEncoding) -> Signal:
@@ -73,14 +69,14 @@ def _seen(graph: Graph, context: LinearEncoding) -> Signal:
 
 
 def _features(graph: Graph, context: LinearEncoding) -> Signal:
-    """Return numbers standardised and cut, or words weighed by how rare they are."""
+    """Return numbers standardised and cut, or tokens weighed by how rare they are."""
     kind, features = context.kind, context.inputs.features
     kind = kind.features if isinstance(kind, FeaturesAndIds) else kind
     if isinstance(kind, Image):
         given = graph.input("context", ("batch", kind.height, kind.width)).shaped([0, -1])
     else:
         given = graph.input("context", ("batch", len(features.scale)))
-    found = _words(given, features) if isinstance(kind, Sparse) else _numbers(given, features)
+    found = _tokens(given, features) if isinstance(kind, Sparse) else _numbers(given, features)
     return (found @ features.basis if features.basis.size else found) / features.length
 
 
@@ -91,7 +87,7 @@ def _numbers(given: Signal, features: ContextFeatures) -> Signal:
     return ((given - shift - rest) / features.scale).within(-CLIP, CLIP)
 
 
-def _words(given: Signal, features: ContextFeatures) -> Signal:
+def _tokens(given: Signal, features: ContextFeatures) -> Signal:
     weighed = given * features.scale
     length = (weighed * weighed).summed().through("Sqrt")
     return weighed / length.within(_TINY, np.inf)

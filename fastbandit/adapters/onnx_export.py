@@ -3,8 +3,8 @@
 A folder holds `score.onnx` (context, draw and arms to scores), `propose.onnx` (context and draw
 to points near the best arms; only where a generator searches), `arms.faiss` (the arms that can
 be chosen, in the same coordinates; not where arms have weights of their own, because then
-`score.onnx` scores all of them), `ids.json` (the id of each place in the index) and
-`manifest.json`, which vouches for the other files and for itself. `docs/adapters.md` has the
+`score.onnx` scores all of them), `ids.json` (the id of each row of the index) and
+`manifest.json`, which has the sums of the other files and its own. `docs/adapters.md` has the
 few lines that choose arms with them.
 """
 
@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
-import shutil
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,22 +20,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastbandit.adapters.onnx_networks import (
-    best_by_constants,
+    Constants,
     check_model,
     noise_size,
     propose_graph,
     score_graph,
 )
-from fastbandit.arms.cells import Floats
+from fastbandit.arms.partitions import Floats
 from fastbandit.errors import FastbanditError, SettingError, SnapshotError
+from fastbandit.files.atomic import making_folder, write_synced
+from fastbandit.files.json_ids import id_to_json
+from fastbandit.files.manifest import MANIFEST, digest_of, kind_in, write_manifest
 from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
 from fastbandit.runtime.encodings import LinearEncoding, note_of
+from fastbandit.runtime.folder import KIND as FROZEN
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
 from fastbandit.runtime.kernel import SCALE
-from fastbandit.runtime.live import Live
-from fastbandit.storage.json_ids import id_to_json
-from fastbandit.storage.sealed import MANIFEST, rename, seal, write_file, write_manifest
 
 if TYPE_CHECKING:
     from fastbandit.bandit import Bandit
@@ -46,7 +46,7 @@ FORMAT = 1
 KIND = "ONNX export"
 SCORE, PROPOSE, ARMS, IDS = "score.onnx", "propose.onnx", "arms.faiss", "ids.json"
 SCANNED = 50_000
-"""So few arms are kept in a flat index, which faiss scans in full."""
+"""So few arms lie in a flat index, which faiss scans in full."""
 _LISTS_PER_ROOT, _PROBED = 4, 16
 _STEPS = 4
 
@@ -71,13 +71,10 @@ def export_onnx(
     """
     folder = Path(folder)
     frozen = bandit if isinstance(bandit, FrozenBandit) else bandit.freeze()
-    _check_learned(frozen)
-    _check_new(folder)
-    beside = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}.part")
+    _check(frozen, folder)
     try:
-        beside.mkdir(parents=True)
-        made = _write_files(frozen, beside, progress)
-        rename(beside, folder)
+        with making_folder(folder) as beside:
+            made = _write_files(frozen, beside, progress)
     except OSError as error:
         if isinstance(error, FastbanditError):
             raise
@@ -85,22 +82,17 @@ def export_onnx(
             f"An ONNX export needs a folder that can be written to: {folder} cannot ({error}). "
             f"Make room there, or name another."
         ) from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     progress(_STEPS, _STEPS, "Done")
     return replace(made, folder=folder)
 
 
-def _check_learned(frozen: FrozenBandit) -> None:
+def _check(frozen: FrozenBandit, folder: Path) -> None:
     if frozen.version == 0:
         raise SettingError(
             "An ONNX export needs a bandit that has learned something: got one without any "
             "update. Call update() first."
         )
     check_model(frozen.parts[0])
-
-
-def _check_new(folder: Path) -> None:
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise SnapshotError(
             f"An ONNX export needs a new folder: {folder} is there and not empty. Name another, "
@@ -109,17 +101,17 @@ def _check_new(folder: Path) -> None:
 
 
 def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> OnnxExport:
-    """Write networks, arms, ids, and last the manifest that vouches for them."""
-    model, live, words = frozen.parts
+    """Write networks, arms, ids, and last the manifest with their sums."""
+    model, catalogue, codec = frozen.parts
     files: dict[str, Any] = {}
     progress(0, _STEPS, "Networks")
-    rows, has_weights = live.open_rows, isinstance(words.context, LinearEncoding)
-    graphs = {SCORE: score_graph(model, words, rows), PROPOSE: propose_graph(model, words)}
+    rows, has_weights = catalogue.rows.live_rows, isinstance(codec.context, LinearEncoding)
+    graphs = {SCORE: score_graph(model, codec, rows), PROPOSE: propose_graph(model, codec)}
     for name, graph in graphs.items():
         if graph is not None:
             files[name] = _write(folder / name, graph.to_bytes(producer="fastbandit"))
     progress(1, _STEPS, "Index")
-    points, ids = open_arms(live)
+    points, ids = live_arms(catalogue)
     if not has_weights:
         index = _import_faiss().serialize_index(index_of(points))
         files[ARMS] = _write(folder / ARMS, index.tobytes())
@@ -131,11 +123,11 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
         "arms": len(ids),
         "dim": int(points.shape[1]),
         "version": frozen.version,
-        "context": note_of(words.context.kind),
+        "context": note_of(codec.context.kind),
         "uniforms": noise_size(model),
         "scale": float(model.numbers[SCALE]),
-        "reward": words.reward,
-        "best": best_by_constants(model, rows),
+        "reward": codec.reward,
+        "best": Constants.of(model, rows).best(float(model.numbers[SCALE])),
     }
     write_manifest(folder / MANIFEST, notes, kind=KIND, format=FORMAT)
     sizes = {name: int(entry["bytes"]) for name, entry in files.items()}
@@ -143,12 +135,12 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
 
 
 def check_onnx(folder: str | Path) -> dict[str, Any]:
-    """Give the manifest of an export, after comparing all of its files with it."""
+    """Return the manifest of an export, after comparing all of its files with it."""
     folder = Path(folder)
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        held = manifest.pop("sha256"), manifest["kind"], manifest["format"]
-        is_right = held == (seal(manifest), KIND, FORMAT)
+        found = manifest.pop("sha256"), manifest["kind"], manifest["format"]
+        is_right = found == (digest_of(manifest), KIND, FORMAT)
         entries = dict(manifest["files"])
         wrong = [name for name, entry in entries.items() if not _is_same(folder / name, entry)]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -168,12 +160,7 @@ def export_snapshot(snapshot: Path, out: Path, *, progress: Progress = silent) -
     """Export a saved bandit, a frozen one, or a version of a service's snapshots."""
     inner = snapshot / "frozen"
     folder = inner if (inner / MANIFEST).exists() else snapshot
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        is_frozen = manifest.get("kind") == "frozen bandit"
-    except (OSError, ValueError, AttributeError):
-        is_frozen = False  # Bandit.load says what is wrong
-    if is_frozen:
+    if kind_in(folder) == FROZEN:
         return export_onnx(FrozenBandit.load(folder), out, progress=progress)
     from fastbandit.bandit import Bandit
 
@@ -183,11 +170,11 @@ def export_snapshot(snapshot: Path, out: Path, *, progress: Progress = silent) -
 # -- arms
 
 
-def open_arms(live: Live) -> tuple[Floats, list[Hashable]]:
-    """Give the coordinates and ids of the arms that can be chosen, in the order of their rows."""
-    rows = live.open_rows
-    points = np.concatenate([live.arms.points, live.more])[live.places[rows]]
-    return np.ascontiguousarray(points, np.float32), live.ids.ids(rows)
+def live_arms(catalogue: FrozenCatalogue) -> tuple[Floats, list[Hashable]]:
+    """Return the coordinates and ids of the arms that can be chosen, in the order of their rows."""
+    rows = catalogue.rows.live_rows
+    points = np.concatenate([catalogue.arms.points, catalogue.more])[catalogue.positions[rows]]
+    return np.ascontiguousarray(points, np.float32), catalogue.ids.ids(rows)
 
 
 def index_of(points: Floats) -> Any:
@@ -213,7 +200,7 @@ def _import_faiss() -> Any:
 
 
 def _write(path: Path, content: bytes) -> dict[str, Any]:
-    size, digest = write_file(path, [content])
+    size, digest = write_synced(path, [content])
     return {"bytes": size, "sha256": digest}
 
 

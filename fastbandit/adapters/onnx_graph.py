@@ -32,11 +32,11 @@ class Graph:
 
     def input(self, name: str, shape: Shape, *, is_whole: bool = False) -> Signal:
         """Take an array that is given with each call."""
-        self.inputs.append(self._told(name, shape, is_whole=is_whole))
+        self.inputs.append(self._value(name, shape, is_whole=is_whole))
         return Signal(self, name)
 
     def constant(self, array: Any) -> Signal:
-        """Keep an array in the graph: 32-bit floats, or whole numbers as they are."""
+        """Store an array in the graph: 32-bit floats, or whole numbers as they are."""
         array = np.asarray(array)
         array = array if array.dtype.kind in "iu" else array.astype(np.float32)
         name = f"constant_{len(self.constants)}"
@@ -46,7 +46,7 @@ class Graph:
     def node(
         self, kind: str, inputs: Sequence[Signal], attributes: dict[str, Any] | None = None
     ) -> Signal:
-        """Apply one operation of ONNX, and give its first output."""
+        """Apply one operation of ONNX, and return its first output."""
         return self.nodes_of(kind, inputs, attributes, outputs=1)[0]
 
     def nodes_of(
@@ -57,21 +57,19 @@ class Graph:
         *,
         outputs: int,
     ) -> list[Signal]:
-        """Apply one operation of ONNX, and give all of its outputs."""
+        """Apply one operation of ONNX, and return all of its outputs."""
         names = [f"{kind.lower()}_{len(self.nodes)}_{number}" for number in range(outputs)]
-        told = attributes or {}
-        self.nodes.append(
-            self.onnx.helper.make_node(kind, [signal.name for signal in inputs], names, **told)
-        )
+        given = [signal.name for signal in inputs]
+        self.nodes.append(self.onnx.helper.make_node(kind, given, names, **(attributes or {})))
         return [Signal(self, name) for name in names]
 
     def output(self, name: str, signal: Signal, shape: Shape) -> None:
-        """Give a signal back, under a name."""
+        """Return a signal back, under a name."""
         self.nodes.append(self.onnx.helper.make_node("Identity", [signal.name], [name]))
-        self.outputs.append(self._told(name, shape))
+        self.outputs.append(self._value(name, shape))
 
     def to_bytes(self, *, producer: str) -> bytes:
-        """Give the graph as an ONNX file holds it, after a check."""
+        """Return the graph as an ONNX file holds it, after a check."""
         helper = self.onnx.helper
         graph = helper.make_graph(
             self.nodes, self.name, self.inputs, self.outputs, initializer=self.constants
@@ -82,7 +80,7 @@ class Graph:
         self.onnx.checker.check_model(model, full_check=True)
         return bytes(model.SerializeToString())
 
-    def _told(self, name: str, shape: Shape, *, is_whole: bool = False) -> Any:
+    def _value(self, name: str, shape: Shape, *, is_whole: bool = False) -> Any:
         kinds = self.onnx.TensorProto
         kind = kinds.INT64 if is_whole else kinds.FLOAT
         return self.onnx.helper.make_tensor_value_info(name, kind, shape)
@@ -111,24 +109,24 @@ class Signal:
         return self._with("MatMul", other)
 
     def columns(self, first: int, last: int) -> Signal:
-        """Give columns `first` to `last` - 1 of the last axis."""
+        """Return columns `first` to `last` - 1 of the last axis."""
         bounds = [self.graph.constant(np.array([number])) for number in (first, last, -1)]
         return self.graph.node("Slice", [self, *bounds])
 
     def wider(self, axis: int) -> Signal:
-        """Give the array with one more axis, of length 1."""
+        """Return the array with one more axis, of length 1."""
         return self.graph.node("Unsqueeze", [self, self.graph.constant(np.array([axis]))])
 
     def narrower(self, axis: int) -> Signal:
-        """Give the array without an axis of length 1."""
+        """Return the array without an axis of length 1."""
         return self.graph.node("Squeeze", [self, self.graph.constant(np.array([axis]))])
 
     def turned(self) -> Signal:
-        """Give the array (B, rows, columns) as (B, columns, rows)."""
+        """Return the array (B, rows, columns) as (B, columns, rows)."""
         return self.graph.node("Transpose", [self], {"perm": [0, 2, 1]})
 
     def summed(self) -> Signal:
-        """Give sums over the last axis, which stays with length 1."""
+        """Return sums over the last axis, which stays with length 1."""
         return self.graph.node("ReduceSum", [self, self.graph.constant(np.array([-1]))])
 
     def bent(self, leak: float) -> Signal:
@@ -136,7 +134,7 @@ class Signal:
         return self.graph.node("LeakyRelu", [self], {"alpha": leak})
 
     def bends(self, leak: float) -> Signal:
-        """Give the slope of the leaky rectifier: 1 above zero, else `leak`."""
+        """Return the slope of the leaky rectifier: 1 above zero, else `leak`."""
         zero, one, less = (self.graph.constant(number) for number in (0.0, 1.0, leak))
         return self.graph.node("Where", [self.graph.node("Greater", [self, zero]), one, less])
 
@@ -151,7 +149,7 @@ class Signal:
         return self.graph.node("Min", [above, bounds[1]])
 
     def shaped(self, shape: Sequence[int]) -> Signal:
-        """Give the same numbers in another shape; 0 keeps a length."""
+        """Return the same numbers in another shape; 0 keeps a length."""
         return self.graph.node("Reshape", [self, self.graph.constant(np.array(shape))])
 
     def beside(self, *others: Signal) -> Signal:

@@ -3,7 +3,7 @@
 Both take a context and the numbers of one posterior draw, and fold them into a small network
 of the arm alone, as `fastbandit.reward.network` does. Arms are points in the coordinates that
 the search moves in; the faiss index of an export holds just these. Arms that have a constant of
-their own beside the network are named by their places in it, too.
+their own beside the network are named by their rows in it, too.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 
 from fastbandit.adapters.onnx_effects import effects_graph
 from fastbandit.adapters.onnx_graph import Graph, Signal
-from fastbandit.arms.cells import Floats
 from fastbandit.arms.own_lists import LISTED
+from fastbandit.arms.partitions import Floats
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense, FeaturesAndIds, Ids, Sparse
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Sparse
+from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.encodings import Encoding, LinearEncoding
-from fastbandit.runtime.fold import BOUND, DROPOUT, LAST_LAYER
+from fastbandit.runtime.fold import BOUND, DROPOUT, HEADS, LAST_LAYER
 from fastbandit.runtime.kernel import (
-    DOUBT,
     GENERATOR,
     LEAK,
     LOOKUPS,
+    POSTERIOR,
     PRODUCT,
-    SCALE,
     SEARCH,
     STARTS,
     STEP,
@@ -36,7 +36,6 @@ from fastbandit.runtime.kernel import (
     WIDE,
 )
 from fastbandit.runtime.parts import FrozenModel
-from fastbandit.runtime.words import Words
 
 _SMALLEST = 2.0**-24  # of the numbers between 0 and 1 that draws are made from
 _SHARPNESS = 10.0  # one over the temperature of Concrete Dropout
@@ -46,7 +45,7 @@ _BEND = 0.1  # of the generator's hidden units
 
 @dataclass(frozen=True)
 class Folded:
-    """A reward network of the arm alone, for each context: weights, and what a search is told."""
+    """A reward network of the arm alone, for each context, and what a generator takes in."""
 
     first: Signal  # (B, D, H)
     bias: Signal  # (B, 1, H)
@@ -55,7 +54,7 @@ class Folded:
     wide: Signal | None  # (B, D, 1)
     constant: Signal  # (B, 1)
     leak: float
-    told: list[Signal]
+    taken_in: list[Signal]
     scale: Signal | None  # of draws
 
     def scores(self, points: Signal) -> Signal:
@@ -67,7 +66,7 @@ class Folded:
         return scores if self.wide is None else scores + (points @ self.wide).narrower(-1)
 
     def slopes(self, points: Signal) -> Signal:
-        """Give the slopes of the scores at points: (B, K, D)."""
+        """Return the slopes of the scores at points: (B, K, D)."""
         below = [points @ self.first + self.bias]
         for weight, bias in self.deeper:
             below.append(below[-1].bent(self.leak) @ weight + bias)
@@ -80,19 +79,19 @@ class Folded:
 
 @dataclass(frozen=True)
 class Draw:
-    """What one draw makes of a network: its last weights, masks, and what a search is told."""
+    """What one draw makes of a network: its last weights, masks, and what a generator takes in."""
 
     last: Signal  # (B or 1, L)
     wide: Signal | None  # (B or 1, inputs)
     constant: Signal  # (B or 1, 1)
     masks: list[Signal] | None
-    told: list[Signal]
+    taken_in: list[Signal]
     scale: Signal | None = None
 
 
 @dataclass(frozen=True)
 class Constants:
-    """Arms' own constants beside a network, and how unsure they are, by place in an export."""
+    """Arms' own constants beside a network, and how unsure they are, by row of an export."""
 
     means: Floats
     widths: Floats
@@ -107,11 +106,11 @@ class Constants:
         return Constants(means, widths)
 
     def best(self, scale: float) -> list[int]:
-        """Return the places with the highest constants, so much doubt added, best first."""
+        """Return the rows with the highest upper bounds, best first."""
         bounds = self.means + scale * self.widths
-        places = np.flatnonzero((self.means != 0) | (self.widths > 0))
-        order = np.argsort(-bounds[places], kind="stable")[:LISTED]
-        return [int(place) for place in places[order]]
+        rows = np.flatnonzero((self.means != 0) | (self.widths > 0))
+        order = np.argsort(-bounds[rows], kind="stable")[:LISTED]
+        return [int(row) for row in rows[order]]
 
     def beside(self, graph: Graph, scale: Signal | None) -> Signal:
         """Write the constants of `places` (B, K), drawn where there is a scale: (B, K)."""
@@ -124,56 +123,56 @@ class Constants:
 
 
 def noise_size(model: FrozenModel) -> int:
-    """Tell how many numbers between 0 and 1 one draw is made from."""
-    if model.counts[DOUBT] == DROPOUT:
+    """Return how many numbers between 0 and 1 one draw is made from."""
+    if model.counts[POSTERIOR] == DROPOUT:
         return int(model.mask_sizes.sum())
-    pairs = -(-model.centre.shape[1] // 2)
-    return 2 * pairs if model.counts[DOUBT] == LAST_LAYER else 0
+    half = -(-model.centre.shape[1] // 2)
+    return 2 * half if model.counts[POSTERIOR] == LAST_LAYER else 0
 
 
 def check_model(model: FrozenModel) -> None:
     """Raise where the exploration cannot be written in ONNX."""
-    if model.counts[DOUBT] == BOUND:
+    if model.counts[POSTERIOR] == BOUND:
         raise SettingError(
             "An ONNX export needs Thompson sampling or a greedy choice: got an upper confidence "
-            "bound, which is settled by gradients that are no network. Use explore='ts'."
+            "bound, which re-ranks by gradients that are no network. Use exploration='ts'."
+        )
+    if model.counts[POSTERIOR] == HEADS:
+        raise SettingError(
+            "An ONNX export draws masks or weights: got a bootstrap posterior, which draws one of "
+            "several heads. Use posterior='last-layer'."
         )
 
 
-def score_graph(model: FrozenModel, words: Words, rows: NDArray[np.int64]) -> Graph:
+def score_graph(model: FrozenModel, codec: Codec, rows: NDArray[np.int64]) -> Graph:
     """Write the graph from context, draw and points (B, K, D) to their scores and rewards.
 
     Arms that have weights of their own need no points: it scores all of these rows.
     """
-    if isinstance(words.context, LinearEncoding):
-        return effects_graph(model, words.context, rows)
+    if isinstance(codec.context, LinearEncoding):
+        return effects_graph(model, codec.context, rows)
     graph = Graph("score")
-    folded = _fold(graph, model, words.context)
-    scores = folded.scores(graph.input("points", ("batch", "arms", len(model.place) - 1)))
+    folded = _fold(graph, model, codec.context)
+    scores = folded.scores(graph.input("points", ("batch", "arms", len(model.to_embedding) - 1)))
     if len(model.own_constants):
         scores = scores + Constants.of(model, rows).beside(graph, folded.scale)
-    rewards = scores * words.reward_scale + words.reward_shift
-    if words.reward == "binary":
+    rewards = scores * codec.reward_scale + codec.reward_shift
+    if codec.reward == "binary":
         rewards = scores.through("Sigmoid")
     graph.output("scores", scores, ("batch", "arms"))
     graph.output("rewards", rewards, ("batch", "arms"))
     return graph
 
 
-def best_by_constants(model: FrozenModel, rows: NDArray[np.int64]) -> list[int]:
-    """Return the places, of these rows, whose constants are so high that each is worth scoring."""
-    return Constants.of(model, rows).best(float(model.numbers[SCALE]))
-
-
-def propose_graph(model: FrozenModel, words: Words) -> Graph | None:
+def propose_graph(model: FrozenModel, codec: Codec) -> Graph | None:
     """Write the graph from context and draw to points near the best arms: (B, lookups, D)."""
-    if model.counts[SEARCH] != GENERATOR or isinstance(words.context, LinearEncoding):
+    if model.counts[SEARCH] != GENERATOR or isinstance(codec.context, LinearEncoding):
         return None
     graph = Graph("propose")
-    folded, dim = _fold(graph, model, words.context), len(model.place) - 1
+    folded, dim = _fold(graph, model, codec.context), len(model.to_embedding) - 1
     low, high, middle, half = model.box[:, :dim]
     at_middle = folded.slopes(graph.constant(middle[None, None])).narrower(1)
-    signal = folded.told[0].beside(*folded.told[1:], _unit(at_middle))
+    signal = folded.taken_in[0].beside(*folded.taken_in[1:], _unit(at_middle))
     heads = int(model.counts[STARTS])
     for number, layer in enumerate((model.layer_1, model.layer_2, model.layer_3)):
         inputs = _inputs_of(number, model)
@@ -181,7 +180,7 @@ def propose_graph(model: FrozenModel, words: Words) -> Graph | None:
     points = signal.shaped([0, heads, dim]).through("Tanh") * half + middle  # (B, M, D)
     lookups = min(int(model.counts[LOOKUPS]), heads)
     if lookups < heads:
-        points = _best(folded.scores(points), points, lookups, dim)
+        points = _best(folded.scores(points), points, lookups, dim=dim)
     points = _climb(folded, points, model, low=low, high=high)
     graph.output("points", points, ("batch", lookups, dim))
     return graph
@@ -202,7 +201,7 @@ def _embedded(graph: Graph, context: Encoding) -> Signal:
     elif isinstance(features, Sparse):
         given = graph.input("context", ("batch", features.dim))
         length = (given * given).summed().through("Sqrt")
-        parts.append((given @ context.words) / length.within(_TINY, np.inf))
+        parts.append((given @ context.tokens) / length.within(_TINY, np.inf))
     if isinstance(kind, Ids | FeaturesAndIds):
         ids = graph.input("context_id", ("batch",), is_whole=True)
         table = graph.constant(context.ids)
@@ -218,8 +217,8 @@ def _fold(graph: Graph, model: FrozenModel, context: Encoding) -> Folded:
     check_model(model)
     embedded = _embedded(graph, context)
     draw = _draw(graph, model)
-    first, bias = _act_on_arm(graph, model, embedded, draw.masks)
-    axes, centre = graph.constant(model.place[:-1]), graph.constant(model.place[-1:])
+    first, bias = _act_on_arm(model, embedded, draw.masks)
+    axes, centre = graph.constant(model.to_embedding[:-1]), graph.constant(model.to_embedding[-1:])
     bias = bias + (centre @ first).narrower(1) + model.first_biases
     wide, constant = None, draw.constant
     if draw.wide is not None:
@@ -233,15 +232,15 @@ def _fold(graph: Graph, model: FrozenModel, context: Encoding) -> Folded:
         wide=wide,
         constant=constant,
         leak=float(model.numbers[LEAK]),
-        told=[embedded, *draw.told],
+        taken_in=[embedded, *draw.taken_in],
         scale=draw.scale,
     )
 
 
 def _draw(graph: Graph, model: FrozenModel) -> Draw:
-    """Draw what is in doubt: masks of all layers, the last, linear part, or nothing."""
+    """Draw what is uncertain: masks of all layers, the last, linear part, or nothing."""
     scale = graph.input("scale", (1,)) if noise_size(model) else None
-    if model.counts[DOUBT] == LAST_LAYER and scale is not None:
+    if model.counts[POSTERIOR] == LAST_LAYER and scale is not None:
         weights, noise = _drawn(graph, model, scale)
         units, count = int(model.hidden[-1]), model.centre.shape[1]
         wide = weights.columns(units, count - 1) if model.counts[WIDE] else None
@@ -250,16 +249,20 @@ def _draw(graph: Graph, model: FrozenModel) -> Draw:
     last = graph.constant(model.last_weights[None, :-1])
     constant = graph.constant(model.last_weights[None, -1:])
     wide = graph.constant(model.wide_weights[None]) if model.counts[WIDE] else None
-    if model.counts[DOUBT] != DROPOUT or scale is None:
+    if model.counts[POSTERIOR] != DROPOUT or scale is None:
         return Draw(last, wide, constant, None, [])
     masks = _masks(graph, model, scale)
-    told = [masks[0].beside(*masks[1:]) - 1.0]
-    return Draw(last * masks[-1], wide, constant, masks, told, scale)
+    taken_in = [masks[0].beside(*masks[1:]) - 1.0]
+    return Draw(last * masks[-1], wide, constant, masks, taken_in, scale)
 
 
 def _act_wide(model: FrozenModel, embedded: Signal, weights: Signal) -> tuple[Signal, Signal]:
     """Split the wide path into its action on the arm's point (B, D, 1) and a constant (B, 1)."""
-    size, axes, centre = model.place.shape[1], model.place[:-1], model.place[-1:]
+    size, axes, centre = (
+        model.to_embedding.shape[1],
+        model.to_embedding[:-1],
+        model.to_embedding[-1:],
+    )
     acting = weights.columns(size, 2 * size)
     if model.counts[PRODUCT]:
         acting = acting + weights.columns(2 * size, 3 * size) * embedded
@@ -268,14 +271,14 @@ def _act_wide(model: FrozenModel, embedded: Signal, weights: Signal) -> tuple[Si
 
 
 def _act_on_arm(
-    graph: Graph, model: FrozenModel, embedded: Signal, masks: list[Signal] | None
+    model: FrozenModel, embedded: Signal, masks: list[Signal] | None
 ) -> tuple[Signal, Signal]:
     """Split the first layer into its action on the arm's embedding (B, E, H) and a constant."""
-    size, weights = model.place.shape[1], model.first_weights
+    size, weights = model.to_embedding.shape[1], model.first_weights
 
     def masked(part: int) -> Signal:
         if masks is None:
-            return graph.constant(np.ones((1, size)))
+            return embedded.graph.constant(np.ones((1, size)))
         return masks[0].columns(part * size, (part + 1) * size)
 
     by_arm = masked(1).wider(-1) * weights[size : 2 * size]
@@ -289,7 +292,7 @@ def _act_on_arm(
 def _deeper(
     graph: Graph, model: FrozenModel, masks: list[Signal] | None
 ) -> list[tuple[Signal, Signal]]:
-    """Give weights (B or 1, inputs, outputs) and biases of the layers after the first."""
+    """Return weights (B or 1, inputs, outputs) and biases of the layers after the first."""
     layers, offset = [], 0
     for number, (inputs, outputs) in enumerate(
         zip(model.hidden[:-1].tolist(), model.hidden[1:].tolist(), strict=True)
@@ -325,9 +328,9 @@ def _drawn(graph: Graph, model: FrozenModel, scale: Signal) -> tuple[Signal, Sig
     """Draw the weights of the last, linear part; give them, and the draw in units of spread."""
     uniforms = _noise(graph, model)
     count = model.centre.shape[1]
-    pairs = noise_size(model) // 2
-    radius = (uniforms.columns(0, pairs).through("Log") * -2.0).through("Sqrt")
-    angle = uniforms.columns(pairs, 2 * pairs) * (2 * math.pi)
+    half = noise_size(model) // 2
+    radius = (uniforms.columns(0, half).through("Log") * -2.0).through("Sqrt")
+    angle = uniforms.columns(half, 2 * half) * (2 * math.pi)
     both = (radius * angle.through("Cos")).beside(radius * angle.through("Sin"))
     shift = (both.columns(0, count) @ model.spread.T) * scale
     return shift + model.centre[0], shift / model.centre[1]
@@ -337,26 +340,26 @@ def _drawn(graph: Graph, model: FrozenModel, scale: Signal) -> tuple[Signal, Sig
 
 
 def _inputs_of(number: int, model: FrozenModel) -> int:
-    """Tell how many inputs a layer of the generator has, less what fills it up."""
+    """Return how many inputs a layer of the generator has, less what fills it up."""
     if number:
         return int((model.layer_1, model.layer_2)[number - 1].shape[1])
     drawn = max(int(model.mask_sizes.sum()), model.centre.shape[1])
-    return int(model.place.shape[1] + drawn + len(model.place) - 1)
+    return int(model.to_embedding.shape[1] + drawn + len(model.to_embedding) - 1)
 
 
 def _unit(vectors: Signal) -> Signal:
-    """Give vectors the length 1."""
+    """Return vectors the length 1."""
     return vectors / (vectors * vectors).summed().through("Sqrt").within(_TINY, np.inf)
 
 
-def _best(scores: Signal, points: Signal, count: int, dim: int) -> Signal:
+def _best(scores: Signal, points: Signal, count: int, *, dim: int) -> Signal:
     """Keep the points with the highest scores: (B, count, D)."""
     graph = points.graph
     number = graph.constant(np.array([count]))
-    _, places = graph.nodes_of("TopK", [scores, number], {"axis": 1}, outputs=2)
+    _, found = graph.nodes_of("TopK", [scores, number], {"axis": 1}, outputs=2)
     spread = graph.constant(np.array([1, 1, dim]))
-    places = graph.node("Tile", [places.wider(-1), spread])
-    return graph.node("GatherElements", [points, places], {"axis": 1})
+    found = graph.node("Tile", [found.wider(-1), spread])
+    return graph.node("GatherElements", [points, found], {"axis": 1})
 
 
 def _climb(

@@ -28,23 +28,23 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     `fit(X, arms, rewards)` learns from what came of one arm for each row. Without rewards the
     arms are labels: each is worth 1 and all others 0, so the estimator is a classifier.
     `predict` gives the arms of highest expected reward; to explore, ask `bandit_.select(X)`.
-    Keep a fitted one with `bandit_.save(folder)`: that outlives a change of version.
+    Save a fitted one with `bandit_.save(folder)`: that outlives a change of version.
     """
 
     def __init__(
         self,
         *,
         reward: str = "binary",
-        explore: str = "ts",
+        exploration: str = "ts",
         search: str = "exhaustive",
-        doubt: str = "auto",
+        posterior: str = "auto",
         preset: str = "default",
         random_state: int = 0,
     ) -> None:
         self.reward = reward
-        self.explore = explore
+        self.exploration = exploration
         self.search = search
-        self.doubt = doubt
+        self.posterior = posterior
         self.preset = preset
         self.random_state = random_state
 
@@ -70,7 +70,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._learn(rows, arms, rewards)
 
     def predict(self, X: Any) -> Any:  # noqa: N803
-        """Give the arm of highest expected reward for each row."""
+        """Return the arm of highest expected reward for each row."""
         check_is_fitted(self, "bandit_")
         rows = validate_data(self, X, reset=False, dtype=np.float32)
         return self.classes_[self.bandit_.select(rows, explore=False).rows[:, 0]]
@@ -81,9 +81,9 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ids=list(range(len(classes))),
             context=rows.shape[1],
             reward=self.reward,  # type: ignore[arg-type]
-            explore=self.explore,
+            exploration=self.exploration,
             search=self.search,
-            doubt=self.doubt,
+            posterior=self.posterior,
             preset=self.preset,
             seed=self.random_state,
             progress=False,
@@ -95,26 +95,26 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return rows, arms
 
     def _learn(self, rows: Any, arms: Any, rewards: Any) -> Self:
-        places = np.searchsorted(self.classes_, arms).clip(max=len(self.classes_) - 1)
-        unknown = np.flatnonzero(self.classes_[places] != arms)
+        classes = np.searchsorted(self.classes_, arms).clip(max=len(self.classes_) - 1)
+        unknown = np.flatnonzero(self.classes_[classes] != arms)
         if len(unknown):
             raise SettingError(
                 f"An arm needs to be one of the classes {self.classes_.tolist()}: got "
                 f"{arms[unknown[0]]!r}. List all of them in the first fit."
             )
         if rewards is None:
-            rows, places, rewards = self._labelled(rows, places)
+            rows, classes, rewards = self._labelled(rows, classes)
         elif len(rewards) != len(rows):
             raise ShapeError(
                 f"Each row needs one reward: got {len(rows)} rows and {len(rewards)} rewards. "
                 f"Drop the rows that have none."
             )
-        self.bandit_.update(contexts=rows, arms=places, rewards=rewards)
+        self.bandit_.update(contexts=rows, arms=classes, rewards=rewards)
         return self
 
-    def _labelled(self, rows: Any, places: Any) -> tuple[Any, Any, Any]:
+    def _labelled(self, rows: Any, classes: Any) -> tuple[Any, Any, Any]:
         """Turn labels into what came of every arm: 1 for the right one, else 0."""
         count = len(self.classes_)
         arms = np.tile(np.arange(count), len(rows))
-        rewards = (arms == np.repeat(places, count)).astype(np.float32)
+        rewards = (arms == np.repeat(classes, count)).astype(np.float32)
         return np.repeat(rows, count, axis=0), arms, rewards

@@ -1,7 +1,7 @@
 """Logs of Vowpal Wabbit in DSJSON, read as contexts, arms, rewards and propensities.
 
 The other way is `fastbandit export --format dsjson`. A cost becomes a reward of the other sign.
-Lines that tell no outcome of one action are left out, and counted by reason.
+Lines without the outcome of one action are left out, and counted by reason.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Source = str | Path | Iterable[str | bytes]
 NO_CONTEXT, NO_LABEL, NO_LEARNING = "no context", "no label", "marked not to be learned"
 SLOTS, NO_ACTIONS = "several slots", "no list of actions"
 _MOST_COLUMNS = 4_096
-_TOLD_EVERY = 5_000
+_REPORT_EVERY = 5_000
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class DsjsonLog:
     `arms` are the ids of the actions taken, `eligible` those of all that were offered, and
     `propensities` how likely the action taken was. `columns` name the features of contexts: give
     them to the next reading, and its contexts have the same columns. `features` holds a row for
-    each arm of `ids`; it has no columns where the log tells none. `left_out` counts lines.
+    each arm of `ids`; it has no columns where the log has none. `left_out` counts lines.
     """
 
     contexts: Floats
@@ -75,12 +75,12 @@ def read_dsjson(
     taken, eligible = [], []
     numbers = array("d")
     for where, line in _lines(source, progress):
-        told = _parsed(line, where)
-        reason = _why_not(told, where)
+        fields = _parsed(line, where)
+        reason = _why_not(fields, where)
         if reason:
             left_out[reason] += 1
             continue
-        decision = _decision(told, where, id_of)
+        decision = _decision(fields, where, id_of)
         contexts.add(decision.context)
         arms.add(decision)
         taken.append(decision.offered[decision.taken])
@@ -107,7 +107,7 @@ def read_dsjson(
 
 
 def _lines(source: Source, progress: Progress) -> Iterator[tuple[str, str | bytes]]:
-    """Give lines, each with words for where it stands."""
+    """Return lines, each with where it stands."""
     lines: Iterable[str | bytes]
     if isinstance(source, str | Path):
         lines, end = _lines_of(source, progress), f" of {source}"
@@ -124,7 +124,7 @@ def _lines_of(source: str | Path, progress: Progress) -> Iterator[bytes]:
         with path.open("rb") as file:
             size, opened = path.stat().st_size, _unzipped(file, path)
             for number, line in enumerate(opened):
-                if number % _TOLD_EVERY == 0:
+                if number % _REPORT_EVERY == 0:
                     progress(file.tell(), size, "reading")
                 yield line
     except (OSError, EOFError, zlib.error) as error:
@@ -140,9 +140,9 @@ def _unzipped(file: IO[bytes], path: Path) -> Iterable[bytes]:
 
 def _parsed(line: str | bytes, where: str) -> dict[str, Any]:
     try:
-        told = json.loads(line)
-        if isinstance(told, dict):
-            return told
+        fields = json.loads(line)
+        if isinstance(fields, dict):
+            return fields
     except ValueError:
         pass
     raise DataError(
@@ -151,27 +151,23 @@ def _parsed(line: str | bytes, where: str) -> dict[str, Any]:
     )
 
 
-def _why_not(told: Mapping[str, Any], where: str) -> str:
+def _why_not(fields: Mapping[str, Any], where: str) -> str:
     """Say why a line is no decision with its outcome; nothing where it is."""
-    context = told.get("c")
+    context = fields.get("c")
     if not isinstance(context, Mapping):
-        _check_format(told, where)
+        if "arms" in fields:
+            raise DataError(
+                f"A log of DSJSON needs the context in 'c': got {where}, of `fastbandit export "
+                f"--format jsonl`. Export with --format dsjson or parquet."
+            )
         return NO_CONTEXT
-    if "_outcomes" in told or "_slots" in context:
+    if "_outcomes" in fields or "_slots" in context:
         return SLOTS
-    if told.get("_skipLearn"):
+    if fields.get("_skipLearn"):
         return NO_LEARNING
-    if told.get("_label_cost") is None and told.get("_label_probability") is None:
+    if fields.get("_label_cost") is None and fields.get("_label_probability") is None:
         return NO_LABEL
     return "" if "_multi" in context else NO_ACTIONS
-
-
-def _check_format(told: Mapping[str, Any], where: str) -> None:
-    if "arms" in told:
-        raise DataError(
-            f"A log of DSJSON needs the context in 'c': got {where}, of `fastbandit export "
-            f"--format jsonl`. Export with --format dsjson or parquet."
-        )
 
 
 # -- decisions
@@ -188,18 +184,18 @@ class _Decision:
     propensity: float
 
 
-def _decision(told: Mapping[str, Any], where: str, id_of: Callable[[str], Any]) -> _Decision:
-    context = dict(told["c"])
+def _decision(fields: Mapping[str, Any], where: str, id_of: Callable[[str], Any]) -> _Decision:
+    context = dict(fields["c"])
     actions = _actions(context.pop("_multi"), where)
     names = [_name(action) for action in actions]
-    taken, cost = _taken(told, len(actions), where), _number(told, "_label_cost", where)
-    propensity = _number(told, "_label_probability", where)
+    taken, cost = _taken(fields, len(actions), where), _number(fields, "_label_cost", where)
+    propensity = _number(fields, "_label_probability", where)
     if not (math.isfinite(cost) and 0 < propensity <= 1):
         raise InputError(
             f"A label needs a finite _label_cost and a _label_probability above 0 and at most 1: "
             f"got cost {cost!r} and probability {propensity!r} in {where}. Drop that line."
         )
-    propensity = min(1.0, propensity + _of_its_doubles(told, names, taken))
+    propensity = min(1.0, propensity + _of_its_copies(fields, names, taken))
     offered = [_id(name, where, id_of) for name in names]
     return _Decision(context, actions, names, offered, taken, cost, propensity)
 
@@ -213,20 +209,20 @@ def _actions(listed: Any, where: str) -> list[Mapping[str, Any]]:
     )
 
 
-def _taken(told: Mapping[str, Any], actions: int, where: str) -> int:
-    has_index = "_labelIndex" in told
+def _taken(fields: Mapping[str, Any], actions: int, where: str) -> int:
+    has_index = "_labelIndex" in fields
     field = "_labelIndex" if has_index else "_label_Action"
-    place = _number(told, field, where) - (0 if has_index else 1)
-    if place == int(place) and 0 <= place < actions:
-        return int(place)
+    number = _number(fields, field, where) - (0 if has_index else 1)
+    if number == int(number) and 0 <= number < actions:
+        return int(number)
     raise DataError(
         f"A label needs to be of one of the {actions} actions in c._multi: got {field} "
-        f"{told[field]!r} in {where}, action {place + 1:g} of {actions}. Drop that line."
+        f"{fields[field]!r} in {where}, action {number + 1:g} of {actions}. Drop that line."
     )
 
 
-def _number(told: Mapping[str, Any], field: str, where: str) -> float:
-    value = told.get(field)
+def _number(fields: Mapping[str, Any], field: str, where: str) -> float:
+    value = fields.get(field)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     raise DataError(
@@ -235,17 +231,17 @@ def _number(told: Mapping[str, Any], field: str, where: str) -> float:
     )
 
 
-def _of_its_doubles(told: Mapping[str, Any], names: list[str], taken: int) -> float:
-    """Give how likely other places of the same arm were, where it was offered more than once."""
+def _of_its_copies(fields: Mapping[str, Any], names: list[str], taken: int) -> float:
+    """Return how likely the same arm was as another action, where it was offered more than once."""
     if names.count(names[taken]) == 1:
         return 0.0
-    chances = dict(zip(told.get("a") or (), told.get("p") or (), strict=False))
-    places = (place for place, name in enumerate(names) if name == names[taken])
-    return float(sum(chances.get(place + 1, 0.0) for place in places if place != taken))
+    probabilities = dict(zip(fields.get("a") or (), fields.get("p") or (), strict=False))
+    copies = (number for number, name in enumerate(names) if name == names[taken])
+    return float(sum(probabilities.get(number + 1, 0.0) for number in copies if number != taken))
 
 
 def _name(action: Mapping[str, Any]) -> str:
-    """Give the text that an action is known by."""
+    """Return the text that an action is known by."""
     if "_tag" in action:
         return str(action["_tag"])
     for part in (action, *action.values()):
@@ -268,70 +264,70 @@ def _id(name: str, where: str, id_of: Callable[[str], Any]) -> Any:
 
 
 class _Arms:
-    """All arms that were offered, with each namespace as it was last told."""
+    """All arms that were offered, with each namespace as it was last sent."""
 
     def __init__(self) -> None:
-        self._told: dict[Any, dict[str, Any]] = {}
+        self._features: dict[Any, dict[str, Any]] = {}
         self._names: dict[Any, str] = {}
 
     @property
     def ids(self) -> list[Any]:
-        return list(self._told)
+        return list(self._features)
 
     def add(self, decision: _Decision) -> None:
         named = zip(decision.offered, decision.names, decision.actions, strict=True)
         for id, name, action in named:
             self._names[id] = name
-            self._told.setdefault(id, {}).update(action)
+            self._features.setdefault(id, {}).update(action)
 
     def table(self) -> _Table:
         table = _Table()
-        for id, told in self._told.items():
-            table.add(told, but=self._names[id])
+        for id, fields in self._features.items():
+            table.add(fields, but=self._names[id])
         return table
 
 
 class _Table:
-    """Rows of named numbers, kept as three columns until all names are known."""
+    """Rows of named numbers, held as three columns until all names are known."""
 
     def __init__(self, columns: Iterable[str] | None = None) -> None:
-        self._is_open = columns is None
-        self._places = {name: place for place, name in enumerate(columns or ())}
+        self._is_growing = columns is None
+        self._known = {name: number for number, name in enumerate(columns or ())}
         self._rows, self._columns, self._values = array("q"), array("q"), array("d")
         self._count = 0
 
-    def add(self, told: Mapping[str, Any], *, but: str | None = None) -> None:
+    def add(self, fields: Mapping[str, Any], *, but: str | None = None) -> None:
         """Add a row of features, less an id that is the arm's name already."""
-        places = self._places
-        for name, value in _flat(told, "", but):
-            place = places.setdefault(name, len(places)) if self._is_open else places.get(name)
-            if place is not None:
+        known = self._known
+        for name, value in _flat(fields, "", but):
+            column = known.setdefault(name, len(known)) if self._is_growing else known.get(name)
+            if column is not None:
                 self._rows.append(self._count)
-                self._columns.append(place)
+                self._columns.append(column)
                 self._values.append(value)
         self._count += 1
-        if self._is_open and len(places) > _MOST_COLUMNS:
+        if self._is_growing and len(known) > _MOST_COLUMNS:
             raise InputError(
                 f"Features in DSJSON become at most {_MOST_COLUMNS:,} columns: got more, such as "
-                f"{next(reversed(places))!r}. Give columns= with those that matter."
+                f"{next(reversed(known))!r}. Give columns= with those that matter."
             )
 
     def named(self) -> tuple[tuple[str, ...], Floats]:
-        """Give the names of columns, in order, and the rows; what one does not tell is 0."""
-        names = sorted(self._places, key=_in_order) if self._is_open else list(self._places)
+        """Return the names of columns, in order, and the rows; what one lacks is 0."""
+        names = sorted(self._known, key=_in_order) if self._is_growing else list(self._known)
         order = np.empty(len(names), dtype=np.int64)
-        order[[self._places[name] for name in names]] = np.arange(len(names))
+        order[[self._known[name] for name in names]] = np.arange(len(names))
         table = np.zeros((self._count, len(names)), dtype=np.float32)
         table[np.array(self._rows), order[np.array(self._columns)]] = np.array(self._values)
         return tuple(names), table
 
 
-def _flat(told: Mapping[str, Any], before: str, but: str | None) -> Iterator[tuple[str, float]]:
-    """Give names with numbers, as the JSON reader of Vowpal Wabbit does."""
-    for key, value in told.items():
+def _flat(fields: Mapping[str, Any], before: str, but: str | None) -> Iterator[tuple[str, float]]:
+    """Return names with numbers, as the JSON reader of Vowpal Wabbit does."""
+    for key, value in fields.items():
         name = f"{before}{key}"
         if key == "_text" and isinstance(value, str):
-            yield from ((f"{before}{word}", 1.0) for word in dict.fromkeys(value.split()))
+            yield from ((f"{before}{token}", 1.0) for token in dict.fromkeys(value.split()))
         elif key.startswith("_") or (key == "id" and str(value) == but):
             continue
         elif isinstance(value, bool) or value is None:
@@ -343,7 +339,7 @@ def _flat(told: Mapping[str, Any], before: str, but: str | None) -> Iterator[tup
         elif isinstance(value, Mapping):
             yield from _flat(value, f"{name}.", but)
         else:
-            parts = {str(place): part for place, part in enumerate(value)}
+            parts = {str(number): part for number, part in enumerate(value)}
             yield from _flat(parts, f"{name}.", but)
 
 

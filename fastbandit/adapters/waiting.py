@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from fastbandit.bandit import Bandit
 from fastbandit.errors import SettingError
+from fastbandit.features.rewards import RewardKind, read_rewards
 from fastbandit.learning.schedule import Schedule
-from fastbandit.rewards import RewardKind, read_rewards
 
 _GROWTH = 0.2  # an update learns from all there is: so much more of it is worth one
 
@@ -39,7 +39,7 @@ class Waiting:
         return len(self._arms)
 
     def add(self, context: NDArray[np.float32], arm: Any, reward: float) -> None:
-        """Keep what came of an arm; a reward that could not be learned from is refused now."""
+        """Store what came of an arm; a reward that could not be learned from is rejected now."""
         (checked,) = read_rewards([reward], kind=self._kind, count=1).tolist()
         self._contexts.append(context)
         self._arms.append(arm)
@@ -50,8 +50,8 @@ class Waiting:
         """Whether enough wait for an update."""
         return len(self) >= self._schedule.needed(self._learned)
 
-    def teach(self, bandit: Bandit) -> None:
-        """Let a bandit learn from all that waits."""
+    def train(self, bandit: Bandit) -> None:
+        """Train a bandit on all that waits."""
         if not len(self):
             return
         bandit.update(contexts=np.stack(self._contexts), arms=self._arms, rewards=self._rewards)

@@ -1,1 +1,1 @@
-"""What may be chosen: a catalogue or a box, and ways to find arms by place."""
+"""What may be chosen: a catalogue or a box, and ways to find arms."""

@@ -1,173 +1,53 @@
-"""A continuous region: every point of a box is an arm."""
+"""A continuous region, declared by its corners: every point of a box is an arm."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Sequence
 
 import numpy as np
-import torch
-from jaxtyping import Bool, Float, Int
-from numpy.typing import NDArray
-from torch import Generator, Tensor
 
-from fastbandit.arms.spanner import SPANNING, spanning_places
+from fastbandit.declaration import part, setting
 from fastbandit.errors import InputError, SettingError
-from fastbandit.interfaces import Candidates
-from fastbandit.ranges import check_fields
 from fastbandit.types import Inputs
 
-_NEAR = 0.05
-_EDGE = math.sqrt(3.0)  # points spread evenly over [-edge, edge] have standard deviation 1
 
-
-@dataclass(frozen=True)
+@part("arms", name="box", dropped={"encode": None, "device": "cpu"})
 class Box:
-    """All vectors between two corners; `cover` is how finely an exhaustive search looks.
+    """All vectors between two corners; `cover` is how finely an exhaustive search looks."""
 
-    Searches move in points, from -√3 to √3 along each axis; `values` are in the user's units.
-    """
-
-    lowest: tuple[float, ...]
-    highest: tuple[float, ...]
+    low: Sequence[float] = setting(default=(), formerly="lowest")
+    high: Sequence[float] = setting(default=(), formerly="highest")
     cover: int = 10_000
-    encode: Callable[[Tensor], Tensor] | None = None
-    device: str = "cpu"
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        pairs = list(zip(self.lowest, self.highest, strict=False))
-        sound = all(math.isfinite(a) and math.isfinite(b) and a < b for a, b in pairs)
-        if not pairs or len(self.lowest) != len(self.highest) or not sound:
+        try:
+            low, high = (tuple(map(float, corner)) for corner in (self.low, self.high))
+        except (TypeError, ValueError):
+            low, high = (), ()
+        both = zip(low, high, strict=False)
+        is_sound = all(math.isfinite(a) and math.isfinite(b) and a < b for a, b in both)
+        if not low or len(low) != len(high) or not is_sound:
             raise SettingError(
-                f"A box needs as many finite lowest as highest values, each lower than its "
-                f"partner: got {self.lowest} and {self.highest}. Write Box.between([0, 0], [1, 2])."
+                f"A box needs as many finite low as high values, each lower than its partner: got "
+                f"{self.low} and {self.high}. Write Box([0, 0], [1, 2])."
             )
-
-    @staticmethod
-    def between(lowest: Sequence[float], highest: Sequence[float], *, cover: int = 10_000) -> Box:
-        """Give the box between two corners."""
-        return Box(tuple(map(float, lowest)), tuple(map(float, highest)), cover)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
 
     @property
     def dim(self) -> int:
-        return len(self.lowest)
-
-    @cached_property
-    def low(self) -> Float[Tensor, " D"]:
-        return torch.full((self.dim,), -_EDGE, device=self.device)
-
-    @cached_property
-    def high(self) -> Float[Tensor, " D"]:
-        return -self.low
-
-    def embedded_by(self, encode: Callable[[Tensor], Tensor], *, device: str) -> Box:
-        """Give the same box as a model that encodes values sees it."""
-        return replace(self, encode=encode, device=device)
-
-    @property
-    def place(self) -> Callable[[Tensor], Tensor]:
-        encode = self.encode
-        assert encode is not None, "a box is placed by the model that encodes it"
-        return lambda points: encode(self.values(points))
-
-    def values(self, points: Float[Tensor, "*s D"]) -> Float[Tensor, "*s D"]:
-        """Turn points into the user's units."""
-        low, high = self._corners(points)
-        share = (points / _EDGE + 1) / 2
-        return torch.clamp(low + (high - low) * share, low, high)
-
-    def points(self, values: NDArray[np.float32]) -> Float[Tensor, "*s D"]:
-        """Turn the user's units into points."""
-        given = torch.as_tensor(values, dtype=torch.float32, device=self.device)
-        low, high = self._corners(given)
-        return (2 * (given - low) / (high - low) - 1) * _EDGE
+        return len(self.low)
 
     def check(self, inputs: Inputs) -> None:
         """Raise where values lie outside the box (by more than rounding)."""
         assert inputs.dense is not None
-        low, high = np.asarray(self.lowest), np.asarray(self.highest)
+        low, high = np.asarray(self.low), np.asarray(self.high)
         slack = 1e-5 * (high - low)
         outside = (inputs.dense < low - slack) | (inputs.dense > high + slack)
         if outside.any():
             row, column = np.argwhere(outside)[0]
             raise InputError(
-                f"The arms need values between {self.lowest} and {self.highest}: got "
+                f"The arms need values between {self.low} and {self.high}: got "
                 f"{inputs.dense[row, column]} in row {row}. Enlarge the box, or drop those rows."
             )
-
-    def _corners(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        return like.new_tensor(self.lowest), like.new_tensor(self.highest)
-
-    def nearest(
-        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
-    ) -> Candidates:
-        """Give the points themselves, for each is an arm, and others close around them."""
-        batch, starts, dim = points.shape
-        around = torch.clamp(points, self.low, self.high)[:, :, None] + self._offsets(count)
-        around = torch.where(around > self.high, 2 * self.high - around, around)
-        around = torch.where(around < self.low, 2 * self.low - around, around)
-        around = around.reshape(batch, starts * count, dim)
-        is_same = (around[:, :, None] == around[:, None]).all(-1)
-        return Candidates(is_same.to(torch.uint8).argmax(-1), around)  # equal points, equal rows
-
-    def around(
-        self,
-        points: Float[Tensor, "B M D"],
-        cells: int,
-        *,
-        far: int = 0,
-        allowed: Bool[Tensor, "b N"] | None,
-    ) -> Candidates:
-        """Give the points themselves and a few others close around, four for each cell."""
-        return self.nearest(points, 4 * cells, allowed=allowed)
-
-    def _offsets(self, count: int) -> Float[Tensor, "K D"]:
-        """Give `count` small steps, spread evenly around the first, which is none at all.
-
-        Roberts' sequence: no two steps mirror each other, so none fall together at an edge.
-        """
-        root = 2.0
-        for _ in range(40):
-            root = (1 + root) ** (1 / (self.dim + 1))
-        strides = root ** -torch.arange(1.0, self.dim + 1, dtype=torch.float64)
-        places = (torch.arange(count, dtype=torch.float64)[:, None] * strides + 0.5) % 1
-        return (_NEAR * (2 * places - 1)).float().to(self.device)
-
-    def neighbours(self, rows: Int[Tensor, "B K"]) -> None:
-        return None
-
-    def shelf(self) -> None:
-        return None
-
-    def few(self, allowed: Bool[Tensor, "b N"] | None, limit: int) -> None:
-        return None
-
-    def sample(self, count: int, *, rng: Generator) -> Candidates:
-        numbers = torch.rand(count, self.dim, generator=rng).to(self.device)
-        return self._as_candidates(self.low + (self.high - self.low) * numbers)
-
-    def spanning(self, count: int) -> Candidates:
-        """Give some of the fine cover."""
-        places = self._spanner if count <= SPANNING else self._span(count)
-        return self._as_candidates(self.all().points[0, places[:count]])
-
-    @cached_property
-    def _spanner(self) -> Int[Tensor, " K"]:
-        return self._span(SPANNING)
-
-    def _span(self, count: int) -> Int[Tensor, " K"]:
-        return spanning_places(self.all().points[0], count)
-
-    def all(self) -> Candidates:
-        """Give a fine cover: a grid in one dimension, Sobol's points in more."""
-        if self.dim == 1:
-            share = torch.linspace(0, 1, self.cover)[:, None]
-        else:
-            share = torch.quasirandom.SobolEngine(self.dim).draw(self.cover)
-        return self._as_candidates(self.low + (self.high - self.low) * share.to(self.device))
-
-    def _as_candidates(self, points: Float[Tensor, "K D"]) -> Candidates:
-        return Candidates(torch.arange(len(points), device=points.device)[None], points[None])

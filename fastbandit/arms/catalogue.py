@@ -13,89 +13,103 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 
-from fastbandit.arms.device_cells import DeviceCells
+from fastbandit.arms.device_partitions import DevicePartitions
 from fastbandit.arms.frame import Frame, aligned, frame_of
-from fastbandit.arms.ids import IdTable
+from fastbandit.arms.ids import ArmIds
 from fastbandit.arms.lookup import Lookup
-from fastbandit.arms.spanner import SPANNING, spanning_places
-from fastbandit.errors import EligibilityError, InputError, ShapeError
-from fastbandit.interfaces import Affine, Candidates
+from fastbandit.arms.rows import ArmRows, Upserted
+from fastbandit.arms.spanner import SPANNING, spanning_positions
+from fastbandit.score import Affine, Candidates
 from fastbandit.types import Inputs
+
+Embed = Callable[[Inputs], Tensor] | None
+"""How a model sees features of arms; None before it has learned anything."""
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Arms that may be chosen. Rows never move: a removed arm keeps its row, unused.
+    """Arms that may be chosen, and where a model sees them.
 
-    A catalogue is never changed, only replaced: `add`, `remove` and `embedded_by` give a new
-    one. Before a model has embedded it, it holds ids and features alone.
+    A catalogue is never changed, only replaced. Before a model has embedded it, it holds rows
+    alone.
     """
 
-    table: IdTable
-    features: Inputs
-    alive: NDArray[np.bool_]
+    rows: ArmRows
     frame: Frame | None = None
     vectors: Float[Tensor, "N D"] | None = None
     lookup: Lookup | None = None
 
     @staticmethod
-    def of(table: IdTable, features: Inputs) -> Catalogue:
-        """Give a catalogue of arms that nobody has embedded yet."""
-        if len(table) == 0:
-            raise InputError("A catalogue needs at least one arm: got none. Give ids or features.")
-        return Catalogue(table, features, np.ones(len(table), dtype=bool))
+    def of(ids: ArmIds, features: Inputs, columns: Any = None) -> Catalogue:
+        """Return a catalogue of arms that no model has embedded yet."""
+        return Catalogue(ArmRows.of(ids, features, columns))
 
     def __len__(self) -> int:
-        return int(self.alive.sum())
+        return self.rows.live_count
 
-    def is_alive(self, id: Any) -> bool:
-        """Tell whether an arm can be chosen."""
-        return id in self.table and bool(self.alive[self.table.rows([id])[0]])
+    @property
+    def table(self) -> ArmIds:
+        """The ids, by row."""
+        return self.rows.ids
+
+    @property
+    def features(self) -> Inputs:
+        """The features, by row."""
+        assert self.rows.features is not None
+        return self.rows.features
+
+    @property
+    def live(self) -> NDArray[np.bool_]:
+        """Whether each row can be chosen."""
+        return self.rows.live
+
+    def is_live(self, id: Any) -> bool:
+        """Return whether an arm can be chosen."""
+        return self.rows.is_live(id)
 
     # -- a new catalogue from this one
 
     def add(
-        self,
-        ids: Iterable[Any] | None,
-        features: Inputs,
-        *,
-        embed: Callable[[Inputs], Tensor] | None,
+        self, ids: Iterable[Any] | None, features: Inputs, *, columns: Any = None, embed: Embed
     ) -> Catalogue:
-        """Give a catalogue with more arms, where `embed` is the model's way to see them.
+        """Return a catalogue with more arms, where `embed` is the model's way to see them.
 
         Arms known before stay where they are in the coordinates; the index is built anew.
         """
-        first = len(self.table)
-        ids = range(first, first + len(features)) if ids is None else ids
-        table = self.table.append(ids, alive=self.alive)
-        if len(table) != first + len(features):
-            raise ShapeError(
-                f"Each new arm needs one id and one row of features: got {len(table) - first} "
-                f"ids and {len(features)} rows. Drop those that have only one of the two."
-            )
-        alive = np.concatenate([self.alive, np.ones(len(features), dtype=bool)])
-        grown = Catalogue(table, Inputs.stack([self.features, features]), alive)
+        rows = self.rows.added(len(features), ids, features=features, columns=columns)
+        return self._grown(rows, embed)
+
+    def upsert(
+        self, ids: list[Any], features: Inputs, *, columns: Any = None, embed: Embed
+    ) -> tuple[Catalogue, Upserted]:
+        """Return a catalogue with more arms, in place of those of the same ids, and counts."""
+        rows, _, counts = self.rows.upserted(
+            ids,
+            features=features,
+            columns=columns,
+            is_same=lambda given, rows: _are_same(features.take(given), self.features.take(rows)),
+        )
+        return self._grown(rows, embed), counts
+
+    def discard(self, ids: Iterable[Any]) -> tuple[Catalogue, list[Any]]:
+        """Return a catalogue without these arms, and the ids of those that were not there."""
+        rows, missing = self.rows.discarded(ids)
+        return replace(self, rows=rows), missing
+
+    def _grown(self, rows: ArmRows, embed: Embed) -> Catalogue:
+        if rows is self.rows:
+            return self
+        grown = Catalogue(rows)
         if self.frame is None or embed is None:
             return grown
-        points = self.frame.coordinates(embed(features))
-        return grown.restored(self.frame, torch.cat([self._vectors, points]), np.flatnonzero(alive))
-
-    def remove(self, ids: Iterable[Any]) -> Catalogue:
-        """Give a catalogue in which these arms can no longer be chosen."""
-        rows = self.table.rows(ids)
-        alive = self.alive.copy()
-        alive[rows] = False
-        if not alive.any():
-            raise EligibilityError(
-                f"A catalogue needs at least one arm: removing {len(rows)} arms would leave none. "
-                f"Add others first."
-            )
-        return replace(self, alive=alive)
+        points = self.frame.coordinates(embed(grown.features.take(slice(self.rows.total, None))))
+        vectors = torch.cat([self._vectors, points])
+        return grown.restored(self.frame, vectors, rows.live_rows)
 
     def embedded_by(self, embed: Callable[[Inputs], Tensor]) -> Catalogue:
-        """Embed all arms anew, and index those that are alive."""
+        """Embed all arms anew, and index those that are live."""
         embeddings = embed(self.features)
-        indexed = np.flatnonzero(self.alive)
+        indexed = self.rows.live_rows
         frame = frame_of(embeddings[torch.from_numpy(indexed)])
         if self.vectors is not None:
             frame = aligned(frame, embeddings[: len(self.vectors)], self.vectors)
@@ -110,6 +124,10 @@ class Catalogue:
     # -- the role of an arm space
 
     @property
+    def size(self) -> int:
+        return len(self)
+
+    @property
     def dim(self) -> int:
         return int(self._vectors.shape[1])
 
@@ -122,29 +140,29 @@ class Catalogue:
         return self._vectors.amax(0)
 
     @property
-    def place(self) -> Affine:
-        assert self.frame is not None, "a catalogue is placed by the model that embedded it"
-        return self.frame.place
+    def to_embedding(self) -> Affine:
+        assert self.frame is not None, "a catalogue is embedded by a model that has learned"
+        return self.frame.to_embedding
 
     def nearest(
-        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
+        self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None
     ) -> Candidates:
-        rows = self._lookup.nearest(points, count, allowed=allowed)
+        rows = self._lookup.nearest(points, count, eligible=eligible)
         return Candidates(rows, self.at(rows))
 
     def around(
         self,
         points: Float[Tensor, "B M D"],
-        cells: int,
+        partitions: int,
         *,
         far: int = 0,
-        allowed: Bool[Tensor, "b N"] | None,
+        eligible: Bool[Tensor, "b N"] | None,
     ) -> Candidates:
-        rows = self._lookup.around(points, cells, far=far, allowed=allowed)
+        rows = self._lookup.around(points, partitions, far=far, eligible=eligible)
         return Candidates(rows, self.at(rows))
 
     def at(self, rows: Int[Tensor, "B K"]) -> Float[Tensor, "B K D"]:
-        """Give the coordinates of rows (of row 0 where a place is empty)."""
+        """Return the coordinates of rows (of row 0 in place of -1)."""
         return self._vectors[rows.clamp_min(0)]
 
     def neighbours(self, rows: Int[Tensor, "B K"]) -> Candidates:
@@ -152,26 +170,26 @@ class Catalogue:
         near = torch.where(rows[..., None] >= 0, near, -1).flatten(1)
         return Candidates(near, self.at(near))
 
-    def shelf(self) -> DeviceCells | None:
-        return self._lookup.shelf if self._vectors.device.type == "cuda" else None
+    def device_index(self) -> DevicePartitions | None:
+        return self._lookup.device_index if self._vectors.device.type == "cuda" else None
 
-    def few(self, allowed: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
-        if allowed is None:
+    def few(self, eligible: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
+        if eligible is None:
             return None
-        counts = allowed.sum(1)
+        counts = eligible.sum(1)
         counts = torch.where(counts <= limit, counts, 0)
         width = int(counts.max())
         if width == 0:
             return None
-        context, row = (allowed & (counts > 0)[:, None]).nonzero(as_tuple=True)
+        context, row = (eligible & (counts > 0)[:, None]).nonzero(as_tuple=True)
         first = counts.cumsum(0) - counts  # where each context's arms begin
-        place = torch.arange(len(row), device=row.device) - first[context]
-        rows = row.new_full((len(allowed), width), -1)
-        rows[context, place] = row
+        slot = torch.arange(len(row), device=row.device) - first[context]
+        rows = row.new_full((len(eligible), width), -1)
+        rows[context, slot] = row
         return Candidates(rows, self.at(rows))
 
     def sample(self, count: int, *, rng: Generator) -> Candidates:
-        rows = torch.from_numpy(np.flatnonzero(self.alive))
+        rows = torch.from_numpy(self.rows.live_rows)
         picked = rows[torch.randint(len(rows), (count,), generator=rng)][None].to(
             self._vectors.device
         )
@@ -187,8 +205,8 @@ class Catalogue:
         return self._span(SPANNING)
 
     def _span(self, count: int) -> Int[Tensor, " K"]:
-        rows = torch.from_numpy(np.flatnonzero(self.alive)).to(self._vectors.device)
-        return rows[spanning_places(self._vectors[rows], count)]
+        rows = torch.from_numpy(self.rows.live_rows).to(self._vectors.device)
+        return rows[spanning_positions(self._vectors[rows], count)]
 
     def all(self) -> Candidates:
         rows = torch.arange(len(self._vectors), device=self._vectors.device)[None]
@@ -203,3 +221,13 @@ class Catalogue:
     def _lookup(self) -> Lookup:
         assert self.lookup is not None, "a catalogue is searched after a model embedded it"
         return self.lookup
+
+
+def _are_same(some: Inputs, others: Inputs) -> NDArray[np.bool_]:
+    """Compare features row by row; ids of an embedding alone are never the same."""
+    is_same = np.full(len(some), some.dense is not None or some.sparse is not None)
+    if some.dense is not None:
+        is_same &= (some.dense == others.dense).all(axis=1)
+    if some.sparse is not None:
+        is_same &= np.diff((some.sparse != others.sparse).tocsr().indptr) == 0
+    return is_same

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fastbandit.interfaces import Affine
+from fastbandit.score import Affine
 
 _FLAT = 1e-5
 _AT_MOST = 20_000
@@ -24,12 +24,12 @@ _AT_MOST = 20_000
 class Frame:
     """An affine map from coordinates to embeddings, and the way back."""
 
-    place: Affine
+    to_embedding: Affine
     inverse: Float[Tensor, "E D"]
 
     def coordinates(self, embeddings: Float[Tensor, "*s E"]) -> Float[Tensor, "*s D"]:
         """Turn embeddings into coordinates; what lies off the sheet is projected onto it."""
-        return (embeddings - self.place.centre) @ self.inverse
+        return (embeddings - self.to_embedding.centre) @ self.inverse
 
 
 def frame_of(embeddings: Float[Tensor, "N E"]) -> Frame:
@@ -39,14 +39,14 @@ def frame_of(embeddings: Float[Tensor, "N E"]) -> Frame:
     centre = sample.mean(0)
     covariance = (sample - centre).T @ (sample - centre) / max(1, len(sample) - 1)
     variances, axes = torch.linalg.eigh(covariance)
-    kept = variances > _FLAT**2 * variances.max().clamp_min(1e-30)
-    kept[-1] = True  # one axis remains even if all arms are alike
-    deviations = variances[kept].clamp_min(1e-20).sqrt()
-    axes = _with_fixed_signs(axes[:, kept])
-    # Laid out row by row, as a snapshot gives them back: another layout rounds otherwise.
+    is_axis = variances > _FLAT**2 * variances.max().clamp_min(1e-30)
+    is_axis[-1] = True  # one axis remains even if all arms are alike
+    deviations = variances[is_axis].clamp_min(1e-20).sqrt()
+    axes = _with_fixed_signs(axes[:, is_axis])
+    # Laid out row by row, as a snapshot gives them back: another layout rounds differently.
     rows = (deviations[:, None] * axes.T).contiguous()
     return Frame(
-        place=Affine(centre.to(embeddings), rows.to(embeddings)),
+        to_embedding=Affine(centre.to(embeddings), rows.to(embeddings)),
         inverse=(axes / deviations).contiguous().to(embeddings),
     )
 
@@ -62,10 +62,12 @@ def aligned(frame: Frame, embeddings: Float[Tensor, "N E"], points: Float[Tensor
 
     What a generator learned about the old coordinates then still holds in the new ones.
     """
-    if len(frame.place.axes) != points.shape[1]:
+    if len(frame.to_embedding.axes) != points.shape[1]:
         return frame
     step = max(1, len(embeddings) // _AT_MOST)
     new = frame.coordinates(embeddings[::step]).double()
     left, _, right = torch.linalg.svd(new.T @ points[::step].double())
     turn = (left @ right).to(frame.inverse)
-    return Frame(Affine(frame.place.centre, turn.T @ frame.place.axes), frame.inverse @ turn)
+    return Frame(
+        Affine(frame.to_embedding.centre, turn.T @ frame.to_embedding.axes), frame.inverse @ turn
+    )

@@ -3,19 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DuplicateArmError, InputError, ShapeError, UnknownArmError
-from fastbandit.features import shown
+from fastbandit.features.kinds import shown
+
+
+@runtime_checkable
+class ArmIds(Protocol):
+    """One id for each row: held in memory, or read from a file one at a time."""
+
+    @property
+    def is_numbered(self) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Hashable]: ...
+
+    def __contains__(self, id: Any) -> bool: ...
+
+    def rows(self, ids: Iterable[Any]) -> NDArray[np.int64]: ...
+
+    def ids(self, rows: Iterable[int] | NDArray[np.int64]) -> list[Hashable]: ...
+
+    def id(self, row: int) -> Hashable: ...
+
+    def append(self, ids: Iterable[Any], *, live: NDArray[np.bool_] | None = None) -> ArmIds: ...
 
 
 class IdTable:
-    """One id for each row, never changed: `append` gives a new table.
+    """One id for each row, never changed: `append` returns a new table.
 
-    Without ids the rows are their own names, kept as a range. NumPy's scalars are the same
+    Without ids the rows are their own names, held as a range. NumPy's scalars are the same
     ids as the Python values they hold.
     """
 
@@ -60,27 +82,27 @@ class IdTable:
         return np.asarray(found, dtype=np.int64)
 
     def ids(self, rows: Iterable[int] | NDArray[np.int64]) -> list[Hashable]:
-        """Give the id of each row, counted from 0."""
+        """Return the id of each row, counted from 0."""
         listed = np.asarray(rows, dtype=np.int64).tolist()
         return [self._ids[row] for row in listed]
 
     def id(self, row: int) -> Hashable:
-        """Give the id of one row."""
+        """Return the id of one row."""
         return self._ids[row]
 
     @staticmethod
     def restored(ids: list[Any]) -> IdTable:
-        """Give the table that listed these ids: the last of equal ones is the one in use."""
+        """Return the table that listed these ids: the last of equal ones is the one in use."""
         table = IdTable.__new__(IdTable)
         table._ids = range(len(ids)) if ids == list(range(len(ids))) else ids
         table._rows = None if isinstance(table._ids, range) else {id: r for r, id in enumerate(ids)}
         return table
 
-    def append(self, ids: Iterable[Any], *, alive: NDArray[np.bool_] | None = None) -> IdTable:
-        """Give a table with more rows at its end; the id of a row not `alive` is free again."""
+    def append(self, ids: Iterable[Any], *, live: NDArray[np.bool_] | None = None) -> IdTable:
+        """Return a table with more rows at its end; ids of rows not live are free again."""
         fresh = list_ids(ids)
         _number(fresh)
-        known = next((id for id in fresh if self._is_taken(id, alive)), None)
+        known = next((id for id in fresh if self._is_taken(id, live)), None)
         if known is not None:
             raise DuplicateArmError(
                 f"A new arm needs an id of its own: got {known!r}, which is row "
@@ -88,9 +110,9 @@ class IdTable:
             )
         return IdTable.restored([*self._ids, *fresh])
 
-    def _is_taken(self, id: Any, alive: NDArray[np.bool_] | None) -> bool:
+    def _is_taken(self, id: Any, live: NDArray[np.bool_] | None) -> bool:
         row = self._row(id)
-        return row is not None and (alive is None or bool(alive[row]))
+        return row is not None and (live is None or bool(live[row]))
 
     def _row(self, id: Any) -> int | None:
         id = id.item() if isinstance(id, np.generic) else id
@@ -112,7 +134,7 @@ class IdTable:
             if is_whole and ((numbers >= 0) & (numbers < len(self))).all():
                 return numbers.astype(np.int64)
         except (TypeError, ValueError, OverflowError):
-            pass  # not all of them can be ids: the slow way tells which
+            pass  # not all of them can be ids: the slow way finds which
         return [self._row(id) for id in ids]
 
     def _sample(self) -> str:

@@ -10,8 +10,9 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fastbandit.arms.cells import CELL, LANES, NEIGHBOURS, Cells, Places, build_cells
-from fastbandit.arms.device_cells import DeviceCells
+from fastbandit.arms.device_partitions import DevicePartitions
+from fastbandit.arms.neighbour_graph import NEIGHBOURS, neighbour_graph
+from fastbandit.arms.partitions import LANES, PARTITION, Partitions, Positions, build_partitions
 
 _PROBES_PER_COLUMN = 4
 _AT_ONCE = 2**22  # distances measured at a time
@@ -24,19 +25,19 @@ class Lookup:
         self.vectors, self.rows = vectors, rows
 
     @cached_property
-    def cells(self) -> Cells:
-        """The cells, on the CPU; their rows are positions in `rows`."""
-        return build_cells(self.vectors[torch.from_numpy(self.rows)].cpu().numpy())
+    def partitions(self) -> Partitions:
+        """The partitions, on the CPU; their rows are positions in `rows`."""
+        return build_partitions(self.vectors[torch.from_numpy(self.rows)].cpu().numpy())
 
     @cached_property
-    def near(self) -> Places:
-        """The places beside each place of the cells."""
-        return self.cells.graph(NEIGHBOURS)
+    def near(self) -> Positions:
+        """The positions beside each position of the partitions."""
+        return neighbour_graph(self.partitions)
 
     @cached_property
     def graph(self) -> Int[Tensor, "N L"]:
         """The rows beside each row, -1 where there are too few."""
-        near, there = self.near, self.rows[self.cells.order]
+        near, there = self.near, self.rows[self.partitions.order]
         graph = np.full((len(self.vectors), NEIGHBOURS), -1, dtype=np.int32)
         graph[there] = np.where(near >= 0, there[near], -1)
         return torch.from_numpy(graph).to(self.vectors.device)
@@ -44,52 +45,55 @@ class Lookup:
     def around(
         self,
         points: Float[Tensor, "B M D"],
-        cells: int,
+        partitions: int,
         *,
         far: int = 0,
-        allowed: Bool[Tensor, "b N"] | None,
+        eligible: Bool[Tensor, "b N"] | None,
     ) -> Int[Tensor, "B K"]:
-        """Give the rows in the nearest cells of each point, -1 where a place is empty.
+        """Return the rows in the nearest partitions of each point, then -1.
 
-        The fewer rows are allowed, the more cells are looked into. So many of those farthest
+        The fewer rows are eligible, the more partitions are looked into. So many of those farthest
         from the middle come along.
         """
-        near = self._around(points, cells, allowed)
+        near = self._around(points, partitions, eligible)
         outermost = self._far[:far].expand(len(near), -1)
-        if allowed is not None:
-            masks = allowed.expand(len(near), -1)
+        if eligible is not None:
+            masks = eligible.expand(len(near), -1)
             outermost = torch.where(masks.gather(1, outermost), outermost, -1)
         return torch.cat([near, outermost], dim=1)
 
     def _around(
-        self, points: Float[Tensor, "B M D"], cells: int, allowed: Bool[Tensor, "b N"] | None
+        self, points: Float[Tensor, "B M D"], partitions: int, eligible: Bool[Tensor, "b N"] | None
     ) -> Int[Tensor, "B K"]:
-        if allowed is None:
-            return self._in_cells(points, cells)
-        masks = allowed.expand(len(points), -1)
-        found = [self._open_around(p[None], cells, m) for p, m in zip(points, masks, strict=True)]
+        if eligible is None:
+            return self._in_partitions(points, partitions)
+        masks = eligible.expand(len(points), -1)
+        found = [
+            self._eligible_around(p[None], partitions, m)
+            for p, m in zip(points, masks, strict=True)
+        ]
         width = max(1, *(rows.shape[1] for rows in found))
         pad = torch.nn.functional.pad
         return torch.cat([pad(rows, (0, width - rows.shape[1]), value=-1) for rows in found])
 
     def nearest(
-        self, points: Float[Tensor, "B M D"], count: int, *, allowed: Bool[Tensor, "b N"] | None
+        self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None
     ) -> Int[Tensor, "B K"]:
-        """Give the `count` nearest allowed rows to each point, nearest first, then -1."""
-        if allowed is not None:
-            masks = allowed.expand(len(points), -1)
+        """Return the `count` nearest eligible rows to each point, nearest first, then -1."""
+        if eligible is not None:
+            masks = eligible.expand(len(points), -1)
             found = [self._measured(p, m, count) for p, m in zip(points, masks, strict=True)]
             return torch.stack(found).flatten(1)
-        wanted = max(_PROBES_PER_COLUMN * points.shape[2], -(-2 * count // CELL))
+        wanted = max(_PROBES_PER_COLUMN * points.shape[2], -(-2 * count // PARTITION))
         flat = points.flatten(0, 1)[:, None]  # each point by itself
-        step = max(1, _AT_ONCE // (wanted * CELL))
-        parts = [self._closest(p, self._in_cells(p, wanted), count) for p in flat.split(step)]
+        step = max(1, _AT_ONCE // (wanted * PARTITION))
+        parts = [self._closest(p, self._in_partitions(p, wanted), count) for p in flat.split(step)]
         return torch.cat(parts).reshape(len(points), -1)
 
     def _measured(
         self, points: Float[Tensor, "M D"], mask: Bool[Tensor, " N"], count: int
     ) -> Int[Tensor, "M K"]:
-        """Measure the distance to every allowed row: exact."""
+        """Measure the distance to every eligible row: exact."""
         rows = self._there[mask[self._there]]
         return self._closest(points[:, None], rows.expand(len(points), -1), count)
 
@@ -98,39 +102,43 @@ class Lookup:
     ) -> Int[Tensor, "Q k"]:
         gaps = (self.vectors[rows.clamp_min(0)] - points).square().sum(-1)
         gaps = gaps.masked_fill(rows < 0, float("inf"))
-        kept = min(count, rows.shape[1])
-        order = gaps.topk(kept, dim=1, largest=False).indices
-        return torch.nn.functional.pad(rows.gather(1, order), (0, count - kept), value=-1)
+        size = min(count, rows.shape[1])
+        order = gaps.topk(size, dim=1, largest=False).indices
+        return torch.nn.functional.pad(rows.gather(1, order), (0, count - size), value=-1)
 
-    def _open_around(
-        self, points: Float[Tensor, "1 M D"], cells: int, mask: Bool[Tensor, " N"]
+    def _eligible_around(
+        self, points: Float[Tensor, "1 M D"], partitions: int, mask: Bool[Tensor, " N"]
     ) -> Int[Tensor, "1 K"]:
-        open_count = int(mask.sum())
-        least = min(open_count, cells * LANES)
-        wanted = cells * max(1, len(self.rows) // max(1, open_count))
+        eligible_count = int(mask.sum())
+        least = min(eligible_count, partitions * LANES)
+        wanted = partitions * max(1, len(self.rows) // max(1, eligible_count))
         while True:
-            rows = self._in_cells(points, wanted)
+            rows = self._in_partitions(points, wanted)
             rows = rows[(rows >= 0) & mask[rows.clamp_min(0)]].unique()[None]
-            if wanted >= self.cells.count or rows.shape[1] >= least:
+            if wanted >= self.partitions.count or rows.shape[1] >= least:
                 return rows
             wanted *= 4
 
-    def _in_cells(self, points: Float[Tensor, "B M D"], cells: int) -> Int[Tensor, "B K"]:
+    def _in_partitions(self, points: Float[Tensor, "B M D"], partitions: int) -> Int[Tensor, "B K"]:
         flat = points.flatten(0, 1)
         if points.device.type != "cpu":
-            return self.shelf.in_cells(flat, cells).reshape(len(points), -1)
-        found = torch.from_numpy(self.cells.in_cells(flat.numpy(), cells))
+            return self.device_index.in_partitions(flat, partitions).reshape(len(points), -1)
+        found = torch.from_numpy(self.partitions.in_partitions(flat.numpy(), partitions))
         rows = torch.where(found >= 0, self._there[found.clamp_min(0)], -1)
         return rows.reshape(len(points), -1)
 
     @cached_property
-    def shelf(self) -> DeviceCells:
-        """The cells on the device of the vectors."""
-        return DeviceCells(self.cells, self.vectors.device, rows=self.rows, graph=self.near)
+    def device_index(self) -> DevicePartitions:
+        """The partitions on the device of the vectors."""
+        return DevicePartitions(
+            self.partitions, self.vectors.device, rows=self.rows, graph=self.near
+        )
 
     @cached_property
     def _far(self) -> Int[Tensor, " F"]:
-        return torch.from_numpy(self.rows[self.cells.order[self.cells.far]]).to(self.vectors.device)
+        return torch.from_numpy(self.rows[self.partitions.order[self.partitions.far]]).to(
+            self.vectors.device
+        )
 
     @cached_property
     def _there(self) -> Int[Tensor, " n"]:

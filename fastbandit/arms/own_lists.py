@@ -11,14 +11,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from fastbandit.arms.cells import Floats, Places
-from fastbandit.arms.draws import normal_at
+from fastbandit.arms.partitions import Floats, Positions
+from fastbandit.noise.draws import normal_at
 
 BANK = 512
 """So many draws of arms' own constants a posterior has."""
 LISTED = 256
 """So many arms a list holds at most."""
-_ARMS = 5  # the stream of `fastbandit.noise`
+_ARMS = 5  # the stream of `fastbandit.noise.philox`
 
 
 @njit(cache=True, nogil=True)
@@ -42,7 +42,7 @@ def own_constant(
 
 def own_lists(
     means: Floats, deviations: Floats, *, scale: float, is_drawn: bool, stamp: int
-) -> tuple[Places, Floats]:
+) -> tuple[Positions, Floats]:
     """Return rows and own parts of the best arms under each draw of the bank, best first.
 
     A bound, and a draw of no width, have one list. Rows are -1 where a list ends.
@@ -59,39 +59,39 @@ def own_lists(
 
 @njit(cache=True, nogil=True)
 def _fill(
-    rows: Places,
+    rows: Positions,
     means: Floats,
     deviations: Floats,
     scale: np.float32,
     is_drawn: bool,
     stamp: int,
-    listed: Places,
+    listed: Positions,
     values: Floats,
 ) -> None:
     """Put rows into lists that may hold others."""
     for draw in range(len(listed)):
-        seed, kept = bank_seed(np.uint64(draw), stamp), 0
-        while kept < listed.shape[1] and listed[draw, kept] >= 0:
-            kept += 1
+        seed, held = bank_seed(np.uint64(draw), stamp), 0
+        while held < listed.shape[1] and listed[draw, held] >= 0:
+            held += 1
         for row in rows:
             value = own_constant(means, deviations, row, seed, scale, is_drawn)
-            kept = _insert(listed[draw], values[draw], kept, row, value)
+            held = _insert(listed[draw], values[draw], held, row, value)
 
 
 @njit(cache=True, nogil=True)
-def _insert(listed: Places, values: Floats, kept: int, row: int, value: np.float32) -> int:
-    """Put a row where it belongs, the lower row first among equals; return how many are kept."""
+def _insert(listed: Positions, values: Floats, held: int, row: int, value: np.float32) -> int:
+    """Put a row where it belongs, the lower row first among equals; return how many are held."""
     last = len(listed) - 1
-    if kept > last and not (value > values[last] or (value == values[last] and row < listed[last])):
-        return kept
-    slot = min(kept, last)
+    if held > last and not (value > values[last] or (value == values[last] and row < listed[last])):
+        return held
+    slot = min(held, last)
     while slot > 0 and (
         values[slot - 1] < value or (values[slot - 1] == value and listed[slot - 1] > row)
     ):
         values[slot], listed[slot] = values[slot - 1], listed[slot - 1]
         slot -= 1
     values[slot], listed[slot] = value, row
-    return min(kept + 1, last + 1)
+    return min(held + 1, last + 1)
 
 
 def _draws(deviations: Floats, scale: float, is_drawn: bool) -> int:
@@ -99,7 +99,7 @@ def _draws(deviations: Floats, scale: float, is_drawn: bool) -> int:
 
 
 def renewed_lists(
-    lists: tuple[Places, Floats],
+    lists: tuple[Positions, Floats],
     means: Floats,
     deviations: Floats,
     changed: NDArray[np.int64],
@@ -107,7 +107,7 @@ def renewed_lists(
     scale: float,
     is_drawn: bool,
     stamp: int,
-) -> tuple[Places, Floats]:
+) -> tuple[Positions, Floats]:
     """Return lists after the constants of some rows changed, without a look at all the others.
 
     Above the last part of a list as it was, they are what `own_lists` makes anew; below it, rows
@@ -131,23 +131,23 @@ def renewed_lists(
 
 @njit(cache=True, nogil=True)
 def _keep(
-    before: Places,
+    before: Positions,
     parts: Floats,
     is_changed: NDArray[np.bool_],
-    listed: Places,
+    listed: Positions,
     values: Floats,
 ) -> None:
     """Copy what lists held, but for the rows that changed."""
     size = listed.shape[1]
     for draw in range(len(before)):
-        kept = 0
+        held = 0
         for slot in range(before.shape[1]):
             row = before[draw, slot]
-            if row < 0 or kept == size:
+            if row < 0 or held == size:
                 break
             if not is_changed[row]:
-                listed[draw, kept], values[draw, kept] = row, parts[draw, slot]
-                kept += 1
+                listed[draw, held], values[draw, held] = row, parts[draw, slot]
+                held += 1
 
 
 @njit(cache=True, nogil=True)

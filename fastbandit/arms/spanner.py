@@ -1,7 +1,7 @@
 """A few arms that span all others: the greedy subset of the largest volume.
 
 In the spirit of Hazan and Karnin, "Volumetric spanners: an efficient exploration basis for
-learning" (2016), who draw such a subset by lot so that every arm lies in its ellipsoid. Here
+learning" (2016), who draw such a subset at random so that every arm lies in its ellipsoid. Here
 each next arm is the one that multiplies the determinant of the subset's second moments most:
 deterministic, one pass over the arms for each, and the first few of many are those of few.
 """
@@ -13,13 +13,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 SPANNING = 64
-"""So many are worked out once, and kept."""
+"""So many are worked out once, and remembered."""
 _RIDGE = 1e-3
 
 
 @torch.no_grad()
-def spanning_places(points: Float[Tensor, "N D"], count: int) -> Int[Tensor, " K"]:
-    """Give the places of up to `count` different points, the one that adds most first: O(N D K)."""
+def spanning_positions(points: Float[Tensor, "N D"], count: int) -> Int[Tensor, " K"]:
+    """Return the positions of up to `count` points, the one that adds most first: O(N D K)."""
     lifted = torch.cat([points, torch.ones_like(points[:, :1])], dim=1).double()
     inverse = torch.eye(lifted.shape[1], dtype=torch.float64, device=points.device) / _RIDGE
     gains = lifted.square().sum(1) / _RIDGE

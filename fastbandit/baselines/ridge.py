@@ -1,7 +1,7 @@
 """Bayesian linear regression of rewards, exact: one model for all arms, or one for each.
 
 Weights have the prior N(0, 1 / ridge), rewards noise of variance 1. Models are never
-changed: `learn` gives a new one. With a half-life a reward counts half as much as one that came
+changed: `learn` returns a new one. With a half-life a reward counts half as much as one that came
 so many rewards later, and the prior comes back as rewards fade (Russac, Vernade and Cappé,
 "Weighted linear bandits for non-stationary environments", 2019, who widen the bound further).
 """
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import SettingError
-from fastbandit.noise import Stream, normals
+from fastbandit.noise.philox import Stream, normals
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -29,39 +29,39 @@ _LIMIT = 2 * 2**30  # bytes
 
 @dataclass(frozen=True)
 class Prior:
-    """What is believed before any reward, and how fast rewards fade (None: never)."""
+    """What is known before any reward, and how fast rewards fade (None: never)."""
 
     ridge: float
     half_life: float | None = None
 
     def faded(self, precision: Floats, moment: Floats, rewards: int) -> tuple[Floats, Floats]:
-        """Give what is left of sums once so many more rewards have come."""
+        """Return what is left of sums once so many more rewards have come."""
         if self.half_life is None:
             return precision, moment
-        kept = 0.5 ** (rewards / self.half_life)
-        return kept * precision + (1 - kept) * self.ridge * np.eye(moment.shape[-1]), kept * moment
+        left = 0.5 ** (rewards / self.half_life)
+        return left * precision + (1 - left) * self.ridge * np.eye(moment.shape[-1]), left * moment
 
     def shares(self, rewards: int) -> Floats:
-        """Give the roots of the weights of so many rewards, the newest last."""
+        """Return the roots of the weights of so many rewards, the newest last."""
         ages = np.arange(rewards - 1, -1, -1)
         return np.ones(rewards) if self.half_life is None else 0.5 ** (ages / self.half_life / 2)
 
 
-class Ridge(Protocol):
-    """What is believed of all N arms, given contexts (b, C)."""
+class LinearModel(Protocol):
+    """What is known of the rewards of all N arms, given contexts (b, C)."""
 
-    def learn(self, contexts: Floats, rows: Rows, rewards: Floats) -> Ridge: ...
+    def learn(self, contexts: Floats, rows: Rows, rewards: Floats) -> LinearModel: ...
 
     def means(self, contexts: Floats) -> Floats:
-        """Give expected rewards: (b, N)."""
+        """Return expected rewards: (b, N)."""
         ...
 
     def stds(self, contexts: Floats) -> Floats:
-        """Give how unsure each of these is: (b, N)."""
+        """Return how unsure each of these is: (b, N)."""
         ...
 
     def draws(self, contexts: Floats, seeds: Seeds, *, scale: float) -> Floats:
-        """Give rewards under one posterior draw for each context: (b, N)."""
+        """Return rewards under one posterior draw for each context: (b, N)."""
         ...
 
     def blocks(self, contexts: int) -> Iterator[slice]:
@@ -71,7 +71,7 @@ class Ridge(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SharedRidge:
-    """One weight for each pair of a context feature and an arm feature: reward = x W a."""
+    """One weight for each product of a context feature and an arm feature: reward = x W a."""
 
     arms: Floats
     precision: Floats
@@ -79,19 +79,15 @@ class SharedRidge:
     prior: Prior
 
     @staticmethod
-    def blank(
-        arms: Floats, *, context_dim: int, ridge: float, half_life: float | None = None
-    ) -> SharedRidge:
-        """Give a model that has seen nothing."""
-        pairs = context_dim * arms.shape[1]
+    def blank(arms: Floats, context_dim: int, prior: Prior) -> SharedRidge:
+        size = context_dim * arms.shape[1]
         _check_memory(
-            3 * pairs**2,
-            f"a shared model of {context_dim} x {arms.shape[1]} = {pairs} weights holds "
-            f"3 x {pairs}² numbers",
+            3 * size**2,
+            f"a shared model of {context_dim} x {arms.shape[1]} = {size} weights holds "
+            f"3 x {size}² numbers",
             "Give fewer features, or use disjoint=True where the arms are few",
         )
-        prior = Prior(ridge, half_life)
-        return SharedRidge(arms, ridge * np.eye(pairs), np.zeros(pairs), prior)
+        return SharedRidge(arms, prior.ridge * np.eye(size), np.zeros(size), prior)
 
     def learn(self, contexts: Floats, rows: Rows, rewards: Floats) -> SharedRidge:
         count = len(rows)
@@ -99,8 +95,8 @@ class SharedRidge:
         shares = self.prior.shares(count)
         contexts, rewards = contexts * shares[:, None], rewards * shares
         for part in _split(len(rows), len(moment)):
-            pairs = contexts[part, :, None] * self.arms[rows[part], None, :]  # (b, C, D)
-            features = pairs.reshape(len(pairs), -1)
+            products = contexts[part, :, None] * self.arms[rows[part], None, :]  # (b, C, D)
+            features = products.reshape(len(products), -1)
             precision += features.T @ features
             moment += features.T @ rewards[part]
         return replace(self, precision=precision, moment=moment)
@@ -117,7 +113,7 @@ class SharedRidge:
 
     @cached_property
     def covariance(self) -> Floats:
-        """Covariances of the weights, by pairs of context features and pairs of arm features."""
+        """Covariances of the weights, by products of context features and of arm features."""
         context_dim, arm_dim = self.weights.shape
         four = (self.root @ self.root.T).reshape(context_dim, arm_dim, context_dim, arm_dim)
         return four.transpose(0, 2, 1, 3).reshape(context_dim**2, arm_dim**2)
@@ -158,10 +154,7 @@ class DisjointRidge:
     prior: Prior
 
     @staticmethod
-    def blank(
-        arms: int, *, context_dim: int, ridge: float, half_life: float | None = None
-    ) -> DisjointRidge:
-        """Give a model that has seen nothing."""
+    def blank(arms: int, context_dim: int, prior: Prior) -> DisjointRidge:
         _check_memory(
             2 * arms * context_dim**2,
             f"a disjoint model of {arms} arms holds 2 x {arms} x {context_dim}² numbers",
@@ -170,24 +163,24 @@ class DisjointRidge:
         shape = (arms, context_dim, context_dim)
         one = np.eye(context_dim)
         return DisjointRidge(
-            precision=np.broadcast_to(ridge * one, shape),
-            covariance=np.broadcast_to(one / ridge, shape),
+            precision=np.broadcast_to(prior.ridge * one, shape),
+            covariance=np.broadcast_to(one / prior.ridge, shape),
             moment=np.zeros(shape[:2]),
             weights=np.zeros(shape[:2]),
-            prior=Prior(ridge, half_life),
+            prior=prior,
         )
 
     def learn(self, contexts: Floats, rows: Rows, rewards: Floats) -> DisjointRidge:
-        touched, place = np.unique(rows, return_inverse=True)
+        touched, number = np.unique(rows, return_inverse=True)
         if self.prior.half_life is not None:
-            touched, place = np.arange(len(self.moment)), rows  # what fades, changes
+            touched, number = np.arange(len(self.moment)), rows  # what fades, changes
         count, shares = len(rows), self.prior.shares(len(rows))
         contexts, rewards = contexts * shares[:, None], rewards * shares
         precision, moment = self.prior.faded(self.precision[touched], self.moment[touched], count)
         for part in _split(len(rows), contexts.shape[1] ** 2):
             x = contexts[part]
-            np.add.at(precision, place[part], x[:, :, None] * x[:, None, :])
-            np.add.at(moment, place[part], x * rewards[part, None])
+            np.add.at(precision, number[part], x[:, :, None] * x[:, None, :])
+            np.add.at(moment, number[part], x * rewards[part, None])
         covariance: Floats = np.linalg.inv(precision).astype(np.float64, copy=False)
         return DisjointRidge(
             precision=_put(self.precision, touched, precision),
@@ -220,7 +213,7 @@ def _split(count: int, width: int) -> Iterator[slice]:
 
 
 def _squares(contexts: Floats) -> Floats:
-    """Give all products of two features of a context: (b, C²)."""
+    """Return all products of two features of a context: (b, C²)."""
     return (contexts[:, :, None] * contexts[:, None, :]).reshape(len(contexts), -1)
 
 

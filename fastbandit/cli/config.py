@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import click
 
-from fastbandit.config import Config, Setting, all_settings, find_config, read_config, written
-from fastbandit.storage.passwords import hide_password
+from fastbandit.cli.options import config_option, json_option, print_json, read_service
+from fastbandit.settings.passwords import hide_password
+from fastbandit.settings.service import all_settings
+from fastbandit.settings.service_files import written
 
 
 @click.group("config")
@@ -18,31 +18,21 @@ def command() -> None:
 
 
 @command.command("show")
-@click.option(
-    "--config",
-    "path",
-    type=click.Path(path_type=Path),
-    help="The file of settings; else fastbandit.toml, where there is one.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@config_option
+@json_option
 def show(path: Path | None, as_json: bool) -> None:
     """Print each value, and where it came from."""
-    config = read_config(find_config(path))
+    config = read_service(path)
+    values = {}
+    for own in all_settings():
+        value = getattr(getattr(config, own.section), own.key)
+        values[own.name] = hide_password(value) if own.key == "url" else value
     if as_json:
-        told = {own.name: _told(config, own) for own in all_settings()}
-        click.echo(json.dumps(told, indent=1, ensure_ascii=False))
+        print_json(
+            {name: {"value": v, "source": config.sources[name]} for name, v in values.items()}
+        )
         return
-    lines = [f"{own.name} = {written(value_of(config, own))}" for own in all_settings()]
-    width = max(map(len, lines))
-    for own, line in zip(all_settings(), lines, strict=True):
-        click.echo(f"{line:<{width}}  # {config.sources[own.name]}")
-
-
-def _told(config: Config, own: Setting) -> dict[str, Any]:
-    return {"value": value_of(config, own), "source": config.sources[own.name]}
-
-
-def value_of(config: Config, own: Setting) -> Any:
-    """Give the value that a setting has, without the password of a URL."""
-    value = getattr(getattr(config, own.section), own.key)
-    return hide_password(value) if own.key == "url" else value
+    lines = {name: f"{name} = {written(value)}" for name, value in values.items()}
+    width = max(map(len, lines.values()))
+    for name, line in lines.items():
+        click.echo(f"{line:<{width}}  # {config.sources[name]}")

@@ -1,18 +1,15 @@
-"""What commands on a service's data share: which folder is meant, and how it is told."""
+"""Which folder a command on a service's data means, and how it prints what was copied."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from fastbandit.config import find_config, read_config
+from fastbandit.cli.options import counted, print_either, read_service, warn
 from fastbandit.errors import SettingError
 from fastbandit.packages import needed
 from fastbandit.progress import Progress
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
 
 if TYPE_CHECKING:
     from fastbandit.storage.backups import Backup
@@ -20,17 +17,9 @@ if TYPE_CHECKING:
 for _package in ("apsw", "msgspec"):
     needed(_package, what="The data of a service")
 
-config_option = click.option(
-    "--config", type=click.Path(path_type=Path), help="The file of the service's settings."
-)
-data_dir_option = click.option(
-    "--data-dir", type=click.Path(path_type=Path), help="The folder of the log and the snapshots."
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
-
-def log_folder(config: Path | None, data_dir: Path | None, *, progress: Progress) -> Path:
-    """Give the folder of the log to read: where it is shared, that of a copy, up to date.
+def log_folder(path: Path | None, data_dir: Path | None, *, progress: Progress) -> Path:
+    """Return the folder of the log to read: where it is shared, that of a copy, up to date.
 
     A folder that is named, and holds a log, is read as it is.
     """
@@ -38,49 +27,36 @@ def log_folder(config: Path | None, data_dir: Path | None, *, progress: Progress
 
     if data_dir is not None and (data_dir / LOG_FILE).exists():
         return data_dir
-    named = None if data_dir is None else str(data_dir)
-    told = read_config(find_config(config), overrides={"server.data_dir": named})
-    folder = Path(told.server.data_dir)
-    if not told.log.url:
+    config = read_service(path, data_dir)
+    folder = Path(config.server.data_dir)
+    if not config.log.url:
         return folder
-    return local_copy(told.log.url, folder, tell=warn, progress=progress).parent
+    return local_copy(config.log.url, folder, warn=warn, progress=progress).parent
 
 
-def data_dir_of(config: Path | None, data_dir: Path | None) -> Path:
+def data_dir_of(path: Path | None, data_dir: Path | None) -> Path:
     """Return the data folder of a service whose log is a file."""
     if data_dir is not None:
         return data_dir
-    told = read_config(find_config(config))
-    if told.log.url:
+    config = read_service(path)
+    if config.log.url:
         raise SettingError(
             "A backup is of a log in a file: that of these settings is in PostgreSQL (log.url). "
             "Back up the database with its own tools, such as pg_basebackup and an archive, and "
-            "the snapshots with those of their store. To keep only what happened, run `fastbandit "
+            "the snapshots with those of their store. To copy only what happened, run `fastbandit "
             "copy-log --out FOLDER`, then this command with --data-dir FOLDER."
         )
-    return Path(told.server.data_dir)
+    return Path(config.server.data_dir)
 
 
-def warn(note: str) -> None:
-    """Print a note in yellow, on stderr."""
-    click.secho(note, fg="yellow", err=True)
-
-
-def tell_backup(made: Backup, as_json: bool, *, verb: str) -> None:
-    """Print what was backed up or restored."""
-    if as_json:
-        told = {"counts": made.counts, "version": made.version, "bytes": made.bytes}
-        print_json({"folder": str(made.folder), **told, "files": made.files})
-        return
+def print_backup(made: Backup, as_json: bool, *, verb: str) -> None:
+    folder = str(made.folder)
+    report = {"counts": made.counts, "version": made.version, "bytes": made.bytes}
     version = "no snapshot" if made.version is None else f"version {made.version}"
-    click.echo(
+    print_either(
+        as_json,
+        {"folder": folder, **report, "files": made.files},
         f"{verb} {made.counts['decisions']:,} decisions, {made.counts['rewards']:,} rewards and "
-        f"{version}: {made.bytes / 1e6:,.1f} MB in "
-        f"{made.files} {'file' if made.files == 1 else 'files'}"
+        f"{version}: {made.bytes / 1e6:,.1f} MB in {counted(made.files, 'file')}",
+        folder,
     )
-    click.echo(str(made.folder))
-
-
-def print_json(told: dict[str, Any]) -> None:
-    """Print values as JSON."""
-    click.echo(json.dumps(told, indent=1))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from fastbandit.cli.options import json_option, print_json
+from fastbandit.cli.tables import print_table
 from fastbandit.cores import one_thread
 from fastbandit.demo.page import (
     HEADINGS,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     help="The reward of a context and an arm.",
 )
 @click.option("--dim", default=4, show_default=True, help="Features of contexts and arms.")
-@click.option("--seed", default=0, show_default=True, help="Another seed, another world.")
+@click.option("--seed", default=0, show_default=True, help="Another seed, another environment.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -45,18 +46,19 @@ if TYPE_CHECKING:
     show_default=True,
     help="Folder for the figure and the page.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@json_option
 def command(
     rounds: int,
     arms: int,
     batch: int,
+    *,
     function: str,
     dim: int,
     seed: int,
     out: Path,
     as_json: bool,
 ) -> None:
-    """Compare six policies in one synthetic world: what they earn and cost.
+    """Compare six policies in one synthetic environment: what they earn and cost.
 
     Prints a table, and writes a figure of cumulative reward and an HTML page.
     """
@@ -83,29 +85,14 @@ def command(
     )
     paths = write_report(result, out, command=command)
     if as_json:
-        told = {**result.to_json(), "command": command, "files": [str(path) for path in paths]}
-        click.echo(json.dumps(told, indent=2, allow_nan=False))
+        print_json({**result.to_json(), "command": command, "files": [*map(str, paths)]})
     else:
-        print_table(result)
+        print_result(result)
         click.echo("\nWritten:\n" + "\n".join(f"  {path}" for path in paths))
 
 
-def print_table(result: DemoResult) -> None:
+def print_result(result: DemoResult) -> None:
     """Print how each policy did, and what the columns mean."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
     title = f"{result.arms:,} arms, {result.rounds:,} rounds, {result.function}"
-    table = Table(title=title, box=SIMPLE_HEAD)
-    for place, heading in enumerate(HEADINGS):
-        if place == 0:
-            table.add_column(heading, no_wrap=True)
-        else:
-            table.add_column(heading, justify="right")
-    for row in table_rows(result):
-        table.add_row(*row)
-    console = Console(highlight=False, markup=False)
-    console.print(table)
-    for sentence in (*summary(result), "", *footnotes(result)):
-        console.print(sentence)
+    print_table(HEADINGS, table_rows(result), title=title)
+    click.echo("\n".join((*summary(result), "", *footnotes(result))))

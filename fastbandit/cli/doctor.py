@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from importlib.util import find_spec
+from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import click
 
 import fastbandit
-from fastbandit.cli.installed import Needs, fits, installed_version, needs_in
-from fastbandit.config import read_config
+from fastbandit.cli.options import print_json, read_service, service_options
 from fastbandit.cores import cores
 from fastbandit.errors import FastbanditError
-from fastbandit.storage.passwords import hide_password
+from fastbandit.settings.passwords import hide_password
 
 State: TypeAlias = Literal["ok", "slow", "broken", "missing"]
 """Fine; works, but slower than it could; does not work; not there, and only some need it."""
@@ -28,6 +28,15 @@ State: TypeAlias = Literal["ok", "slow", "broken", "missing"]
 _COLOURS = {"ok": "green", "slow": "yellow", "broken": "red", "missing": "bright_black"}
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre")
 _FOR_DEVELOPERS = ("cluster-dev", "dev", "docs", "lab", "peers", "release")
+
+Needs = dict[str, dict[str, str]]
+"""By extra ("" for the base), the packages that it needs, within bounds like ">=1.2,<2"."""
+
+_REQUIREMENT = re.compile(
+    r"(?P<name>[\w.-]+)(?:\[[\w,-]+\])?\s*(?P<bounds>[^;]*)"
+    r"(?:;.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"])?"
+)
+_HOLDS = {">=": ge, "~=": ge, "<=": le, "==": eq, "!=": ne, ">": gt, "<": lt}
 
 
 @dataclass(frozen=True)
@@ -45,30 +54,25 @@ Check: TypeAlias = Callable[[], Finding | list[Finding]]
 
 
 @click.command("doctor")
-@click.option(
-    "--config", type=click.Path(path_type=Path), help="Look at the data of these settings too."
-)
-@click.option(
-    "--data-dir", type=click.Path(path_type=Path), help="Look at this folder of a service too."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@service_options
 @click.pass_context
 def command(
-    context: click.Context, config: Path | None, data_dir: Path | None, as_json: bool
+    context: click.Context, path: Path | None, data_dir: Path | None, *, as_json: bool
 ) -> None:
     """Check this installation: versions, compiler and threads; and the data of a service.
 
-    Exits with 1 where something is broken, else with 0.
+    The data is looked at where --config or --data-dir names it. Exits with 1 where something is
+    broken, else with 0.
     """
     url = ""
-    if config is not None:
-        told = read_config(config, overrides={"server.data_dir": data_dir})
-        data_dir, url = Path(told.server.data_dir), told.log.url
+    if path is not None:
+        config = read_service(path, data_dir)
+        data_dir, url = Path(config.server.data_dir), config.log.url
     findings = examine(data_dir, url)
     is_healthy = all(one.state != "broken" for one in findings)
     if as_json:
         head = {"version": fastbandit.__version__, "healthy": is_healthy}
-        click.echo(json.dumps({**head, "findings": [asdict(one) for one in findings]}, indent=1))
+        print_json({**head, "findings": [asdict(one) for one in findings]})
     else:
         print_findings(findings)
     context.exit(0 if is_healthy else 1)
@@ -132,13 +136,41 @@ def print_findings(findings: list[Finding]) -> None:
 
 def check_fastbandit() -> Finding:
     """Look at which fastbandit is imported, and whether that is the one that pip installed."""
-    told = metadata.version("fastbandit")
+    installed = metadata.version("fastbandit")
     found = f"{fastbandit.__version__} in {Path(fastbandit.__file__).parent}"
-    if told == fastbandit.__version__:
+    if installed == fastbandit.__version__:
         return Finding("fastbandit", "ok", found)
     why = "Two versions are mixed: one hides the other."
     fix = "Run: pip install --force-reinstall --no-deps fastbandit"
-    return Finding("fastbandit", "broken", f"{found}; pip knows of {told}", why, fix)
+    return Finding("fastbandit", "broken", f"{found}; pip knows of {installed}", why, fix)
+
+
+def needs_in(lines: Iterable[str]) -> Needs:
+    """Read requirements as metadata has them; what extras share was written out at the build."""
+    needs: Needs = {}
+    for one in map(_REQUIREMENT.match, lines):
+        if one is not None:
+            needs.setdefault(one["extra"] or "", {})[one["name"]] = one["bounds"].strip()
+    return needs
+
+
+def installed_version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def fits(version: str, bounds: str) -> bool:
+    """Return whether a version lies within bounds, by its numbers."""
+    found = re.findall(r"(>=|<=|==|!=|~=|>|<)\s*([^,\s]+)", bounds)
+    return all(_HOLDS[sign](_numbers(version), _numbers(bound)) for sign, bound in found)
+
+
+def _numbers(version: str) -> list[int]:
+    """Return the release numbers of a version: what follows them (such as +cpu) says little."""
+    found = re.match(r"\d+(\.\d+)*?(?=(\.0+)*(?![.\d]))", version)  # 2.0.0 is 2
+    return [int(part) for part in found[0].split(".")] if found else []
 
 
 def check_packages(
@@ -192,17 +224,17 @@ def check_numba() -> Finding:
 
 
 def check_cache() -> Finding:
-    """Look at the folder in which compiled code is kept: numba takes the first it can write to."""
+    """Look at the folder of compiled code: numba takes the first that it can write to."""
     try:
         from fastbandit.runtime import kernel
     except RuntimeError as error:  # there is none
-        why = "Without a folder to keep compiled code in, nothing can be imported."
+        why = "Without a folder for compiled code, nothing can be imported."
         fix = "Set NUMBA_CACHE_DIR to a folder that this user may write to."
         return Finding("compiled code", "broken", str(error), why, fix)
     decide: Any = kernel.decide
     if not hasattr(decide, "stats"):
         return Finding("compiled code", "ok", "none, as numba is disabled")
-    return Finding("compiled code", "ok", f"kept in {decide.stats.cache_path}, which is writable")
+    return Finding("compiled code", "ok", f"in {decide.stats.cache_path}, which is writable")
 
 
 # -- threads
@@ -249,14 +281,14 @@ def check_threads(threads: Mapping[str, int], quota: float | None) -> Finding:
 def check_folder(folder: Path) -> Finding:
     """Look at whether files can be made in a data folder."""
     if not folder.is_dir():
-        why, fix = "Nothing can be kept.", f"Run: mkdir -p {folder}"
+        why, fix = "Nothing can be stored.", f"Run: mkdir -p {folder}"
         return Finding("data folder", "broken", f"{folder} is no folder", why, fix)
     fine = Finding("data folder", "ok", f"{folder} can be written to")
     return _unwritable("data folder", folder) or fine
 
 
 def check_file_system(kind: str) -> Finding:
-    """Say whether a log can be kept on a kind of file system."""
+    """Say whether a log can live on a kind of file system."""
     if kind in _NETWORK or kind.startswith("fuse.sshfs"):
         why = "SQLite's write-ahead log needs shared memory and locks, which networks do not give."
         fix = "Keep the data folder on a disk of this machine."
@@ -264,28 +296,28 @@ def check_file_system(kind: str) -> Finding:
     if kind in ("tmpfs", "ramfs"):
         why, fix = "What was acknowledged is gone at a stop.", "Keep the data folder on a disk."
         return Finding("file system", "broken", f"{kind}, in memory", why, fix)
-    return Finding("file system", "ok", kind or "not told on this system")
+    return Finding("file system", "ok", kind or "unknown on this system")
 
 
 def kind_of(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
-    """Return the kind of file system that a folder lies on, "" where that is not told."""
+    """Return the kind of file system that a folder lies on, "" where that is not known."""
     try:
         lines = mounts.read_text().splitlines()
     except OSError:
         return ""
     whole, found = folder.resolve(), ("", "")
     for line in lines:
-        _, place, kind, *_ = line.split()
-        place = place.replace("\\040", " ")
-        if whole.is_relative_to(place) and len(place) >= len(found[0]):
-            found = (place, kind)
+        _, mount, kind, *_ = line.split()
+        mount = mount.replace("\\040", " ")
+        if whole.is_relative_to(mount) and len(mount) >= len(found[0]):
+            found = (mount, kind)
     return found[1]
 
 
 def check_log(folder: Path) -> Finding:
     """Look at whether the log in a folder, or the copy of a shared one, can be read and written."""
+    from fastbandit.storage.data_folder import LOG_FILE
     from fastbandit.storage.local_copy import COPY
-    from fastbandit.storage.log_file import LOG_FILE
     from fastbandit.storage.log_reader import one_moment_of
     from fastbandit.storage.log_schema import VERSION, version_of
     from fastbandit.storage.sqlite_log import check_sqlite
@@ -314,7 +346,7 @@ def check_shared_log(url: str, folder: Path) -> Finding:
 
 
 def check_snapshots(folder: Path) -> Finding:
-    """Look at whether the current snapshot is whole, and the next can be put beside it."""
+    """Look at whether the current snapshot is whole, and the next can be written beside it."""
     from fastbandit.storage.snapshot_store import SnapshotStore
 
     store = SnapshotStore(folder)

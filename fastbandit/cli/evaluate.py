@@ -3,37 +3,72 @@
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from fastbandit.cli.options import counted, json_option, print_json, taking
 from fastbandit.cli.tables import print_table
 from fastbandit.errors import SettingError
-from fastbandit.evaluation.estimators import ESTIMATORS
-from fastbandit.evaluation.intervals import INTERVALS
+from fastbandit.evaluation.drawn_policies import Draws
+from fastbandit.evaluation.estimators import (
+    Estimator,
+    SwitchDR,
+    declared_estimators,
+    possible_estimators,
+)
+from fastbandit.evaluation.intervals import INTERVALS, Interval
 from fastbandit.evaluation.named_policies import (
     check_columns,
     is_plain,
     learned_until,
     load_policy,
 )
-from fastbandit.evaluation.readers import read_rounds
+from fastbandit.evaluation.readers import LogColumns, read_log
 from fastbandit.evaluation.report import HEADINGS, Evaluation
 from fastbandit.evaluation.reward_models import MODELS
+from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.run import evaluate
-from fastbandit.progress import Progress, progress_bar
-from fastbandit.storage.passwords import hide_password
+from fastbandit.progress import progress_bar
+from fastbandit.settings.passwords import hide_password
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command was asked for: an option each."""
+
+    log: str | None
+    config: Path | None
+    policy: str | None
+    context: tuple[str, ...]
+    arm: str | None
+    reward: str | None
+    propensity: str | None
+    arms: Path | None
+    text_ids: bool
+    levels: dict[str, tuple[str, ...]]
+    estimators: tuple[str, ...]
+    model: str
+    draws: int | None
+    greedy: bool
+    epsilon: float
+    interval: str
+    confidence: float
+    clip: float | None
+    switch_at: float
+    clusters: int | None
+    seed: int
+    as_json: bool
 
 
 def _levels(
-    context: click.Context, option: click.Parameter, told: tuple[str, ...]
+    context: click.Context, option: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, tuple[str, ...]]:
     """Read the texts of columns: city=Oslo,Rome; one with a comma stands in quotes."""
     found = {}
-    for text in told:
+    for text in given:
         column, mark, names = text.partition("=")
         levels = tuple(next(csv.reader([names]), ()))
         if not column or not mark or not levels or len(set(levels)) < len(levels):
@@ -45,7 +80,12 @@ def _levels(
     return found
 
 
-@click.command("evaluate")
+def _renamed(option: str) -> str:
+    """Return what an option is called now."""
+    return "epsilon" if option == "floor" else option
+
+
+@click.command("evaluate", cls=taking(Options), context_settings={"token_normalize_func": _renamed})
 @click.option(
     "--log",
     help="A service's data folder or postgresql://URL, a Parquet, CSV or DSJSON file, or an Open "
@@ -77,7 +117,7 @@ def _levels(
 @click.option(
     "--estimator",
     "estimators",
-    type=click.Choice(ESTIMATORS),
+    type=click.Choice(tuple(declared_estimators())),
     multiple=True,
     help="One of these only; may be given again.",
 )
@@ -86,12 +126,15 @@ def _levels(
 )
 @click.option("--draws", type=int, help="Choices of a bandit a context; 16 to 1 by the rounds.")
 @click.option("--greedy", is_flag=True, help="Let the bandit choose without exploring.")
-@click.option("--floor", default=0.0, show_default=True, help="Uniform exploration under it.")
+@click.option("--epsilon", default=0.0, show_default=True, help="Share of uniform choices.")
 @click.option("--interval", type=click.Choice(INTERVALS), default="bootstrap", show_default=True)
 @click.option("--confidence", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--clip", type=float, help="Cut weights above this; it says the bias.")
 @click.option(
-    "--switch-at", default=10.0, show_default=True, help="Above it, SWITCH trusts the model."
+    "--switch-at",
+    default=SwitchDR.threshold,
+    show_default=True,
+    help="Above it, SWITCH trusts the model.",
 )
 @click.option("--clusters", type=int, help="Clusters of arms, for MIPS.")
 @click.option(
@@ -101,126 +144,100 @@ def _levels(
     type=click.IntRange(0),
     help="Of draws, folds and resamples.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
-    log: str | None,
-    config: Path | None,
-    policy: str | None,
-    context: tuple[str, ...],
-    arm: str | None,
-    reward: str | None,
-    propensity: str | None,
-    arms: Path | None,
-    text_ids: bool,
-    levels: dict[str, tuple[str, ...]],
-    estimators: tuple[str, ...],
-    model: str,
-    draws: int | None,
-    greedy: bool,
-    floor: float,
-    interval: str,
-    confidence: float,
-    clip: float | None,
-    switch_at: float,
-    clusters: int | None,
-    seed: int,
-    as_json: bool,
-) -> None:
+@json_option
+def command(options: Options) -> None:
     """Estimate what a policy would have earned on a log that another policy made.
 
-    Prints a table of estimators with intervals, and in words whether to trust them.
+    Prints a table of estimators with intervals, and says whether to trust them.
     """
-    if (log is None) == (config is None) or policy is None:
-        told = None if log is None else hide_password(log)
-        raise SettingError(
-            f"An evaluation needs a log or a config, and a policy: got --log {told}, --config "
-            f"{config} and --policy {policy}. Name them, for example --log events.parquet --policy "
-            f"uniform."
-        )
-    _check_told(policy, estimators, clusters, draws=draws, is_greedy=greedy, floor=floor)
+    policy = _check(options)
+    columns = LogColumns(
+        context=options.context,
+        arm=options.arm,
+        reward=options.reward,
+        propensity=options.propensity,
+        is_text=options.text_ids,
+        levels=options.levels,
+    )
+    draws = Draws(options.draws, explore=not options.greedy, epsilon=options.epsilon)
+    interval = Interval(options.interval, confidence=options.confidence)
     with progress_bar("Evaluating") as progress:
-        named = log or _log_of(config, progress)
-        read = read_rounds(
-            named,
-            context=context,
-            arm=arm,
-            reward=reward,
-            propensity=propensity,
-            arms=arms,
-            is_text=text_ids,
-            levels=levels,
-            after=learned_until(policy, named),
-            progress=progress,
-        )
-        check_columns(policy, read, told=levels)
-        read, judged = load_policy(policy, read, log=named)
+        log = options.log
+        if log is None:
+            from fastbandit.cli.data_folder import log_folder
+
+            log = str(log_folder(options.config, None, progress=progress))
+        after = learned_until(policy, log)
+        rounds = read_log(log, columns, arms=options.arms, after=after, progress=progress)
+        check_columns(policy, rounds, levels=options.levels)
+        rounds, loaded = load_policy(policy, rounds, log=log)
         found = evaluate(
-            read,
-            judged,
-            estimators=estimators or None,
-            model=model,
+            rounds,
+            loaded,
+            estimators=_estimators(options, rounds),
+            model=options.model,
             draws=draws,
-            explore=not greedy,
-            floor=floor,
             interval=interval,
-            confidence=confidence,
-            clip=clip,
-            switch_at=switch_at,
-            clusters=clusters,
-            seed=seed,
+            seed=options.seed,
             progress=progress,
         )
-    if as_json:
-        _print_json(found.to_json())
+    if options.as_json:
+        print_json(found.to_json())
     else:
-        print_evaluation(found, title=f"{policy} on {hide_password(named)}")
+        print_evaluation(found, title=f"{policy} on {hide_password(log)}")
 
 
-def _check_told(
-    policy: str,
-    estimators: Sequence[str],
-    clusters: int | None,
-    *,
-    draws: int | None,
-    is_greedy: bool,
-    floor: float,
-) -> None:
-    """Refuse options that would change nothing."""
-    of_draws = {"--draws": draws is not None, "--greedy": is_greedy, "--floor": floor > 0.0}
-    told = next((option for option, is_told in of_draws.items() if is_told), None)
-    if told is not None and is_plain(policy):
+def _estimators(options: Options, rounds: LoggedRounds) -> list[Estimator] | None:
+    """Return the estimators asked for, by default all, each with the options that it knows."""
+    given = {
+        "clip": options.clip,
+        "clusters": options.clusters,
+        "threshold": None if options.switch_at == SwitchDR.threshold else options.switch_at,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    known = declared_estimators()
+    asked: list[Any] = [known[name]() for name in options.estimators]
+    if not asked and not given:
+        return None
+    asked = asked or list(possible_estimators(rounds, has_clusters=options.clusters is not None))
+    return [
+        replace(one, **{own.name: given[own.name] for own in fields(one) if own.name in given})
+        for one in asked
+    ]
+
+
+def _check(options: Options) -> str:
+    """Return the policy; raise where one is missing, or where options would change nothing."""
+    log, policy, estimators = options.log, options.policy, options.estimators
+    if (log is None) == (options.config is None) or policy is None:
         raise SettingError(
-            f"{told} needs a policy that is a bandit: got --policy {policy}, which draws nothing. "
+            f"An evaluation needs a log or a config, and a policy: got --log "
+            f"{None if log is None else hide_password(log)}, --config {options.config} and "
+            f"--policy {policy}. Name them, for example --log events.parquet --policy uniform."
+        )
+    of_draws = {
+        "--draws": options.draws is not None,
+        "--greedy": options.greedy,
+        "--epsilon": options.epsilon > 0.0,
+    }
+    given = next((option for option, is_given in of_draws.items() if is_given), None)
+    if given is not None and is_plain(policy):
+        raise SettingError(
+            f"{given} needs a policy that is a bandit: got --policy {policy}, which draws nothing. "
             f"Leave it out."
         )
-    if clusters is not None and estimators and "mips" not in estimators:
+    if options.clusters is not None and estimators and "mips" not in estimators:
         raise SettingError(
             f"--clusters needs the estimator mips: got --estimator {', '.join(estimators)} alone. "
             f"Add --estimator mips, or leave it out."
         )
-
-
-def _log_of(config: Path | None, progress: Progress) -> str:
-    """Give the log of a service's settings: a copy of it where it is shared."""
-    from fastbandit.cli.data_folder import log_folder
-
-    return str(log_folder(config, None, progress=progress))
-
-
-def counted(number: int, thing: str) -> str:
-    """Word a number of things: 1 round, 2 rounds."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+    return policy
 
 
 def print_evaluation(found: Evaluation, *, title: str) -> None:
     """Print the table, and what to make of it."""
     print_table(HEADINGS, found.table(), title=title)
-    width = f"{found.confidence:.0%} intervals ({found.interval})"
     counts = f"{counted(found.rounds, 'round')}, {counted(found.arms, 'arm')}"
-    click.echo(f"{counts}, {width}")
-    for sentence in found.words:
+    click.echo(f"{counts}, {found.confidence:.0%} intervals ({found.interval})")
+    for sentence in found.sentences:
         click.echo(f"- {sentence}")
-
-
-def _print_json(told: Any) -> None:
-    click.echo(json.dumps(told, indent=1, allow_nan=False))

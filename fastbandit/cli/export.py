@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from fastbandit.cli.data_folder import (
-    config_option,
-    data_dir_option,
-    json_option,
-    log_folder,
-    print_json,
-)
+from fastbandit.cli.data_folder import log_folder
+from fastbandit.cli.options import counted, print_either, service_options, taking
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 from fastbandit.storage.exports import FORMATS, export, format_of
@@ -23,7 +17,7 @@ from fastbandit.storage.joined_rows import Bounds
 
 
 def _bound(_: click.Context, option: click.Parameter, text: str | None) -> int | datetime | None:
-    """Read an event number, or a time (in UTC unless it says otherwise)."""
+    """Read an event number, or a time (in UTC unless it names a zone)."""
     if text is None:
         return None
     if text.isdecimal():
@@ -38,7 +32,27 @@ def _bound(_: click.Context, option: click.Parameter, text: str | None) -> int |
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
-@click.command("export")
+@dataclass(frozen=True)
+class Options:
+    """What to export, and where; see the help of each option."""
+
+    out: Path
+    format: str | None
+    is_replaced: bool
+    since: int | datetime | None
+    until: int | datetime | None
+    snapshot: Path | None
+    path: Path | None
+    data_dir: Path | None
+    as_json: bool
+
+    @property
+    def bounds(self) -> Bounds:
+        named = {"since": self.since, "until": self.until}
+        return Bounds(**{name: value for name, value in named.items() if value is not None})
+
+
+@click.command("export", cls=taking(Options))
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The file to write.")
 @click.option(
     "--format",
@@ -54,59 +68,38 @@ def _bound(_: click.Context, option: click.Parameter, text: str | None) -> int |
     type=click.Path(path_type=Path),
     help="Write this saved bandit as ONNX into the new folder --out, in place of decisions.",
 )
-@config_option
-@data_dir_option
-@json_option
-def command(
-    out: Path,
-    format: str | None,
-    is_replaced: bool,
-    since: int | datetime | None,
-    until: int | datetime | None,
-    snapshot: Path | None,
-    config: Path | None,
-    data_dir: Path | None,
-    as_json: bool,
-) -> None:
+@service_options
+def command(options: Options) -> None:
     """Write decisions with their rewards, one row each.
 
     The service may run meanwhile. A reward that is still waited for is empty; DSJSON leaves
     such decisions out, and those that do not say how likely their arm was. With --onnx a saved
     bandit is written instead, for ONNX Runtime and faiss.
     """
-    if snapshot is not None:
-        _export_onnx(snapshot, out, as_json=as_json)
+    out = options.out
+    if options.snapshot is not None:
+        _export_onnx(options.snapshot, out, as_json=options.as_json)
         return
-    wanted = format_of(out, format)
-    if out.exists() and not is_replaced:
+    wanted = format_of(out, options.format)
+    if out.exists() and not options.is_replaced:
         raise SettingError(
             f"An export needs a file that is not there yet: {out} is. Name another, or write over "
             f"it with --replace."
         )
-    bounds = Bounds() if since is None else Bounds(since=since)
-    bounds = bounds if until is None else Bounds(since=bounds.since, until=until)
     with progress_bar("Exporting") as progress:
-        folder = log_folder(config, data_dir, progress=progress)
-        made = export(folder, out, wanted, bounds=bounds, progress=progress)
-    if as_json:
-        print_json({"file": str(made.file), "rows": made.rows, "left_out": made.left_out})
-        return
-    click.echo(f"{made.rows:,} {'decision' if made.rows == 1 else 'decisions'}")
-    for why, count in made.left_out.items():
-        click.echo(f"{count:,} left out: {why}")
-    click.echo(str(made.file))
+        folder = log_folder(options.path, options.data_dir, progress=progress)
+        made = export(folder, out, wanted, bounds=options.bounds, progress=progress)
+    found = {"file": str(made.file), "rows": made.rows, "left_out": made.left_out}
+    left_out = [f"{count:,} left out: {why}" for why, count in made.left_out.items()]
+    counts = counted(made.rows, "decision")
+    print_either(options.as_json, found, counts, *left_out, str(made.file))
 
 
 def _export_onnx(snapshot: Path, out: Path, *, as_json: bool) -> None:
-    """Export a saved bandit, and tell what was written."""
     from fastbandit.adapters.onnx_export import export_snapshot
 
     with progress_bar("Exporting") as progress:
         made = export_snapshot(snapshot, out, progress=progress)
-    if as_json:
-        click.echo(json.dumps({**asdict(made), "folder": str(made.folder)}, indent=1))
-        return
-    click.echo(f"{made.arms:,} arms of version {made.version}")
-    for name, size in made.files.items():
-        click.echo(f"{name}: {size / 1e6:,.1f} MB")
-    click.echo(str(made.folder))
+    folder, said = str(made.folder), f"{made.arms:,} arms of version {made.version}"
+    sizes = [f"{name}: {size / 1e6:,.1f} MB" for name, size in made.files.items()]
+    print_either(as_json, {**asdict(made), "folder": folder}, said, *sizes, folder)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -14,15 +12,17 @@ import click
 import numpy as np
 
 from fastbandit.bandit import Bandit
+from fastbandit.cli.options import json_option, print_either
 from fastbandit.cluster.engine import ENGINES, Engine, engine_for
 from fastbandit.cluster.indexing import index_arms
 from fastbandit.errors import SettingError, SnapshotError
-from fastbandit.features import Features, FeaturesAndIds, Ids
+from fastbandit.features.kinds import FeaturesAndIds, Ids
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.parts import KEPT_AS
-from fastbandit.storage.snapshot_store import NOTES, POINTER
-from fastbandit.types import Decision
+from fastbandit.runtime.parts import DTYPES
+from fastbandit.storage.snapshot_store import POINTER
+from fastbandit.storage.snapshot_version import NOTES
+from fastbandit.types import Decision, Features
 
 _CHECKED = 32
 _EQUAL = 1e-3  # two arms whose scores differ by less, of their size, are as good
@@ -52,20 +52,21 @@ class Report:
     help="The folder to write; else the snapshot's name and -frozen, beside it.",
 )
 @click.option(
-    "--keep-as",
-    type=click.Choice(KEPT_AS),
+    "--dtype",
+    type=click.Choice(DTYPES),
     default="float32",
     show_default=True,
-    help="How the arms' coordinates are kept; whole numbers are rounded.",
+    help="The type of the arms' coordinates; those of whole numbers are rounded.",
 )
 @click.option("--engine", type=click.Choice(ENGINES), help="Index arms on workers of this engine.")
 @click.option("--workers", type=click.IntRange(1), help="[default: one for each core]")
 @click.option("--address", help="Of a Ray cluster; without, one is started here.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(
     snapshot: Path,
+    *,
     out: Path | None,
-    keep_as: str,
+    dtype: str,
     engine: str | None,
     workers: int | None,
     address: str | None,
@@ -78,43 +79,33 @@ def command(
     """
     whole = snapshot.resolve()
     folder = out or whole.with_name(f"{whole.name}-frozen")
-    with progress_bar("Freezing") as progress, _crew(engine, workers, address) as crew:
-        report = freeze_folder(snapshot, folder, keep_as=keep_as, engine=crew, progress=progress)
-    if as_json:
-        click.echo(json.dumps(asdict(report), indent=1))
-        return
-    click.echo(f"{report.arms:,} arms, {report.bytes_per_arm:.0f} bytes an arm")
-    click.echo(
-        f"frozen in {report.freeze_s:.2f} s, saved in {report.save_s:.2f} s, loaded in "
-        f"{report.load_s:.2f} s"
-    )
-    click.echo(f"{report.same} of {report.checked} decisions chose the same arm")
-    click.echo(report.folder)
-
-
-@contextmanager
-def _crew(name: str | None, workers: int | None, address: str | None) -> Iterator[Engine | None]:
-    """Make the engine that was named; without one, this process indexes arms on all its cores."""
-    if name is not None:
-        with engine_for(name, workers=workers, address=address) as engine:
-            yield engine
-        return
-    if workers is not None or address is not None:
+    if engine is None and (workers is not None or address is not None):
         raise SettingError(
             "--workers and --address need an engine: got none. Add --engine ray, or leave them out."
         )
-    yield None
+    started = engine_for(engine, workers=workers, address=address) if engine else nullcontext()
+    with progress_bar("Freezing") as progress, started as pool:
+        report = freeze_folder(snapshot, folder, dtype=dtype, engine=pool, progress=progress)
+    print_either(
+        as_json,
+        asdict(report),
+        f"{report.arms:,} arms, {report.bytes_per_arm:.0f} bytes an arm",
+        f"frozen in {report.freeze_s:.2f} s, saved in {report.save_s:.2f} s, loaded in "
+        f"{report.load_s:.2f} s",
+        f"{report.same} of {report.checked} decisions chose the same arm",
+        report.folder,
+    )
 
 
 def freeze_folder(
     snapshot: Path,
     folder: Path,
     *,
-    keep_as: str = "float32",
+    dtype: str = "float32",
     engine: Engine | None = None,
     progress: Progress = silent,
 ) -> Report:
-    """Freeze a saved bandit into a folder; one that decides otherwise is not written.
+    """Freeze a saved bandit into a folder; one that decides differently is not written.
 
     Where coordinates are rounded, decisions may differ. Arms are indexed here, or on the workers
     of an engine, to the same last bit.
@@ -126,13 +117,13 @@ def freeze_folder(
     started = perf_counter()
     if engine is not None:
         index_arms(bandit, engine)
-    frozen = bandit.freeze(keep_as=keep_as)
+    frozen = bandit.freeze(dtype=dtype)
     frozen_at = perf_counter()
     progress(2, 4, "Checking")
     contexts = draw_contexts(bandit.blueprint.context, _CHECKED, np.random.default_rng(0))
     asked = bandit.select(contexts)
     found = frozen.select(contexts, seeds=asked.seeds)
-    if keep_as == "float32":
+    if dtype == "float32":
         check_alike(asked, found)
     progress(3, 4, "Saving")
     saving_at = perf_counter()
@@ -157,7 +148,7 @@ def freeze_folder(
 
 
 def _check_not_of_service(folder: Path) -> None:
-    """Refuse the folder of a service, or a version in it: those are frozen as they are made."""
+    """Reject the folder of a service, or a version in it: those are frozen as they are made."""
     if any((folder / name).exists() for name in (NOTES, POINTER, "snapshots")):
         raise SnapshotError(
             f"`fastbandit freeze` needs a folder that Bandit.save wrote: {folder} is of a service, "
@@ -167,7 +158,7 @@ def _check_not_of_service(folder: Path) -> None:
 
 
 def draw_contexts(kind: Features, count: int, rng: np.random.Generator) -> Any:
-    """Make up contexts of a kind that can be frozen."""
+    """Draw synthetic contexts of a kind that can be frozen."""
     if isinstance(kind, FeaturesAndIds):
         return draw_contexts(kind.features, count, rng), draw_contexts(kind.ids, count, rng)
     if isinstance(kind, Ids):

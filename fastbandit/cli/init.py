@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from fastbandit.config import CONFIG_FILE, SECTIONS, settings_of, written
 from fastbandit.errors import SettingError
+from fastbandit.files.atomic import write_atomic
+from fastbandit.settings.service import SECTIONS, settings_of
+from fastbandit.settings.service_files import CONFIG_FILE, written
 
 _HEAD = (
     "Settings of a fastbandit service. A line that is commented out shows the default.",
@@ -37,12 +38,9 @@ def write_config(path: Path, *, force: bool = False) -> None:
             f"`fastbandit init` needs a path where no file is: found one at {path}. Name another, "
             f"or add --force to replace it."
         )
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        beside.write_text("\n".join([*_lines(), ""]), encoding="utf-8")
-        os.replace(beside, path)
+        write_atomic(path, "\n".join([*_lines(), ""]).encode(), sync=False)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise SettingError(
             f"A file of settings needs a folder that can be written to: got {path} ({error}). "
             f"Choose another place."

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
-from fastbandit.config import find_config, read_config
+from fastbandit.cli.options import (
+    config_option,
+    data_dir_option,
+    print_json,
+    read_service,
+    service_options,
+)
 from fastbandit.serving.keys import (
     KEYS_FILE,
     SCOPES,
@@ -20,19 +23,6 @@ from fastbandit.serving.keys import (
     keys_path,
     revoke_key,
 )
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-def _places(command: _Command) -> _Command:
-    """Add the options that say which service is meant."""
-    config = click.option(
-        "--config", type=click.Path(path_type=Path), help="The service's file of settings."
-    )
-    data_dir = click.option(
-        "--data-dir", type=click.Path(path_type=Path), help="Its data folder, in place of these."
-    )
-    return config(data_dir(command))
 
 
 @click.group("keys")
@@ -48,63 +38,51 @@ def command() -> None:
     type=click.DateTime(formats=["%Y-%m-%d"]),
     help="The last day on which it is taken, such as 2027-01-31 (UTC); else it has none.",
 )
-@_places
+@config_option
+@data_dir_option
 def create(
-    name: str, scopes: str, expires: datetime | None, config: Path | None, data_dir: Path | None
+    name: str, scopes: str, expires: datetime | None, *, path: Path | None, data_dir: Path | None
 ) -> None:
-    """Create a key, and print it: only now, for the service keeps but a hash."""
+    """Create a key, and print it: only now, for the service stores but a hash."""
     named = [scope.strip() for scope in scopes.split(",") if scope.strip()]
     day = expires.date() if expires else None
-    path = keys_file(config, data_dir)
-    text, key = create_key(path, name=name, scopes=named, expires=day)
+    file = keys_file(path, data_dir)
+    text, key = create_key(file, name=name, scopes=named, expires=day)
     click.echo(text)
     click.echo(
-        f"{_worded(key)}. Kept as a hash in {path}: copy the key now, it is not shown again.",
+        f"{_line(key)}. Stored as a hash in {file}: copy the key now, it is not shown again.",
         err=True,
     )
 
 
 @command.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@_places
-def list_keys(as_json: bool, config: Path | None, data_dir: Path | None) -> None:
+@service_options
+def list_keys(as_json: bool, path: Path | None, data_dir: Path | None) -> None:
     """List the keys, without their secrets."""
-    path = keys_file(config, data_dir)
-    keys = KeyRing.load(path).keys
+    file = keys_file(path, data_dir)
+    keys = KeyRing.load(file).keys
     if as_json:
-        click.echo(json.dumps([_told(key) for key in keys], indent=1))
+        print_json([key.to_json() for key in keys])
         return
     for key in keys:
-        click.echo(_worded(key))
+        click.echo(_line(key))
     if not keys:
-        click.echo(f"There are no keys in {path}.")
+        click.echo(f"There are no keys in {file}.")
 
 
 @command.command("revoke")
 @click.argument("id")
-@_places
-def revoke(id: str, config: Path | None, data_dir: Path | None) -> None:
-    """Revoke the key with this ID; a running service refuses it from then on."""
-    click.echo(f"Revoked: {_worded(revoke_key(keys_file(config, data_dir), id))}")
+@config_option
+@data_dir_option
+def revoke(id: str, path: Path | None, data_dir: Path | None) -> None:
+    """Revoke the key with this ID; a running service rejects it from then on."""
+    click.echo(f"Revoked: {_line(revoke_key(keys_file(path, data_dir), id))}")
 
 
-def keys_file(config: Path | None, data_dir: Path | None) -> Path:
-    """Give the file that holds the keys of a service."""
-    if data_dir is None:
-        return keys_path(read_config(find_config(config)).server)
-    return data_dir / KEYS_FILE
+def keys_file(path: Path | None, data_dir: Path | None) -> Path:
+    return keys_path(read_service(path).server) if data_dir is None else data_dir / KEYS_FILE
 
 
-def _told(key: Key) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "scopes": list(key.scopes),
-        "created": str(key.created),
-        "expires": str(key.expires) if key.expires else None,
-    }
-
-
-def _worded(key: Key) -> str:
+def _line(key: Key) -> str:
     end = f"expires after {key.expires}" if key.expires else "does not expire"
     return f"{key.id}  {key.name}  {','.join(key.scopes)}  created {key.created}, {end}"

@@ -13,10 +13,10 @@ from typing import Any
 
 import click
 
-from fastbandit.cli.snapshots import config_option, data_dir_option, read_service
+from fastbandit.cli.options import config_option, data_dir_option, read_service
 from fastbandit.cluster.engine import ENGINES, engine_for
-from fastbandit.config import Config
 from fastbandit.errors import SettingError
+from fastbandit.settings.service import Config
 
 _LESS_URGENT = 5
 _WATCH_SECONDS = 0.5
@@ -34,7 +34,8 @@ _ENDING_SECONDS = 1.0
 @click.option("--parent", type=int, hidden=True, help="End once another process is the parent.")
 def command(
     path: Path | None,
-    data_dir: str | None,
+    data_dir: Path | None,
+    *,
     once: bool,
     engine: str,
     workers: int | None,
@@ -49,14 +50,14 @@ def command(
     """
     if parent is not None:
         end_with(parent)  # before the slow imports: the service may be killed meanwhile
-    from fastbandit.learning.running import run_learner
-    from fastbandit.serving.journal import start_journal
+    from fastbandit.learning.learner_loop import run_learner
+    from fastbandit.serving.json_logs import start_json_logs
 
     config = read_service(path, data_dir)
     if engine == "local":
-        _refuse(workers=workers, address=address, gpu=gpu or None)
+        _reject(workers=workers, address=address, gpu=gpu or None)
     if not once:
-        start_journal(config.server.log_level)
+        start_json_logs(config.server.log_level)
     os.nice(_LESS_URGENT)  # decisions come first
     if engine == "local":
         run_learner(config, once=once)
@@ -81,8 +82,8 @@ def end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _refuse(**told: Any) -> None:
-    for name, value in told.items():
+def _reject(**options: Any) -> None:
+    for name, value in options.items():
         if value is not None:
             raise SettingError(
                 f"--{name} needs the engine ray: got it for the engine local, which learns in one "
@@ -94,11 +95,11 @@ def _refuse(**told: Any) -> None:
 def _on_ray(
     config: Config, *, workers: int | None, address: str | None, gpu: bool
 ) -> Iterator[dict[str, Any]]:
-    """Start or join a Ray; give how a learner teaches and joins on it."""
-    from fastbandit.cluster.joining import RayJoin
-    from fastbandit.cluster.training import RayTrainer
+    """Start or join a Ray; yield how a learner trains and joins on it."""
+    from fastbandit.cluster.ray_joining import RayJoin
+    from fastbandit.cluster.ray_training import RayTraining
 
     with engine_for("ray", workers=workers, address=address) as engine:
         folder = Path(config.server.data_dir).absolute()
         join = RayJoin(config.log.url, folder, engine.workers)
-        yield {"teach": RayTrainer(engine.workers, use_gpu=gpu), "join": join}
+        yield {"train": RayTraining(engine.workers, use_gpu=gpu), "join": join}

@@ -12,13 +12,13 @@ import click
 
 from fastbandit import __version__
 from fastbandit.errors import FastbanditError
-from fastbandit.packages import missing_extra
+from fastbandit.packages import EXTRAS, missing
 
 COMMANDS = {
     "backup": "Copy a service's log and snapshots, while it runs.",
     "config": "Show each setting of a service, and where it came from.",
     "copy-log": "Copy a log that services share into a data folder.",
-    "demo": "Compare six policies in one synthetic world: what they earn and cost.",
+    "demo": "Compare six policies in one synthetic environment: what they earn and cost.",
     "doctor": "Check the installation, and say what is wrong.",
     "evaluate": "Estimate what a policy would have earned on another's log.",
     "export": "Write a service's decisions and rewards as Parquet, JSON lines or DSJSON.",
@@ -26,14 +26,13 @@ COMMANDS = {
     "init": "Write a commented config file for a service.",
     "keys": "Make, list and revoke the API keys of a service.",
     "learn": "Learn from a service's log, and publish snapshots to it.",
-    "plan": "Measure which search so many arms need on this machine.",
     "promote": "Let a bandit in shadow mode decide, or its baseline again.",
     "restore": "Put a backup into a new data folder.",
     "rollback": "Let a service decide by an earlier snapshot.",
     "score": "Choose arms for files of contexts, on many workers.",
     "serve": "Serve decisions over HTTP, remember them, and learn.",
-    "shadow": "Say how a bandit in shadow mode compares with its baseline.",
-    "snapshots": "List the snapshots of a service, and those refused.",
+    "shadow": "Compare a bandit in shadow mode with its baseline.",
+    "snapshots": "List the snapshots of a service, and those rejected.",
 }
 """What the help says of each command; its module has the command's name, and holds `command`."""
 
@@ -110,12 +109,15 @@ def cli() -> None:
 
 
 @contextmanager
-def needs_extra(what: str) -> Iterator[None]:
-    """Turn the missing import of an extra into an error that says how to install it."""
+def needs_extra(what: str, *, extra: str | None = None) -> Iterator[None]:
+    """Turn a missing import into an error that says which extra to install.
+
+    That is the named one; without a name, the one that brings the package, if any does.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
-        told = missing_extra(error, what=what)
-        if told is None:
+        module = (error.name or "").partition(".")[0]
+        if module == "fastbandit" or (extra is None and module not in EXTRAS):
             raise
-        raise told from error
+        raise missing(module, what=what, extra=extra) from error

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import click
 
+from fastbandit.cli.options import read_service
 from fastbandit.cli.shadow_mode import (
     find_evidence,
     let_decide,
     print_comparison,
-    read_service,
-    service_options,
-    tell_evidence,
+    print_evidence,
+    shadow_options,
 )
 
 
 @click.command("promote")
 @click.option("--back", is_flag=True, help="Let the baseline decide again.")
-@service_options
+@shadow_options
 def command(
-    back: bool, path: Path | None, data_dir: str | None, minutes: int | None, as_json: bool
+    path: Path | None, data_dir: Path | None, *, back: bool, minutes: int | None, as_json: bool
 ) -> None:
     """Let the bandit decide in place of the baseline, and say what speaks for it.
 
@@ -28,10 +28,10 @@ def command(
     """
     config = read_service(path, data_dir)
     # back comes first: it may be urgent, and to read a long log takes a while
-    decides = let_decide(config, "baseline", is_told=not as_json) if back else None
+    promotion = let_decide(config, "baseline", is_silent=as_json) if back else None
     evidence = find_evidence(config, minutes)
     if not as_json:
-        tell_evidence(evidence)
-    decides = decides or let_decide(config, "bandit", is_told=not as_json)
+        print_evidence(evidence)
+    promotion = promotion or let_decide(config, "bandit", is_silent=as_json)
     if as_json:
-        print_comparison(decides, evidence)
+        print_comparison(promotion, evidence)

@@ -6,25 +6,18 @@ from pathlib import Path
 
 import click
 
-from fastbandit.cli.data_folder import (
-    config_option,
-    data_dir_of,
-    data_dir_option,
-    json_option,
-    tell_backup,
-)
+from fastbandit.cli.data_folder import data_dir_of, print_backup
+from fastbandit.cli.options import service_options
 from fastbandit.progress import progress_bar
 from fastbandit.storage.backups import restore
 
 
 @click.command("restore")
 @click.argument("backup", type=click.Path(path_type=Path))
-@config_option
-@data_dir_option
-@json_option
-def command(backup: Path, config: Path | None, data_dir: Path | None, as_json: bool) -> None:
+@service_options
+def command(backup: Path, *, path: Path | None, data_dir: Path | None, as_json: bool) -> None:
     """Make an empty data folder of the folder BACKUP, after every file of it was checked."""
-    folder = data_dir_of(config, data_dir)
+    folder = data_dir_of(path, data_dir)
     with progress_bar("Restoring") as progress:
         made = restore(backup, folder, progress=progress)
-    tell_backup(made, as_json, verb="Restored")
+    print_backup(made, as_json, verb="Restored")

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import click
 
-from fastbandit.cli.snapshots import config_option, data_dir_option, open_snapshots
+from fastbandit.cli.options import config_option, data_dir_option
+from fastbandit.cli.snapshots import open_snapshots
 
 
 @click.command("rollback")
 @click.argument("version", type=int, required=False)
 @config_option
 @data_dir_option
-def command(version: int | None, path: Path | None, data_dir: str | None) -> None:
+def command(version: int | None, path: Path | None, data_dir: Path | None) -> None:
     """Serve VERSION again, or the one that the current version came from.
 
     The service follows within a second. The learner goes on from there once as many rewards

@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import click
 
+from fastbandit.cli.options import json_option, print_either, taking
 from fastbandit.cluster.engine import ENGINES, engine_for
-from fastbandit.cluster.scoring import Scored, score_contexts
+from fastbandit.cluster.scoring import ScoringSettings, score_contexts
 from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 
 
-@click.command("score")
+@dataclass(frozen=True)
+class Options:
+    """What to score, how, and where; see the help of each option."""
+
+    frozen: str
+    contexts: str
+    out: str
+    k: int
+    explore: bool
+    seed: int
+    columns: str
+    ids: str | None
+    keep: str
+    eligible: str | None
+    rows: int | None
+    workers: int | None
+    engine: str
+    address: str | None
+    as_json: bool
+
+
+@click.command("score", cls=taking(Options))
 @click.option("--frozen", required=True, help="A frozen bandit's folder, or a service's snapshot.")
 @click.option("--contexts", required=True, help="Parquet: a file, a folder or a pattern.")
 @click.option("--out", required=True, help="Folder for the parts; one that was begun goes on.")
@@ -29,50 +51,44 @@ from fastbandit.progress import progress_bar
 @click.option("--workers", type=click.IntRange(1), help="[default: one for each core]")
 @click.option("--engine", type=click.Choice(ENGINES), default="local", show_default=True)
 @click.option("--address", help="Of a Ray cluster; without, one is started here.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
-    frozen: str,
-    contexts: str,
-    out: str,
-    k: int,
-    explore: bool,
-    seed: int,
-    columns: str,
-    ids: str | None,
-    keep: str,
-    eligible: str | None,
-    rows: int | None,
-    workers: int | None,
-    engine: str,
-    address: str | None,
-    as_json: bool,
-) -> None:
+@json_option
+def command(options: Options) -> None:
     """Choose arms for each row of Parquet files, and write them as Parquet.
 
-    Places are paths or URLs (s3://bucket/folder). What is asked for a second time goes on with
-    the parts that are missing; neither workers nor engine change an arm.
+    Files and folders are paths or URLs (s3://bucket/folder). What is asked for a second time goes
+    on with the parts that are missing; neither workers nor engine change an arm.
     """
-    allowed = _read_eligible(eligible)
-    with (
-        progress_bar("Scoring") as progress,
-        engine_for(engine, workers=workers, address=address) as crew,
-    ):
+    settings = ScoringSettings(
+        k=options.k,
+        explore=options.explore,
+        seed=options.seed,
+        columns=_names(options.columns),
+        ids=options.ids,
+        keep=_names(options.keep),
+        eligible=_read_eligible(options.eligible),
+        rows=options.rows,
+    )
+    pool = engine_for(options.engine, workers=options.workers, address=options.address)
+    with progress_bar("Scoring") as progress, pool as engine:
         scored = score_contexts(
-            frozen,
-            contexts,
-            out,
-            k=k,
-            explore=explore,
-            seed=seed,
-            columns=_names(columns),
-            ids=ids,
-            keep=_names(keep),
-            eligible=allowed,
-            rows=rows,
-            engine=crew,
+            options.frozen,
+            options.contexts,
+            options.out,
+            settings=settings,
+            engine=engine,
             progress=progress,
         )
-    click.echo(json.dumps(asdict(scored), indent=1) if as_json else _worded(scored))
+    rate = scored.scored / scored.seconds
+    print_either(
+        options.as_json,
+        asdict(scored),
+        f"{scored.rows:,} rows of {scored.inputs} files, among {scored.arms:,} arms of version "
+        f"{scored.version}: {scored.parts} parts.",
+        f"{scored.scored:,} rows scored in {scored.seconds:.1f} s ({rate:,.0f}/s) by "
+        f"{scored.workers} workers; {scored.skipped:,} were there, {scored.repeated} parts were "
+        f"begun before.",
+        scored.out,
+    )
 
 
 def _names(text: str) -> list[str]:
@@ -89,16 +105,3 @@ def _read_eligible(text: str | None) -> Any:
             f"--eligible needs JSON, a list of ids or a predicate: got {text!r} ({error}). Write "
             f"""'{{"price": {{"<=": 10}}}}' for example."""
         ) from error
-
-
-def _worded(scored: Scored) -> str:
-    rate = scored.scored / scored.seconds
-    lines = [
-        f"{scored.rows:,} rows of {scored.inputs} files, among {scored.arms:,} arms of version "
-        f"{scored.version}: {scored.parts} parts.",
-        f"{scored.scored:,} rows scored in {scored.seconds:.1f} s ({rate:,.0f}/s) by "
-        f"{scored.workers} workers; {scored.skipped:,} were there, {scored.repeated} parts were "
-        f"begun before.",
-        scored.out,
-    ]
-    return "\n".join(lines)

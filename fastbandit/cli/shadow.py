@@ -6,24 +6,26 @@ from pathlib import Path
 
 import click
 
+from fastbandit.cli.options import read_service
 from fastbandit.cli.shadow_mode import (
     find_evidence,
     print_comparison,
-    read_service,
-    service_options,
-    tell_evidence,
+    print_evidence,
+    shadow_options,
     who_decides,
 )
 
 
 @click.command("shadow")
-@service_options
-def command(path: Path | None, data_dir: str | None, minutes: int | None, as_json: bool) -> None:
-    """Say how the bandit compares with the baseline beside it; nothing is changed."""
+@shadow_options
+def command(
+    path: Path | None, data_dir: Path | None, *, minutes: int | None, as_json: bool
+) -> None:
+    """Compare the bandit with the baseline beside it; nothing is changed."""
     config = read_service(path, data_dir)
-    decides, evidence = who_decides(config), find_evidence(config, minutes)
+    promotion, evidence = who_decides(config), find_evidence(config, minutes)
     if as_json:
-        print_comparison(decides, evidence)
+        print_comparison(promotion, evidence)
         return
-    click.echo(f"The {decides.decides if decides else 'baseline'} decides.")
-    tell_evidence(evidence)
+    click.echo(f"The {promotion.decides if promotion else 'baseline'} decides.")
+    print_evidence(evidence)

@@ -2,98 +2,80 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from fastbandit.config import Config, find_config, read_config
-from fastbandit.errors import LogAwayError, SettingError, SnapshotError
-from fastbandit.evaluation.lift import Evidence
-from fastbandit.events import Who
+from fastbandit.cli.options import Command, print_json, service_options, warn
+from fastbandit.errors import LogUnavailableError, SettingError, SnapshotError
+from fastbandit.evaluation.shadow_comparison import Evidence
 from fastbandit.progress import progress_bar
-from fastbandit.serving.console.compared import read_evidence
-from fastbandit.serving.decides import Decides, read_decides, write_decides
+from fastbandit.serving.console.comparison import read_evidence
+from fastbandit.serving.promotion import Promotion, read_promotion, write_promotion
+from fastbandit.settings.service import Config
+from fastbandit.storage.data_folder import LOG_FILE
+from fastbandit.storage.events import Who
 from fastbandit.storage.local_copy import local_copy
-from fastbandit.storage.log_file import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import now
 
 if TYPE_CHECKING:
-    from fastbandit.serving.shared_decides import SharedDecides
-
-Command = TypeVar("Command", bound=Callable[..., Any])
+    from fastbandit.serving.shared_promotion import SharedPromotion
 
 
-def service_options(command: Command) -> Command:
+def shadow_options(command: Command) -> Command:
     """Add the options that say which service is meant, and what of its log."""
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option(
-            "--minutes",
-            type=click.IntRange(min=1),
-            help="Go by decisions of so many last minutes, not by all.",
-        ),
-        click.option(
-            "--data-dir", type=click.Path(), help="The folder of the log and the snapshots."
-        ),
-        click.option(
-            "--config",
-            "path",
-            type=click.Path(path_type=Path),
-            help="The file of the service's settings.",
-        ),
-    ):
-        command = option(command)
-    return command
+    minutes_option = click.option(
+        "--minutes",
+        type=click.IntRange(min=1),
+        help="Go by decisions of so many last minutes, not by all.",
+    )
+    return service_options(minutes_option(command))
 
 
-def read_service(path: Path | None, data_dir: str | None) -> Config:
-    return read_config(find_config(path), overrides={"server.data_dir": data_dir})
-
-
-def who_decides(config: Config) -> Decides | None:
-    """Read who decides; while a shared log is away, what a decider here was told last."""
+def who_decides(config: Config) -> Promotion | None:
+    """Read who decides; while a shared log is unavailable, what the file here says."""
     folder = Path(config.server.data_dir)
     if not config.log.url:
-        return read_decides(folder)
+        return read_promotion(folder)
     try:
         with closing(_shared(config.log.url)) as shared:
             return shared.read()
-    except LogAwayError:
-        if (here := read_decides(folder)) is None:
+    except LogUnavailableError:
+        if (here := read_promotion(folder)) is None:
             raise
         return here
 
 
-def let_decide(config: Config, who: Who, *, is_told: bool) -> Decides:
+def let_decide(config: Config, who: Who, *, is_silent: bool) -> Promotion:
+    """Let the bandit or the baseline decide from now on."""
     if config.log.url:
         with closing(_shared(config.log.url)) as shared:
-            decides = shared.write(who)
+            promotion = shared.write(who)
     else:
         folder = Path(config.server.data_dir)
-        decides = write_decides(folder, who, version=_version(folder))
-    if is_told:
+        promotion = write_promotion(folder, who, version=_version(folder))
+    if not is_silent:
         click.echo(f"The {who} decides from now on.")
-    return decides
+    return promotion
 
 
-def _shared(url: str) -> SharedDecides:
-    from fastbandit.serving.shared_decides import SharedDecides
+def _shared(url: str) -> SharedPromotion:
+    from fastbandit.serving.shared_promotion import SharedPromotion
 
-    return SharedDecides(url)
+    return SharedPromotion(url)
 
 
 def find_evidence(config: Config, minutes: int | None) -> list[Evidence]:
+    """Read how bandit and baseline compare, from the log or the copy of a shared one."""
     folder = Path(config.server.data_dir)
     with progress_bar("Reading") as progress:
         log = folder / LOG_FILE
         if config.log.url:
-            log = local_copy(config.log.url, folder, tell=_warn, progress=progress)
+            log = local_copy(config.log.url, folder, warn=warn, progress=progress)
         found = read_evidence(log, minutes=minutes, now=now(), progress=progress)
     if not found and minutes is None and not config.shadow.baseline:
         raise SettingError(
@@ -110,26 +92,21 @@ def _version(folder: Path) -> int | None:
     return None
 
 
-def _warn(text: str) -> None:
-    click.secho(text, fg="yellow", err=True)
-
-
-def tell_evidence(evidence: list[Evidence]) -> None:
+def print_evidence(evidence: list[Evidence]) -> None:
+    """Print what the decisions say, and why not to go by it."""
     if not evidence:
         click.echo("No decision names an arm of both the bandit and the baseline yet.")
-        _warn("There is no evidence to go by.")
+        warn("There is no evidence to go by.")
     for one in evidence:
-        for sentence in one.words:
+        for sentence in one.summary:
             click.echo(sentence)
-        for doubt in one.doubts:
-            _warn(f"  {doubt}")
+        for caveat in one.warnings:
+            warn(f"  {caveat}")
 
 
-def print_comparison(decides: Decides | None, evidence: list[Evidence]) -> None:
-    told = {
-        "decides": decides.decides if decides else "baseline",
-        "since": decides.since if decides else None,
-        "version": decides.version if decides else None,
-        "evidence": [asdict(one) for one in evidence],
-    }
-    click.echo(json.dumps(told, indent=1))
+def print_comparison(promotion: Promotion | None, evidence: list[Evidence]) -> None:
+    """Print who decides, and the evidence, as JSON."""
+    found = promotion or Promotion("baseline", 0.0)
+    since = promotion and promotion.since
+    head = {"decides": found.decides, "since": since, "version": found.version}
+    print_json({**head, "evidence": [asdict(one) for one in evidence]})

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, title: str) -> None:
-    """Print a table whose first column is words, the others numbers."""
+    """Print a table whose first column is text, the others numbers."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     table = Table(title=title, box=SIMPLE_HEAD)
-    for place, heading in enumerate(head):
-        table.add_column(heading, justify="left" if place == 0 else "right", no_wrap=place == 0)
+    for column, heading in enumerate(head):
+        table.add_column(heading, justify="right" if column else "left", no_wrap=not column)
     for row in rows:
         table.add_row(*row)
     Console(highlight=False, markup=False).print(table)

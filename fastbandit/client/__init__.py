@@ -9,17 +9,18 @@ from fastbandit.errors import MissingExtraError
 
 try:
     from fastbandit.client.calls import Fallback
-    from fastbandit.client.clients import AsyncClient, Client
+    from fastbandit.client.client import AsyncClient, Client
     from fastbandit.client.delivery import NOT_SENT, SPOOLED, Flushed
     from fastbandit.client.retries import Retries
     from fastbandit.client.shapes import (
-        ArmToPut,
+        ArmUpsert,
         Baseline,
-        DeleteArmsAnswer,
-        PutArmsAnswer,
+        DiscardArmsAnswer,
         Reward,
         Selected,
+        UpsertArmsAnswer,
     )
+    from fastbandit.client.spool import Spool
 except ModuleNotFoundError as error:
     if error.name not in {"httpx", "msgspec"}:
         raise
@@ -31,15 +32,16 @@ except ModuleNotFoundError as error:
 __all__ = [
     "NOT_SENT",
     "SPOOLED",
-    "ArmToPut",
+    "ArmUpsert",
     "AsyncClient",
     "Baseline",
     "Client",
-    "DeleteArmsAnswer",
+    "DiscardArmsAnswer",
     "Fallback",
     "Flushed",
-    "PutArmsAnswer",
     "Retries",
     "Reward",
     "Selected",
+    "Spool",
+    "UpsertArmsAnswer",
 ]

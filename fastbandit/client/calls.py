@@ -1,177 +1,187 @@
-"""What a client does in each of its calls; both clients only drive these."""
+"""What a client does in each of its calls, as generators; both clients only drive these."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
-from uuid import uuid4
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
 
 from msgspec import json
 
-from fastbandit.client.asking import Asker, Call
-from fastbandit.client.delivery import Delivery
+from fastbandit.client.deciders import check_urls
+from fastbandit.client.delivery import Delivery, Flushed
+from fastbandit.client.requester import Call, Requester
 from fastbandit.client.retries import Retries
 from fastbandit.client.shapes import (
     FALLBACK,
-    ArmToPut,
+    ArmUpsert,
     Baseline,
     Context,
-    DeleteArmsAnswer,
+    DiscardArmsAnswer,
     Eligible,
-    PutArmsAnswer,
+    Reward,
     Selected,
     SelectedMany,
-    check_id,
+    SelectManyRequest,
+    SelectRequest,
+    UpsertArmsAnswer,
     encode,
-    to_baseline,
 )
 from fastbandit.client.spool import Spool
-from fastbandit.errors import InputError, ServiceUnavailable
-from fastbandit.events import ArmId
+from fastbandit.errors import ServiceUnavailable
+from fastbandit.storage.events import ArmId
 
+_T = TypeVar("_T")
 Fallback: TypeAlias = ArmId | Sequence[ArmId] | Callable[[Context], ArmId | Sequence[ArmId]]
-"""An arm, arms, or a function that gives them for a context."""
+"""An arm, arms, or a function that returns them for a context."""
 
 
 class Calls:
-    """The calls of a client, but those of rewards, which `delivery` has."""
+    """The calls of a client: how rewards are delivered or spooled is for `delivery`."""
 
     def __init__(
         self,
-        urls: Sequence[str],
+        url: str | Sequence[str],
         *,
         deadline_seconds: float,
         retries: Retries,
         fallback: Fallback | None,
-        spool: Spool | None,
+        spool: str | Path | Spool | None,
     ) -> None:
-        self.asker = Asker(urls, deadline_seconds=deadline_seconds, retries=retries)
-        self.delivery = Delivery(self.asker, spool)
+        self.requester = Requester(
+            check_urls(url), deadline_seconds=deadline_seconds, retries=retries
+        )
+        if isinstance(spool, str | Path):
+            spool = Spool(spool)
+        self.delivery = Delivery(self.requester, spool)
         self._fallback = fallback
 
     def select(
         self,
         context: Context,
         *,
-        k: int,
-        eligible: Eligible | None,
-        explore: bool,
-        id: str | None,
-        propensity: bool,
-        baseline: Baseline | ArmId | None,
-        fallback: Fallback | None,
+        k: int = 1,
+        eligible: Eligible | None = None,
+        explore: bool = True,
+        id: str | None = None,
+        propensity: bool = False,
+        baseline: Baseline | ArmId | None = None,
+        fallback: Fallback | None = None,
     ) -> Call[Selected]:
-        """Choose arms for one context."""
-        decision = uuid4().hex if id is None else check_id(id)
-        asked = _asked(k=k, eligible=eligible, explore=explore, propensity=propensity)
-        if baseline is not None:
-            asked["baseline"] = to_baseline(baseline)
-        body = encode({"context": context, "id": decision, **asked})
-        fallback = self._fallback if fallback is None else fallback
-        try:
-            return (yield from self.asker.ask("POST", "/v1/select", body, read=_read_one))
-        except ServiceUnavailable:
-            if fallback is None:
-                raise
-        return self._fall_back(fallback, context, decision)
+        """Choose `k` arms for a context, or all that are eligible where those are fewer.
+
+        `eligible` is a list of ids, or a predicate such as {"price": {"<=": 10}}. Without
+        `explore` the arms are chosen by expected reward. `propensity` asks how likely the arms
+        were. In shadow mode `baseline` is the arm that your own policy takes, best as
+        Baseline(arm, propensity). A `fallback` given here goes before that of the client.
+        """
+        request = SelectRequest(context, id, baseline, k, eligible, explore, propensity)
+        ids = [str(request.id)]
+        (selected,) = yield from self._select(request, _read_one, [context], ids, fallback)
+        return selected
 
     def select_many(
         self,
         contexts: Sequence[Context],
         *,
-        k: int,
-        eligible: Eligible | None,
-        explore: bool,
-        ids: Sequence[str] | None,
-        propensity: bool,
-        baselines: Sequence[Baseline | ArmId] | None,
-        fallback: Fallback | None,
+        k: int = 1,
+        eligible: Eligible | None = None,
+        explore: bool = True,
+        ids: Sequence[str] | None = None,
+        propensity: bool = False,
+        baselines: Sequence[Baseline | ArmId] | None = None,
+        fallback: Fallback | None = None,
     ) -> Call[list[Selected]]:
         """Choose arms for each of some contexts, in one request."""
-        decisions = _ids_of(contexts, ids)
-        if not decisions:
+        request = SelectManyRequest(contexts, ids, baselines, k, eligible, explore, propensity)
+        own = list(request.ids or ())
+        if not own:
             return []
-        asked = _asked(k=k, eligible=eligible, explore=explore, propensity=propensity)
-        if baselines is not None:
-            asked["baselines"] = [to_baseline(one) for one in baselines]
-        body = encode({"contexts": contexts, "ids": decisions, **asked})
-        read = _read_many(len(decisions))
-        fallback = self._fallback if fallback is None else fallback
+        return (yield from self._select(request, _read_many, contexts, own, fallback))
+
+    def _select(
+        self,
+        request: SelectRequest | SelectManyRequest,
+        read: Callable[[bytes], list[Selected]],
+        contexts: Sequence[Context],
+        ids: Sequence[str],
+        fallback: Fallback | None,
+    ) -> Call[list[Selected]]:
+        """Ask the service, or choose by the fallback where no answer comes."""
+
+        def read_all(body: bytes) -> list[Selected]:
+            found = read(body)
+            if len(found) != len(ids):
+                raise ValueError(f"{len(found)} decisions for {len(ids)} contexts")
+            if not all(selected.arms for selected in found):
+                raise ValueError("a decision without an arm")
+            return found
+
         try:
-            return (yield from self.asker.ask("POST", "/v1/select", body, read=read))
+            return (
+                yield from self.requester.request(
+                    "POST", "/v1/select", encode(request), read=read_all
+                )
+            )
         except ServiceUnavailable:
+            fallback = self._fallback if fallback is None else fallback
             if fallback is None:
                 raise
-        return [self._fall_back(fallback, *of) for of in zip(contexts, decisions, strict=True)]
+        return [self._fall_back(fallback, *of) for of in zip(contexts, ids, strict=True)]
 
     def _fall_back(self, fallback: Fallback, context: Context, decision: str) -> Selected:
-        """Choose without the service."""
         given = fallback(context) if callable(fallback) else fallback
         arms = [given] if isinstance(given, str | int) else list(given)
-        self.asker.count("fallbacks")
+        self.requester.count("fallbacks")
         return Selected(FALLBACK + decision, arms, [0.0] * len(arms), is_fallback=True)
 
-    def put_arms(
-        self, arms: Sequence[ArmToPut], deadline_seconds: float | None
-    ) -> Call[PutArmsAnswer]:
-        """Add arms, or change them."""
-        body, end = encode({"arms": arms}), self.asker.end(deadline_seconds)
-        read = json.Decoder(PutArmsAnswer).decode
-        return (yield from self.asker.ask("PUT", "/v1/arms", body, read=read, end=end))
+    def reward(
+        self, decision: Selected | str, value: float, *, arm: ArmId | None = None, part: str = ""
+    ) -> Call[str]:
+        """Deliver the reward of a decision; return what became of it.
 
-    def delete_arms(
-        self, ids: Sequence[ArmId], deadline_seconds: float | None
-    ) -> Call[DeleteArmsAnswer]:
-        """Remove arms."""
-        body, end = encode({"ids": ids}), self.asker.end(deadline_seconds)
-        read = json.Decoder(DeleteArmsAnswer).decode
-        return (yield from self.asker.ask("DELETE", "/v1/arms", body, read=read, end=end))
+        That is what the service says ("counted", "duplicate", "late" …), or "spooled", or "not
+        sent: fallback decision" for one that the service knows nothing of.
+        """
+        id = decision.decision if isinstance(decision, Selected) else decision
+        (became,) = yield from self.delivery.rewards([Reward(id, value, arm, part)])
+        return became
 
-    def status(self, deadline_seconds: float | None) -> Call[dict[str, Any]]:
+    def rewards(self, rewards: Sequence[Reward]) -> Call[list[str]]:
+        """Deliver rewards in one request; return what became of each."""
+        return self.delivery.rewards(rewards)
+
+    def flush(self, deadline_seconds: float | None = None) -> Call[Flushed]:
+        """Send the rewards that wait in the spool, until none is left or the time is over."""
+        return self.delivery.flush(deadline_seconds)
+
+    def upsert_arms(
+        self, arms: Sequence[ArmUpsert], *, deadline_seconds: float | None = None
+    ) -> Call[UpsertArmsAnswer]:
+        """Add arms, or change those of the same ids."""
+        return self._ask("PUT", "/v1/arms", UpsertArmsAnswer, deadline_seconds, {"arms": arms})
+
+    def discard_arms(
+        self, ids: Sequence[ArmId], *, deadline_seconds: float | None = None
+    ) -> Call[DiscardArmsAnswer]:
+        """Remove arms: none of them is chosen again."""
+        return self._ask("DELETE", "/v1/arms", DiscardArmsAnswer, deadline_seconds, {"ids": ids})
+
+    def status(self, *, deadline_seconds: float | None = None) -> Call[dict[str, Any]]:
         """Ask what the service is doing."""
-        read, end = json.Decoder(dict[str, Any]).decode, self.asker.end(deadline_seconds)
-        return (yield from self.asker.ask("GET", "/v1/status", None, read=read, end=end))
+        return self._ask("GET", "/v1/status", dict[str, Any], deadline_seconds)
+
+    def _ask(
+        self, method: str, path: str, answer: type[_T], seconds: float | None, body: Any = None
+    ) -> Call[_T]:
+        sent = None if body is None else encode(body)
+        read, end = json.Decoder(answer).decode, self.requester.end(seconds)
+        return self.requester.request(method, path, sent, read=read, end=end)
 
 
-def _ids_of(contexts: Sequence[Context], ids: Sequence[str] | None) -> list[str]:
-    """Give the ids of decisions: those given, one for each context, or new ones."""
-    if ids is None:
-        return [uuid4().hex for _ in contexts]
-    if len(ids) != len(contexts):
-        raise InputError(
-            f"Each context needs one id: got {len(ids)} ids for {len(contexts)} contexts. Leave "
-            f"them to the client, or give one for each."
-        )
-    return [check_id(id) for id in ids]
+def _read_one(body: bytes) -> list[Selected]:
+    return [json.decode(body, type=Selected)]
 
 
-def _asked(*, k: int, eligible: Eligible | None, explore: bool, propensity: bool) -> dict[str, Any]:
-    """Give the fields of a request that are not as the service would take them anyway."""
-    fields: dict[str, Any] = {} if k == 1 else {"k": k}
-    if eligible is not None:
-        fields["eligible"] = eligible
-    if not explore:
-        fields["explore"] = False
-    if propensity:
-        fields["propensity"] = True
-    return fields
-
-
-def _read_one(body: bytes) -> Selected:
-    return _with_arms(json.decode(body, type=Selected))
-
-
-def _read_many(count: int) -> Callable[[bytes], list[Selected]]:
-    def read(body: bytes) -> list[Selected]:
-        found = json.decode(body, type=SelectedMany).decisions
-        if len(found) != count:
-            raise ValueError(f"{len(found)} decisions for {count} contexts")
-        return [_with_arms(selected) for selected in found]
-
-    return read
-
-
-def _with_arms(selected: Selected) -> Selected:
-    if not selected.arms:
-        raise ValueError("a decision without an arm")
-    return selected
+def _read_many(body: bytes) -> list[Selected]:
+    return json.decode(body, type=SelectedMany).decisions

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
 
+import httpx
+
+from fastbandit.errors import SettingError
+
 _FIRST_REST, _LONGEST_REST = 1.0, 30.0
 
 
@@ -34,7 +38,7 @@ class Deciders:
         return ", ".join(one.url for one in self._deciders)
 
     def order(self) -> list[str]:
-        """Give all addresses, those that rest last."""
+        """Return all addresses, those that rest last."""
         now = self._clock()
         with self._lock:
             return [one.url for one in sorted(self._deciders, key=lambda one: one.until > now)]
@@ -48,3 +52,28 @@ class Deciders:
             else:
                 one.until = self._clock() + max(one.rest, rest)
                 one.rest = min(2.0 * one.rest, _LONGEST_REST)
+
+
+def check_urls(urls: str | Sequence[str]) -> list[str]:
+    """Return the addresses of a service, each once, without the slash at their end."""
+    named = [urls] if isinstance(urls, str) else urls
+    found = list(dict.fromkeys(_check_url(url) for url in named))
+    if not found:
+        raise SettingError(
+            "A client needs the address of a service, such as http://127.0.0.1:8080: got an empty "
+            "list. Name one or more."
+        )
+    return found
+
+
+def _check_url(url: str) -> str:
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        parsed = httpx.URL("")
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise SettingError(
+            f"A client needs the address of a service, such as http://127.0.0.1:8080: got {url!r}. "
+            f"Give one that begins with http:// or https://."
+        )
+    return url.rstrip("/")

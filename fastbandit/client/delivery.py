@@ -1,4 +1,4 @@
-"""Rewards on their way: delivered, or kept in the spool until they can be; never dropped."""
+"""Rewards on their way: delivered, or spooled until they can be; never dropped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec import json
 
-from fastbandit.client.asking import Asker, Call, OnDisk
+from fastbandit.client.requester import Call, OnDisk, Requester
 from fastbandit.client.shapes import FALLBACK, Reward, RewardAnswers, check_reward, encode
 from fastbandit.client.spool import Spool
 from fastbandit.errors import ServiceError, ServiceUnavailable
@@ -19,62 +19,62 @@ NOT_SENT = "not sent: fallback decision"
 A_FEW = 100  # of the rewards that wait, with each call that the service answered
 MANY = 1_000
 _UNKNOWN = "unknown"
-_REFUSED_FOR_GOOD = (400, 413, 422)  # for what it says, not for who sent it or when
+_REJECTED_FOR_GOOD = (400, 413, 422)  # for what it says, not for who sent it or when
 
 
 @dataclass(frozen=True)
 class Flushed:
-    """How many rewards of the spool were acknowledged, were refused for good, and still wait."""
+    """How many rewards of the spool were acknowledged, were rejected for good, and still wait."""
 
     sent: int
-    refused: int
+    rejected: int
     left: int
 
 
 class _Went(NamedTuple):
-    """How many rewards of the spool were acknowledged, refused, and put off as unknown."""
+    """How many rewards of the spool were acknowledged, rejected, and postponed as unknown."""
 
     sent: int = 0
-    refused: int = 0
+    rejected: int = 0
     unknown: int = 0
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """Sends rewards through `asker`; those that cannot be sent go to the spool, if there is one."""
+    """Sends rewards by `requester`; those that cannot be sent go to the spool, if there is one."""
 
-    asker: Asker
+    requester: Requester
     spool: Spool | None
 
     def rewards(self, rewards: Sequence[Reward]) -> Call[list[str]]:
-        """Deliver rewards, or keep them; give what became of each.
+        """Deliver rewards, or spool them; return what became of each.
 
         A reward waits behind those of the same decision, so that the first stays the first.
         """
-        end = self.asker.end()
+        end = self.requester.end()
         own = [check_reward(r) for r in rewards if not r.decision.startswith(FALLBACK)]
-        self.asker.count("rewards not sent", len(rewards) - len(own))
+        self.requester.count("rewards not sent", len(rewards) - len(own))
         behind = yield from self._waiting(own)
         direct = [reward for reward in own if reward.decision not in behind]
         statuses = yield from self._deliver(direct, end)
-        found = iter((yield from self._keep_unknown(direct, statuses)))
-        yield from self._keep([reward for reward in own if reward.decision in behind])
+        found = iter((yield from self._spool_unknown(direct, statuses)))
+        yield from self._store([reward for reward in own if reward.decision in behind])
         if SPOOLED not in statuses:
             yield from self._send_waiting(A_FEW, end)
         return [_status(reward, behind) or next(found) for reward in rewards]
 
     def flush(self, deadline_seconds: float | None) -> Call[Flushed]:
         """Send what waits, until nothing is left, nothing more is taken or time is over."""
-        end = self.asker.end(deadline_seconds)
-        sent = refused = left = 0
+        end = self.requester.end(deadline_seconds)
+        sent = rejected = left = 0
         while True:
             went = yield from self._send_waiting(MANY, end, is_strict=True)
-            sent, refused = sent + went.sent, refused + went.refused
+            sent, rejected = sent + went.sent, rejected + went.rejected
             if not any(went):
                 break
         if self.spool is not None:
             left = yield OnDisk(self.spool.count)
-        return Flushed(sent, refused, left)
+        return Flushed(sent, rejected, left)
 
     def _waiting(self, rewards: Sequence[Reward]) -> Call[set[str]]:
         if self.spool is None or not rewards:
@@ -89,20 +89,21 @@ class Delivery:
         except ServiceUnavailable:
             if self.spool is None:
                 raise
-        yield from self._keep(rewards)
+        yield from self._store(rewards)
         return [SPOOLED] * len(rewards)
 
-    def _keep(self, rewards: list[Reward], *, are_unknown: bool = False) -> Call[None]:
+    def _store(self, rewards: list[Reward], *, are_unknown: bool = False) -> Call[None]:
         if self.spool is not None and rewards:
-            yield OnDisk(partial(self.spool.keep, rewards, are_unknown=are_unknown))
-            self.asker.count("rewards spooled", len(rewards))
+            yield OnDisk(partial(self.spool.store, rewards, are_unknown=are_unknown))
+            self.requester.count("rewards spooled", len(rewards))
 
-    def _keep_unknown(self, rewards: list[Reward], statuses: list[str]) -> Call[list[str]]:
-        """Keep rewards of decisions that another decider may hold, and not have told of yet."""
+    def _spool_unknown(self, rewards: list[Reward], statuses: list[str]) -> Call[list[str]]:
+        """Spool rewards of decisions that another decider may hold, and not have logged yet."""
         if self.spool is None or self.spool.unknown_seconds <= 0:
             return statuses
-        told = list(zip(rewards, statuses, strict=True))
-        yield from self._keep([one for one, status in told if status == _UNKNOWN], are_unknown=True)
+        answered = zip(rewards, statuses, strict=True)
+        unknown = [reward for reward, status in answered if status == _UNKNOWN]
+        yield from self._store(unknown, are_unknown=True)
         return [SPOOLED if status == _UNKNOWN else status for status in statuses]
 
     def _send(
@@ -116,11 +117,13 @@ class Delivery:
 
         body = encode({"rewards": rewards})
         return (
-            yield from self.asker.ask("POST", "/v1/reward", body, read=read, end=end, tries=tries)
+            yield from self.requester.request(
+                "POST", "/v1/reward", body, read=read, end=end, tries=tries
+            )
         )
 
     def _send_waiting(self, count: int, end: float, *, is_strict: bool = False) -> Call[_Went]:
-        """Send the rewards that wait longest, once; tell what became of them.
+        """Send the rewards that wait longest, once; return what became of them.
 
         What is not acknowledged stays. A service that takes no rewards at all (from a key
         without that right) is an error only where `is_strict`.
@@ -136,20 +139,22 @@ class Delivery:
         except ServiceUnavailable:
             return _Went()
         except ServiceError as error:
-            if error.status in _REFUSED_FOR_GOOD:
+            if error.status in _REJECTED_FOR_GOOD:
                 return (yield from self._send_one_by_one(spool, waiting[:A_FEW], end))
             if is_strict:
                 raise
             return _Went()
-        return (yield from self._settle(spool, [number for number, _ in waiting], statuses))
+        return (
+            yield from self._remove_answered(spool, [number for number, _ in waiting], statuses)
+        )
 
     def _send_one_by_one(
         self, spool: Spool, waiting: list[tuple[int, Reward]], end: float
     ) -> Call[_Went]:
-        """Find out which rewards the service refuses, and set those aside."""
+        """Find out which rewards the service rejects, and set those aside."""
         numbers: list[int] = []
         statuses: list[str] = []
-        refused = 0
+        rejected = 0
         for number, reward in waiting:
             try:
                 statuses += yield from self._send([reward], end, tries=1)
@@ -157,26 +162,28 @@ class Delivery:
             except ServiceUnavailable:
                 break
             except ServiceError as error:
-                yield OnDisk(partial(spool.refuse, number, str(error)))
-                refused += 1
-        self.asker.count("rewards refused", refused)
-        went = yield from self._settle(spool, numbers, statuses)
-        return went._replace(refused=refused)
+                yield OnDisk(partial(spool.reject, number, str(error)))
+                rejected += 1
+        self.requester.count("rewards rejected", rejected)
+        went = yield from self._remove_answered(spool, numbers, statuses)
+        return went._replace(rejected=rejected)
 
-    def _settle(self, spool: Spool, numbers: list[int], statuses: list[str]) -> Call[_Went]:
+    def _remove_answered(
+        self, spool: Spool, numbers: list[int], statuses: list[str]
+    ) -> Call[_Went]:
         """Remove rewards that were answered for, but those that may be known later."""
-        told = list(zip(numbers, statuses, strict=True))
-        unknown = {number for number, status in told if status == _UNKNOWN}
-        over: set[int] = yield OnDisk(partial(spool.put_off, unknown))
+        answered = zip(numbers, statuses, strict=True)
+        unknown = {number for number, status in answered if status == _UNKNOWN}
+        over: set[int] = yield OnDisk(partial(spool.postpone, unknown))
         done = [number for number in numbers if number not in unknown or number in over]
         yield OnDisk(partial(spool.remove, done))
-        self.asker.count("rewards sent from the spool", len(done))
-        self.asker.count("rewards unknown", len(over))
+        self.requester.count("rewards sent from the spool", len(done))
+        self.requester.count("rewards unknown", len(over))
         return _Went(len(done), 0, len(numbers) - len(done))
 
 
 def _status(reward: Reward, behind: set[str]) -> str:
-    """Tell what became of a reward that was not sent; nothing of one that was."""
+    """Return what became of a reward that was not sent, nothing of one that was."""
     if reward.decision.startswith(FALLBACK):
         return NOT_SENT
     return SPOOLED if reward.decision in behind else ""

@@ -54,20 +54,15 @@ class Retries:
             )
 
     def pause(self, tried: int, rng: Random) -> float:
-        """Give the seconds to wait after so many tries, besides those that the service asks for."""
+        """Return the seconds to wait after so many tries, on top of what the service asks for."""
         return rng.uniform(0.0, min(self.first_seconds * 2.0**tried, self.most_seconds))
 
 
 def is_worth_another(outcome: Answer | NoAnswer) -> bool:
-    """Tell whether the same request may fare better a moment later."""
+    """Return whether the same request may fare better a moment later."""
     if isinstance(outcome, NoAnswer):
         return True
     return outcome.status in (408, 429) or outcome.status >= 500
-
-
-def asked_to_wait(outcome: Answer | NoAnswer) -> float:
-    """Give the seconds that an answer asks to wait."""
-    return seconds_until(outcome.retry_after) if isinstance(outcome, Answer) else 0.0
 
 
 def seconds_until(retry_after: str) -> float:

@@ -9,11 +9,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
+from uuid import uuid4
 
 from msgspec import Struct, json
 
 from fastbandit.errors import InputError, RewardError
-from fastbandit.events import ArmId
+from fastbandit.storage.events import ArmId
 
 Context: TypeAlias = Sequence[float] | Mapping[str, float] | Any
 """Numbers in their order (an array will do), or by their names."""
@@ -57,6 +58,49 @@ class Selected(Struct, frozen=True):
         return self.arms[0]
 
 
+class SelectRequest(Struct, omit_defaults=True):
+    """Which arms for a context? What is as the service would take it anyway is not sent.
+
+    It has an id of its own where none is given, so that a retry is safe.
+    """
+
+    context: Context
+    id: str | None = None
+    baseline: Baseline | ArmId | None = None
+    k: int = 1
+    eligible: Eligible | None = None
+    explore: bool = True
+    propensity: bool = False
+
+    def __post_init__(self) -> None:
+        self.id = uuid4().hex if self.id is None else check_id(self.id)
+        self.baseline = None if self.baseline is None else to_baseline(self.baseline)
+
+
+class SelectManyRequest(Struct, omit_defaults=True):
+    """Which arms for each of some contexts? Otherwise as SelectRequest."""
+
+    contexts: Sequence[Context]
+    ids: Sequence[str] | None = None
+    baselines: Sequence[Baseline | ArmId] | None = None
+    k: int = 1
+    eligible: Eligible | None = None
+    explore: bool = True
+    propensity: bool = False
+
+    def __post_init__(self) -> None:
+        if self.ids is not None and len(self.ids) != len(self.contexts):
+            raise InputError(
+                f"Each context needs one id: got {len(self.ids)} ids for {len(self.contexts)} "
+                f"contexts. Leave them to the client, or give one for each."
+            )
+        given = self.ids
+        self.ids = (
+            [uuid4().hex for _ in self.contexts] if given is None else [*map(check_id, given)]
+        )
+        self.baselines = None if self.baselines is None else [*map(to_baseline, self.baselines)]
+
+
 class SelectedMany(Struct):
     """One answer for each context, in their order."""
 
@@ -88,7 +132,7 @@ class RewardAnswers(Struct):
     rewards: list[RewardAnswer]
 
 
-class ArmToPut(Struct, frozen=True, omit_defaults=True):
+class ArmUpsert(Struct, frozen=True, omit_defaults=True):
     """An arm to choose from now on, in place of any of the same id."""
 
     id: ArmId
@@ -96,7 +140,7 @@ class ArmToPut(Struct, frozen=True, omit_defaults=True):
     columns: Mapping[str, str | float | bool | None] | None = None
 
 
-class PutArmsAnswer(Struct):
+class UpsertArmsAnswer(Struct):
     """How many arms are new, were changed, and were there just so."""
 
     added: int
@@ -106,7 +150,7 @@ class PutArmsAnswer(Struct):
     catalogue: int
 
 
-class DeleteArmsAnswer(Struct):
+class DiscardArmsAnswer(Struct):
     """How many arms were removed; those that were not there are listed."""
 
     removed: int
@@ -130,7 +174,7 @@ def _as_list(value: Any) -> Any:
 
 
 def to_baseline(given: Baseline | ArmId) -> Baseline:
-    """Give what is told of the baseline; an arm alone says nothing of its propensity."""
+    """Return what is known of the baseline; an arm alone says nothing of its propensity."""
     baseline = given if isinstance(given, Baseline) else Baseline(given)
     propensity = baseline.propensity
     if propensity is not None and not 0.0 < propensity <= 1.0:
@@ -142,7 +186,7 @@ def to_baseline(given: Baseline | ArmId) -> Baseline:
 
 
 def check_id(id: str) -> str:
-    """Give an id that a caller chose, if a decision may have it."""
+    """Return an id that a caller chose, if a decision may have it."""
     if not isinstance(id, str) or not _ID.fullmatch(id) or id.startswith(FALLBACK):
         raise InputError(
             f"The id of a decision needs 1 to 128 letters, digits and . _ : - and may not "
@@ -152,7 +196,7 @@ def check_id(id: str) -> str:
 
 
 def check_reward(reward: Reward) -> Reward:
-    """Give a reward, if the service may take it: what is spooled must not be refused later."""
+    """Return a reward, if the service may take it: what is spooled must not be rejected later."""
     if not _ID.fullmatch(reward.decision):
         raise InputError(
             f"A reward needs the id of a decision, such as select() gives: got "

@@ -1,7 +1,7 @@
 """Rewards that could not be delivered yet, in a file that outlives the process.
 
 It is a SQLite file, because several processes may share it and each reward must be there or
-not, whenever one is killed. It keeps a rollback journal instead of a write-ahead log: Python
+not, whenever one is killed. It has a rollback journal instead of a write-ahead log: Python
 comes with whatever SQLite it was built with, and before 3.51.3 a write-ahead log with several
 writers can lose what was synced. A connection lives as long as one step, so a spool can be
 used by any thread and after a fork.
@@ -46,9 +46,9 @@ _WAITING = "SELECT DISTINCT decision FROM rewards WHERE decision = ? AND refusal
 
 
 class Spool:
-    """Keeps up to `limit` rewards in the file `path`, in their order; one file a service.
+    """Stores up to `limit` rewards in the file `path`, in their order; one file a service.
 
-    A reward that the service refused for good stays, with the reason, until it is taken out.
+    A reward that the service rejected for good stays, with the reason, until it is taken out.
     One of a decision that is unknown waits for `unknown_seconds`: another decider may hold it.
     """
 
@@ -65,7 +65,7 @@ class Spool:
         with self._opened() as connection, _writing(connection):
             self._prepare(connection)
 
-    def keep(self, rewards: Sequence[Reward], *, are_unknown: bool = False) -> None:
+    def store(self, rewards: Sequence[Reward], *, are_unknown: bool = False) -> None:
         """Write rewards at the end, all or none: on return they outlive a power cut."""
         at = self._clock()
         since, due = (at, at + _FIRST_WAIT) if are_unknown else (None, 0.0)
@@ -75,8 +75,8 @@ class Spool:
             if held + len(rows) > self.limit:
                 raise SpoolFull(
                     f"The spool may hold {self.limit:,} rewards: {self.path} holds {held:,}, and "
-                    f"{len(rows):,} more came. They were not kept: see that the service answers, "
-                    f"call flush(), or allow more with spool_limit."
+                    f"{len(rows):,} more came. They were not stored: see that the service answers, "
+                    f"call flush(), or allow more with Spool(path, limit=…)."
                 )
             connection.executemany(
                 "INSERT INTO rewards (at, decision, reward, unknown_since, due) "
@@ -85,13 +85,13 @@ class Spool:
             )
 
     def first(self, count: int) -> list[tuple[int, Reward]]:
-        """Give the rewards that have waited longest and may be sent now, with their numbers."""
+        """Return the rewards that have waited longest and may be sent now, with their numbers."""
         with self._opened() as connection:
             rows = connection.execute(_FIRST, (self._clock(), count)).fetchall()
         return [(number, json.decode(text, type=Reward)) for number, text in rows]
 
     def waiting(self, decisions: Iterable[str]) -> set[str]:
-        """Tell for which of some decisions a reward waits."""
+        """Return for which of some decisions a reward waits."""
         with self._opened() as connection:
             return {
                 found
@@ -106,26 +106,26 @@ class Spool:
                 "DELETE FROM rewards WHERE number = ?", [(number,) for number in numbers]
             )
 
-    def put_off(self, numbers: Iterable[int]) -> set[int]:
-        """Let rewards of decisions that are unknown wait; give those that have waited enough.
+    def postpone(self, numbers: Iterable[int]) -> set[int]:
+        """Let rewards of unknown decisions wait; return those that have waited enough.
 
         Each waits as long again as it did, so that it is sent a few times in all.
         """
         now, over = self._clock(), set()
         with self._opened() as connection, _writing(connection):
             for number in numbers:
-                told = (now, _FIRST_WAIT, number, self.unknown_seconds)
-                if connection.execute(_UNKNOWN, told).rowcount == 0:
+                values = (now, _FIRST_WAIT, number, self.unknown_seconds)
+                if connection.execute(_UNKNOWN, values).rowcount == 0:
                     over.add(number)
         return over
 
-    def refuse(self, number: int, why: str) -> None:
+    def reject(self, number: int, why: str) -> None:
         """Set a reward aside that the service will never take."""
         with self._opened() as connection, _writing(connection):
             connection.execute("UPDATE rewards SET refusal = ? WHERE number = ?", (why, number))
 
-    def take_refused(self) -> list[tuple[Reward, str]]:
-        """Give the rewards that were refused, each with the reason, and forget them."""
+    def take_rejected(self) -> list[tuple[Reward, str]]:
+        """Return the rewards that were rejected, each with the reason, and forget them."""
         with self._opened() as connection, _writing(connection):
             rows = connection.execute(
                 "SELECT reward, refusal FROM rewards WHERE refusal IS NOT NULL ORDER BY number"
@@ -134,7 +134,6 @@ class Spool:
         return [(json.decode(text, type=Reward), why) for text, why in rows]
 
     def count(self) -> int:
-        """Tell how many rewards wait."""
         with self._opened() as connection:
             counted = "SELECT count(*) FROM rewards WHERE refusal IS NULL"
             return int(connection.execute(counted).fetchall()[0][0])

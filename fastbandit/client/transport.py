@@ -14,9 +14,21 @@ from typing import Any
 import httpcore
 import httpx
 
+from fastbandit.client.retries import Answer
+
+
+def headers_for(key: str | None) -> dict[str, str]:
+    """Return what is sent with each request, by who has this key."""
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    return headers | ({} if key is None else {"Authorization": f"Bearer {key}"})
+
+
+def to_answer(response: httpx.Response) -> Answer:
+    return Answer(response.status_code, response.content, response.headers.get("Retry-After", ""))
+
 
 class StrictTransport(httpx.BaseTransport):
-    """Sends requests over kept connections, each within the time-out it came with.
+    """Sends requests over connections that stay open, each within the time-out it came with.
 
     Looking up a host's name is left out: the operating system takes its own time for that.
     """
@@ -53,7 +65,6 @@ class StrictTransport(httpx.BaseTransport):
         return httpx.Response(answer.status, headers=answer.headers, content=answer.content)
 
     def close(self) -> None:
-        """Close the connections."""
         self._pool.close()
 
 
@@ -102,7 +113,7 @@ class _Stream(httpcore.NetworkStream):
 
 
 def _left(end: float | None, error: type[httpcore.TimeoutException]) -> float | None:
-    """Give the seconds left until a point on the clock, or raise where it has passed."""
+    """Return the seconds left until a point on the clock, or raise where it has passed."""
     if end is None:
         return None
     left = end - monotonic()

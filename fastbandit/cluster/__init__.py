@@ -1,6 +1,7 @@
 """Work on many workers: processes of one machine, or of a Ray cluster.
 
-Names are imported when they are first used: a command that only names an engine starts at once.
+What scores contexts is imported when it is first used: a command that only names an engine starts
+at once.
 """
 
 from __future__ import annotations
@@ -8,27 +9,23 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from fastbandit.cluster.engine import Engine, News, SerialEngine, make_engine
+
 if TYPE_CHECKING:
-    from fastbandit.cluster.engine import Engine as Engine
-    from fastbandit.cluster.engine import HereEngine as HereEngine
-    from fastbandit.cluster.engine import News as News
-    from fastbandit.cluster.engine import make_engine as make_engine
-    from fastbandit.cluster.scoring import Scored as Scored
-    from fastbandit.cluster.scoring import score_contexts as score_contexts
+    from fastbandit.cluster.scoring import Scored, ScoringSettings, score_contexts
 
-_HOMES = {
-    "Engine": "engine",
-    "HereEngine": "engine",
-    "News": "engine",
-    "Scored": "scoring",
-    "make_engine": "engine",
-    "score_contexts": "scoring",
-}
-
-__all__ = sorted(_HOMES)
+__all__ = [
+    "Engine",
+    "News",
+    "Scored",
+    "ScoringSettings",
+    "SerialEngine",
+    "make_engine",
+    "score_contexts",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.scoring"), name)

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.cluster.places import find_parquet, open_url, plain, stamp_of
+from fastbandit.cluster.urls import find_parquet, open_url, plain, stamp_of
 from fastbandit.errors import DataError
-from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Sparse
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Sparse
 from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
+from fastbandit.types import Features
 
 _USUAL = ("context", "context_*", "x_*")
 _AT_ONCE = 8_192  # rows that are decoded together
@@ -45,9 +45,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Columns:
-    """What is read of a file: the columns of the context, that of its id, and those to keep."""
+    """Which columns are read: those of the context, that of its id, and those to keep.
 
-    features: tuple[str, ...]
+    Before they are found in files, `features` may be patterns, such as x_*; none stands for the
+    usual names.
+    """
+
+    features: tuple[str, ...] = ()
     ids: str | None = None
     keep: tuple[str, ...] = ()
 
@@ -57,11 +61,8 @@ class Columns:
         return list(dict.fromkeys([*self.features, *own, *self.keep]))
 
 
-# -- files
-
-
 def find_sources(url: str, *, progress: Progress = silent) -> list[Source]:
-    """Read the ends of all files, which tell their rows and columns, in the order of names."""
+    """Read the footers of all files, which hold their rows and columns, in the order of names."""
     files = find_parquet(url)
     sources: list[Source] = []
     with ThreadPoolExecutor(_FOOTERS) as pool:
@@ -76,15 +77,14 @@ def find_sources(url: str, *, progress: Progress = silent) -> list[Source]:
 def _read_footer(found: tuple[str, dict[str, Any]]) -> Source:
     url, info = found
     file = open_parquet(url)
-    told = file.metadata
-    groups = tuple(told.row_group(number).num_rows for number in range(told.num_row_groups))
+    footer = file.metadata
+    groups = tuple(footer.row_group(number).num_rows for number in range(footer.num_row_groups))
     columns = tuple(file.schema_arrow.names)
     file.close(force=True)
     return Source(url, int(info["size"]), stamp_of(info), groups, columns)
 
 
 def open_parquet(url: str) -> Any:
-    """Open a Parquet file, or say why that cannot be."""
     parquet = needed("pyarrow.parquet", what="Scoring files", extra="score")
     system, path = open_url(url)
     try:
@@ -96,40 +96,27 @@ def open_parquet(url: str) -> Any:
         ) from error
 
 
-# -- columns
-
-
-def find_columns(
-    sources: Sequence[Source],
-    kind: Features,
-    *,
-    columns: Sequence[str] = (),
-    ids: str | None = None,
-    keep: Sequence[str] = (),
-) -> Columns:
+def find_columns(sources: Sequence[Source], kind: Features, wanted: Columns) -> Columns:
     """Find the columns in the first file, and make sure that all others have them too."""
-    first = sources[0]
+    first, ids = sources[0], wanted.ids
     named: list[str] = []
     if isinstance(kind, Ids):
-        ids = ids or _single(columns, first)
+        ids = ids or _single(wanted.features, first)
     else:
-        named = _matched(columns or _usual(first), first, but=(ids, *keep))
+        usual = (p for p in _USUAL if any(fnmatchcase(column, p) for column in first.columns))
+        patterns = wanted.features or [next(usual, _USUAL[0])]
+        named = _matched(patterns, first, but=(ids, *wanted.keep))
     if isinstance(kind, FeaturesAndIds) and ids is None:
         raise DataError(
-            f"These contexts need features and an id: {first.name} was not told which column is "
-            f"the id. Name it with --ids."
+            f"These contexts need features and an id: no column of {first.name} was named as the "
+            f"id. Name it with --ids."
         )
-    found = Columns(tuple(named), ids, tuple(keep))
+    found = Columns(tuple(named), ids, wanted.keep)
     for source in sources:
-        for column in found.names:
-            if column not in source.columns:
-                raise _no_column(column, source)
+        missing = next((name for name in found.names if name not in source.columns), None)
+        if missing is not None:
+            raise _no_column(missing, source)
     return found
-
-
-def _usual(source: Source) -> Sequence[str]:
-    found = [p for p in _USUAL if any(fnmatchcase(column, p) for column in source.columns)]
-    return found[:1] or _USUAL[:1]
 
 
 def _single(columns: Sequence[str], source: Source) -> str:
@@ -144,11 +131,11 @@ def _single(columns: Sequence[str], source: Source) -> str:
 def _matched(patterns: Sequence[str], source: Source, *, but: Sequence[str | None]) -> list[str]:
     found: list[str] = []
     for pattern in patterns:
-        there = [c for c in source.columns if c == pattern and c not in but]
-        there = there or [c for c in source.columns if fnmatchcase(c, pattern) and c not in but]
-        if not there:
+        columns = [column for column in source.columns if column not in but]
+        matched = [c for c in columns if c == pattern or fnmatchcase(c, pattern)]
+        if not matched:
             raise _no_column(pattern, source)
-        found += there
+        found += [pattern] if pattern in matched else matched
     return list(dict.fromkeys(found))
 
 
@@ -158,9 +145,6 @@ def _no_column(column: str, source: Source) -> DataError:
         f"{source.name} needs a column {column!r}: it has {shown}. Name columns of the context "
         f"with --columns (x_* for all such), others with --ids and --keep."
     )
-
-
-# -- rows
 
 
 class RowReader:
@@ -175,7 +159,6 @@ class RowReader:
         self._rest: Any = None
 
     def read(self, source: Source, first: int, count: int) -> Any:
-        """Give rows of a file as a pyarrow table."""
         import pyarrow
 
         starts = np.cumsum([0, *source.groups])
@@ -196,7 +179,6 @@ class RowReader:
         self._source, self._at, self._rest = source, start, None
 
     def _take(self, count: int) -> list[Any]:
-        """Give the next rows, in one or more pieces."""
         pieces: list[Any] = []
         while count > 0:
             batch = self._next()
@@ -214,7 +196,7 @@ class RowReader:
             return next(self._batches)
         except (StopIteration, OSError, ValueError) as error:
             raise DataError(
-                f"{self._source.name} needs to hold the {self._source.rows:,} rows that it said: "
+                f"{self._source.name} needs to hold the {self._source.rows:,} rows of its footer: "
                 f"reading ends at row {self._at} ({error}). Leave it alone while it is scored, or "
                 f"write it again."
             ) from error
@@ -222,98 +204,89 @@ class RowReader:
 
 def read_contexts(table: Any, columns: Columns, kind: Features, *, where: str, first: int) -> Any:
     """Turn a table into contexts of a kind; errors name the file and the row in it."""
+    rows = _Rows(table, where, first)
     if isinstance(kind, Ids):
         assert columns.ids is not None
-        return _whole(table, columns.ids, where, first)
-    dim = _dim(kind)
-    features = np.concatenate(
-        [_floats(table.column(name), name, where, first) for name in columns.features], axis=1
-    )
-    if features.shape[1] != dim:
+        return rows.whole_numbers(columns.ids)
+    dense = kind.features if isinstance(kind, FeaturesAndIds) else kind
+    assert isinstance(dense, Dense | Sparse)
+    features = np.concatenate([rows.floats(name) for name in columns.features], axis=1)
+    if features.shape[1] != dense.dim:
+        names = ", ".join(columns.features[:6]) + ", …" * (len(columns.features) > 6)
         raise DataError(
-            f"These contexts need {dim} numbers each: the columns "
-            f"{_shortened(columns.features)} of {where} give {features.shape[1]}. Name the right "
-            f"ones with --columns, or take the bandit that was made for these."
+            f"These contexts need {dense.dim} numbers each: the columns {names} of {where} hold "
+            f"{features.shape[1]}. Name the right ones with --columns, or take the bandit that was "
+            f"made for these."
         )
     if isinstance(kind, FeaturesAndIds):
         assert columns.ids is not None
-        return features, _whole(table, columns.ids, where, first)
+        return features, rows.whole_numbers(columns.ids)
     return features
 
 
-def _dim(kind: Features) -> int:
-    features = kind.features if isinstance(kind, FeaturesAndIds) else kind
-    assert isinstance(features, Dense | Sparse)
-    return features.dim
+@dataclass(frozen=True)
+class _Rows:
+    """A table of rows from `first` on of the file `where`, whose columns are checked as read."""
 
+    table: Any
+    where: str
+    first: int
 
-def _shortened(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])}, …, {names[-1]}"
+    def floats(self, name: str) -> NDArray[np.float32]:
+        """Return the numbers of a column, or of the lists in it: (n, 1) or (n, width)."""
+        import pyarrow
 
+        column, types = self.table.column(name), pyarrow.types
+        checks = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+        is_list = any(check(column.type) for check in checks)
+        numbers = self._flattened(name, column) if is_list else column.to_numpy()
+        if numbers.dtype.kind not in "fiub":
+            raise DataError(
+                f"Contexts need numbers: the column {name!r} of {self.where} holds {column.type}. "
+                f"Encode it as numbers, or leave it out with --columns."
+            )
+        with np.errstate(over="ignore"):
+            floats = numbers.astype(np.float32).reshape(len(column), -1)
+        is_bad = ~np.isfinite(floats).all(axis=1)
+        if is_bad.any():
+            row = int(np.argmax(is_bad))
+            wrong = floats[row][~np.isfinite(floats[row])][0]
+            raise DataError(
+                f"Contexts need finite numbers: row {self.first + row} of {self.where} has {wrong} "
+                f"in the column {name!r}. Fill or drop such rows ({int(is_bad.sum())} in this "
+                f"part)."
+            )
+        return floats
 
-def _floats(column: Any, name: str, where: str, first: int) -> NDArray[np.float32]:
-    """Give the numbers of a column, or of the lists in it: (n, 1) or (n, width)."""
-    import pyarrow
+    def _flattened(self, name: str, column: Any) -> NDArray[Any]:
+        """Return the numbers of lists of one length, one after the other."""
+        from pyarrow import compute
 
-    is_list = any(
-        check(column.type)
-        for check in (
-            pyarrow.types.is_list,
-            pyarrow.types.is_large_list,
-            pyarrow.types.is_fixed_size_list,
-        )
-    )
-    numbers = _flat(column, name, where, first) if is_list else column.to_numpy()
-    if numbers.dtype.kind not in "fiub":
-        raise DataError(
-            f"Contexts need numbers: the column {name!r} of {where} holds {column.type}. Encode "
-            f"it as numbers, or leave it out with --columns."
-        )
-    with np.errstate(over="ignore"):
-        floats = numbers.astype(np.float32).reshape(len(column), -1)
-    is_bad = ~np.isfinite(floats).all(axis=1)
-    if is_bad.any():
-        row = int(np.argmax(is_bad))
-        wrong = floats[row][~np.isfinite(floats[row])][0]
-        raise DataError(
-            f"Contexts need finite numbers: row {first + row} of {where} has {wrong} in the column "
-            f"{name!r}. Fill or drop such rows ({int(is_bad.sum())} in this part)."
-        )
-    return floats
+        lengths = compute.fill_null(compute.list_value_length(column), -1).to_numpy()
+        most = max(lengths, default=0)
+        wrong = np.flatnonzero((lengths != lengths[:1]) | (lengths < 0))
+        if len(wrong):
+            row = int(wrong[0])
+            found = "no list" if lengths[row] < 0 else f"{lengths[row]} numbers"
+            raise DataError(
+                f"Contexts need lists of one length: row {self.first + row} of {self.where} has "
+                f"{found} in the column {name!r}, other rows {most}. Fill or drop such rows."
+            )
+        numbers: NDArray[Any] = compute.list_flatten(column).to_numpy()
+        return numbers
 
-
-def _flat(column: Any, name: str, where: str, first: int) -> NDArray[Any]:
-    """Give the numbers of lists of one length, one after the other."""
-    import pyarrow.compute
-
-    lengths = pyarrow.compute.fill_null(pyarrow.compute.list_value_length(column), -1).to_numpy()
-    other = np.flatnonzero(lengths != lengths[0] if len(lengths) else lengths)
-    if len(other) or (len(lengths) and lengths[0] < 0):
-        row = int(other[0]) if len(other) and lengths[0] >= 0 else 0
-        found = "no list" if lengths[row] < 0 else f"{lengths[row]} numbers"
-        raise DataError(
-            f"Contexts need lists of one length: row {first + row} of {where} has {found} in the "
-            f"column {name!r}, other rows {max(lengths)}. Fill or drop such rows."
-        )
-    numbers: NDArray[Any] = pyarrow.compute.list_flatten(column).to_numpy()
-    return numbers
-
-
-def _whole(table: Any, name: str, where: str, first: int) -> NDArray[np.int64]:
-    """Give the whole numbers of a column."""
-    column = table.column(name)
-    numbers = column.to_numpy()
-    if numbers.dtype.kind not in "iu":
-        is_null = column.is_null().to_numpy()
-        said = f"none in row {first + int(np.argmax(is_null))}" if is_null.any() else column.type
-        raise DataError(
-            f"Contexts need a whole number for an id: the column {name!r} of {where} holds {said}. "
-            f"Number the ids from 0 first, and drop rows without one."
-        )
-    return numbers.astype(np.int64)
-
-
-# -- parts
+    def whole_numbers(self, name: str) -> NDArray[np.int64]:
+        column = self.table.column(name)
+        numbers = column.to_numpy()
+        if numbers.dtype.kind not in "iu":
+            is_null = column.is_null().to_numpy()
+            row = self.first + int(np.argmax(is_null))
+            raise DataError(
+                f"Contexts need a whole number for an id: the column {name!r} of {self.where} "
+                f"holds {f'none in row {row}' if is_null.any() else column.type}. Number the ids "
+                f"from 0 first, and drop rows without one."
+            )
+        return numbers.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -338,7 +311,6 @@ def parts_of(sources: Sequence[Source], rows: int) -> list[Part]:
     """Cut files into parts of so many rows; the last of a file may have fewer."""
     parts: list[Part] = []
     for source in sources:
-        ends = [*range(0, source.rows, rows), source.rows]
-        for first, last in pairwise(ends):
-            parts.append(Part(len(parts), source, first, last - first))
+        for first in range(0, source.rows, rows):
+            parts.append(Part(len(parts), source, first, min(rows, source.rows - first)))
     return parts

@@ -1,4 +1,4 @@
-"""The role of an engine: it does jobs on workers, and what fails or dies takes nothing with it."""
+"""The role of an engine: it does jobs on workers; one that fails or dies takes no other with it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from fastbandit.errors import FastbanditError, SettingError
 
 ENGINES = ("local", "ray")
 TRIES = 3
-"""A job whose worker died is given to another, so often in all."""
+"""A job whose worker died is given to another, up to so many workers in all."""
 
 Work = Callable[..., Any]
-"""Called with a job, and with `tell` to be told the steps done so far.
+"""Called with a job, and with `report`, which takes the steps done so far.
 
-Each worker has a copy of its own, and keeps it from job to job: what is dear to make (a bandit
-mapped into memory) is made once for each worker. It has to be a function of a module, or an
+Each worker has a copy of its own for all its jobs: what is dear to make (a bandit mapped into
+memory) is made once for each worker. It has to be a function of a module, or an
 object of a class of one.
 """
 
@@ -46,20 +46,20 @@ class Engine(Protocol):
     def workers(self) -> int: ...
 
     def run(self, work: Work, jobs: Sequence[Any]) -> Generator[News, None, None]:
-        """Begin jobs in order, and give news as it comes; whoever stops listening stops them."""
-        ...
+        """Start jobs in order, and yield news as it comes; whoever stops listening stops them."""
 
     def close(self) -> None:
         """Let go of what was started for it."""
-        ...
 
 
 def make_engine(name: str, *, workers: int | None = None, address: str | None = None) -> Engine:
-    """Give an engine by its name; without a number of workers, one for each core there is."""
+    """Return an engine by its name; without a number of workers, one for each core there is."""
     if name not in ENGINES:
-        raise SettingError(f"An engine needs to be one of {', '.join(ENGINES)}: got {name!r}.")
+        raise SettingError(
+            f"An engine needs to be one of {', '.join(ENGINES)}: got {name!r}. Choose one of these."
+        )
     if workers is not None and workers < 1:
-        raise SettingError(f"An engine needs at least 1 worker: got {workers}.")
+        raise SettingError(f"An engine needs at least 1 worker: got {workers}. Use 1 or more.")
     if name == "ray":
         from fastbandit.cluster.ray_engine import RayEngine
 
@@ -78,9 +78,9 @@ def make_engine(name: str, *, workers: int | None = None, address: str | None = 
 def engine_for(
     name: str, *, workers: int | None = None, address: str | None = None
 ) -> Iterator[Engine]:
-    """Make an engine for a command that prints its answer afterwards.
+    """Make an engine for a command that prints its result afterwards.
 
-    Ray prints what its workers died of wherever answers go: meanwhile that is standard error.
+    Ray prints what its workers died of wherever results go: meanwhile that is standard error.
     """
     with (
         redirect_stdout(sys.stderr),
@@ -89,17 +89,14 @@ def engine_for(
         yield engine
 
 
-# -- jobs
-
-
 @dataclass(frozen=True)
-class HereEngine:
-    """Does one job after the other in this process: for little work, and for notebooks."""
+class SerialEngine:
+    """Does one job after the other in this process: for small work, and for notebooks."""
 
     workers: int = 1
 
     def run(self, work: Work, jobs: Sequence[Any]) -> Generator[News, None, None]:
-        """Do jobs in order; what a job tells of its steps is not passed on."""
+        """Do jobs in order; the steps that a job reports are not passed on."""
         for number, job in enumerate(jobs):
             yield do(work, number, job)
 
@@ -107,36 +104,33 @@ class HereEngine:
         """Do nothing: nothing was started."""
 
 
-def do(work: Work, number: int, job: Any, *, tell: Callable[[News], None] | None = None) -> News:
-    """Do one job, and give its last news."""
+def do(work: Work, number: int, job: Any, *, report: Callable[[News], None] | None = None) -> News:
+    """Do one job, and return its last news."""
 
-    def told(steps: int) -> None:
-        if tell is not None:
-            tell(News(number, steps))
+    def report_steps(steps: int) -> None:
+        if report is not None:
+            report(News(number, steps))
 
     try:
-        result = work(job, tell=told)
+        result = work(job, report=report_steps)
     except Exception as error:
-        return News(number, is_over=True, error=word_error(error))
+        return News(number, is_over=True, error=describe_error(error))
     return News(number, is_over=True, result=result)
 
 
-def word_error(error: Exception) -> str:
-    """Word an error in one line; one that nobody raised on purpose with its place."""
-    words = " ".join(str(error).split())
+def describe_error(error: Exception) -> str:
+    """Return the text of an error in one line; one that was not raised on purpose with its line."""
+    text = " ".join(str(error).split())
     if isinstance(error, FastbanditError):
-        return words
+        return text
     if isinstance(error, MemoryError):
         return "This needs more memory than there is."
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {words} ({Path(frame.filename).name}, line {frame.lineno})"
-
-
-# -- workers
+    return f"{type(error).__name__}: {text} ({Path(frame.filename).name}, line {frame.lineno})"
 
 
 class WorkerDiedError(Exception):
-    """A worker ended that should have gone on; says how."""
+    """A worker ended too early; the text says how."""
 
 
 class Worker(Protocol):
@@ -146,81 +140,72 @@ class Worker(Protocol):
     is_ready: bool
 
     def give(self, number: int, job: Any) -> None:
-        """Let it begin a job."""
-        ...
+        """Let it start a job."""
 
     def hear(self) -> News | None:
-        """Give its news, None where it only says that it is ready; raise if it died."""
-        ...
+        """Return its news, None where it only is ready; raise WorkerDiedError if it died."""
 
 
 _Kind = TypeVar("_Kind", bound=Worker)
 
 
-class Crew(Protocol, Generic[_Kind]):
+class WorkerPool(Protocol, Generic[_Kind]):
     """How workers of a kind are started, heard and stopped."""
 
     def start(self, work: Any) -> _Kind: ...
 
-    def listen(self, crew: Sequence[_Kind]) -> list[_Kind]:
+    def listen(self, pool: Sequence[_Kind]) -> list[_Kind]:
         """Wait until some of them have news."""
-        ...
 
-    def stop(self, crew: Sequence[_Kind]) -> None:
+    def stop(self, pool: Sequence[_Kind]) -> None:
         """End them, whatever they do."""
-        ...
 
 
 def spread(
-    crew: Crew[_Kind], work: Any, jobs: Sequence[Any], *, workers: int
+    pool: WorkerPool[_Kind], work: Any, jobs: Sequence[Any], *, workers: int
 ) -> Generator[News, None, None]:
-    """Do jobs on workers of a crew; a job whose worker died begins again on another."""
+    """Do jobs on the workers of a pool; a job whose worker died starts again on another."""
     waiting = list(range(len(jobs)))[::-1]
     deaths: Counter[int] = Counter()
     started: list[_Kind] = []
     stillborn = 0
     try:
         while waiting or any(worker.job is not None for worker in started):
-            while len(started) < workers and len(waiting) > _idle(started):
-                started.append(crew.start(work))
+            idle = sum(worker.job is None for worker in started)
+            for _ in range(min(workers - len(started), len(waiting) - idle)):
+                started.append(pool.start(work))
             for worker in started:
                 if waiting and worker.is_ready and worker.job is None:
                     number = waiting.pop()
                     worker.give(number, jobs[number])
-            for worker in crew.listen(started):
+            for worker in pool.listen(started):
                 try:
                     news, stillborn = worker.hear(), 0
                 except WorkerDiedError as died:
                     started.remove(worker)
-                    crew.stop([worker])
+                    pool.stop([worker])
                     stillborn += not worker.is_ready
                     if stillborn == TRIES * workers:
-                        raise _none_starts(died) from died
-                    news = _mourned(worker.job, str(died), deaths, waiting)
+                        raise FastbanditError(
+                            f"Jobs need workers that start: one after the other died before it "
+                            f"could do anything ({died}). Memory may have run out: use fewer "
+                            f"workers."
+                        ) from died
+                    news = _failed(worker.job, died, deaths)
+                    if worker.job is not None and news is None:
+                        waiting.append(worker.job)
                 if news is not None:
                     yield news
     finally:
-        crew.stop(started)
+        pool.stop(started)
 
 
-def _none_starts(died: WorkerDiedError) -> FastbanditError:
-    return FastbanditError(
-        f"Jobs need workers that start: one after the other died before it could do anything "
-        f"({died}). Memory may have run out: use fewer workers."
-    )
-
-
-def _idle(crew: Sequence[Worker]) -> int:
-    return sum(worker.job is None for worker in crew)
-
-
-def _mourned(number: int | None, how: str, deaths: Counter[int], waiting: list[int]) -> News | None:
-    """Let a job wait for another worker, or give up on it."""
+def _failed(number: int | None, died: WorkerDiedError, deaths: Counter[int]) -> News | None:
+    """Count the death of a job's worker; return the job's last news after too many."""
     if number is None:
         return None
     deaths[number] += 1
     if deaths[number] < TRIES:
-        waiting.append(number)
         return None
-    often = f"{how} ({deaths[number]} times). Memory may have run out: use fewer workers."
+    often = f"{died} ({deaths[number]} times). Memory may have run out: use fewer workers."
     return News(number, is_over=True, error=often)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.cell_ranges import RangeWork, Rows, index_in_ranges
+from fastbandit.arms.partition_ranges import RangeWork, Rows, index_in_ranges
 from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import Engine
 from fastbandit.errors import FastbanditError
-from fastbandit.search.generator import is_scan
+from fastbandit.interfaces import is_scan
 
 
 def index_arms(bandit: Bandit, engine: Engine) -> None:
@@ -35,11 +36,11 @@ class EngineSpread:
         return self.engine.workers
 
     def __call__(self, work: RangeWork, count: int) -> Rows:
-        """Do work on ranges that make up range(count), and put what they give together."""
+        """Do work on ranges that make up range(count), and put the results together."""
         ends = np.linspace(0, count, min(self.parts, count) + 1).astype(int).tolist()
         ranges = list(pairwise(ends))
         found: dict[int, Rows] = {}
-        for news in self.engine.run(_Ranged(work), ranges):
+        for news in self.engine.run(partial(_work_out, work), ranges):
             if news.error is not None:
                 raise FastbanditError(f"Arms cannot be indexed on workers: {news.error}")
             if news.is_over:
@@ -47,11 +48,5 @@ class EngineSpread:
         return np.concatenate([found[job] for job in range(len(ranges))])
 
 
-@dataclass(frozen=True, eq=False)
-class _Ranged:
-    """Work on ranges as the job of an engine."""
-
-    work: RangeWork
-
-    def __call__(self, job: tuple[int, int], *, tell: Any) -> Rows:
-        return self.work(*job)
+def _work_out(work: RangeWork, job: tuple[int, int], *, report: Any) -> Rows:
+    return work(*job)

@@ -31,33 +31,29 @@ class LocalEngine:
     workers: int
 
     def run(self, work: Work, jobs: Sequence[Any]) -> Generator[News, None, None]:
-        """Begin jobs in order, and give news as it comes; whoever stops listening stops them."""
         return spread(self, work, jobs, workers=self.workers)
 
     def close(self) -> None:
         """Do nothing: processes end with the jobs."""
 
     def start(self, work: Any) -> _Process:
-        """Start a process."""
         context = get_context("spawn")
         here, there = context.Pipe()
         process = context.Process(target=_serve, args=(there, work), daemon=True)
-        with one_thread_asked():
+        with one_thread_per_process():
             process.start()
         there.close()
         return _Process(process, here)
 
-    def listen(self, crew: Sequence[_Process]) -> list[_Process]:
-        """Wait until some have news."""
-        speaking = wait([worker.connection for worker in crew])
-        return [worker for worker in crew if worker.connection in speaking]
+    def listen(self, pool: Sequence[_Process]) -> list[_Process]:
+        speaking = wait([worker.connection for worker in pool])
+        return [worker for worker in pool if worker.connection in speaking]
 
-    def stop(self, crew: Sequence[_Process]) -> None:
-        """End processes, all at once."""
-        for worker in crew:
+    def stop(self, pool: Sequence[_Process]) -> None:
+        for worker in pool:
             worker.process.terminate()
             worker.connection.close()
-        for worker in crew:
+        for worker in pool:
             worker.process.join(5)
             if worker.process.is_alive():
                 worker.process.kill()
@@ -73,7 +69,7 @@ class _Process:
 
     def give(self, number: int, job: Any) -> None:
         self.job = number
-        with suppress(OSError):  # it died: who listens will hear
+        with suppress(OSError):  # it died, which `hear` will notice
             self.connection.send((number, job))
 
     def hear(self) -> News | None:
@@ -89,7 +85,7 @@ class _Process:
 
 
 @contextmanager
-def one_thread_asked() -> Iterator[None]:
+def one_thread_per_process() -> Iterator[None]:
     """Ask libraries that count threads when they are imported for one; NumPy's among them."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
@@ -111,6 +107,6 @@ def _serve(connection: Connection, work: Work) -> None:
     while True:
         try:
             number, job = connection.recv()
-            connection.send(do(work, number, job, tell=connection.send))
+            connection.send(do(work, number, job, report=connection.send))
         except (EOFError, BrokenPipeError):  # the parent is gone
             return

@@ -25,17 +25,17 @@ class RayEngine:
         self._is_ours = not self._ray.is_initialized()
         if self._is_ours:
             self._start(address, workers)
-        there = int(self._ray.cluster_resources().get("CPU", 0))
-        self._workers = min(workers or there, there)
+        cpus = int(self._ray.cluster_resources().get("CPU", 0))
+        self._workers = min(workers or cpus, cpus)
         self._actor = self._ray.remote(num_cpus=1, max_restarts=0)(_Actor)
 
     @property
     def workers(self) -> int:
-        """As many as were asked for, but at most one for each core of the cluster."""
+        """As many as were wanted, but at most one for each core of the cluster."""
         return self._workers
 
     def run(self, work: Work, jobs: Sequence[Any]) -> Generator[News, None, None]:
-        """Begin jobs in order, and give the last news of each.
+        """Start jobs in order, and yield the last news of each.
 
         What `work` holds is put into Ray's object store once, and shared by the workers of a
         machine.
@@ -43,36 +43,30 @@ class RayEngine:
         return spread(self, self._ray.put(work), jobs, workers=self.workers)
 
     def close(self) -> None:
-        """Shut down what was started or joined here."""
         if self._is_ours:
             self._ray.shutdown()
 
     def start(self, work: Any) -> _Worker:
-        """Ask for an actor; it is ready once the cluster has a core for it."""
         actor = self._actor.remote(work)
         return _Worker(self._ray, actor, actor.ready.remote())
 
-    def listen(self, crew: Sequence[_Worker]) -> list[_Worker]:
-        """Wait until some have news."""
-        known = {worker.answer: worker for worker in crew if worker.answer is not None}
+    def listen(self, pool: Sequence[_Worker]) -> list[_Worker]:
+        known = {worker.answer: worker for worker in pool if worker.answer is not None}
         ready, _ = self._ray.wait(list(known), num_returns=1)
         return [known[answer] for answer in ready]
 
-    def stop(self, crew: Sequence[_Worker]) -> None:
-        """End actors; one that died already is no matter."""
-        for worker in crew:
+    def stop(self, pool: Sequence[_Worker]) -> None:
+        for worker in pool:
             self._ray.kill(worker.actor)
 
     def _start(self, address: str | None, workers: int | None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        settings: dict[str, Any] = {"address": address}
         if address is None and "RAY_ADDRESS" not in os.environ:
-            quiet |= {"address": "local", "num_cpus": workers or cores()}
-            quiet |= {"include_dashboard": False}
-        else:
-            quiet["address"] = address
+            settings = {"address": "local", "num_cpus": workers or cores()}
+            settings["include_dashboard"] = False
         try:
-            self._ray.init(**quiet)
+            self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **settings)
         except Exception as error:  # Ray raises plain ones
             raise SettingError(
                 f"The engine ray needs a cluster that answers: {address or 'a new one'} did not "
@@ -111,17 +105,13 @@ class _Worker:
             news: News | None = self.ray.get(self.answer)
         except self.ray.exceptions.RayActorError as error:
             if error.actor_init_failed:
-                raise _cannot_start(error) from error
+                raise SettingError(
+                    f"The engine ray needs workers that can start: one could not "
+                    f"({' '.join(str(error).split())[:300]}). Install the same fastbandit on all "
+                    f"machines of the cluster."
+                ) from error
             raise WorkerDiedError("Its actor died") from error
-        except self.ray.exceptions.ObjectLostError as error:  # with the node that kept it
+        except self.ray.exceptions.ObjectLostError as error:  # with the node that held it
             raise WorkerDiedError("Its answer was lost") from error
         self.is_ready, self.job, self.answer = True, None, None
         return news
-
-
-def _cannot_start(error: Exception) -> SettingError:
-    return SettingError(
-        f"The engine ray needs workers that can start: one could not "
-        f"({' '.join(str(error).split())[:300]}). Install the same fastbandit on all machines of "
-        f"the cluster."
-    )

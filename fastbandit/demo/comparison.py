@@ -1,11 +1,13 @@
-"""Six policies side by side in one synthetic world: what each earns, and what a choice costs."""
+"""Six policies side by side in one synthetic environment: what each earns, what a choice costs."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
 from statistics import median
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +31,7 @@ _NEURAL = {
 _AUDITED = 100
 _REQUESTS = 20
 
-
-class Agent(Protocol):
-    """Anything that selects and learns: a bandit or a baseline."""
-
-    def select(self, contexts: Any, /) -> Decision: ...
-
-    def update(self, *, contexts: Any, arms: Any, rewards: Any) -> None: ...
+Agent: TypeAlias = Bandit | LinearTS | RandomBandit
 
 
 @dataclass(frozen=True)
@@ -73,58 +69,97 @@ class DemoResult:
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        """Give everything as JSON values, the curves at the end of each batch."""
+        """Return everything as JSON values, the curves at the end of each batch."""
         ends = [*range(self.batch, self.rounds, self.batch), self.rounds]
         at_ends = np.array(ends) - 1
+        settings = ("function", "dim", "arms", "rounds", "batch", "seed", "seconds")
         return {
-            "function": self.function,
-            "dim": self.dim,
-            "arms": self.arms,
-            "rounds": self.rounds,
-            "batch": self.batch,
-            "seed": self.seed,
-            "seconds": self.seconds,
+            **{name: getattr(self, name) for name in settings},
             "speedup_over": YARDSTICK,
             "ends": ends,
             "best_possible": self.best[at_ends].tolist(),
             "policies": [
                 {
-                    "policy": outcome.policy,
-                    "share_of_best": outcome.share,
-                    "quality": outcome.quality,
+                    "policy": one.policy,
+                    "share_of_best": one.share,
+                    "quality": one.quality,
                     "milliseconds_per_decision": {
-                        "single": outcome.single_milliseconds,
-                        "batch": outcome.batch_milliseconds,
+                        "single": one.single_milliseconds,
+                        "batch": one.batch_milliseconds,
                     },
-                    "speedup": {
-                        "single": outcome.single_speedup,
-                        "batch": outcome.batch_speedup,
-                    },
-                    "earned": outcome.earned[at_ends].tolist(),
+                    "speedup": {"single": one.single_speedup, "batch": one.batch_speedup},
+                    "earned": one.earned[at_ends].tolist(),
                 }
-                for outcome in self.outcomes
+                for one in self.outcomes
             ],
         }
 
 
-def line_up(world: Synthetic) -> dict[str, Agent]:
-    """Make the policies that are compared, by name; all have the same seed."""
-    arms, dim, seed = world.arms, world.dim, world.seed
+def make_agents(environment: Synthetic) -> dict[str, Agent]:
+    """Return the policies that are compared, by name; all have the same seed."""
+    arms, dim, seed = environment.arms, environment.dim, environment.seed
+    context = environment.context
     agents: dict[str, Agent] = {
-        "Random": RandomBandit(ids=range(world.size), context=world.context, seed=seed),
+        "Random": RandomBandit(ids=range(environment.size), context=context, seed=seed),
         "LinearTS": LinearTS(arms=arms, context=dim, reward="real", intercept=False, seed=seed),
     }
-    for name, (explore, search) in _NEURAL.items():
+    for name, (exploration, search) in _NEURAL.items():
         agents[name] = Bandit(
             arms=arms,
-            context=world.context,
+            context=context,
             reward="real",
-            explore=explore,
+            exploration=exploration,
             search=search,
             seed=seed,
             progress=False,
         )
     return agents
+
+
+@dataclass
+class _Run:
+    """What one policy earned so far, and the seconds that its decisions took."""
+
+    policy: str
+    agent: Agent
+    means: list[Floats] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    single_seconds: float = 0.0
+    quality: float | None = None
+
+    def play(self, environment: Synthetic, first: int, size: int, *, is_last: bool) -> None:
+        """Decide for a batch and learn from it; the first batch, random for all, is not timed."""
+        contexts = environment.contexts(first, size)
+        decision, seconds = _timed_select(self.agent, contexts)
+        rows = decision.rows[:, 0]
+        self.means.append(environment.means(contexts, rows))
+        if first > 0:
+            self.seconds.append(seconds / size)
+        if not is_last:
+            rewards = environment.observed(first, rows)
+            self.agent.update(contexts=contexts, arms=decision.arms, rewards=rewards)
+
+    def measure(self, environment: Synthetic, first: int) -> None:
+        """Time requests with one context, of which the first only warms up; audit the search."""
+        contexts = environment.contexts(first, _REQUESTS + 1)
+        times = [_timed_select(self.agent, context[None])[1] for context in contexts]
+        self.single_seconds = median(times[1:])
+        if isinstance(self.agent, Bandit):
+            self.quality = self.agent.audit(environment.contexts(first, _AUDITED)).quality
+
+    def outcome(self, best: float, yardstick: _Run) -> Outcome:
+        """Compare with the best possible reward, and with the times of the yardstick."""
+        earned, seconds = np.concatenate(self.means).cumsum(), median(self.seconds)
+        return Outcome(
+            policy=self.policy,
+            earned=earned,
+            share=float(earned[-1] / best),
+            quality=self.quality,
+            batch_milliseconds=1e3 * seconds,
+            single_milliseconds=1e3 * self.single_seconds,
+            batch_speedup=median(yardstick.seconds) / seconds,
+            single_speedup=yardstick.single_seconds / self.single_seconds,
+        )
 
 
 def run_demo(
@@ -144,56 +179,21 @@ def run_demo(
     """
     _check_rounds(rounds, batch)
     started = time.perf_counter()
-    world = Synthetic(function, dim, arms, seed=seed)
-    agents = line_up(world)
-    firsts = range(0, rounds, batch)
-    means: dict[str, list[Floats]] = {name: [] for name in agents}
-    times: dict[str, list[float]] = {name: [] for name in agents}
+    environment = Synthetic(function, dim, arms, seed=seed)
+    runs = {name: _Run(name, agent) for name, agent in make_agents(environment).items()}
+    report = _counted(progress, (len(range(0, rounds, batch)) + 1) * len(runs))
     best: list[Floats] = []
-    done, steps = 0, (len(firsts) + 1) * len(agents)
-
-    def report(doing: str) -> None:
-        nonlocal done
-        progress(done, steps, doing)
-        done += 1
-
-    for first in firsts:
-        contexts = world.contexts(first, min(batch, rounds - first))
-        best.append(world.best(contexts)[1])
-        for name, agent in agents.items():
+    for first in range(0, rounds, batch):
+        size = min(batch, rounds - first)
+        best.append(environment.best(environment.contexts(first, size))[1])
+        for name, run in runs.items():
             report(name)
-            decision, seconds = _timed_select(agent, contexts)
-            means[name].append(world.means(contexts, decision.rows[:, 0]))
-            if first > 0:
-                times[name].append(seconds / len(contexts))
-            if first + batch < rounds:
-                rewards = world.observed(first, decision.rows[:, 0])
-                agent.update(contexts=contexts, arms=decision.arms, rewards=rewards)
-
-    qualities: dict[str, float | None] = {}
-    single: dict[str, float] = {}
-    for name, agent in agents.items():
+            run.play(environment, first, size, is_last=first + batch >= rounds)
+    for name, run in runs.items():
         report(f"measuring {name}")
-        single[name] = _time_of_one(agent, world.contexts(rounds, _REQUESTS + 1))
-        qualities[name] = _quality(agent, world.contexts(rounds, _AUDITED))
+        run.measure(environment, rounds)
     report("done")
-
     best_curve = np.concatenate(best).cumsum()
-    outcomes = []
-    for name in agents:
-        earned = np.concatenate(means[name]).cumsum()
-        outcomes.append(
-            Outcome(
-                policy=name,
-                earned=earned,
-                share=float(earned[-1] / best_curve[-1]),
-                quality=qualities[name],
-                batch_milliseconds=1e3 * median(times[name]),
-                single_milliseconds=1e3 * single[name],
-                batch_speedup=median(times[YARDSTICK]) / median(times[name]),
-                single_speedup=single[YARDSTICK] / single[name],
-            )
-        )
     return DemoResult(
         function=function,
         dim=dim,
@@ -202,25 +202,20 @@ def run_demo(
         batch=batch,
         seed=seed,
         best=best_curve,
-        outcomes=tuple(outcomes),
+        outcomes=tuple(run.outcome(best_curve[-1], runs[YARDSTICK]) for run in runs.values()),
         seconds=time.perf_counter() - started,
     )
+
+
+def _counted(progress: Progress, steps: int) -> Callable[[str], None]:
+    done = count()
+    return lambda doing: progress(next(done), steps, doing)
 
 
 def _timed_select(agent: Agent, contexts: NDArray[np.float32]) -> tuple[Decision, float]:
     started = time.perf_counter()
     decision = agent.select(contexts)
     return decision, time.perf_counter() - started
-
-
-def _time_of_one(agent: Agent, contexts: NDArray[np.float32]) -> float:
-    """Give the median seconds of a request with one context; the first one only warms up."""
-    times = [_timed_select(agent, contexts[i : i + 1])[1] for i in range(len(contexts))]
-    return median(times[1:])
-
-
-def _quality(agent: Agent, contexts: NDArray[np.float32]) -> float | None:
-    return agent.audit(contexts).quality if isinstance(agent, Bandit) else None
 
 
 def _check_rounds(rounds: int, batch: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fastbandit.demo.synthetic import Floats
-from fastbandit.errors import MissingExtraError
+from fastbandit.packages import needed
 
 INK = "#1b1b1f"  # text, axes and the best possible curve; on a page, its own text colour
 BEST = "Best possible"
@@ -76,9 +76,9 @@ def draw_curves(lines: Sequence[Line], *, ylabel: str, styles: Styles = STYLES) 
 
 
 def svg_of(figure: Any) -> str:
-    """Give a figure as SVG, the same text for the same figure.
+    """Return a figure as SVG, the same text for the same figure.
 
-    Text stays text: the file is small, and its words can be found.
+    Text stays text: the file is small, and can be searched.
     """
     settings = {"svg.fonttype": "none", "svg.hashsalt": "fastbandit"}
     with import_matplotlib().rc_context(settings):
@@ -88,26 +88,20 @@ def svg_of(figure: Any) -> str:
 
 
 def png_of(figure: Any) -> bytes:
-    """Give a figure as PNG on white."""
+    """Return a figure as PNG on white."""
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=200, facecolor="white")
     return picture.getvalue()
 
 
 def import_matplotlib() -> Any:
-    """Give matplotlib, or say how to install it."""
-    try:
-        import matplotlib
-        import matplotlib.figure
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "The figure needs matplotlib, which is not installed. Run: "
-            "pip install 'fastbandit[train]'"
-        ) from error
-    return matplotlib
+    """Return matplotlib; raise how to install it."""
+    needed("matplotlib.figure", what="The figure")
+    return needed("matplotlib", what="The figure")
 
 
 def empty_axes(width: float, height: float) -> tuple[Any, Any]:
+    """Return a figure and its axes, in our style."""
     figure = import_matplotlib().figure.Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
@@ -136,11 +130,11 @@ def label_ends(axes: Any, lines: Sequence[Line], *, styles: Styles = STYLES) -> 
     heights = spread([float(ends[line.policy][1]) for line in falling], gap=0.058)
     for line, height in zip(falling, heights, strict=True):
         style = styles.get(line.policy, PLAIN)
-        end, place = ends[line.policy], {"transform": axes.transAxes, "clip_on": False}
-        axes.plot([end[0], 1.035], [end[1], height], color=style.colour, lw=0.7, **place)
+        end, within = ends[line.policy], {"transform": axes.transAxes, "clip_on": False}
+        axes.plot([end[0], 1.035], [end[1], height], color=style.colour, lw=0.7, **within)
         width = min(max(style.width, 1.8), 3.4)
         dashes = {"color": style.colour, "linestyle": style.dashes, "lw": width}
-        axes.plot([1.035, 1.115], [height, height], **dashes, **place)
+        axes.plot([1.035, 1.115], [height, height], **dashes, **within)
         label = axes.text(1.13, height, line.label, color=INK, fontsize=FONT)
         label.set(transform=axes.transAxes, verticalalignment="center")
 
@@ -153,21 +147,18 @@ def spread(heights: list[float], *, gap: float, low: float = 0.0, high: float = 
     groups: list[list[float]] = []
     for height in heights:
         groups.append([height])
-        while len(groups) > 1 and _lowest(groups[-2], gap) - gap < _highest(groups[-1], gap):
+        while len(groups) > 1 and _highest(groups[-2], -gap) - gap < _highest(groups[-1], gap):
             last = groups.pop()
             groups[-1] += last
     free = [_highest(group, gap) - n * gap for group in groups for n in range(len(group))]
-    for place in range(len(free)):
-        free[place] = min(free[place], high - place * gap)
-    for place in range(len(free)):
-        above = len(free) - 1 - place
-        free[place] = max(free[place], min(low + above * gap, high - place * gap))
-    return free
+    tops = [high - n * gap for n in range(len(free))]
+    lows = [low + n * gap for n in reversed(range(len(free)))]
+    return [
+        max(min(height, top), min(bottom, top))
+        for height, top, bottom in zip(free, tops, lows, strict=True)
+    ]
 
 
 def _highest(group: list[float], gap: float) -> float:
+    """Return the highest of a group's labels, `gap` apart; with -gap, the lowest."""
     return sum(group) / len(group) + gap * (len(group) - 1) / 2
-
-
-def _lowest(group: list[float], gap: float) -> float:
-    return sum(group) / len(group) - gap * (len(group) - 1) / 2

@@ -1,31 +1,25 @@
-"""A demo's outcome as a table, a figure, and one HTML page that needs nothing from outside."""
+"""A demo's result as a table, a figure, and one HTML page that loads nothing."""
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fastbandit.demo.figures import (
-    BEST,
-    INK,
-    Line,
-    draw_curves,
-    png_of,
-    svg_of,
-)
+from fastbandit.demo.figures import BEST, INK, Line, draw_curves, png_of, svg_of
 from fastbandit.demo.figures import import_matplotlib as import_matplotlib
 from fastbandit.demo.synthetic import Floats
 from fastbandit.errors import SettingError
+from fastbandit.files.atomic import replacing
 
 if TYPE_CHECKING:
-    from fastbandit.demo.comparison import DemoResult, Outcome
+    from fastbandit.demo.comparison import DemoResult
 
 HEADINGS = (
     "Policy",
@@ -40,11 +34,11 @@ PNG, SVG, PAGE = "cumulative-reward.png", "cumulative-reward.svg", "index.html"
 
 
 def write_report(result: DemoResult, folder: Path, *, command: str) -> list[Path]:
-    """Write the figure (PNG and SVG) and the page into the folder, each whole or not at all."""
+    """Write the figure (PNG and SVG) and the page into the folder, all whole or none."""
     png, svg = draw_figure(result)
     page = render_page(result, svg=svg, command=command)
     files = {PNG: png, SVG: svg.encode(), PAGE: page.encode()}
-    return [write_whole(folder / name, content) for name, content in files.items()]
+    return write_all({folder / name: content for name, content in files.items()})
 
 
 def make_folder(folder: Path, *, option: str = "--out") -> None:
@@ -57,35 +51,36 @@ def make_folder(folder: Path, *, option: str = "--out") -> None:
         raise SettingError(_unwritable(folder, error, option)) from error
 
 
-def write_whole(path: Path, content: bytes) -> Path:
-    """Write beside, then rename: whatever goes wrong, no half of a file is left."""
-    return write_all({path: content})[0]
-
-
 def write_all(files: Mapping[Path, bytes], *, option: str = "--out") -> list[Path]:
-    """Write all files beside their places, then rename them: none before all are whole."""
-    parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in files}
+    """Write all files beside their paths, then rename them: none before all are whole."""
     path = next(iter(files))
     try:
-        for path, content in files.items():
-            parts[path].write_bytes(content)
-        for path, part in parts.items():
-            os.replace(part, path)
+        with ExitStack() as stack:
+            for path, content in files.items():
+                stack.enter_context(replacing(path, sync=False)).write_bytes(content)
     except OSError as error:
         raise SettingError(_unwritable(path, error, option)) from error
-    finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
     return list(files)
 
 
 def table_rows(result: DemoResult) -> list[tuple[str, ...]]:
-    """Give the table as text, one row for each policy, under `HEADINGS`."""
-    return [_table_row(outcome) for outcome in result.outcomes]
+    """Return the table as text, one row for each policy, under `HEADINGS`."""
+    return [
+        (
+            one.policy,
+            f"{one.share:.1%}",
+            "–" if one.quality is None else f"{one.quality:.3f}",
+            _milliseconds(one.batch_milliseconds),
+            _times(one.batch_speedup),
+            _milliseconds(one.single_milliseconds),
+            _times(one.single_speedup),
+        )
+        for one in result.outcomes
+    ]
 
 
 def summary(result: DemoResult) -> tuple[str, str]:
-    """Say in two sentences what is seen."""
+    """Return two sentences on what is seen."""
     by_name = {outcome.policy: outcome for outcome in result.outcomes}
     exhaust, fast = by_name["Exhaust TS"], by_name["GANBandit TS"]
     batch, single = fast.batch_speedup, fast.single_speedup
@@ -100,7 +95,7 @@ def summary(result: DemoResult) -> tuple[str, str]:
 
 
 def footnotes(result: DemoResult) -> tuple[str, ...]:
-    """Explain the columns."""
+    """Return what the columns mean."""
     return (
         "Share of best reward: expected reward earned ÷ that of the best arm each time; the "
         "first batch, chosen at random, counts too.",
@@ -129,11 +124,11 @@ def draw_figure(result: DemoResult) -> tuple[bytes, str]:
 
 
 def render_page(result: DemoResult, *, svg: str, command: str) -> str:
-    """Give the whole page as HTML, with the figure and the styles inside."""
+    """Return the whole page as HTML, with the figure and the styles inside."""
     notes = "\n".join(f"<li>{escape(note)}</li>" for note in footnotes(result))
     first, second = summary(result)
-    world = (
-        f"Synthetic world {result.function}, {result.dim} features, noise N(0, 1), seed "
+    settings = (
+        f"Synthetic environment {result.function}, {result.dim} features, noise N(0, 1), seed "
         f"{result.seed}; the whole run took {result.seconds:.0f} s."
     )
     body = f"""<main>
@@ -149,14 +144,14 @@ the best possible.</figcaption>
 <ul>
 {notes}
 </ul>
-<p>{escape(world)} Made by:</p>
+<p>{escape(settings)} Made by:</p>
 <pre><code>{escape(command)}</code></pre>
 </main>"""
     return html_page(body, title="fastbandit demo")
 
 
 def html_page(body: str, *, title: str, style: str = "") -> str:
-    """Give a whole page that loads nothing: light or dark as the reader's screen is."""
+    """Return a whole page that loads nothing: light or dark as the reader's screen is."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -179,12 +174,12 @@ def html_table(
     names: int = 1,
     cell: Callable[[str], str] = escape,
 ) -> str:
-    """Give a table that scrolls sideways on its own; `cell` makes HTML of a cell's words."""
+    """Return a table that scrolls sideways on its own; `cell` makes HTML of a cell's text."""
     heads = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
     lines = []
     for row in rows:
-        others = [f'<td class="name">{cell(word)}</td>' for word in row[1:names]]
-        others += [f"<td>{cell(word)}</td>" for word in row[names:]]
+        others = [f'<td class="name">{cell(text)}</td>' for text in row[1:names]]
+        others += [f"<td>{cell(text)}</td>" for text in row[names:]]
         lines.append(f'<tr><th scope="row">{cell(row[0])}</th>{"".join(others)}</tr>')
     body = "\n".join(lines)
     return f"""<div class="wide">
@@ -214,18 +209,6 @@ def inline_svg(svg: str, *, label: str, prefix: str = "") -> str:
         root = root.replace(mark, f"{mark}{prefix}")
     named = root.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
     return named.replace(INK, "currentColor")
-
-
-def _table_row(outcome: Outcome) -> tuple[str, ...]:
-    return (
-        outcome.policy,
-        f"{outcome.share:.1%}",
-        "–" if outcome.quality is None else f"{outcome.quality:.3f}",
-        _milliseconds(outcome.batch_milliseconds),
-        _times(outcome.batch_speedup),
-        _milliseconds(outcome.single_milliseconds),
-        _times(outcome.single_speedup),
-    )
 
 
 def _milliseconds(number: float) -> str:

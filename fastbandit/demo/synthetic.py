@@ -1,4 +1,4 @@
-"""Synthetic worlds of arms and contexts, in which the best possible reward is known.
+"""Synthetic environments of arms and contexts, in which the best possible reward is known.
 
 The functions of the FastBandit paper, on unit vectors x (context) and a (arm), u = x·a:
 
@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError
-from fastbandit.features import Dense, Features
-from fastbandit.noise import Stream, decision_seeds, normals
-from fastbandit.rewards import RewardKind
+from fastbandit.features.kinds import Dense
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import Stream, decision_seeds, normals
+from fastbandit.types import Features
 
 Floats = NDArray[np.float64]
 
@@ -29,10 +30,10 @@ FAR = 2**62  # a position in the seed's life that no bandit with the same seed w
 _BLOCK = 2**20
 
 
-class Turn(Protocol):
+class ContextDrift(Protocol):
     """A change of what contexts are worth, from round to round."""
 
-    def turn(self, contexts: Any, first: int) -> NDArray[np.floating[Any]]:
+    def drifted(self, contexts: Any, first: int) -> NDArray[np.floating[Any]]:
         """Return the contexts of rounds `first` and on as their rewards see them."""
         ...
 
@@ -41,8 +42,8 @@ class Synthetic:
     """Arms and contexts spread evenly over the unit sphere, and a reward for every pair.
 
     A context and the noise of its reward depend on the seed and the number of the round
-    alone: policies meet the same world, whatever they choose and however they batch. With a
-    `drift` rewards are those of turned contexts, in each round of others.
+    alone: policies meet the same environment, whatever they choose and however they batch. With a
+    `drift`, rewards are those of turned contexts, in each round of others.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Synthetic:
         *,
         noise: float = 1.0,
         seed: int = 0,
-        drift: Turn | None = None,
+        drift: ContextDrift | None = None,
     ) -> None:
         _check_settings(function, dim=dim, arms=arms, noise=noise)
         self.function, self.dim, self.noise, self.seed = function, dim, noise, seed
@@ -76,28 +77,28 @@ class Synthetic:
         """There is no end of rounds."""
 
     def contexts(self, first: int, count: int) -> NDArray[np.float32]:
-        """Give the contexts of rounds `first` to `first + count - 1`: (count, d)."""
+        """Return the contexts of rounds `first` to `first + count - 1`: (count, d)."""
         return _unit_vectors(decision_seeds(self._contexts_seed, first, count), self.dim)
 
     def means(self, contexts: Any, rows: Any) -> Floats:
-        """Give the expected reward of each context with its arm (n,) or arms (n, k)."""
+        """Return the expected reward of each context with its arm (n,) or arms (n, k)."""
         rows = self._check_rows(rows)
         arms = self.arms[rows].astype(np.float64)  # (n, d) or (n, k, d)
-        return self._bend(np.einsum("nd,n...d->n...", self._lift(contexts), arms))
+        return self._curved(np.einsum("nd,n...d->n...", self._mapped(contexts), arms))
 
     def expected(self, first: int, chosen: Any) -> Floats:
-        """Give the expected rewards of the rows chosen in rounds `first` and on."""
+        """Return the expected rewards of the rows chosen in rounds `first` and on."""
         return self.means(self._turned(first, len(chosen)), chosen)
 
     def observed(self, first: int, chosen: Any) -> Floats:
-        """Give the rewards of rounds `first` and on; a round's noise is the same for any arm."""
+        """Return the rewards of rounds `first` and on; a round's noise is the same for any arm."""
         means = self.expected(first, chosen)
         seeds = decision_seeds(self._noise_seed, first, len(means))
         noise = self.noise * normals(seeds, 1, Stream.TRAINING)[:, 0].astype(np.float64)
         return means + noise.reshape(-1, *[1] * (means.ndim - 1))
 
     def ceiling(self, first: int, count: int) -> Floats:
-        """Give the expected reward of the best arm in each round: (n,); O(n N)."""
+        """Return the expected reward of the best arm in each round: (n,); O(n N)."""
         return self.best(self._turned(first, count))[1]
 
     def best_arm(self, rounds: int) -> int:
@@ -120,30 +121,23 @@ class Synthetic:
             means = np.maximum(means, value)
         return rows, means
 
-    def average(self, contexts: Any) -> Floats:
-        """Give the expected reward of a random arm for each context: (n,); O(n N)."""
-        total = np.zeros(len(contexts))
-        for _, block in self._all_means(contexts):
-            total += block.sum(axis=1)
-        return total / len(self.arms)
-
     def _turned(self, first: int, count: int) -> NDArray[np.floating[Any]]:
-        """Give the contexts of rounds as their rewards see them."""
+        """Return the contexts of rounds as their rewards see them."""
         contexts = self.contexts(first, count)
-        return contexts if self.drift is None else self.drift.turn(contexts, first)
+        return contexts if self.drift is None else self.drift.drifted(contexts, first)
 
     def _all_means(self, contexts: Any) -> Iterator[tuple[int, Floats]]:
         """Yield the means of all arms in blocks of some: (first row, (n, some))."""
-        lifted = self._lift(contexts)
-        size = max(1, _BLOCK // max(1, len(lifted)))
+        mapped = self._mapped(contexts)
+        size = max(1, _BLOCK // max(1, len(mapped)))
         for start in range(0, len(self.arms), size):
-            yield start, self._bend(lifted @ self.arms[start : start + size].T.astype(np.float64))
+            yield start, self._curved(mapped @ self.arms[start : start + size].T.astype(np.float64))
 
-    def _lift(self, contexts: Any) -> Floats:
+    def _mapped(self, contexts: Any) -> Floats:
         x = np.asarray(contexts, dtype=np.float64)
         return x * (np.cos(x) + 0.25) if self.function == "h1" else x
 
-    def _bend(self, u: Floats) -> Floats:
+    def _curved(self, u: Floats) -> Floats:
         if self.function == "h1b":
             return u * np.cos(u) + 0.25 * u
         if self.function == "h2":
@@ -156,7 +150,7 @@ class Synthetic:
         if wrong.size:
             raise InputError(
                 f"An arm's row needs to be from 0 to {len(self.arms) - 1}: got {wrong[0]}. Leave "
-                f"out the empty places of a decision."
+                f"out the empty rows of a decision."
             )
         return checked
 
@@ -170,12 +164,12 @@ def _unit_vectors(seeds: NDArray[np.uint64], dim: int) -> NDArray[np.float32]:
 def _check_settings(function: str, *, dim: int, arms: int, noise: float) -> None:
     if function not in FUNCTIONS:
         raise SettingError(
-            f"A synthetic world needs one of the functions {', '.join(FUNCTIONS)}: got "
+            f"A synthetic environment needs one of the functions {', '.join(FUNCTIONS)}: got "
             f"{function!r}. Choose one of these."
         )
     if dim < 1 or arms < 1:
         raise SettingError(
-            f"A synthetic world needs at least one dimension and one arm: got dim={dim} and "
+            f"A synthetic environment needs at least one dimension and one arm: got dim={dim} and "
             f"arms={arms}. Raise them to 1 or more."
         )
     if not 0.0 <= noise < np.inf:

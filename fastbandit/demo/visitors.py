@@ -1,4 +1,4 @@
-"""Simulated visitors for a demonstration: they ask a service over HTTP, and reward it."""
+"""Simulated visitors for a demonstration: they call a service over HTTP, and reward it."""
 
 from __future__ import annotations
 
@@ -18,36 +18,34 @@ from fastbandit.errors import ServiceError
 FEATURES = 4
 ARMS = 10_000
 _DELAY_SECONDS = (0.2, 3.0)
-_FORGETFUL = 0.02  # so many never tell what came of it
-_TWICE = 0.01  # and so many tell it twice
+_UNREWARDED = 0.02  # share of visitors who send no reward
+_TWICE = 0.01  # share of visitors who send it twice
 
 
-def world(seed: int = 0) -> Synthetic:
-    """Give the world of the demonstration."""
+def demo_environment(seed: int = 0) -> Synthetic:
+    """Return the environment of the demonstration."""
     return Synthetic("h2", FEATURES, ARMS, seed=seed)
 
 
 def write_catalogue(path: Path) -> None:
     """Write the arms of the demonstration."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    np.save(path, world().arms)
+    np.save(path, demo_environment().arms)
 
 
 def visit(url: str, *, per_second: float = 50.0, key: str | None = None, seed: int = 0) -> None:
     """Send visitors until the process is ended; rewards come later, as they do."""
-    home, rng, number = world(), np.random.default_rng(seed), 0
+    visitors = Visitors(Caller(url, key=key), seed=seed)
     first = int(time.time())  # a restart goes on with other visitors
-    coming: deque[tuple[float, str, float]] = deque()
-    caller = Caller(url, key=key)
     while True:
-        began = time.monotonic()
+        started = time.monotonic()
         try:
-            _visit_once(caller, home, rng, first + number, coming)
-            _reward_due(caller, coming)
+            visitors.visit(first)
+            visitors.reward()
         except (OSError, HTTPException):
-            time.sleep(1.0)  # the service is not there yet, or not any more
-        number += 1
-        time.sleep(max(0.0, 1 / per_second - (time.monotonic() - began)))
+            time.sleep(1.0)  # the service is not up yet, or not any more
+        first += 1
+        time.sleep(max(0.0, 1 / per_second - (time.monotonic() - started)))
 
 
 class Caller:
@@ -59,43 +57,47 @@ class Caller:
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
 
-    def post(self, route: str, told: dict[str, Any]) -> Any:
-        """Return the service's answer to a request; another status than 200 is an error."""
+    def post(self, route: str, body: dict[str, Any]) -> Any:
+        """Return the service's answer to a request; raise where its status is not 200."""
         try:
-            self._connection.request("POST", route, json.dumps(told), self._headers)
+            self._connection.request("POST", route, json.dumps(body), self._headers)
             response = self._connection.getresponse()
-            body = response.read()
+            answer = response.read()
         except (OSError, HTTPException):
             self._connection.close()
             raise
         if response.status != 200:
             kind = ConnectionError if response.status >= 500 else ServiceError
-            raise kind(f"{route} was answered with {response.status}: {body[:200]!r}")
-        return json.loads(body)
+            raise kind(f"{route} was answered with {response.status}: {answer[:200]!r}")
+        return json.loads(answer)
 
 
-def _visit_once(
-    caller: Caller,
-    home: Synthetic,
-    rng: np.random.Generator,
-    number: int,
-    coming: deque[tuple[float, str, float]],
-) -> None:
-    context = home.contexts(number, 1)
-    selected = caller.post("/v1/select", {"context": context[0].tolist()})
-    if rng.random() < _FORGETFUL:
-        return
-    reward = float(home.observed(number, np.array([selected["arms"][0]]))[0])
-    for _ in range(1 + (rng.random() < _TWICE)):
-        due = time.monotonic() + rng.uniform(*_DELAY_SECONDS)
-        coming.append((due, selected["decision"], reward))
+class Visitors:
+    """Visitors of the demonstration's environment, and the rewards that they have yet to send."""
 
+    def __init__(self, caller: Caller, *, seed: int) -> None:
+        self._caller, self._environment = caller, demo_environment()
+        self._rng = np.random.default_rng(seed)
+        self._pending: deque[tuple[float, str, float]] = deque()
 
-def _reward_due(caller: Caller, coming: deque[tuple[float, str, float]]) -> None:
-    now = time.monotonic()
-    for _ in range(len(coming)):
-        due, decision, reward = coming.popleft()
-        if due <= now:
-            caller.post("/v1/reward", {"rewards": [{"decision": decision, "value": reward}]})
-        else:
-            coming.append((due, decision, reward))
+    def visit(self, number: int) -> None:
+        """Let one visitor be decided for; most will send a reward, a few the same twice."""
+        context = self._environment.contexts(number, 1)
+        selected = self._caller.post("/v1/select", {"context": context[0].tolist()})
+        if self._rng.random() < _UNREWARDED:
+            return
+        reward = float(self._environment.observed(number, np.array([selected["arms"][0]]))[0])
+        for _ in range(1 + (self._rng.random() < _TWICE)):
+            due = time.monotonic() + self._rng.uniform(*_DELAY_SECONDS)
+            self._pending.append((due, selected["decision"], reward))
+
+    def reward(self) -> None:
+        """Send the rewards that are due."""
+        now = time.monotonic()
+        for _ in range(len(self._pending)):
+            due, decision, reward = self._pending.popleft()
+            if due <= now:
+                rewards = [{"decision": decision, "value": reward}]
+                self._caller.post("/v1/reward", {"rewards": rewards})
+            else:
+                self._pending.append((due, decision, reward))

@@ -1,7 +1,21 @@
 """What would a policy have earned on a log that another one made?"""
 
 from fastbandit.evaluation.diagnostics import Diagnostics
-from fastbandit.evaluation.estimators import ESTIMATORS
+from fastbandit.evaluation.drawn_policies import Draws
+from fastbandit.evaluation.estimators import (
+    DR,
+    IPS,
+    MIPS,
+    SNIPS,
+    Contributions,
+    DirectMethod,
+    Estimator,
+    PreparedRounds,
+    Replay,
+    SwitchDR,
+)
+from fastbandit.evaluation.expected import CrossFit
+from fastbandit.evaluation.intervals import Interval
 from fastbandit.evaluation.readers import read_rounds
 from fastbandit.evaluation.report import Estimate, Evaluation
 from fastbandit.evaluation.rounds import LoggedRounds
@@ -9,12 +23,24 @@ from fastbandit.evaluation.run import evaluate
 from fastbandit.evaluation.sparse_policy import SparsePolicy
 
 __all__ = [
-    "ESTIMATORS",
+    "DR",
+    "IPS",
+    "MIPS",
+    "SNIPS",
+    "Contributions",
+    "CrossFit",
     "Diagnostics",
+    "DirectMethod",
+    "Draws",
     "Estimate",
+    "Estimator",
     "Evaluation",
+    "Interval",
     "LoggedRounds",
+    "PreparedRounds",
+    "Replay",
     "SparsePolicy",
+    "SwitchDR",
     "evaluate",
     "read_rounds",
 ]

@@ -20,12 +20,12 @@ _MOST_FEATURES = 64
 
 
 def clusters_of(rounds: LoggedRounds, clusters: Any = None, *, seed: int = 0) -> Rows:
-    """Give the cluster of each arm: as told, or by k-means on the arms' vectors.
+    """Return the cluster of each arm: as given, or by k-means on the arms' vectors.
 
     `clusters` is one number for each arm, or how many clusters to make.
     """
     if clusters is not None and np.ndim(clusters) > 0:
-        return _told(np.asarray(clusters), rounds.arms)
+        return _given(np.asarray(clusters), rounds.arms)
     if rounds.vectors is None:
         raise InputError(
             "The estimator mips needs vectors of the arms or clusters=: got neither. Give the "
@@ -43,11 +43,11 @@ def clusters_of(rounds: LoggedRounds, clusters: Any = None, *, seed: int = 0) ->
 
 
 def can_make_clusters() -> bool:
-    """Tell whether k-means is installed."""
+    """Return whether k-means is installed."""
     return find_spec("faiss") is not None
 
 
-def _told(clusters: Any, arms: int) -> Rows:
+def _given(clusters: Any, arms: int) -> Rows:
     if clusters.shape != (arms,):
         raise ShapeError(
             f"Clusters need one number for each of the {arms} arms: got shape {clusters.shape}. "
@@ -69,11 +69,11 @@ def _by_k_means(vectors: Any, count: int, *, seed: int) -> Rows:
 def logging_shares(
     rounds: LoggedRounds, clusters: Rows, *, logging: SparsePolicy | None = None
 ) -> Floats:
-    """Tell how likely the log took some arm of the cluster it took, in each round.
+    """Return how likely the log took some arm of the cluster it took, in each round.
 
-    By the logging policy where it is told; by sizes where every arm was equally likely; else by
-    a linear regression of "this cluster" on the context, which sums to 1 over the clusters, and
-    is kept above a tenth of the cluster's share in the log and above the arm's own propensity.
+    The logging policy says so where it is known, sizes where every arm was equally likely; else
+    it is a linear regression of "this cluster" on the context, which sums to 1 over the clusters.
+    It stays above a tenth of the cluster's share in the log and above the arm's own propensity.
     """
     taken, sizes = clusters[rounds.chosen], np.bincount(clusters)
     if logging is not None:
@@ -83,8 +83,22 @@ def logging_shares(
     return np.maximum(_regressed(rounds, taken, len(sizes)), rounds.propensities)
 
 
+def cluster_probabilities(
+    rounds: LoggedRounds,
+    policy: SparsePolicy,
+    clusters: Any,
+    *,
+    logging: SparsePolicy | None,
+    seed: int,
+) -> tuple[Floats, Floats]:
+    """Return how likely the policy, and the log, took some arm of the cluster that was taken."""
+    found = clusters_of(rounds, clusters, seed=seed)
+    target = policy.probability_within(found, rounds.chosen, np.bincount(found))
+    return target, logging_shares(rounds, found, logging=logging)
+
+
 def _regressed(rounds: LoggedRounds, taken: Rows, count: int) -> Floats:
-    """Give the shares of clusters as a linear function of the context, each of the one taken."""
+    """Return the share of the cluster taken, as a linear function of the context."""
     columns = Columns.of(rounds.contexts, most=_MOST_FEATURES, seed=0)
     width = 1 + columns.axes.shape[1]
     curves, slopes = np.diag(np.ones(width)), np.zeros((width, count))

@@ -25,7 +25,7 @@ def read_csv(
     """Read columns of a CSV file with a header, gzipped or not, as text.
 
     Where the file `is_ragged`, rows with too few fields are filled up and those with too many
-    are cut; otherwise they are errors.
+    are cut; else they are errors.
     """
     table: dict[str, list[str]] = {column: [] for column in columns}
     for block in read_blocks(path, columns, is_ragged=is_ragged):
@@ -41,7 +41,7 @@ def read_blocks(
     header: Sequence[str] | None = None,
     is_ragged: bool = False,
 ) -> Iterator[dict[str, list[str]]]:
-    """Read columns of a table some rows at a time; give the `header` where the file has none.
+    """Read columns of a table some rows at a time; pass the `header` where the file has none.
 
     A file that ends in .dat has "::" between its fields.
     """
@@ -49,14 +49,14 @@ def read_blocks(
         found = header or next(reader, None)
         if not found:
             raise DataError(f"{path} needs a header and rows: it is empty. Download it again.")
-        places = [_place_of(column, found, path) for column in columns]
+        positions = [_position_of(column, found, path) for column in columns]
         rows = _checked(reader, len(found), path=path, is_ragged=is_ragged)
         while block := list(islice(rows, _ROWS)):
             across = list(zip(*block, strict=True))
-            yield {c: list(across[p]) for c, p in zip(columns, places, strict=True)}
+            yield {c: list(across[p]) for c, p in zip(columns, positions, strict=True)}
 
 
-def _place_of(column: str, header: Sequence[str], path: Path) -> int:
+def _position_of(column: str, header: Sequence[str], path: Path) -> int:
     if column not in header:
         raise DataError(
             f"{path} needs a column {column}: found {', '.join(header)}. Use a file of the "
@@ -85,7 +85,7 @@ def to_numbers(
     try:
         numbers = np.array(texts, dtype=np.float64)
     except ValueError:
-        numbers = np.array([_number_or_nan(text) for text in texts], dtype=np.float64)
+        numbers = np.array([float(text) if is_number(text) else np.nan for text in texts])
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
         line = _line_of(path, first + int(wrong[0]) + has_header)
@@ -96,11 +96,13 @@ def to_numbers(
     return numbers
 
 
-def _number_or_nan(text: str) -> float:
+def is_number(text: str) -> bool:
+    """Return whether a text is a number; an empty one is none."""
     try:
-        return float(text)
+        float(text)
     except ValueError:
-        return float("nan")
+        return False
+    return True
 
 
 def _line_of(path: Path, row: int) -> int:

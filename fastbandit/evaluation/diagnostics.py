@@ -1,4 +1,4 @@
-"""What weights say of an estimate: whether to trust it, in numbers and in words."""
+"""What weights say of an estimate: whether to trust it, in numbers and in sentences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOISY = 0.2
 class Diagnostics:
     """How far the rounds of a log speak for a policy.
 
-    `effective_size` is (Σ w)² / Σ w²: so many rounds of the policy's own would tell as much.
+    `effective_size` is (Σ w)² / Σ w²: so many rounds of the policy's own would say as much.
     `match_share` are the rounds whose arm the policy takes at all. `mean_weight` is near 1 where
     the propensities are right and the log has all arms that the policy takes; `weight_error` is
     its standard error. `cut_rounds` had weights above the clip, which took `cut_weight` from the
@@ -46,11 +46,11 @@ class Diagnostics:
 
     @property
     def is_off(self) -> bool:
-        """Whether the mean weight is too far from 1 to be so by chance."""
+        """Whether the mean weight is too far from 1 to be noise."""
         return abs(self.mean_weight - 1.0) > max(4.0 * self.weight_error, 0.01)
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """What the numbers mean, a sentence each."""
         size = (
             f"effective sample size {_count(self.effective_size)} of {self.rounds:,}: "
@@ -60,41 +60,41 @@ class Diagnostics:
             f"the policy takes the logged arm at all in {self.match_share:.1%} of the rounds; "
             f"largest weight {self.largest_weight:,.4g}"
         )
-        return size, match, self._mean_words()
+        return size, match, self._on_the_mean()
 
-    def _mean_words(self) -> str:
-        said = f"mean weight {self.mean_weight:.3f} ± {self.weight_error:.3f}"
+    def _on_the_mean(self) -> str:
+        mean = f"mean weight {self.mean_weight:.3f} ± {self.weight_error:.3f}"
         if self.cut_rounds:
-            return f"{said} after clipping; it should be near 1 without"
+            return f"{mean} after clipping; it should be near 1 without"
         if not self.is_off and self.weight_error > _NOISY:
-            return f"{said}: too noisy to tell whether it is near 1, as it should be"
+            return f"{mean}: too noisy to tell whether it is near 1, as it should be"
         if not self.is_off:
-            return f"{said}, near 1 as it should be"
+            return f"{mean}, near 1 as it should be"
         why = (
             "the policy takes arms that the log hardly shows"
             if self.mean_weight < 1.0
             else "the propensities are lower than the arms' true shares"
         )
-        return f"{said}, but it should be near 1: {why}, or the propensities are wrong"
+        return f"{mean}, but it should be near 1: {why}, or the propensities are wrong"
 
 
 def diagnose(weights: Floats, *, clip: float | None = None) -> Diagnostics:
-    """Tell how far weights (not clipped yet) can be trusted, and what clipping them does."""
-    kept = weights if clip is None else np.minimum(weights, clip)
-    total, squares = float(kept.sum()), float((kept**2).sum())
+    """Return how far weights (not clipped yet) can be trusted, and what clipping them does."""
+    used = weights if clip is None else np.minimum(weights, clip)
+    total, squares = float(used.sum()), float((used**2).sum())
     return Diagnostics(
-        rounds=len(kept),
+        rounds=len(used),
         effective_size=total * total / squares if squares > 0.0 else 0.0,
-        largest_weight=float(kept.max()),
-        match_share=float((kept > 0.0).mean()),
-        mean_weight=float(kept.mean()),
-        weight_error=float(kept.std()) / sqrt(len(kept)),
-        cut_rounds=int(np.count_nonzero(kept < weights)),
-        cut_weight=float((weights - kept).mean()),
+        largest_weight=float(used.max()),
+        match_share=float((used > 0.0).mean()),
+        mean_weight=float(used.mean()),
+        weight_error=float(used.std()) / sqrt(len(used)),
+        cut_rounds=int(np.count_nonzero(used < weights)),
+        cut_weight=float((weights - used).mean()),
     )
 
 
-def clip_words(found: Diagnostics, clip: float, rewards: Floats) -> str:
+def clip_note(found: Diagnostics, clip: float, rewards: Floats) -> str:
     """Say how far clipping biases IPS: by E[(w - clip)⁺ r], which the rewards bound."""
     low, high = (found.cut_weight * float(end) for end in (rewards.min(), rewards.max()))
     return (
@@ -104,13 +104,13 @@ def clip_words(found: Diagnostics, clip: float, rewards: Floats) -> str:
     )
 
 
-def cluster_words(found: Diagnostics) -> str:
+def cluster_warning(found: Diagnostics) -> str:
     """Warn where the weights of clusters do not average to 1; say nothing where they do."""
     if not found.is_off:
         return ""
     return (
         f"do not trust MIPS: the mean weight of clusters is {found.mean_weight:.3f} ± "
-        f"{found.weight_error:.3f} and should be near 1; tell it the logging policy, or make fewer "
+        f"{found.weight_error:.3f} and should be near 1; give it the logging policy, or make fewer "
         f"clusters"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ from numpy.typing import NDArray
 from fastbandit.errors import InputError, SettingError, ShapeError, UnknownArmError
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.sparse_policy import CHUNK, SparsePolicy
-from fastbandit.features import is_size
-from fastbandit.noise import decision_seeds
+from fastbandit.features.kinds import is_size
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.progress import Progress, silent
-from fastbandit.runtime.propensity import check_floor
+from fastbandit.runtime.propensity import check_epsilon
 from fastbandit.types import Decision
 
 _FAR = 2**61  # the draws of an evaluation are none of a bandit's own decisions
@@ -22,93 +23,83 @@ _MOST_DRAWS = 16
 _DECISIONS = 2**20  # which a frozen bandit makes within seconds
 
 
+@dataclass(frozen=True)
+class Draws:
+    """How a bandit is asked for its choices: `count` times in each context.
+
+    By default that is 16 times or fewer, so that many rounds make about a million decisions in
+    all; without `explore` it is once, greedily. With probability `epsilon` any arm is taken.
+    """
+
+    count: int | None = None
+    explore: bool = True
+    epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        if self.count is not None and not is_size(self.count):
+            raise SettingError(
+                f"The number of draws needs to be at least 1: got {self.count!r}. Use 16, more for "
+                f"a policy that explores widely, or None for as many as the rounds allow."
+            )
+
+    def a_round(self, rounds: int) -> int:
+        """Return the draws of each of so many rounds."""
+        return self.count or min(_MOST_DRAWS, max(1, _DECISIONS // rounds))
+
+
 def policy_of(
     rounds: LoggedRounds,
     policy: Any,
     *,
-    draws: int | None = None,
-    explore: bool = True,
-    floor: float = 0.0,
+    draws: Draws | None = None,
     seed: int = 0,
     progress: Progress = silent,
 ) -> tuple[LoggedRounds, SparsePolicy]:
-    """Make a sparse policy of what is called one; give the rounds too, with arms it added.
+    """Make a sparse policy of what is called one; return the rounds too, with arms it added.
 
-    A bandit chooses `draws` times for each context (None: see `draws_for`), by seeds of its own,
-    or once where `explore` is off; what it draws how often is an unbiased estimate of how likely
-    it is. A function is given contexts (m, d) and gives rows (m,) or (m, k), or those and
+    A bandit chooses by seeds of its own; what it draws how often is an unbiased estimate of how
+    likely it is. A function takes contexts (m, d) and returns rows (m,) or (m, k), or those and
     probabilities.
     """
+    draws = draws or Draws()
     if isinstance(policy, SparsePolicy):
-        _check_rounds(rounds, policy)
+        if len(policy) != len(rounds) or policy.arms != rounds.arms:
+            raise ShapeError(
+                f"A policy needs the rounds and arms of the log, {len(rounds)} and {rounds.arms}: "
+                f"got {len(policy)} rounds and {policy.arms} arms. Make it for this log."
+            )
         return rounds, policy
     if isinstance(policy, str) and policy == "uniform":
         return rounds, SparsePolicy.uniform(rounds)
     if hasattr(policy, "select") and not isinstance(policy, type):
-        wanted = _check_draws(draws_for(len(rounds)) if draws is None else draws)
-        is_drawn = explore and not _is_certain(policy, rounds)
-        return _drawn(
-            rounds,
-            policy,
-            wanted if is_drawn else None,
-            explore=explore,
-            floor=floor,
-            seed=seed,
-            progress=progress,
-        )
+        return _drawn(rounds, policy, draws, seed=seed, progress=progress)
     if callable(policy) and not isinstance(policy, type):
-        return rounds, _called(rounds, policy, floor=check_floor(floor))
+        return rounds, _called(rounds, policy, epsilon=draws.epsilon)
     raise InputError(
         f"A policy needs to be a bandit, a SparsePolicy, a function or 'uniform': got "
         f"{policy!r}. Load a saved one with FrozenBandit.load or Bandit.load."
     )
 
 
-def _check_rounds(rounds: LoggedRounds, policy: SparsePolicy) -> None:
-    if len(policy) != len(rounds) or policy.arms != rounds.arms:
-        raise ShapeError(
-            f"A policy needs the rounds and arms of the log, {len(rounds)} and {rounds.arms}: got "
-            f"{len(policy)} rounds and {policy.arms} arms. Make it for this log."
-        )
-
-
 # -- bandits
 
 
-def draws_for(rounds: int) -> int:
-    """Give the draws a round that make about a million decisions in all: 16, or down to 1."""
-    return min(_MOST_DRAWS, max(1, _DECISIONS // rounds))
-
-
-def _check_draws(draws: Any) -> int:
-    if not is_size(draws):
-        raise SettingError(
-            f"The number of draws needs to be at least 1: got {draws!r}. Use 16, more for a "
-            f"policy that explores widely, or None for as many as the rounds allow."
-        )
-    return int(draws)
-
-
 def _is_certain(policy: Any, rounds: LoggedRounds) -> bool:
-    """Tell whether a bandit always takes the same arm in a context, as far as it says so."""
+    """Return whether a bandit says that it always takes the same arm in a context."""
     if not hasattr(policy, "propensities"):
         return False
-    return bool(policy.propensities(rounds.contexts[0], draws=1, floor=0.0).is_exact)
+    return bool(policy.propensities(rounds.contexts[0], draws=1, epsilon=0.0).is_exact)
 
 
 def _drawn(
-    rounds: LoggedRounds,
-    policy: Any,
-    draws: int | None,
-    *,
-    explore: bool,
-    floor: float,
-    seed: int,
-    progress: Progress,
+    rounds: LoggedRounds, policy: Any, draws: Draws, *, seed: int, progress: Progress
 ) -> tuple[LoggedRounds, SparsePolicy]:
-    _check_numbered(rounds, policy)
-    rounds = _with_all_arms(rounds, policy)
-    names, count = _Names(rounds), draws or 1
+    is_drawn = draws.explore and not _is_certain(policy, rounds)
+    count = draws.a_round(len(rounds)) if is_drawn else 1
+    if hasattr(policy, "__len__"):
+        rounds = _with_arms_of(rounds, len(policy))
+    names = _Names(rounds)
     rows = np.empty((len(rounds), count), dtype=np.int32)
     takes_seeds = "seeds" in inspect.signature(policy.select).parameters
     for draw in range(count):
@@ -118,31 +109,31 @@ def _drawn(
             contexts = rounds.contexts[start : start + CHUNK]
             first = _FAR + draw * len(rounds) + start
             seeds = {"seeds": decision_seeds(seed, first, len(part))} if takes_seeds else {}
-            decision = policy.select(contexts, explore=explore, **seeds)
+            decision = policy.select(contexts, explore=draws.explore, **seeds)
             if getattr(decision, "uniform", False):
                 return rounds, SparsePolicy.uniform(rounds)
             part[:] = names.rows_of(decision)
     rounds = names.rounds()
-    share = (1.0 - check_floor(floor)) / count
-    shares = np.broadcast_to(np.float32(share), rows.shape)
-    return rounds, SparsePolicy(rows, shares, arms=rounds.arms, floor=floor, draws=draws)
+    shares = np.broadcast_to(np.float32((1.0 - draws.epsilon) / count), rows.shape)
+    return rounds, SparsePolicy(
+        rows,
+        shares,
+        arms=rounds.arms,
+        epsilon=draws.epsilon,
+        draws=count if is_drawn else None,
+    )
 
 
-def _check_numbered(rounds: LoggedRounds, policy: Any) -> None:
-    """Where rows are names on both sides, both need the same number of them."""
-    has_size = hasattr(policy, "__len__")
-    if rounds.ids is None and has_size and len(policy) != rounds.arms:
+def _with_arms_of(rounds: LoggedRounds, count: int) -> LoggedRounds:
+    """Return the rounds among all arms of a policy; where rows are names, both have as many."""
+    if rounds.ids is None and count != rounds.arms:
         raise UnknownArmError(
             f"A log whose arms have no ids needs a policy with as many arms: the log has "
-            f"{rounds.arms}, the policy {len(policy)}. Give the log arms=, the number of all arms "
-            f"that could be taken, or ids= of them."
+            f"{rounds.arms}, the policy {count}. Give the log arms=, the number of all arms that "
+            f"could be taken, or ids= of them."
         )
-
-
-def _with_all_arms(rounds: LoggedRounds, policy: Any) -> LoggedRounds:
-    if rounds.ids is None or rounds.vectors is not None or not hasattr(policy, "__len__"):
-        return rounds
-    return rounds.with_more_arms([], arms=len(policy))
+    is_fixed = rounds.ids is None or rounds.vectors is not None
+    return rounds if is_fixed else rounds.with_more_arms([], arms=count)
 
 
 class _Names:
@@ -155,12 +146,12 @@ class _Names:
         self._kinds = {type(id) for id in ids}
 
     def rounds(self) -> LoggedRounds:
-        """Give the rounds among all arms that were met."""
+        """Return the rounds among all arms that were met."""
         is_same = len(self._known) == len(self._rounds.ids or ())
         return self._rounds if is_same else self._rounds.with_more_arms(list(self._known))
 
     def rows_of(self, decision: Decision) -> NDArray[Any]:
-        """Give the rows of the arms chosen; one that the log does not know gets the next row."""
+        """Return the rows of the arms chosen; one that the log does not know gets the next row."""
         arms: Any = decision.arms
         if self._rounds.ids is None:
             return _numbered(arms)
@@ -182,10 +173,10 @@ class _Names:
     def _check_kind(self, arm: Any) -> None:
         """The text "7" and the number 7 are two arms: a log of one kind never meets the other."""
         if self._kinds and type(arm) not in self._kinds:
-            said = " or ".join(sorted(kind.__name__ for kind in self._kinds))
+            kinds = " or ".join(sorted(kind.__name__ for kind in self._kinds))
             raise UnknownArmError(
-                f"The policy's arms need ids of the log's kind, {said}: it chose {arm!r}. Turn one "
-                f"into the other before you build the policy or the log."
+                f"The policy's arms need ids of the log's kind, {kinds}: it chose {arm!r}. Turn "
+                f"one into the other before you build the policy or the log."
             )
 
 
@@ -202,18 +193,18 @@ def _numbered(arms: Any) -> NDArray[Any]:
 # -- functions
 
 
-def _called(rounds: LoggedRounds, policy: Any, *, floor: float) -> SparsePolicy:
+def _called(rounds: LoggedRounds, policy: Any, *, epsilon: float) -> SparsePolicy:
     answer = policy(rounds.contexts)
     rows, shares = answer if isinstance(answer, tuple) else (answer, None)
     rows = np.asarray(rows)
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or len(rows) != len(rounds):
         raise ShapeError(
-            f"A policy that is a function needs to give rows of shape ({len(rounds)},) or "
+            f"A policy that is a function needs to return rows of shape ({len(rounds)},) or "
             f"({len(rounds)}, k): got {rows.shape}. It is called once with all contexts."
         )
     if shares is None:
-        shares = np.full(rows.shape, (1.0 - floor) / rows.shape[1])
-    elif floor:
-        shares = np.asarray(shares) * (1.0 - floor)
-    return SparsePolicy(rows, shares, arms=rounds.arms, floor=floor)
+        shares = np.full(rows.shape, (1.0 - epsilon) / rows.shape[1])
+    elif epsilon:
+        shares = np.asarray(shares) * (1.0 - epsilon)
+    return SparsePolicy(rows, shares, arms=rounds.arms, epsilon=epsilon)

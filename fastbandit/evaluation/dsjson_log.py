@@ -10,6 +10,7 @@ import numpy as np
 
 from fastbandit.adapters.vowpal_wabbit import NO_LABEL, DsjsonLog, read_dsjson
 from fastbandit.errors import DataError
+from fastbandit.evaluation.readers import LogColumns
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.tables import read_arms, rows_of
 from fastbandit.progress import Progress, silent
@@ -17,22 +18,21 @@ from fastbandit.progress import Progress, silent
 
 def read_lines(
     path: Path,
+    asked: LogColumns,
     *,
-    context: Sequence[str] = (),
     arms: Path | None = None,
-    is_text: bool = False,
     progress: Progress = silent,
 ) -> LoggedRounds:
     """Read decisions with their labels; ids that all are whole numbers become numbers.
 
-    `context` names the columns, by default all that the lines tell. `arms` is a table of all
-    arms; without one, arms are those that some line offers.
+    The context has the columns asked for, by default all that the lines have. `arms` is a table
+    of all arms; without one, arms are those that some line offers.
     """
-    log = read_dsjson(path, columns=context or None, progress=progress)
+    log = read_dsjson(path, columns=asked.context or None, progress=progress)
     _check_any(log, path)
-    if context:
+    if asked.context:
         _check_columns(log, path)
-    kind = str if is_text or not _are_numbers(log.ids) else int
+    kind = str if asked.is_text or not _are_numbers(log.ids) else int
     ids: list[Any] = [kind(id) for id in log.ids]
     vectors = log.features if log.feature_columns else None
     if arms is not None:
@@ -59,16 +59,16 @@ def _notes(log: DsjsonLog) -> tuple[str, ...]:
     if NO_LABEL in log.left_out:
         notes.append("where no label means that nothing was earned, write a cost of 0 instead")
     if any(set(offered) != set(log.ids) for offered in log.eligible):
-        notes.append("each arm of any line is taken to have been open in every line")
+        notes.append("each arm of any line is taken to have been eligible in every line")
     return tuple(notes)
 
 
 def _check_any(log: DsjsonLog, path: Path) -> None:
     if not len(log):
-        said = ", ".join(f"{count:,} have {why}" for why, count in log.left_out.items())
+        why_not = ", ".join(f"{count:,} have {why}" for why, count in log.left_out.items())
         raise DataError(
             f"{path} needs lines with a context, actions and a label: it has none "
-            f"({said or 'no lines'}). Export decisions with `fastbandit export --format dsjson`."
+            f"({why_not or 'no lines'}). Export decisions with `fastbandit export --format dsjson`."
         )
 
 

@@ -7,18 +7,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import InputError, SettingError
 from fastbandit.evaluation.reward_models import (
     MODELS,
+    FunctionRewards,
     RewardFit,
+    RewardFunction,
     RewardsOfArms,
-    Told,
-    ToldRewards,
+    Singles,
 )
 from fastbandit.evaluation.rounds import Floats, LoggedRounds, Rows
 from fastbandit.evaluation.sparse_policy import CHUNK, SparsePolicy
-from fastbandit.names import known_name
 from fastbandit.progress import Progress, silent
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """A model of the reward that is fitted, and never speaks of rounds that it was fitted to.
+
+    `model` is "ridge" or "logistic". Chernozhukov et al., "Double/debiased machine learning"
+    (2018): the model that speaks of one of the `folds` was fitted to the others. `strength` is
+    the penalty on its weights; None lets the rounds choose it.
+    """
+
+    model: str = "ridge"
+    folds: int = 2
+    strength: float | None = None
+
+    def __post_init__(self) -> None:
+        known_name("model of the reward", self.model, MODELS, or_object=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,64 +50,57 @@ class Expected:
 def expect(
     rounds: LoggedRounds,
     policy: SparsePolicy,
+    model: CrossFit | RewardFunction,
     *,
-    model: str | Told = "ridge",
-    folds: int = 2,
-    strength: float | None = None,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Expected:
-    """Tell what a model expects; one that is fitted never saw the rounds it speaks of.
-
-    Chernozhukov et al., "Double/debiased machine learning" (2018): the model that speaks of a
-    fold was fitted to the other folds.
-    """
+    """Return what a model expects: one that is fitted, or a function."""
     made = Expected(np.empty(len(rounds)), np.empty(len(rounds)))
     rng = np.random.default_rng(seed)
-    for place, (fitted, part) in enumerate(
-        _fitted(rounds, model, folds=folds, strength=strength, seed=seed)
-    ):
+    done = 0
+    for fitted, part in _fitted(rounds, model, seed=seed):
         for start in range(0, len(part), CHUNK):
-            progress(place * len(rounds) + start * folds, folds * len(rounds), "reward model")
+            progress(done, len(rounds), "reward model")
             some = part[start : start + CHUNK]
             contexts = rounds.contexts[some]
             made.logged[some] = fitted.of(contexts, rounds.chosen[some, None])[:, 0]
-            made.of_policy[some] = _of_policy(fitted, rounds, policy, some, rng)
+            made.of_policy[some] = _of_policy(fitted, contexts, policy, some=some, rng=rng)
+            done += len(some)
     return made
 
 
 def _of_policy(
     fitted: RewardsOfArms,
-    rounds: LoggedRounds,
+    contexts: Singles,
     policy: SparsePolicy,
+    *,
     some: Rows,
     rng: np.random.Generator,
 ) -> Floats:
-    contexts, rows = rounds.contexts[some], policy.rows[some]
+    rows, epsilon = policy.rows[some], policy.epsilon[some]
     found = np.zeros(len(some))
     if rows.shape[1]:
         worth = fitted.of(contexts, np.maximum(rows, 0))
         found += (policy.probabilities[some] * worth).sum(axis=1)
-    floor = policy.floor[some]
-    if floor.any():
-        found += floor * fitted.mean(contexts, rng=rng)
+    if epsilon.any():
+        found += epsilon * fitted.mean(contexts, rng=rng)
     return found
 
 
 def _fitted(
-    rounds: LoggedRounds, model: str | Told, *, folds: int, strength: float | None, seed: int
+    rounds: LoggedRounds, model: CrossFit | RewardFunction, *, seed: int
 ) -> Iterator[tuple[RewardsOfArms, Rows]]:
-    """Give models, each with the rounds it may speak of."""
-    if callable(model):
-        yield ToldRewards(model, rounds.arms), np.arange(len(rounds))
+    """Yield models, each with the rounds it may speak of."""
+    if not isinstance(model, CrossFit):
+        yield FunctionRewards(model, rounds.arms), np.arange(len(rounds))
         return
-    known_name("model of the reward", model, MODELS, or_object=True)
-    _check_folds(folds, len(rounds))
-    fit = RewardFit.to(rounds, model, strength=strength, seed=seed)
+    _check_folds(model.folds, len(rounds))
+    fit = RewardFit.to(rounds, model.model, strength=model.strength, seed=seed)
     shuffled = np.random.default_rng(seed).permutation(len(rounds))
-    parts = [np.sort(part) for part in np.array_split(shuffled, folds)]
-    for place, part in enumerate(parts):
-        others = np.concatenate([other for at, other in enumerate(parts) if at != place])
+    parts = [np.sort(part) for part in np.array_split(shuffled, model.folds)]
+    for number, part in enumerate(parts):
+        others = np.concatenate([other for at, other in enumerate(parts) if at != number])
         yield fit.fit(rounds, others), part
 
 

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import csv
-import json
 import shlex
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fastbandit.errors import DataError, SettingError, SnapshotError
-from fastbandit.evaluation.policy_arms import with_arms_of
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.sparse_policy import SparsePolicy
+from fastbandit.evaluation.tables import UNTAKEN
+from fastbandit.files.manifest import kind_in
 from fastbandit.runtime.folder import KIND as FROZEN
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.storage.log_file import LOG_FILE
-from fastbandit.storage.sealed import MANIFEST
-from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+from fastbandit.storage.data_folder import LOG_FILE
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Snapshot
 
 SNAPSHOTS = "snapshots"
-_DOUBT = (
+_MOST_ARMS = 2**20  # more are not taken over: their ids alone would fill the memory
+_MAY_HAVE_LEARNED = (
     "the policy is that of a service, and may have learned from these rounds: if so, it looks "
     "better here than it is"
 )
+_TAKEN_OVER = "arms, and what describes them, are those of the snapshot"
 _NO_FEATURES = (
     "what describes the arms is not known, so the model of the reward knows each by itself: name a "
     "table of them with --arms"
@@ -32,18 +37,18 @@ _NO_FEATURES = (
 
 
 def is_plain(named: str) -> bool:
-    """Tell whether a policy is no bandit: it has no draws, and learned nothing."""
+    """Return whether a policy is no bandit: it has no draws, and learned nothing."""
     return named == "uniform" or named.startswith("arm:")
 
 
 def load_policy(named: str, rounds: LoggedRounds, *, log: str) -> tuple[LoggedRounds, Any]:
-    """Give what --policy names, for `evaluate`, and the rounds, among all arms where it knows them.
+    """Return what --policy names, and the rounds, among all arms where it knows them.
 
     Else arms are those of the service whose data folder is the log, if they can be had.
     """
     policy = None if is_plain(named) else _load_bandit(Path(named).expanduser())
     if _may_have_learned(named, log):
-        rounds = rounds.with_notes(_DOUBT)
+        rounds = rounds.with_notes(_MAY_HAVE_LEARNED)
     if rounds.vectors is None:
         bandit = policy if isinstance(policy, FrozenBandit) else _decider_of(log)
         found = rounds if bandit is None else with_arms_of(rounds, bandit)
@@ -51,6 +56,29 @@ def load_policy(named: str, rounds: LoggedRounds, *, log: str) -> tuple[LoggedRo
     if named.startswith("arm:"):
         policy = SparsePolicy.fixed(rounds, _id_like(named.removeprefix("arm:"), rounds))
     return rounds, named if policy is None else policy
+
+
+def with_arms_of(rounds: LoggedRounds, bandit: FrozenBandit) -> LoggedRounds:
+    """Return the same rounds among all arms of a bandit, with their coordinates as features.
+
+    Rounds stay as they are where they have features, where the bandit knows arms by ids alone or
+    has too many, and where some arm that was taken is none of its arms now.
+    """
+    _, catalogue, codec = bandit.parts
+    is_fitting = codec.arm.is_dense and len(catalogue) <= _MOST_ARMS
+    if rounds.vectors is not None or rounds.ids is None or not is_fitting:
+        return rounds
+    rows, live = catalogue.rows.live_rows_of(list(rounds.ids)), catalogue.rows.live_rows
+    if (rows < 0).any():
+        return rounds
+    return replace(
+        rounds,
+        chosen=np.searchsorted(live, rows)[rounds.chosen],
+        ids=catalogue.ids.ids(live),
+        arms=len(catalogue),
+        vectors=catalogue.points_of(live),
+        notes=(*(note for note in rounds.notes if note != UNTAKEN), _TAKEN_OVER),
+    )
 
 
 def _load_bandit(folder: Path) -> Any:
@@ -61,7 +89,7 @@ def _load_bandit(folder: Path) -> Any:
         )
     snapshot = snapshot_of(folder)
     folder = folder if snapshot is None else snapshot.frozen
-    if _kind_of(folder) == FROZEN:
+    if kind_in(folder) == FROZEN:
         return FrozenBandit.load(folder)
     from fastbandit.bandit import Bandit
 
@@ -69,7 +97,7 @@ def _load_bandit(folder: Path) -> Any:
 
 
 def snapshot_of(folder: Path) -> Snapshot | None:
-    """Give the snapshot that a service decides by; None of a folder that is no service's."""
+    """Return the snapshot that a service decides by; None of a folder that is no service's."""
     if not (folder / LOG_FILE).exists() and not (folder / SNAPSHOTS).is_dir():
         return None
     current = SnapshotStore(folder / SNAPSHOTS).current()
@@ -82,36 +110,36 @@ def snapshot_of(folder: Path) -> Snapshot | None:
 
 
 def learned_until(named: str, log: str) -> int:
-    """Give the number of the last event that a service's snapshot learned from, 0 for none.
+    """Return the number of the last event that a service's snapshot learned from, 0 for none.
 
-    It speaks of the log of that service alone: that of its folder, or a copy which it keeps there.
+    It is of the log of that service alone: the one in its folder, or a copy that lies there.
     """
-    folder, place = Path(named).expanduser().resolve(), Path(log).expanduser().resolve()
-    is_service = place.name == LOG_FILE or (place / LOG_FILE).exists()
-    is_its_own = not is_plain(named) and is_service and folder in (place, *place.parents)
+    folder, path = Path(named).expanduser().resolve(), Path(log).expanduser().resolve()
+    is_service = path.name == LOG_FILE or (path / LOG_FILE).exists()
+    is_its_own = not is_plain(named) and is_service and folder in (path, *path.parents)
     snapshot = snapshot_of(folder) if is_its_own else None
-    return 0 if snapshot is None or not snapshot.cut.pairs else snapshot.cut.seq
+    return 0 if snapshot is None or not snapshot.cut.interactions else snapshot.cut.seq
 
 
 def _may_have_learned(named: str, log: str) -> bool:
-    """Tell whether a service learned from some log, and nothing says that it was another one."""
+    """Return whether a service learned from some log, and nothing says that it was another."""
     snapshot = None if is_plain(named) else snapshot_of(Path(named).expanduser())
-    return snapshot is not None and snapshot.cut.pairs > 0 and not learned_until(named, log)
+    return snapshot is not None and snapshot.cut.interactions > 0 and not learned_until(named, log)
 
 
-def check_columns(named: str, rounds: LoggedRounds, *, told: Collection[str]) -> None:
-    """Refuse a saved policy where texts became flags by what this log happens to hold."""
-    column = next((name for name in rounds.levels if name not in told), None)
+def check_columns(named: str, rounds: LoggedRounds, *, levels: Collection[str]) -> None:
+    """Reject a saved policy where texts became flags by what this log happens to hold."""
+    column = next((name for name in rounds.levels if name not in levels), None)
     if column is None or is_plain(named):
         return
     raise SettingError(
         f"A saved policy needs columns that mean what they did when it learned: the texts of "
-        f"{column!r} became flags by what this log holds. Tell the levels that it learned from, in "
-        f"their order; those of this log are --levels {_told(column, rounds.levels[column])}."
+        f"{column!r} became flags by what this log holds. Give the levels that it learned from, in "
+        f"their order; those of this log are --levels {_option(column, rounds.levels[column])}."
     )
 
 
-def _told(column: str, levels: Sequence[str]) -> str:
+def _option(column: str, levels: Sequence[str]) -> str:
     """Write levels as a shell and --levels read them."""
     line = StringIO()
     csv.writer(line, lineterminator="").writerow(levels)
@@ -119,21 +147,12 @@ def _told(column: str, levels: Sequence[str]) -> str:
 
 
 def _decider_of(log: str) -> FrozenBandit | None:
-    """Give what a service decides by, where the log is its data folder and that can be had."""
+    """Return what a service decides by, where the log is its data folder and that can be had."""
     try:
         snapshot = snapshot_of(Path(log).expanduser())
         return None if snapshot is None else FrozenBandit.load(snapshot.frozen)
     except (DataError, SnapshotError):
         return None
-
-
-def _kind_of(folder: Path) -> str:
-    """Tell what kind of bandit a folder holds; one that cannot be read is told by its loader."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return ""
-    return str(manifest.get("kind", "")) if isinstance(manifest, dict) else ""
 
 
 def _id_like(text: str, rounds: LoggedRounds) -> Any:

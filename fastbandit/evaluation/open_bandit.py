@@ -21,12 +21,12 @@ _ITEM = tuple(f"item_feature_{number}" for number in range(4))
 
 @dataclass(frozen=True, eq=False)
 class Campaign:
-    """Rounds of one campaign, logged by one policy, and the place on the page of each, from 0."""
+    """Rounds of one campaign, logged by one policy, and where each stood on the page, from 0."""
 
     name: str
     policy: str
     rounds: LoggedRounds
-    places: Rows
+    positions: Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Files:
 
 
 def read_campaign(folder: Path) -> Campaign:
-    """Read a folder such as obd/random/men; the place on the page is part of the context."""
+    """Read a folder such as obd/random/men; the position on the page is part of the context."""
     name, policy = folder.name, folder.parent.name
     path = folder / f"{name}.csv"
     if not path.exists() or policy not in ("random", "bts"):
@@ -51,7 +51,7 @@ def read_campaign(folder: Path) -> Campaign:
             f"got {folder}. Name that one."
         )
     read = read_files(path)
-    places = to_numbers(read.positions, path=path, column="position").astype(np.int64)
+    positions = to_numbers(read.positions, path=path, column="position").astype(np.int64)
     rounds = LoggedRounds(
         contexts=np.concatenate([read.users, one_hot([read.positions])], axis=1),
         chosen=read.chosen,
@@ -60,7 +60,7 @@ def read_campaign(folder: Path) -> Campaign:
         arms=len(read.items),
         vectors=read.items,
     )
-    return Campaign(name, policy, rounds, np.unique(places, return_inverse=True)[1].reshape(-1))
+    return Campaign(name, policy, rounds, np.unique(positions, return_inverse=True)[1].reshape(-1))
 
 
 def read_files(path: Path) -> Files:
@@ -80,7 +80,7 @@ def read_files(path: Path) -> Files:
 
 
 def _read_items(path: Path) -> NDArray[np.float32]:
-    """Give the features of the items, in the order of their ids: (N, D)."""
+    """Return the features of the items, in the order of their ids: (N, D)."""
     if not path.exists():
         raise DataError(
             f"The dataset openbandit needs item_context.csv beside each log: found none in "
@@ -100,9 +100,9 @@ def _read_items(path: Path) -> NDArray[np.float32]:
 
 
 def one_hot(columns: list[list[str]]) -> NDArray[np.float32]:
-    """Give one flag for each level of each column, levels in the order of the alphabet."""
+    """Return one flag for each level of each column, levels in the order of the alphabet."""
     parts = []
     for column in columns:
-        levels, places = np.unique(np.array(column), return_inverse=True)
-        parts.append(np.eye(len(levels), dtype=np.float32)[places.reshape(-1)])
+        levels, numbers = np.unique(np.array(column), return_inverse=True)
+        parts.append(np.eye(len(levels), dtype=np.float32)[numbers.reshape(-1)])
     return np.concatenate(parts, axis=1)

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
 from fastbandit.errors import DataError, MissingExtraError, SettingError
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.progress import Progress, silent
-from fastbandit.storage.data_folder import data_folder
-from fastbandit.storage.log_file import LOG_FILE
-from fastbandit.storage.passwords import hide_password
+from fastbandit.settings.passwords import hide_password
+from fastbandit.storage.data_folder import LOG_FILE, data_folder
 
 TABLES = (".parquet", ".csv", ".csv.gz")
 _LINES = (".dsjson", ".json", ".jsonl", ".ndjson", ".dsjson.gz", ".json.gz", ".jsonl.gz")
 _SHARED = ("postgresql://", "postgres://")
+
+
+@dataclass(frozen=True)
+class LogColumns:
+    """Which columns of a log to read; what is not named is looked for by the usual names.
+
+    Ids are texts where `is_text`; `levels` are the texts of columns that become flags.
+    """
+
+    context: Sequence[str] = ()
+    arm: str | None = None
+    reward: str | None = None
+    propensity: str | None = None
+    is_text: bool = False
+    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def read_rounds(
@@ -29,10 +43,8 @@ def read_rounds(
     arms: str | Path | None = None,
     is_text: bool = False,
     levels: Mapping[str, Sequence[str]] | None = None,
-    after: int = 0,
-    progress: Progress = silent,
 ) -> LoggedRounds:
-    """Read a log: which kind it is tells its name, or what the folder holds.
+    """Read a log: its name says which kind it is, or what the folder holds.
 
     One that services share is named by its URL, and copied first: into the folder of datasets,
     where the next time goes on.
@@ -40,62 +52,60 @@ def read_rounds(
     of DSJSON's contexts can be named as `fastbandit.adapters.vowpal_wabbit` does.
     `arms` is a table of all arms that could be taken: their ids in a column of the same name,
     features in all others. Ids are taken as text where `is_text`. Texts of a table's columns are
-    flags, one for each of its `levels`, by default those that the file holds. Of a service's log,
-    decisions `after` an event are read where there are any.
+    flags, one for each of its `levels`, by default those that the file holds.
     """
-    notes: list[str] = []
+    named = [context] if isinstance(context, str) else context
+    columns = LogColumns(named, arm, reward, propensity, is_text, levels or {})
+    return read_log(path, columns, arms=arms)
+
+
+def read_log(
+    path: str | Path,
+    columns: LogColumns | None = None,
+    *,
+    arms: str | Path | None = None,
+    after: int = 0,
+    progress: Progress = silent,
+) -> LoggedRounds:
+    """Read a log as `read_rounds` does; of a service's, decisions `after` an event if there are."""
+    columns, notes = columns or LogColumns(), list[str]()
     if str(path).startswith(_SHARED):
         path = _copied(str(path), notes, progress)
-    place = Path(path).expanduser()
-    named = {"arm": arm, "reward": reward, "propensity": propensity}
-    _check_named(place, **named, levels=", ".join(levels) if levels else None)
-    if (place / LOG_FILE).exists() or place.name == LOG_FILE:
+    found = Path(path).expanduser()
+    table = None if arms is None else Path(arms)
+    _check_named(found, columns)
+    if (found / LOG_FILE).exists() or found.name == LOG_FILE:
         from fastbandit.evaluation.service_log import read_service
 
-        folder = place.parent if place.name == LOG_FILE else place
-        rounds = read_service(folder, arms=arms, after=after, progress=progress)
+        folder = found.parent if found.name == LOG_FILE else found
+        rounds = read_service(folder, arms=table, after=after, progress=progress)
         return replace(rounds, notes=(*notes, *rounds.notes))
-    if (place / "item_context.csv").exists():
+    if (found / "item_context.csv").exists():
         from fastbandit.evaluation.open_bandit import read_campaign
 
-        return read_campaign(place).rounds
-    if not place.exists():
+        return read_campaign(found).rounds
+    if not found.exists():
         raise DataError(
-            f"A log needs a file or folder that exists: found no {place}. Mend the "
+            f"A log needs a file or folder that exists: found no {found}. Mend the "
             f"path, or name a service's data folder."
         )
-    if place.name.endswith(TABLES):
+    if found.name.endswith(TABLES):
         from fastbandit.evaluation.tables import read_table
 
-        return read_table(
-            place,
-            context=[context] if isinstance(context, str) else context,
-            arm=arm,
-            reward=reward,
-            propensity=propensity,
-            arms=None if arms is None else Path(arms),
-            is_text=is_text,
-            levels=levels or {},
-        )
-    if place.name.endswith(_LINES):
+        return read_table(found, columns, arms=table)
+    if found.name.endswith(_LINES):
         from fastbandit.evaluation.dsjson_log import read_lines
 
-        return read_lines(
-            place,
-            context=[context] if isinstance(context, str) else context,
-            arms=None if arms is None else Path(arms),
-            is_text=is_text,
-            progress=progress,
-        )
+        return read_lines(found, columns, arms=table, progress=progress)
     raise DataError(
         f"A log needs to be a service's data folder (with {LOG_FILE}), an Open Bandit folder "
         f"(with item_context.csv), or a file that ends in {', '.join((*TABLES, *_LINES[:3]))}: "
-        f"got {place}. Save or export it as one of these."
+        f"got {found}. Save or export it as one of these."
     )
 
 
 def _copied(url: str, notes: list[str], progress: Progress) -> Path:
-    """Give a copy of a shared log, in a folder of its own."""
+    """Return a copy of a shared log, in a folder of its own."""
     try:
         from fastbandit.storage.local_copy import local_copy
     except ModuleNotFoundError as error:
@@ -104,15 +114,17 @@ def _copied(url: str, notes: list[str], progress: Progress) -> Path:
             f"'fastbandit[serve,postgres]'"
         ) from error
     folder = data_folder(None) / "logs" / sha256(hide_password(url).encode()).hexdigest()[:16]
-    return local_copy(url, folder, tell=notes.append, progress=progress)
+    return local_copy(url, folder, warn=notes.append, progress=progress)
 
 
-def _check_named(place: Path, **columns: str | None) -> None:
-    """Refuse columns of what has none, rather than read others."""
-    named = {name: column for name, column in columns.items() if column is not None}
-    if named and place.exists() and not place.name.endswith(TABLES):
-        name, column = next(iter(named.items()))
+def _check_named(path: Path, columns: LogColumns) -> None:
+    """Raise where columns are named of what has none, rather than read others."""
+    named = {name: getattr(columns, name) for name in ("arm", "reward", "propensity")}
+    named["levels"] = ", ".join(columns.levels) or None
+    wrong = next(((name, column) for name, column in named.items() if column is not None), None)
+    if wrong is not None and path.exists() and not path.name.endswith(TABLES):
+        name, column = wrong
         raise SettingError(
             f"--{name} ({name}= in Python) needs a table, in Parquet or CSV: got {column!r} for "
-            f"{place}, whose fields have their names. Leave it out."
+            f"{path}, whose fields have their names. Leave it out."
         )

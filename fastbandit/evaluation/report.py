@@ -1,4 +1,4 @@
-"""Evaluation: estimates with intervals and diagnostics, in numbers, in words, as a table."""
+"""Evaluation: estimates with intervals and diagnostics, in numbers, in sentences, as a table."""
 
 from __future__ import annotations
 
@@ -6,20 +6,11 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
+from fastbandit.declaration import known_name
 from fastbandit.evaluation.diagnostics import Diagnostics
-from fastbandit.names import known_name
 
 Table = list[tuple[str, ...]]
 HEADINGS = ("estimator", "estimate", "low", "high", "beside the log")
-NAMES = {
-    "replay": "Replay",
-    "ips": "IPS",
-    "snips": "SNIPS",
-    "dm": "Direct method",
-    "dr": "Doubly robust",
-    "switch": "SWITCH",
-    "mips": "MIPS (clusters)",
-}
 _TOO_FEW = (
     "too few rounds speak for this policy: the direct method and MIPS rest on their assumptions "
     "alone; let the logging policy explore more, or test a policy nearer to it"
@@ -28,12 +19,16 @@ _TOO_FEW = (
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a policy would earn a round, with the ends of its interval; NaN: nothing is known."""
+    """What a policy would earn a round, with the ends of its interval; NaN: nothing is known.
+
+    `title` is what tables call its estimator.
+    """
 
     name: str
     value: float
     low: float
     high: float
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,33 +52,33 @@ class Evaluation:
         return next(one for one in self.estimates if one.name == name)
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """What to make of it, a sentence each."""
-        return (*self.diagnostics.words, self._advice(), *self.notes)
+        return (*self.diagnostics.sentences, self._advice(), *self.notes)
 
     def table(self) -> Table:
-        """Give a row for each estimator, and one for the log itself."""
-        rows = [self._row(NAMES[one.name], one) for one in self.estimates]
+        """Return a row for each estimator, and one for the log itself."""
+        rows = [self._row(one.title or one.name, one) for one in self.estimates]
         return [*rows, self._row("the log's own policy", self.logged)]
 
     def to_json(self) -> dict[str, Any]:
-        """Give all of it as values that JSON knows; null for NaN."""
-        told = asdict(self)
-        told["estimates"] = [_known(asdict(one)) for one in self.estimates]
-        told["diagnostics"]["is_trusted"] = self.diagnostics.is_trusted
-        return _known({**told, "words": list(self.words)})
+        """Return all of it as values that JSON knows; null for NaN."""
+        report = asdict(self)
+        report["estimates"] = [_known(asdict(one)) for one in self.estimates]
+        report["diagnostics"]["is_trusted"] = self.diagnostics.is_trusted
+        return _known({**report, "words": list(self.sentences)})
 
     def __str__(self) -> str:
         rows = [HEADINGS, *self.table()]
-        widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
         lines = [
             "  ".join(
-                cell.ljust(width) if place == 0 else cell.rjust(width)
-                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+                cell.ljust(width) if column == 0 else cell.rjust(width)
+                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
             ).rstrip()
             for row in rows
         ]
-        return "\n".join([*lines, "", *self.words])
+        return "\n".join([*lines, "", *self.sentences])
 
     def _row(self, name: str, one: Estimate) -> tuple[str, ...]:
         gain = one.value / self.logged.value - 1.0 if self.logged.value else float("nan")
@@ -105,8 +100,8 @@ def _shown(number: float) -> str:
     return f"{number:.5g}" if isfinite(number) else "–"
 
 
-def _known(told: dict[str, Any]) -> dict[str, Any]:
+def _known(values: dict[str, Any]) -> dict[str, Any]:
     return {
         key: None if isinstance(value, float) and not isfinite(value) else value
-        for key, value in told.items()
+        for key, value in values.items()
     }

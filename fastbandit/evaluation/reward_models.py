@@ -19,11 +19,11 @@ from fastbandit.evaluation.rounds import Floats, LoggedRounds, Rows
 
 MODELS = ("ridge", "logistic")
 Singles = NDArray[np.float32]
-Told = Callable[[Singles, Rows], Any]
-"""Given contexts (m, C) and the row of an arm for each, tells the expected rewards (m,)."""
+RewardFunction = Callable[[Singles, Rows], Any]
+"""Given contexts (m, C) and the row of an arm for each, it returns expected rewards (m,)."""
 
 _CHUNK = 2**15
-_PAIRS = 2**20
+_AT_ONCE = 2**20
 _MOST_PRODUCTS = 1_024
 _FEW_ARMS = 512
 _DRAWN_ARMS = 32
@@ -31,36 +31,35 @@ _NEWTON_STEPS = 8
 
 
 class RewardsOfArms(Protocol):
-    """Tells expected rewards."""
+    """Predicts rewards."""
 
     def of(self, contexts: Singles, rows: NDArray[Any]) -> Floats:
-        """Give the rewards of arms (m, K) in contexts (m, C)."""
+        """Return the rewards of arms (m, K) in contexts (m, C)."""
         ...
 
     def mean(self, contexts: Singles, *, rng: np.random.Generator) -> Floats:
-        """Give the mean reward over all arms, in each context; drawn where they are many."""
+        """Return the mean reward over all arms, in each context; drawn where they are many."""
         ...
 
 
-# -- a model that is told
+# -- a model that is a function
 
 
 @dataclass(frozen=True)
-class ToldRewards:
-    """A function of contexts and rows, as one that tells expected rewards."""
+class FunctionRewards:
+    """A function of contexts and rows as a model of the reward."""
 
-    told: Told
+    function: RewardFunction
     arms: int
 
     def of(self, contexts: Singles, rows: NDArray[Any]) -> Floats:
-        """Give the rewards of arms (m, K) in contexts (m, C)."""
-        pairs = np.repeat(contexts, rows.shape[1], axis=0), rows.reshape(-1).astype(np.int64)
-        found = np.asarray(self.told(*pairs), dtype=np.float64)
-        if found.shape != pairs[1].shape:
+        tried = np.repeat(contexts, rows.shape[1], axis=0), rows.reshape(-1).astype(np.int64)
+        found = np.asarray(self.function(*tried), dtype=np.float64)
+        if found.shape != tried[1].shape:
             raise ShapeError(
-                f"A model of the reward needs to give one number for each pair, of shape "
-                f"{pairs[1].shape}: got {found.shape}. It is called with contexts (m, d) and rows "
-                f"(m,)."
+                f"A model of the reward needs to give one number for each context and row, of "
+                f"shape {tried[1].shape}: got {found.shape}. It is called with contexts (m, d) "
+                f"and rows (m,)."
             )
         if not np.isfinite(found).all():
             raise NotFiniteError(
@@ -70,19 +69,18 @@ class ToldRewards:
         return found.reshape(rows.shape)
 
     def mean(self, contexts: Singles, *, rng: np.random.Generator) -> Floats:
-        """Give the mean reward over all arms, in each context; drawn where they are many."""
-        return _mean_over_arms(self, contexts, self.arms, rng)
+        return _mean_over_arms(self, contexts, self.arms, rng=rng)
 
 
 def _mean_over_arms(
-    model: RewardsOfArms, contexts: Singles, arms: int, rng: np.random.Generator
+    model: RewardsOfArms, contexts: Singles, arms: int, *, rng: np.random.Generator
 ) -> Floats:
     """Average over all arms where they are few, else over some drawn for each context.
 
-    Those drawn keep a doubly robust estimate unbiased: they know nothing of the rewards.
+    Those drawn leave a doubly robust estimate unbiased: they know nothing of the rewards.
     """
     found, width = np.empty(len(contexts)), min(arms, _FEW_ARMS)
-    step = max(1, _PAIRS // width)
+    step = max(1, _AT_ONCE // width)
     for start in range(0, len(contexts), step):
         part = contexts[start : start + step]
         if arms <= _FEW_ARMS:
@@ -110,13 +108,13 @@ class Columns:
         scale = np.where(width > 1e-6, 1.0 / np.maximum(width, 1e-6), 0.0)
         axes = np.diag(scale)
         if values.shape[1] > most:
-            lots = np.random.default_rng(seed).normal(size=(values.shape[1], most))
-            axes = axes @ np.linalg.qr(lots)[0]
+            drawn = np.random.default_rng(seed).normal(size=(values.shape[1], most))
+            axes = axes @ np.linalg.qr(drawn)[0]
         middle = values.mean(axis=0, dtype=np.float64)
         return Columns(middle.astype(np.float32), axes.astype(np.float32))
 
     def with_one(self, values: Singles) -> Singles:
-        """Give (1, features) for each row."""
+        """Return (1, features) for each row."""
         made = np.empty((len(values), 1 + self.axes.shape[1]), dtype=np.float32)
         made[:, 0] = 1.0
         np.matmul(values - self.middle, self.axes, out=made[:, 1:])
@@ -134,30 +132,26 @@ class FittedRewards:
     is_logistic: bool
 
     def of(self, contexts: Singles, rows: NDArray[Any]) -> Floats:
-        """Give the rewards of arms (m, K) in contexts (m, C)."""
         raw = np.empty(rows.shape)
-        step = max(1, _PAIRS // max(1, rows.shape[1]))
+        step = max(1, _AT_ONCE // max(1, rows.shape[1]))
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
             towards = self.columns.with_one(contexts[part]) @ self.weights.astype(np.float32)
             raw[part] = np.einsum("md,mkd->mk", towards, self.of_arms[rows[part]])
         raw += self.offsets[rows]
-        return self._link(raw)
+        return 0.5 + 0.5 * np.tanh(0.5 * raw) if self.is_logistic else raw
 
     def mean(self, contexts: Singles, *, rng: np.random.Generator) -> Floats:
-        """Give the mean reward over all arms; exact, unless the link is bent and they are many."""
+        """Return the mean reward over all arms: exact, unless the link is bent and arms many."""
         if self.is_logistic:
-            return _mean_over_arms(self, contexts, len(self.offsets), rng)
+            return _mean_over_arms(self, contexts, len(self.offsets), rng=rng)
         middle = self.weights @ self.of_arms.mean(axis=0, dtype=np.float64)
         return np.asarray(self.columns.with_one(contexts) @ middle + self.offsets.mean())
-
-    def _link(self, raw: Floats) -> Floats:
-        return 0.5 + 0.5 * np.tanh(0.5 * raw) if self.is_logistic else raw
 
 
 @dataclass(frozen=True, eq=False)
 class RewardFit:
-    """Fits W and the offsets to rounds; `strength` is the penalty on W, None: by their word."""
+    """Fits W and the offsets to rounds; `strength` is the penalty on W, None for the best."""
 
     columns: Columns
     of_arms: Singles
@@ -191,13 +185,13 @@ class RewardFit:
         if strength is None:
             strength = best_strength(curves, slopes, squares=float(rewards @ rewards))
         if self.is_logistic:
-            model = self._newton(replace(flat, is_logistic=True), strength, rounds, part)
+            model = self._newton(replace(flat, is_logistic=True), rounds, part, strength=strength)
         else:
             model = replace(flat, weights=_solved(curves, slopes, strength).reshape(shape))
         return replace(model, offsets=_offsets(model, rounds, part))
 
     def _newton(
-        self, model: FittedRewards, strength: float, rounds: LoggedRounds, part: Rows
+        self, model: FittedRewards, rounds: LoggedRounds, part: Rows, *, strength: float
     ) -> FittedRewards:
         share = (rounds.rewards[part].sum() + 0.5) / (len(part) + 1.0)
         strength *= share * (1.0 - share)  # the curvature of the link, beside ridge's 1
@@ -215,7 +209,7 @@ class RewardFit:
     def _slopes(
         self, model: FittedRewards, rounds: LoggedRounds, part: Rows
     ) -> tuple[Floats, Floats]:
-        """Give the slope and the curvature of the log-likelihood in W, summed over rounds."""
+        """Return the slope and the curvature of the log-likelihood in W, summed over rounds."""
         size = model.weights.size
         slopes, curves = np.zeros(size), np.zeros((size, size))
         for start in range(0, len(part), _CHUNK):
@@ -238,10 +232,10 @@ def _solved(curves: Floats, slopes: Floats, strength: float) -> Floats:
 
 
 def best_strength(curves: Floats, slopes: Floats, *, squares: float) -> float:
-    """Give the ridge penalty of the least generalised cross-validation error.
+    """Return the ridge penalty of the least generalised cross-validation error.
 
-    Golub, Heath and Wahba (1979): n RSS / (n - trace)², with the intercept left free. Told by
-    sums over rounds alone: of products, of products and rewards, and of squared rewards.
+    Golub, Heath and Wahba (1979): n RSS / (n - trace)², with the intercept left free. It
+    needs sums over rounds alone: of products, of products and rewards, and of squared rewards.
     """
     count = float(curves[0, 0])
     middle = curves[0, 1:] / count
@@ -257,10 +251,10 @@ def best_strength(curves: Floats, slopes: Floats, *, squares: float) -> float:
 
 
 def _offsets(model: FittedRewards, rounds: LoggedRounds, part: Rows) -> Floats:
-    """Give what each arm earns beyond the model, shrunk towards 0.
+    """Return what each arm earns beyond the model, shrunk towards 0.
 
-    The shrinkage is the one of a random effect whose variance is told by the method of moments;
-    it is whole where arms differ no more than by chance.
+    The shrinkage is the one of a random effect whose variance the method of moments gives;
+    it is whole where arms differ no more than noise does.
     """
     rows = rounds.chosen[part]
     found = np.concatenate(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import InputError, NotFiniteError, ShapeError, UnknownArmError
+from fastbandit.features.kinds import to_floats
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -41,11 +42,11 @@ class LoggedRounds:
     def __post_init__(self) -> None:
         rows = _read_rows(self.chosen)
         made = {
-            "contexts": _read_contexts(self.contexts),
+            "contexts": _read_features(self.contexts, "contexts"),
             "chosen": rows,
             "rewards": _read_column(self.rewards, "rewards"),
             "propensities": _read_propensities(self.propensities),
-            "vectors": None if self.vectors is None else _read_contexts(self.vectors, "vectors"),
+            "vectors": None if self.vectors is None else _read_features(self.vectors, "vectors"),
         }
         for name, value in made.items():
             object.__setattr__(self, name, value)
@@ -75,41 +76,25 @@ class LoggedRounds:
             ) from error
 
     def with_more_arms(self, ids: Sequence[Hashable], *, arms: int = 0) -> LoggedRounds:
-        """Give the same rounds among more arms, which were never taken."""
+        """Return the same rounds among more arms, which were never taken."""
         known = dict.fromkeys(self.ids if self.ids is not None else range(self.arms))
         named = list(known | dict.fromkeys(ids))
         return replace(self, ids=named, arms=max(self.arms, len(named), arms))
 
     def with_notes(self, *notes: str) -> LoggedRounds:
-        """Give the same rounds with more to say of them."""
+        """Return the same rounds with more to say of them."""
         return replace(self, notes=(*self.notes, *notes))
 
 
 # -- reading columns
 
 
-def _read_contexts(values: Any, what: str = "contexts") -> NDArray[np.float32]:
-    try:
-        with np.errstate(over="ignore"):
-            array = np.ascontiguousarray(values, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        first = np.asarray(values, dtype=object).reshape(-1)[:1].tolist()
-        raise InputError(
-            f"The {what} need to be rows of numbers, of shape (n, d): got {type(values).__name__} "
-            f"that starts with {first[0] if first else values!r}. Encode text as numbers first, "
-            f"one column for each level."
-        ) from error
+def _read_features(values: Any, what: str) -> NDArray[np.float32]:
+    array = to_floats(values, what=what)
     if array.ndim != 2:
         raise ShapeError(
             f"The {what} need the shape (n, d): got {array.shape}. Give one row of numbers each; "
             f"a column of zeros stands for nothing known."
-        )
-    wrong = np.flatnonzero(~np.isfinite(array).all(axis=1))
-    if len(wrong):
-        came = np.asarray(values, dtype=np.float64)[wrong[0]].tolist()
-        raise NotFiniteError(
-            f"The {what} need finite numbers, up to 3.4e38: got {came} in row {wrong[0]}, counted "
-            f"from 0 ({len(wrong)} such rows). Fill or drop those rows."
         )
     return array
 
@@ -163,9 +148,9 @@ def _read_propensities(values: Any) -> Floats:
 def _check_lengths(rounds: LoggedRounds) -> None:
     lengths = {name: len(getattr(rounds, name)) for name in _FIELDS}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{count} {name}" for name, count in lengths.items())
+        came = ", ".join(f"{count} {name}" for name, count in lengths.items())
         raise ShapeError(
-            f"A log needs one context, arm, reward and propensity for each round: got {said}. "
+            f"A log needs one context, arm, reward and propensity for each round: got {came}. "
             f"Drop the rounds that lack one."
         )
     if not len(rounds.chosen):
@@ -193,12 +178,12 @@ def _check_arms(rounds: LoggedRounds) -> None:
         )
 
 
-def _round(place: int) -> str:
-    return f"round {place}, counted from 0"
+def _round(row: int) -> str:
+    return f"round {row}, counted from 0"
 
 
 def check_rewards(rewards: Floats, *, where: Callable[[int], str] = _round) -> None:
-    """Refuse rewards that are no numbers; `where` words the place of one, counted from 0."""
+    """Raise where a reward is no number; `where` names a round, counted from 0."""
     wrong = np.flatnonzero(~np.isfinite(rewards))
     if len(wrong):
         raise NotFiniteError(
@@ -211,7 +196,7 @@ def check_rewards(rewards: Floats, *, where: Callable[[int], str] = _round) -> N
 def check_propensities(
     propensities: Floats, rewards: Floats, *, where: Callable[[int], str] = _round
 ) -> None:
-    """Refuse what is no probability; `where` words the place of one, counted from 0."""
+    """Raise where a propensity is no probability; `where` names a round, counted from 0."""
     wrong = np.flatnonzero(~((propensities > 0.0) & (propensities <= 1.0)))
     if not len(wrong):
         return

@@ -15,7 +15,7 @@ from fastbandit.evaluation.tables import LISTED, UNLIKELY, WAITING, left_out_not
 from fastbandit.progress import Progress, silent
 
 LEARNED = "the policy may have learned from"
-_FLATTERED = (
+_LEARNED_ALL = (
     "the policy has learned from these rounds, and there are none since: it looks better here than "
     "it is"
 )
@@ -24,7 +24,7 @@ _FLATTERED = (
 def read_service(
     folder: Path,
     *,
-    arms: str | Path | None = None,
+    arms: Path | None = None,
     after: int = 0,
     progress: Progress = silent,
 ) -> LoggedRounds:
@@ -35,67 +35,60 @@ def read_service(
     meanwhile. `after` is the last event that the policy to judge has learned from: what came by
     then is left out, unless that is all there is.
     """
-    kept, left_out = _read(folder, after, progress)
-    is_flattered = after > 0 and not left_out[""]
-    if is_flattered:
-        kept, left_out = _read(folder, 0, progress)
+    used, left_out = _read(folder, after, progress)
+    has_learned_all = after > 0 and not left_out[""]
+    if has_learned_all:
+        used, left_out = _read(folder, 0, progress)
     _check_any(left_out, folder)
-    rounds = kept.rounds(left_out, None if arms is None else Path(arms))
-    return rounds.with_notes(_FLATTERED) if is_flattered else rounds
+    rounds = used.rounds(left_out, arms)
+    return rounds.with_notes(_LEARNED_ALL) if has_learned_all else rounds
 
 
-def _read(folder: Path, after: int, progress: Progress) -> tuple[_Kept, Counter[str]]:
+def _read(folder: Path, after: int, progress: Progress) -> tuple[_UsedRows, Counter[str]]:
     try:
+        from fastbandit.storage.data_folder import LOG_FILE
         from fastbandit.storage.joined_rows import Bounds, count_decisions, joined_rows
-        from fastbandit.storage.log_file import LOG_FILE
         from fastbandit.storage.log_reader import one_moment_of
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"The log of a service needs {error.name}, which is not installed. Run: pip install "
             f"'fastbandit[serve]'"
         ) from error
-    kept, left_out = _Kept(), Counter[str]()
+    used, left_out = _UsedRows(), Counter[str]()
     with one_moment_of(folder / LOG_FILE) as log:
         steps = count_decisions(log, Bounds())
         left_out[LEARNED] = count_decisions(log, Bounds(until=after + 1))
         for batch in joined_rows(log, Bounds(since=after + 1)):
             known = list(takewhile(lambda row: row.reward is not None, batch))
-            for row in known:
-                why = _why_not(row)
-                left_out[why] += 1
-                if not why:
-                    kept.add(row)
-            kept.pack()
+            reasons = [_why_not(row) for row in known]
+            left_out.update(reasons)
+            used.add([row for row, why in zip(known, reasons, strict=True) if not why])
             progress(left_out.total(), steps, "reading")
             if len(known) < len(batch):
                 left_out[WAITING] = steps - left_out.total()
                 break
-    return kept, left_out
+    return used, left_out
 
 
-class _Kept:
+class _UsedRows:
     """Columns that grow; contexts are packed a batch at a time."""
 
     def __init__(self) -> None:
-        self._contexts: list[list[float]] = []
-        self._packed: list[Any] = []
+        self._contexts: list[Any] = []
         self._taken: list[Any] = []
         self._numbers: list[tuple[float, float | None]] = []
 
-    def add(self, row: Any) -> None:
-        self._contexts.append(row.context)
-        self._taken.append(row.arms[0])
-        self._numbers.append((row.reward, _probability(row)))
-
-    def pack(self) -> None:
-        if len({len(context) for context in self._contexts}) > 1:
+    def add(self, rows: list[Any]) -> None:
+        widths = {len(row.context) for row in rows} | {part.shape[1] for part in self._contexts[:1]}
+        if len(widths) > 1:
             raise DataError(
                 "The log of a service needs contexts of one length: some decisions have another "
                 "number of features. Export the time since they changed, with --since, to Parquet."
             )
-        if self._contexts:
-            self._packed.append(np.array(self._contexts, dtype=np.float32))
-        self._contexts = []
+        if rows:
+            self._contexts.append(np.array([row.context for row in rows], dtype=np.float32))
+        self._taken += [row.arms[0] for row in rows]
+        self._numbers += [(row.reward, _probability(row)) for row in rows]
 
     def rounds(self, left_out: Counter[str], arms: Path | None) -> LoggedRounds:
         ids, vectors = (None, None) if arms is None else read_arms(arms, "id")
@@ -108,7 +101,7 @@ class _Kept:
             )
         numbers = np.array(self._numbers, dtype=np.float64)
         return LoggedRounds(
-            contexts=np.concatenate(self._packed),
+            contexts=np.concatenate(self._contexts),
             chosen=np.array(rows),
             rewards=numbers[:, 0],
             propensities=numbers[:, 1],
@@ -122,7 +115,7 @@ class _Kept:
 def _probability(row: Any) -> float | None:
     if row.propensities:
         return float(row.propensities[0])
-    is_certain = row.decided_by == "bandit" and not (row.explored or row.floor)
+    is_certain = row.decided_by == "bandit" and not (row.explored or row.epsilon)
     return 1.0 if is_certain else None
 
 
@@ -135,9 +128,9 @@ def _why_not(row: Any) -> str:
 def _check_any(left_out: Counter[str], folder: Path) -> None:
     if left_out[""]:
         return
-    said = ", ".join(f"{count:,} {why}" for why, count in left_out.items() if why and count)
+    reasons = ", ".join(f"{count:,} {why}" for why, count in left_out.items() if why and count)
     raise LogError(
         f"An evaluation needs decisions with a reward and a propensity: {folder} has none ("
-        f"{said or 'no decisions'}). Select with propensity: true, so that each decision says how "
-        f"likely its arm was, and tell the rewards, or wait until the time for them is over."
+        f"{reasons or 'no decisions'}). Select with propensity: true, so that each decision says "
+        f"how likely its arm was, and send the rewards, or wait until the time for them is over."
     )

@@ -1,6 +1,6 @@
 """SparsePolicy: which arms a policy would take in each round, and how likely each.
 
-A policy over N arms gives most of its probability to a few of them. Only these are kept, so
+A policy over N arms gives most of its probability to a few of them. Only these are stored, so
 that nothing here is as large as rounds x arms.
 """
 
@@ -21,10 +21,10 @@ _SLACK = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class SparsePolicy:
-    """Candidates with probabilities for each round, above a floor that all arms share.
+    """Candidates with probabilities for each round, mixed with a uniform choice among all arms.
 
-    With probability `floor` any of the `arms` arms is taken, each as likely as another; else
-    candidate j of round i, with `probabilities[i, j]`. These and the floor sum to 1. A row may
+    With probability `epsilon` any of the `arms` arms is taken, each as likely as another; else
+    candidate j of round i, with `probabilities[i, j]`. These and epsilon sum to 1. A row may
     stand there twice, its probabilities then add up; -1 fills up rounds with fewer candidates.
     `draws` says that the probabilities are shares of so many draws of the policy in each round.
     """
@@ -32,7 +32,7 @@ class SparsePolicy:
     rows: Any  # (n, K) int32 once made
     probabilities: Any  # (n, K) float32 or float64
     arms: int
-    floor: Any = 0.0  # () or (n,)
+    epsilon: Any = 0.0  # () or (n,)
     draws: int | None = None
 
     def __post_init__(self) -> None:
@@ -42,11 +42,11 @@ class SparsePolicy:
         _check_shapes(rows, shares)
         _check_known(rows, self.arms)
         shares = shares if shares.dtype == np.float32 else shares.astype(np.float64)
-        floor = np.broadcast_to(np.asarray(self.floor, dtype=np.float64), (len(rows),))
-        _check_sums(shares, floor)
+        epsilon = np.broadcast_to(np.asarray(self.epsilon, dtype=np.float64), (len(rows),))
+        _check_sums(shares, epsilon)
         object.__setattr__(self, "rows", rows.astype(np.int32, copy=False))
         object.__setattr__(self, "probabilities", shares)
-        object.__setattr__(self, "floor", floor)
+        object.__setattr__(self, "epsilon", epsilon)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -57,13 +57,13 @@ class SparsePolicy:
         others = np.asarray(rest, dtype=np.float64)
         is_there = np.asarray(rows) >= 0
         above = np.where(is_there, np.asarray(probabilities) - others[..., None], 0.0)
-        return SparsePolicy(rows, above, arms=arms, floor=others * arms)
+        return SparsePolicy(rows, above, arms=arms, epsilon=others * arms)
 
     @staticmethod
     def uniform(rounds: LoggedRounds) -> SparsePolicy:
         """Take any arm, each as likely as another."""
         none = np.empty((len(rounds), 0))
-        return SparsePolicy(none.astype(np.int32), none, arms=rounds.arms, floor=1.0)
+        return SparsePolicy(none.astype(np.int32), none, arms=rounds.arms, epsilon=1.0)
 
     @staticmethod
     def fixed(rounds: LoggedRounds, arm: Any) -> SparsePolicy:
@@ -73,8 +73,8 @@ class SparsePolicy:
         return SparsePolicy(rows, np.ones((len(rounds), 1), dtype=np.float32), arms=rounds.arms)
 
     def probability_of(self, chosen: Rows) -> Floats:
-        """Give how likely the policy takes one arm in each round."""
-        found = self.floor / self.arms
+        """Return how likely the policy takes one arm in each round."""
+        found = self.epsilon / self.arms
         for start in range(0, len(self), CHUNK):
             part = slice(start, start + CHUNK)
             is_it = self.rows[part] == chosen[part, None]
@@ -82,9 +82,9 @@ class SparsePolicy:
         return np.asarray(found)
 
     def probability_within(self, clusters: Rows, chosen: Rows, sizes: Rows) -> Floats:
-        """Give how likely the policy takes some arm of the chosen arm's cluster."""
+        """Return how likely the policy takes some arm of the chosen arm's cluster."""
         wanted = clusters[chosen]
-        found = self.floor * sizes[wanted] / self.arms
+        found = self.epsilon * sizes[wanted] / self.arms
         for start in range(0, len(self), CHUNK):
             part = slice(start, start + CHUNK)
             rows = self.rows[part]
@@ -116,19 +116,19 @@ def _check_known(rows: NDArray[Any], arms: int) -> None:
         )
 
 
-def _check_sums(shares: NDArray[Any], floor: Floats) -> None:
-    sums = shares.sum(axis=1, dtype=np.float64) + floor
+def _check_sums(shares: NDArray[Any], epsilon: Floats) -> None:
+    sums = shares.sum(axis=1, dtype=np.float64) + epsilon
     is_wrong = ~(np.abs(sums - 1.0) <= 1e-4)
     lowest = shares.min(initial=0.0)
-    if lowest < -_SLACK or floor.min(initial=0.0) < -_SLACK or np.isnan(lowest):
+    if lowest < -_SLACK or epsilon.min(initial=0.0) < -_SLACK or np.isnan(lowest):
         raise InputError(
-            f"A policy's probabilities need to be at least 0: got {min(lowest, floor.min()):g}. "
+            f"A policy's probabilities need to be at least 0: got {min(lowest, epsilon.min()):g}. "
             f"Give probabilities, not scores."
         )
     if is_wrong.any():
         first = int(np.flatnonzero(is_wrong)[0])
         raise InputError(
-            f"A policy's probabilities, its floor among them, need to sum to 1 in each round: got "
+            f"A policy's probabilities, epsilon among them, need to sum to 1 in each round: got "
             f"{sums[first]:g} in round {first} ({is_wrong.sum()} such rounds). Divide them by "
-            f"their sum, or tell the floor that is missing."
+            f"their sum, or give the epsilon that is missing."
         )

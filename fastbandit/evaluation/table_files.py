@@ -19,7 +19,7 @@ _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def header_of(path: Path) -> list[str]:
-    """Give the names of the columns."""
+    """Return the names of the columns."""
     if not path.name.endswith(TABLES):
         raise DataError(
             f"A table needs to be a file that ends in {', '.join(TABLES)}: got {path}. Save it as "
@@ -35,7 +35,7 @@ def header_of(path: Path) -> list[str]:
 
 
 def is_parquet(path: Path) -> bool:
-    """Tell whether a file knows the types of its columns; one in CSV has texts alone."""
+    """Return whether a file knows the types of its columns; one in CSV has texts alone."""
     return path.suffix == ".parquet"
 
 
@@ -83,7 +83,7 @@ def _check_header(header: Sequence[str], path: Path) -> None:
             f"{path} needs commas between its columns: its header is {header[0][:60]!r}, with "
             f"{_SEPARATORS[separator]}. Save it with commas, or as Parquet."
         )
-    twice = next((name for place, name in enumerate(header) if name in header[:place]), None)
+    twice = next((name for column, name in enumerate(header) if name in header[:column]), None)
     if twice is not None:
         raise DataError(
             f"{path} needs another name for each column: {twice!r} stands twice in its header. "
@@ -123,17 +123,14 @@ def _from_arrow(column: Any, name: str, path: Path, *, is_first: bool) -> Column
 
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    is_list = any(
-        is_one(column.type)
-        for is_one in (types.is_list, types.is_large_list, types.is_fixed_size_list)
-    )
-    if not is_list:
-        return _plain(column, name, path)
-    return _from_lists(column, name, path, is_first=is_first)
+    kinds = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    if any(is_one(column.type) for is_one in kinds):
+        return _from_lists(column, name, path, is_first=is_first)
+    return _plain(column, name, path)
 
 
 def _from_lists(column: Any, name: str, path: Path, *, is_first: bool) -> Column:
-    """Give lists of one length as (n, d), or the first value of each, of whatever length."""
+    """Return lists of one length as (n, d), or the first value of each, of whatever length."""
     from pyarrow import compute
 
     if is_first:
@@ -158,7 +155,7 @@ def _from_lists(column: Any, name: str, path: Path, *, is_first: bool) -> Column
 
 
 def _plain(column: Any, name: str, path: Path) -> Column:
-    """Give numbers, truths as numbers, or texts; any other type is told."""
+    """Return numbers, truths as numbers, or texts; raise where the type is another."""
     from pyarrow import float64, types, uint8
 
     kind = column.type

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError, DuplicateArmError, SettingError, UnknownArmError
-from fastbandit.evaluation.flags import Levels, encode, is_number, row_words
+from fastbandit.evaluation.csv_files import is_number
+from fastbandit.evaluation.flags import Levels, encode, row_name
+from fastbandit.evaluation.readers import LogColumns
 from fastbandit.evaluation.rounds import (
     Floats,
     LoggedRounds,
@@ -24,39 +27,30 @@ from fastbandit.evaluation.rounds import (
 from fastbandit.evaluation.table_files import Column, header_of, is_parquet, read_columns
 
 _CONTEXTS = ("context", "context_*", "x_*", "user_feature_*")
-_ARMS = ("arm", "arms", "action", "item_id")
-_REWARDS = ("reward", "click")
-_PROPENSITIES = ("propensity", "propensities", "propensity_score", "pscore", "probability")
+_USUAL_NAMES = {
+    "arm": ("arm", "arms", "action", "item_id"),
+    "reward": ("reward", "click"),
+    "propensity": ("propensity", "propensities", "propensity_score", "pscore", "probability"),
+}
 WAITING = "come with or after the first that waits for its reward"
 UNLIKELY = "do not say how likely their arm was"
 LISTED = "were made among eligible arms only"
 UNTAKEN = "arms that were never taken are not known"
-_OURS = {"decision", "eligible", "otherwise", "until"}
+_OURS = {"decision", "eligible", "until"}  # columns that an export of a service has
 _WHOLE = re.compile("0|-?[1-9][0-9]*")
 NO_LEVELS: Levels = MappingProxyType({})
 
 
-def read_table(
-    path: Path,
-    *,
-    context: Sequence[str] = (),
-    arm: str | None = None,
-    reward: str | None = None,
-    propensity: str | None = None,
-    arms: Path | None = None,
-    is_text: bool = False,
-    levels: Levels = NO_LEVELS,
-) -> LoggedRounds:
+def read_table(path: Path, asked: LogColumns, *, arms: Path | None = None) -> LoggedRounds:
     """Read a log; columns that are not named are looked for by the usual names.
 
     A column of lists is the context itself, or holds slates whose first arm counts. A file that
     `fastbandit export` wrote is read up to the first decision that waits for its reward.
     """
     header = header_of(path)
-    arm = _find(arm, _ARMS, header, path, what="arm")
-    reward = _find(reward, _REWARDS, header, path, what="reward")
-    propensity = _find(propensity, _PROPENSITIES, header, path, what="propensity")
-    columns = _match(context or _usual(header), header, path, but=[arm, reward, propensity])
+    levels = asked.levels
+    arm, reward, propensity = (_find(what, asked, header, path) for what in _USUAL_NAMES)
+    columns = _match(asked.context or _usual(header), header, path, but=[arm, reward, propensity])
     _check_levels(levels, columns, arms)
     is_ours = set(header) >= _OURS
     table = read_columns(
@@ -71,9 +65,7 @@ def read_table(
         rows, notes = _of_export(table, reward=reward, propensity=propensity, path=path)
         table = {column: values[rows - 1] for column, values in table.items()}
     encoded = encode(table, columns, path, levels=levels, rows=rows)
-    ids, vectors, chosen = _read_ids(
-        table[arm], arm, path, rows=rows, arms=arms, is_text=is_text, levels=levels
-    )
+    ids, vectors, chosen = _read_ids(table[arm], arm, path, rows=rows, arms=arms, asked=asked)
     rewards, propensities = _read_outcomes(table, reward, propensity, path=path, rows=rows)
     return LoggedRounds(
         contexts=encoded.values,
@@ -91,7 +83,7 @@ def read_table(
 def read_arms(
     path: Path, arm: str, *, is_text: bool = False, levels: Levels = NO_LEVELS
 ) -> tuple[list[Any], NDArray[np.float32] | None]:
-    """Give the ids of arms (in the column `arm`, or the first), and their features.
+    """Return the ids of arms (in the column `arm`, or the first), and their features.
 
     Ids of a CSV file are numbers where all of them are whole, and written as numbers are.
     """
@@ -100,9 +92,8 @@ def read_arms(
     others = [column for column in header if column != name]
     table = read_columns(path, header, texts={name, *levels}, firsts={name})
     ids = _ids_of(table[name], name, path, is_text=is_text).tolist()
-    if len(set(ids)) < len(ids):
-        seen: set[Any] = set()
-        twice = next(id for id in ids if id in seen or seen.add(id))  # type: ignore[func-returns-value]
+    twice, times = Counter(ids).most_common(1)[0]
+    if times > 1:
         raise DuplicateArmError(
             f"A table of arms needs each id once: {path} has {twice!r} twice in the column "
             f"{name!r}. Drop or rename one of the two."
@@ -120,18 +111,17 @@ def _read_ids(
     *,
     rows: Rows,
     arms: Path | None,
-    is_text: bool,
-    levels: Levels,
+    asked: LogColumns,
 ) -> tuple[list[Any], NDArray[np.float32] | None, Rows]:
-    """Give the ids of all arms, their features, and which of them were taken.
+    """Return the ids of all arms, their features, and which of them were taken.
 
     Ids in CSV have no type of their own: the log and the table of arms agree on one.
     """
-    found = _ids_of(taken, column, path, is_text=is_text, rows=rows)
+    found = _ids_of(taken, column, path, is_text=asked.is_text, rows=rows)
     if arms is None:
         ids, chosen = rows_of(found, None, None)
         return ids, None, chosen
-    known, vectors = read_arms(arms, column, is_text=found.dtype.kind == "U", levels=levels)
+    known, vectors = read_arms(arms, column, is_text=found.dtype.kind == "U", levels=asked.levels)
     if isinstance(known[0], str) and not is_parquet(path):
         found = taken
     return known, vectors, rows_of(found, known, arms)[1]
@@ -140,10 +130,10 @@ def _read_ids(
 def _ids_of(
     values: Column, column: str, path: Path, *, is_text: bool, rows: Rows | None = None
 ) -> Column:
-    """Give ids as texts or numbers; those of a CSV file are numbers where none would change."""
+    """Return ids as texts or numbers; those of a CSV file are numbers where none would change."""
     is_missing = values == "" if values.dtype.kind == "U" else values != values
     if is_missing.any():
-        first = row_words(int(np.argmax(is_missing)), rows)
+        first = row_name(int(np.argmax(is_missing)), rows)
         raise DataError(
             f"{path} needs the id of an arm in every row of the column {column!r}: {first} has "
             f"none ({int(is_missing.sum()):,} such). Fill or drop such rows."
@@ -158,10 +148,10 @@ def _is_whole(text: str) -> bool:
 
 
 def rows_of(taken: Column, ids: list[Any] | None, arms: Path | None) -> tuple[list[Any], Rows]:
-    """Give the ids of all arms, and the row of each that was taken."""
-    levels, places = np.unique(taken, return_inverse=True)
+    """Return the ids of all arms, and the row of each that was taken."""
+    levels, numbers = np.unique(taken, return_inverse=True)
     if ids is None:
-        return levels.tolist(), places.reshape(-1).astype(np.int64)
+        return levels.tolist(), numbers.reshape(-1).astype(np.int64)
     row_of = {id: row for row, id in enumerate(ids)}
     missing = next((id for id in levels.tolist() if id not in row_of), None)
     if missing is not None:
@@ -170,16 +160,15 @@ def rows_of(taken: Column, ids: list[Any] | None, arms: Path | None) -> tuple[li
             f"Add it, or drop those rounds."
         )
     rows = np.array([row_of[id] for id in levels.tolist()], dtype=np.int64)
-    return ids, rows[places.reshape(-1)]
+    return ids, rows[numbers.reshape(-1)]
 
 
 # -- which columns
 
 
-def _find(
-    named: str | None, usual: Sequence[str], header: Sequence[str], path: Path, *, what: str
-) -> str:
-    wanted = usual if named is None else (named,)
+def _find(what: str, asked: LogColumns, header: Sequence[str], path: Path) -> str:
+    named = getattr(asked, what)
+    wanted = _USUAL_NAMES[what] if named is None else (named,)
     found = next((column for column in wanted if column in header), None)
     if found is not None:
         return found
@@ -203,7 +192,7 @@ def _usual(header: Sequence[str]) -> Sequence[str]:
 def _match(
     patterns: Sequence[str], header: Sequence[str], path: Path, *, but: Sequence[str]
 ) -> list[str]:
-    """Give the columns that names and patterns stand for; what came of a round is none of them."""
+    """Return the columns that names and patterns stand for; outcomes are none of them."""
     found: list[str] = []
     for pattern in patterns:
         matched = [c for c in header if fnmatchcase(c, pattern) and c not in but]
@@ -243,20 +232,20 @@ def _check_levels(levels: Levels, columns: Sequence[str], arms: Path | None) -> 
 def _of_export(
     table: dict[str, Column], *, reward: str, propensity: str, path: Path
 ) -> tuple[Rows, tuple[str, ...]]:
-    """Give the rows of a service's export, from 1 on, that `read_service` would keep."""
+    """Return the rows of a service's export, from 1 on, that `read_service` would read."""
     is_waiting = np.isnan(table[reward].astype(np.float64))
-    is_open = np.maximum.accumulate(is_waiting)
-    is_unlikely = ~is_open & np.isnan(table[propensity].astype(np.float64))
-    is_listed = ~is_open & ~is_unlikely & (table["eligible"] != "")
-    is_kept = ~(is_open | is_unlikely | is_listed)
-    if not is_kept.any():
+    is_late = np.maximum.accumulate(is_waiting)
+    is_unlikely = ~is_late & np.isnan(table[propensity].astype(np.float64))
+    is_listed = ~is_late & ~is_unlikely & (table["eligible"] != "")
+    is_used = ~(is_late | is_unlikely | is_listed)
+    if not is_used.any():
         raise DataError(
             f"{path} needs decisions with a reward and a propensity: it has none in "
-            f"{len(is_kept)} rows. Select with propensity: true, and tell the rewards."
+            f"{len(is_used)} rows. Select with propensity: true, and send the rewards."
         )
-    left_out = ((WAITING, is_open), (UNLIKELY, is_unlikely), (LISTED, is_listed))
+    left_out = ((WAITING, is_late), (UNLIKELY, is_unlikely), (LISTED, is_listed))
     counts = {why: int(which.sum()) for why, which in left_out}
-    return np.flatnonzero(is_kept) + 1, left_out_notes(counts)
+    return np.flatnonzero(is_used) + 1, left_out_notes(counts)
 
 
 def left_out_notes(counts: Mapping[str, int]) -> tuple[str, ...]:
@@ -271,11 +260,11 @@ def left_out_notes(counts: Mapping[str, int]) -> tuple[str, ...]:
 def _read_outcomes(
     table: dict[str, Column], reward: str, propensity: str, *, path: Path, rows: Rows
 ) -> tuple[Floats, Floats]:
-    """Give rewards and propensities; what is wrong with one is told with its row of the file."""
+    """Return rewards and propensities; an error names the row of the file."""
     rewards, propensities = (_numbers(table[c], c, path, rows) for c in (reward, propensity))
 
-    def where(place: int) -> str:
-        return f"{row_words(place, rows)} of {path}"
+    def where(number: int) -> str:
+        return f"{row_name(number, rows)} of {path}"
 
     check_rewards(rewards, where=where)
     check_propensities(propensities, rewards, where=where)
@@ -285,8 +274,8 @@ def _read_outcomes(
 def _numbers(values: Column, column: str, path: Path, rows: Rows) -> Floats:
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
-    place = next((p for p, text in enumerate(values.tolist()) if not is_number(text)), 0)
+    first = next((n for n, text in enumerate(values.tolist()) if not is_number(text)), 0)
     raise DataError(
-        f"{path} needs numbers in the column {column!r}: found {str(values[place])!r} in "
-        f"{row_words(place, rows)}. Name another column, or mend this one."
+        f"{path} needs numbers in the column {column!r}: found {str(values[first])!r} in "
+        f"{row_name(first, rows)}. Name another column, or mend this one."
     )

@@ -1,4 +1,4 @@
-"""Reads the first arms from a file: ids, features, and columns that predicates speak of."""
+"""Reads the first arms from a file: ids, features, and columns for predicates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.config import ArmsConfig
-from fastbandit.errors import DataError, MissingExtraError
-from fastbandit.events import Arm
+from fastbandit.errors import DataError
+from fastbandit.packages import needed
+from fastbandit.settings.service import ArmsConfig
+from fastbandit.storage.events import Arm
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
-_TRUTHS = {"true": True, "false": False}
+_BOOLEANS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -50,28 +51,28 @@ class ArmFile:
             )
 
     def first(self, count: int) -> ArmFile:
-        """Give the first arms alone."""
         columns = {name: values[:count] for name, values in self.columns.items()}
         return ArmFile(self.ids[:count], self.features[:count], columns)
 
     @staticmethod
-    def of(arms: Iterable[Arm]) -> ArmFile:
-        """Give arms that were put into a log."""
-        listed = list(arms)
-        names = list(listed[0].columns or ()) if listed else []
+    def of(arms: Sequence[Arm]) -> ArmFile:
+        """Return arms that were upserted into a log."""
+        names = (arms[0].columns or {}) if arms else {}
         return ArmFile(
-            ids=[arm.id for arm in listed],
-            features=np.array([arm.features for arm in listed], dtype=np.float32),
-            columns={name: [(arm.columns or {}).get(name) for arm in listed] for name in names},
+            ids=[arm.id for arm in arms],
+            features=np.array([arm.features for arm in arms], dtype=np.float32),
+            columns={name: [(arm.columns or {}).get(name) for arm in arms] for name in names},
         )
 
 
 def read_arm_file(config: ArmsConfig) -> ArmFile:
-    """Read the file of the config, or say what is wrong with it."""
     path = Path(config.file)
     with _reporting(path):
         if path.suffix == ".npy":
-            return _from_matrix(np.load(path, allow_pickle=False), path)
+            matrix = np.load(path, allow_pickle=False)
+            _check_matrix(matrix, path)
+            _check_finite(matrix, path, [f"number {n}" for n in range(matrix.shape[1])])
+            return ArmFile(list(range(len(matrix))), matrix.astype(np.float32), {})
         table = _READERS[path.suffix](path)
         if path.suffix == ".csv":
             table = {name: _parsed(table[name], is_id=name == config.id) for name in table}
@@ -79,11 +80,11 @@ def read_arm_file(config: ArmsConfig) -> ArmFile:
 
 
 def check_arm_file(config: ArmsConfig) -> None:
-    """Say what is wrong with the file of the config, as far as its beginning shows that."""
+    """Raise what is wrong with the file of the config, as far as its first rows show that."""
     path = Path(config.file)
     with _reporting(path):
         if path.suffix == ".csv":
-            _check_columns(_first_rows(path), config, path)
+            _check_columns(_header(path), config, path)
         elif path.suffix == ".parquet":
             _check_columns(_parquet().read_schema(path).names, config, path)
         elif path.suffix == ".npy":
@@ -94,7 +95,6 @@ def check_arm_file(config: ArmsConfig) -> None:
 
 @contextmanager
 def _reporting(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with a file into our error."""
     try:
         yield
     except FileNotFoundError as error:
@@ -108,12 +108,6 @@ def _reporting(path: Path) -> Iterator[None]:
             f"The file of the arms needs to be .csv, .parquet, .npy or .json that can be read: "
             f"{path} cannot ({type(error).__name__}: {error}). Write it anew."
         ) from error
-
-
-def _from_matrix(matrix: NDArray[Any], path: Path) -> ArmFile:
-    _check_matrix(matrix, path)
-    _check_finite(matrix, path, [f"number {n}" for n in range(matrix.shape[1])])
-    return ArmFile(list(range(len(matrix))), matrix.astype(np.float32), {})
 
 
 def _check_matrix(matrix: NDArray[Any], path: Path) -> None:
@@ -140,12 +134,12 @@ def _from_table(table: dict[str, list[Any]], config: ArmsConfig, path: Path) -> 
 
 
 def _check_columns(names: Iterable[str], config: ArmsConfig, path: Path) -> None:
-    there = list(names)
-    missing = [name for name in (config.id, *config.columns) if name not in there]
-    if missing:
+    found = list(names)
+    missing = next((name for name in (config.id, *config.columns) if name not in found), None)
+    if missing is not None:
         raise DataError(
-            f"The arms need a column {missing[0]!r}: {path} has {', '.join(there)}. Add it, or "
-            f"correct arms.{'id' if missing[0] == config.id else 'columns'}."
+            f"The arms need a column {missing!r}: {path} has {', '.join(found)}. Add it, or "
+            f"correct arms.{'id' if missing == config.id else 'columns'}."
         )
 
 
@@ -169,9 +163,6 @@ def _check_finite(features: NDArray[Any], path: Path, names: list[str]) -> None:
         )
 
 
-# -- tables
-
-
 def _read_csv(path: Path) -> dict[str, list[Any]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         header, *rows = [row for row in csv.reader(file) if row] or [[]]
@@ -181,8 +172,8 @@ def _read_csv(path: Path) -> dict[str, list[Any]]:
     return {name: [row[n] for row in rows] for n, name in enumerate(header)}
 
 
-def _first_rows(path: Path) -> list[str]:
-    """Give the names of the columns, if there is a row below them."""
+def _header(path: Path) -> list[str]:
+    """Return the names of the columns, if there is a row below them."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         header, *rows = [*islice(filter(None, csv.reader(file)), 2)] or [[]]
     if header and not rows:
@@ -195,8 +186,8 @@ def _parsed(texts: list[str], *, is_id: bool) -> list[Any]:
     if is_id:
         are_whole = all(_WHOLE.fullmatch(text) for text in texts)
         return [int(text) for text in texts] if are_whole else texts
-    if all(text.lower() in _TRUTHS for text in texts):
-        return [_TRUTHS[text.lower()] for text in texts]
+    if all(text.lower() in _BOOLEANS for text in texts):
+        return [_BOOLEANS[text.lower()] for text in texts]
     try:
         return [float(text) for text in texts]
     except ValueError:
@@ -213,20 +204,12 @@ def _read_json(path: Path) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def _read_parquet(path: Path) -> dict[str, list[Any]]:
-    table: dict[str, list[Any]] = _parquet().read_table(path).to_pydict()
-    return table
-
-
 def _parquet() -> Any:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtraError(
-            "Reading arms from Parquet needs pyarrow, which is not installed. Run: "
-            "pip install 'fastbandit[evaluation]'"
-        ) from error
-    return parquet
+    return needed("pyarrow.parquet", what="Reading arms from Parquet", extra="evaluation")
 
 
-_READERS = {".csv": _read_csv, ".json": _read_json, ".parquet": _read_parquet}
+_READERS: dict[str, Callable[[Path], dict[str, list[Any]]]] = {
+    ".csv": _read_csv,
+    ".json": _read_json,
+    ".parquet": lambda path: _parquet().read_table(path).to_pydict(),
+}

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
-from fastbandit.events import ArmId, DecisionMade
-from fastbandit.interfaces import Candidates
 from fastbandit.runtime.propensity import is_uniform
-from fastbandit.storage.snapshot_store import Snapshot
+from fastbandit.score import Candidates
+from fastbandit.settings.service import Config
+from fastbandit.storage.events import ArmId, DecisionMade
+from fastbandit.storage.snapshot_version import Snapshot
 
 _AT_ONCE = 16
 _CHUNK = 16
@@ -23,19 +24,19 @@ _ARMS = 4096
 
 
 class Audits:
-    """The qualities of decisions that one version served, up to so many."""
+    """The qualities q of decisions that one version served, up to so many."""
 
     def __init__(self, version: int, bandit: Bandit, *, most: int) -> None:
         self.version, self._bandit, self._most = version, bandit, most
         self._qualities: list[float] = []
 
     @staticmethod
-    def of(snapshot: Snapshot, *, most: int) -> Audits:
-        """Begin to audit a version."""
-        return Audits(snapshot.version, Bandit.load(snapshot.bandit), most=most)
+    def of(snapshot: Snapshot, config: Config) -> Audits:
+        bandit = Bandit.load(snapshot.bandit, part_modules=config.select.part_modules)
+        return Audits(snapshot.version, bandit, most=config.learn.audited)
 
-    def take(self, decisions: Sequence[DecisionMade], *, touched: Collection[ArmId]) -> bool:
-        """Judge a few of some decisions, spread evenly; tell whether there were any."""
+    def add(self, decisions: Sequence[DecisionMade], *, touched: Collection[ArmId]) -> bool:
+        """Judge a few of some decisions, spread evenly; return whether there were any."""
         wanted = min(_AT_ONCE, self._most - len(self._qualities))
         some = decisions[:: max(1, len(decisions) // max(1, wanted))][:wanted]
         found = served_qualities(self._bandit, some, touched=touched)
@@ -43,7 +44,6 @@ class Audits:
         return len(found) > 0
 
     def notes(self) -> dict[str, Any]:
-        """Give what was found as JSON values."""
         each = np.array(self._qualities)
         return {
             "version": self.version,
@@ -54,42 +54,43 @@ class Audits:
 
 
 def own_choice(made: DecisionMade) -> DecisionMade:
-    """Give a decision as the policy would have made it, where a baseline decided."""
+    """Return a decision as the policy would have made it, where a baseline decided."""
     if made.decided_by == "bandit" or made.other is None:
         return made
     return structs.replace(made, arms=[made.other], decided_by="bandit", other=made.arms[0])
 
 
 def is_plain(made: DecisionMade) -> bool:
-    """Tell whether a decision was the policy's own choice among all arms."""
+    """Return whether a decision was the policy's own choice among all arms."""
     is_own = made.decided_by == "bandit" and made.version > 0 and not made.degraded
     is_any = made.explored and made.eligible is None
-    return is_own and is_any and not is_uniform(made.seed, made.floor)
+    return is_own and is_any and not is_uniform(made.seed, made.epsilon)
 
 
 @torch.no_grad()
 def served_qualities(
     bandit: Bandit, decisions: Sequence[DecisionMade], *, touched: Collection[ArmId]
 ) -> NDArray[np.float64]:
-    """Give (chosen - mean) / (best - mean) of each decision whose arm can be judged.
+    """Return (chosen - mean) / (best - mean) of each decision whose arm can be judged.
 
     Arms that were `touched` since the bandit was made count neither way.
     """
     arms = bandit.policy.arms
     assert isinstance(arms, Catalogue)
-    is_out = set(touched)
-    judged = [made for made in decisions if made.arms and made.arms[0] not in is_out]
-    judged = [made for made in judged if arms.is_alive(made.arms[0])]
-    allowed = arms.alive.copy()
-    allowed[arms.table.rows([id for id in is_out if id in arms.table])] = False
-    rows = torch.from_numpy(np.flatnonzero(allowed))
+    judged = [made for made in decisions if made.arms and made.arms[0] not in touched]
+    judged = [made for made in judged if arms.is_live(made.arms[0])]
+    eligible = arms.live.copy()
+    eligible[arms.table.rows([id for id in touched if id in arms.table])] = False
+    rows = torch.from_numpy(np.flatnonzero(eligible))
     parts = [judged[n : n + _CHUNK] for n in range(0, len(judged), _CHUNK)]
-    return np.concatenate([np.empty(0), *(_qualities(bandit, arms, part, rows) for part in parts)])
+    return np.concatenate([np.empty(0), *(_qualities(bandit, part, rows) for part in parts)])
 
 
 def _qualities(
-    bandit: Bandit, arms: Catalogue, made: Sequence[DecisionMade], rows: torch.Tensor
+    bandit: Bandit, made: Sequence[DecisionMade], rows: torch.Tensor
 ) -> NDArray[np.float64]:
+    arms = bandit.policy.arms
+    assert isinstance(arms, Catalogue)
     contexts = np.array([one.context for one in made], dtype=np.float32)
     inputs = bandit.blueprint.context.read(contexts, what="contexts")
     seeds = np.array([one.seed for one in made], dtype=np.uint64)

@@ -7,45 +7,36 @@ when, does not depend on it, and all it knows can be thrown away: it is made aga
 from __future__ import annotations
 
 import copy
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
-from fastbandit.config import Config
 from fastbandit.errors import SnapshotError
-from fastbandit.events import Event
-from fastbandit.learning.joining import Joiner, Pair
+from fastbandit.learning.joining import Joiner, to_arrays
+from fastbandit.learning.service_data import ServiceData
 from fastbandit.reward.arm_constants import ArmConstants
 from fastbandit.reward.hierarchical_model import HierarchicalReward
+from fastbandit.settings.service import Config
 from fastbandit.storage.deltas import Delta
-from fastbandit.storage.log_file import LOG_FILE
-from fastbandit.storage.shared import AnyLog, open_log, open_store
-from fastbandit.storage.snapshot_store import Snapshot
+from fastbandit.storage.snapshot_version import Snapshot
 
-_READ = 10_000
 _MOST = 50_000  # events a step reads at most: one that is far behind catches up step by step
 _AT_ONCE = 4_096
 
 BanditOf = Callable[[Snapshot], Bandit | None]
-"""Gives the bandit of a snapshot where it is in memory already."""
-
-
-def not_here(snapshot: Snapshot) -> Bandit | None:
-    """Have no bandit in memory."""
-    return None
+"""Returns the bandit of a snapshot where it is in memory already."""
 
 
 @dataclass
-class _Since:
+class _Observed:
     """What came since a snapshot: a bandit that observed it, and the rows that changed.
 
-    The joiner holds all pairs that the snapshot has not learned; the first `observed` are done.
+    The joiner holds all interactions that the snapshot has not learned; the first `count` of them
+    were observed.
     """
 
     snapshot: Snapshot
@@ -54,29 +45,23 @@ class _Since:
     number: int
     published: int
     rows: set[int] = field(default_factory=set)
-    observed: int = 0
+    count: int = 0
     learned: int = 0
 
     def observe(self) -> None:
-        """Learn pairs of arms that the snapshot knows; others wait for the next version."""
-        pairs: list[Pair] = self.joiner.pairs[self.observed :]
-        self.observed += len(pairs)
+        """Learn interactions of arms that the snapshot knows; others wait for the next version."""
+        fresh = self.joiner.interactions[self.count :]
+        self.count += len(fresh)
         arms = self.bandit.policy.arms
         assert isinstance(arms, Catalogue)
-        known = [pair for pair in pairs if pair.arm in arms.table]
+        known = [one for one in fresh if one.arm in arms.table]
         for first in range(0, len(known), _AT_ONCE):
-            part = known[first : first + _AT_ONCE]
-            ids = [pair.arm for pair in part]
-            self.bandit.observe(
-                contexts=np.array([pair.context for pair in part], dtype=np.float32),
-                arms=ids,
-                rewards=np.array([pair.reward for pair in part]),
-            )
+            contexts, ids, rewards = to_arrays(known[first : first + _AT_ONCE])
+            self.bandit.observe(contexts=contexts, arms=ids, rewards=rewards)
             self.rows.update(arms.table.rows(ids).tolist())
-            self.learned += len(part)
+            self.learned += len(ids)
 
     def delta(self) -> Delta:
-        """Return what changed so far."""
         constants = _constants_of(self.bandit)
         assert constants is not None
         rows = np.array(sorted(self.rows), dtype=np.int64)
@@ -96,75 +81,61 @@ class _Since:
 class Deltas:
     """Publishes deltas of the snapshot that serves, for models with constants of their arms."""
 
-    def __init__(self, config: Config, *, known: BanditOf = not_here) -> None:
-        self._config, self._known = config, known
-        self._folder = Path(config.server.data_dir)
-        self._store = open_store(config.log.url, config.snapshots.url, self._folder)
-        self._log: AnyLog | None = None
-        self._current: Snapshot | None = None
+    def __init__(self, config: Config, *, known: BanditOf = lambda snapshot: None) -> None:
+        self._data, self._known = ServiceData(config), known
+        self._modules = config.select.part_modules
         self._pointer = (0, 0)
-        self._since: _Since | None = None
+        self._observed: _Observed | None = None
 
     @property
     def is_behind(self) -> bool:
         """Whether a version was published since the last step."""
-        return self._look() not in (None, self._pointer)
+        return self._data.pointer() not in (None, self._pointer)
 
     def step(self) -> Delta | None:
         """Learn what came since the last step; publish and return a delta if that changed one."""
         try:
-            since = self._since_now()
-            if since is None:
+            observed = self._observed_since_current()
+            if observed is None:
                 return None
-            for event in self._events(after=since.joiner.seq, most=_MOST):
-                since.joiner.feed(event)
-            since.observe()
-            if since.learned <= since.published:
+            for event in self._data.events(after=observed.joiner.seq, most=_MOST):
+                observed.joiner.feed(event)
+            observed.observe()
+            if observed.learned <= observed.published:
                 return None
-            delta = since.delta()
-            self._store.publish_delta(delta)
+            delta = observed.delta()
+            self._data.store.publish_delta(delta)
         except BaseException:
-            self._pointer, self._since = (0, 0), None  # it may have taken a part of what came
+            self._pointer, self._observed = (0, 0), None  # it may have taken a part of what came
             raise
-        since.number, since.published = delta.number, delta.learned
+        observed.number, observed.published = delta.number, delta.learned
         return delta
 
     def close(self) -> None:
-        """Let go of the log and the store."""
-        self._store.close()
-        if self._log is not None:
-            self._log.close()
+        self._data.close()
 
-    def _since_now(self) -> _Since | None:
+    def _observed_since_current(self) -> _Observed | None:
         """Return what came since the snapshot that serves; None where it can have no deltas."""
-        pointer = self._look()
+        pointer = self._data.pointer()
         if pointer is None:
             return None
         if pointer != self._pointer:
-            snapshot, since = self._store.current(), self._since
-            if snapshot is None or since is None or since.snapshot.hash != snapshot.hash:
-                self._since = None if snapshot is None else self._begin(snapshot)
+            snapshot, observed = self._data.store.current(), self._observed
+            if snapshot is None or observed is None or observed.snapshot.hash != snapshot.hash:
+                self._observed = None if snapshot is None else self._start(snapshot)
             self._pointer = pointer
-        return self._since
+        return self._observed
 
-    def _look(self) -> tuple[int, int] | None:
-        """Return what tells a pointer from the next, None where there is none."""
-        try:
-            found = os.stat(self._store.pointer)
-        except FileNotFoundError:
+    def _start(self, snapshot: Snapshot) -> _Observed | None:
+        if snapshot.version == 0 or self._data.log is None:
             return None
-        return found.st_mtime_ns, found.st_ino
-
-    def _begin(self, snapshot: Snapshot) -> _Since | None:
-        if snapshot.version == 0 or self._opened() is None:
-            return None
-        bandit = self._known(snapshot) or Bandit.load(snapshot.bandit)
+        bandit = self._known(snapshot) or Bandit.load(snapshot.bandit, part_modules=self._modules)
         if _constants_of(bandit) is None:
             return None
         newest = None
         with suppress(SnapshotError):  # a damaged one is replaced
-            newest = self._store.newest_delta(snapshot)
-        return _Since(
+            newest = self._data.store.newest_delta(snapshot)
+        return _Observed(
             snapshot,
             copy.copy(bandit),
             self._joiner_after(snapshot),
@@ -177,34 +148,16 @@ class Deltas:
 
         Else decisions that wait for their rewards are read again, which may be many.
         """
-        since, cut = self._since, snapshot.cut
-        if since is not None and since.snapshot.version == snapshot.parent:
-            joiner = since.joiner
-            for event in self._events(after=joiner.seq, until=cut.seq):
+        observed, cut = self._observed, snapshot.cut
+        if observed is not None and observed.snapshot.version == snapshot.parent:
+            joiner = observed.joiner
+            for event in self._data.events(after=joiner.seq, until=cut.seq):
                 joiner.feed(event)
-            more = cut.pairs - joiner.learned
-            if 0 <= more <= len(joiner.pairs):
+            more = cut.interactions - joiner.learned
+            if 0 <= more <= len(joiner.interactions):
                 joiner.cut(more)
                 return joiner
-        return Joiner.resumed(cut, self._events(after=cut.since, until=cut.seq))
-
-    def _events(
-        self, *, after: int, until: int | None = None, most: int | None = None
-    ) -> Iterator[Event]:
-        log = self._opened()
-        while log is not None and (until is None or after < until):
-            events = log.read(after=after, limit=_READ)
-            yield from (event for event in events if until is None or event.seq <= until)
-            most = None if most is None else most - len(events)
-            if not events or (most is not None and most <= 0):
-                return
-            after = events[-1].seq
-
-    def _opened(self) -> AnyLog | None:
-        url = self._config.log.url
-        if self._log is None and (url or (self._folder / LOG_FILE).exists()):
-            self._log = open_log(url, self._folder, is_reader=True)
-        return self._log
+        return Joiner.resumed(cut, self._data.events(after=cut.since, until=cut.seq))
 
 
 def _constants_of(bandit: Bandit) -> ArmConstants | None:

@@ -1,24 +1,27 @@
-"""Joins decisions with what came of them: each arm of each decision becomes one pair.
+"""Joins decisions with their rewards: each arm of each decision becomes one interaction.
 
-A pair is ready when its reward is known for good: at the first reward that counts, or, where
-rewards add up or none came, at the first event after the time for rewards. Pairs that get
+An interaction is ready when its reward is final: at the first reward that counts, or, where
+rewards add up or none came, at the first event after the time for rewards. Interactions that get
 ready at the same event come in the order of their decisions, then of their arms.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from fastbandit.events import ArmId, DecisionMade, Event, RewardCame
-from fastbandit.storage.snapshot_store import Cut
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.storage.events import ArmId, DecisionMade, Event, RewardCame
+from fastbandit.storage.snapshot_version import Cut
 
 
-class Pair(NamedTuple):
-    """An arm that was chosen for a context, its reward, and the events that made it a pair."""
+class Interaction(NamedTuple):
+    """A context, an arm that was chosen for it, its reward, and the event that made that final."""
 
     ready: int
     decision: int
@@ -28,9 +31,20 @@ class Pair(NamedTuple):
     reward: float
 
 
+def to_arrays(
+    interactions: Sequence[Interaction],
+) -> tuple[NDArray[np.float32], list[ArmId], NDArray[np.float64]]:
+    """Return contexts, ids of arms and rewards, as a bandit takes them."""
+    return (
+        np.array([one.context for one in interactions], dtype=np.float32),
+        [one.arm for one in interactions],
+        np.array([one.reward for one in interactions], dtype=np.float64),
+    )
+
+
 @dataclass(slots=True)
-class _Open:
-    """A decision some of whose rewards are waited for: what a pair needs, in few bytes.
+class _Unresolved:
+    """A decision some of whose rewards are not final: what an interaction needs, in few bytes.
 
     `rewards` are those that came so far, by position.
     """
@@ -38,91 +52,81 @@ class _Open:
     seq: int
     context: bytes
     arms: tuple[ArmId, ...]
-    otherwise: float
+    default_reward: float
     sums: bool
-    rewards: dict[int, float]
-
-    @staticmethod
-    def of(made: DecisionMade) -> _Open:
-        context = array("d", made.context).tobytes()
-        return _Open(made.seq, context, tuple(made.arms), made.otherwise, made.sums, {})
+    rewards: dict[int, float] = field(default_factory=dict)
 
     @property
     def waiting(self) -> list[int]:
-        """The positions whose rewards are not known for good."""
+        """The positions whose rewards are not final."""
         return [n for n in range(len(self.arms)) if self.sums or n not in self.rewards]
 
-    def pair(self, position: int, *, ready: int) -> Pair:
-        """Give the pair of a position, which is ready at an event."""
-        reward = self.rewards.get(position, self.otherwise)
+    def interaction(self, position: int, *, ready: int) -> Interaction:
+        reward = self.rewards.get(position, self.default_reward)
         context = array("d", self.context).tolist()
-        return Pair(ready, self.seq, position, context, self.arms[position], reward)
+        return Interaction(ready, self.seq, position, context, self.arms[position], reward)
 
 
 class Joiner:
-    """Takes events in their order, and holds the pairs that are ready and not yet learned.
+    """Takes events in their order, and holds the interactions that are ready and not yet learned.
 
     It remembers only decisions that still wait for a reward.
     """
 
     def __init__(self) -> None:
         self.seq = self.at = self.learned = 0
-        self.pairs: list[Pair] = []
-        self._open: dict[str, _Open] = {}
-        self._until: list[tuple[int, int, str]] = []
+        self.interactions: list[Interaction] = []
+        self._unresolved: dict[str, _Unresolved] = {}
+        self._deadlines: list[tuple[int, int, str]] = []
 
     @staticmethod
     def resumed(cut: Cut, events: Iterable[Event]) -> Joiner:
-        """Give a joiner as it was after a cut, from the events after `cut.since` up to it."""
+        """Return a joiner as it was after a cut, from the events after `cut.since` up to it."""
         joiner = Joiner()
         for event in events:
             joiner.feed(event)
-        joiner.seq, joiner.at, joiner.learned = cut.seq, cut.at, cut.pairs
-        del joiner.pairs[: len(joiner.pairs) - cut.held]
+        joiner.seq, joiner.at, joiner.learned = cut.seq, cut.at, cut.interactions
+        del joiner.interactions[: len(joiner.interactions) - cut.held]
         return joiner
 
     def feed(self, event: Event) -> None:
-        """Take the next event."""
-        ready = self._expired(event)
+        ready: list[Interaction] = []
+        while self._deadlines and self._deadlines[0][0] < event.at:
+            expired = self._unresolved.pop(heappop(self._deadlines)[2], None)
+            if expired is not None:
+                ready += [expired.interaction(n, ready=event.seq) for n in expired.waiting]
         if isinstance(event, DecisionMade):
-            self._open[event.id] = _Open.of(event)
-            heappush(self._until, (event.until, event.seq, event.id))
+            context, arms = array("d", event.context).tobytes(), tuple(event.arms)
+            terms = event.default_reward, event.adds_up
+            self._unresolved[event.id] = _Unresolved(event.seq, context, arms, *terms)
+            heappush(self._deadlines, (event.until, event.seq, event.id))
         elif isinstance(event, RewardCame) and event.status == "counted":
             ready += self._rewarded(event)
-        self.pairs += sorted(ready)
+        self.interactions += sorted(ready)
         self.seq, self.at = event.seq, event.at
 
     def cut(self, count: int) -> Cut:
-        """Count the first pairs as learned, and tell how far that is."""
-        del self.pairs[:count]
+        """Count the first interactions as learned, and return how far that is."""
+        del self.interactions[:count]
         self.learned += count
-        oldest = min([self.since + 1, *(pair.decision for pair in self.pairs)])
-        return Cut(self.seq, self.at, oldest - 1, self.learned, len(self.pairs))
+        oldest = min([self.since + 1, *(one.decision for one in self.interactions)])
+        return Cut(self.seq, self.at, oldest - 1, self.learned, len(self.interactions))
 
     @property
     def since(self) -> int:
-        """The number before the oldest decision that is waited for."""
-        return next((open.seq for open in self._open.values()), self.seq + 1) - 1
+        """The number before the oldest unresolved decision."""
+        return next((one.seq for one in self._unresolved.values()), self.seq + 1) - 1
 
-    def _expired(self, event: Event) -> list[Pair]:
-        """Give what is ready because its time is over."""
-        ready = []
-        while self._until and self._until[0][0] < event.at:
-            open = self._open.pop(heappop(self._until)[2], None)
-            if open is not None:
-                ready += [open.pair(position, ready=event.seq) for position in open.waiting]
-        return ready
-
-    def _rewarded(self, event: RewardCame) -> list[Pair]:
-        """Take a reward that counts; give the pair that it makes ready, if any."""
-        open = self._open.get(event.decision)
-        if open is None:
+    def _rewarded(self, event: RewardCame) -> list[Interaction]:
+        """Take a reward that counts; return the interaction that it makes ready, if any."""
+        decision = self._unresolved.get(event.decision)
+        if decision is None:
             return []
-        position = 0 if event.arm is None else open.arms.index(event.arm)
-        is_first = position not in open.rewards
-        open.rewards[position] = open.rewards.get(position, 0.0) + event.value
-        if open.sums or not is_first:
+        position = 0 if event.arm is None else decision.arms.index(event.arm)
+        is_first = position not in decision.rewards
+        decision.rewards[position] = decision.rewards.get(position, 0.0) + event.value
+        if decision.sums or not is_first:
             return []
-        if not open.waiting:
-            del self._open[event.decision]
-        return [open.pair(position, ready=event.seq)]
+        if not decision.waiting:
+            del self._unresolved[event.decision]
+        return [decision.interaction(position, ready=event.seq)]

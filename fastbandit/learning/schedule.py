@@ -1,4 +1,4 @@
-"""Where in the log the next version is made: told by the log alone, however slow the learner."""
+"""Where in the log the next version is made: by the log alone, however slow the learner."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Mark:
-    """The event from which fresh pairs are counted: the last cut, made or refused.
+    """The event from which fresh interactions are counted: the last cut, published or refused.
 
-    `at` is None after a refusal: then only pairs count, not time.
+    `at` is None after a refusal: then only interactions count, not time.
     """
 
     seq: int
@@ -19,17 +19,15 @@ class Mark:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Enough fresh pairs, or any after enough time (see `LearnConfig`)."""
+    """Enough fresh interactions, or any after enough time (see `LearnConfig`)."""
 
     fresh: int
     growth: float
     seconds: float
 
     def needed(self, learned: int) -> int:
-        """Tell how many fresh pairs are enough after so many were learned."""
         return max(self.fresh, math.ceil(self.growth * learned))
 
     def is_due(self, mark: Mark, *, fresh: int, learned: int, at: int) -> bool:
-        """Tell whether a version is made at an event at the time `at`."""
         is_old = mark.at is not None and at - mark.at >= self.seconds * 1_000_000
         return fresh >= self.needed(learned) or (fresh >= 1 and is_old)

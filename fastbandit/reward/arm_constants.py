@@ -38,7 +38,7 @@ class ArmConstants:
 
     `tried` are rows never chosen that have the prior's width. `noise` is the variance of a reward
     whose expectation is known, None for rewards of 0 and 1. `stamp` tells the draws of one
-    posterior from those of another. Deviations are told `temper` times as wide as they are.
+    posterior from those of another. Deviations are `temper` times as wide as they are.
     """
 
     counts: Floats
@@ -89,13 +89,17 @@ class ArmConstants:
             for part in (self.counts, self.rewards, self.offsets)
         )
         means, deviations = np.zeros(len(counts)), np.zeros(len(counts))
-        told = np.flatnonzero(counts > 0)
-        means[told], deviations[told] = self._told(counts[told], rewards[told], offsets[told])
+        seen = np.flatnonzero(counts > 0)
+        means[seen], deviations[seen] = self._posterior_of(
+            counts[seen], rewards[seen], offsets[seen]
+        )
         is_tried = np.isin(np.arange(len(self)) if rows is None else rows, self.tried)
         deviations[is_tried & (counts == 0)] = self.width
         return means, self.temper * deviations
 
-    def _told(self, counts: Floats, rewards: Floats, offsets: Floats) -> tuple[Floats, Floats]:
+    def _posterior_of(
+        self, counts: Floats, rewards: Floats, offsets: Floats
+    ) -> tuple[Floats, Floats]:
         loose = 1.0 / self.width**2
         if self.noise is not None:
             precision = counts / self.noise + loose
@@ -119,7 +123,7 @@ class ArmConstants:
 
     def _evidence(self, counts: Floats, rewards: Floats, offsets: Floats) -> float:
         """Return the log likelihood of the rewards of arms, by Laplace's approximation."""
-        means, deviations = self._told(counts, rewards, offsets)
+        means, deviations = self._posterior_of(counts, rewards, offsets)
         if self.noise is None:
             odds = offsets / counts + means
             fit = rewards * odds - counts * np.logaddexp(0.0, odds)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.noise import philox
+from fastbandit.noise.philox import philox
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -101,18 +101,21 @@ class ArmEffects:
         sums: list[tuple[Floats, Floats, Floats]] = []
         for mine, is_whole in zip(theirs, weighs, strict=True):
             z, weighed = seen.z[mine], seen.z[mine] * seen.weights[mine, None]
-            products, told = weighed.T @ z / noise, weighed.T @ (seen.rewards[mine] - mean) / noise
+            products, moments = (
+                weighed.T @ z / noise,
+                weighed.T @ (seen.rewards[mine] - mean) / noise,
+            )
             own = size if is_whole else 1
             covariance = _covariance(products[:own, :own], widths)
             taken = products[:, :own] @ covariance
             precision += products - taken @ products[:own]
-            moment += told - taken @ told[:own]
-            sums.append((products, told, covariance))
+            moment += moments - taken @ moments[:own]
+            sums.append((products, moments, covariance))
         shared = np.linalg.solve(precision, moment)
         means, deviations = np.zeros((arms, size)), np.zeros((arms, size))
-        for row, (products, told, covariance) in zip(chosen, sums, strict=True):
+        for row, (products, moments, covariance) in zip(chosen, sums, strict=True):
             own = len(covariance)
-            means[row, :own] = covariance @ (told - products @ shared)[:own]
+            means[row, :own] = covariance @ (moments - products @ shared)[:own]
             deviations[row, :own] = np.sqrt(np.diagonal(covariance))
         squares = np.square(means[chosen]) + np.square(deviations[chosen])
         fitted = _fitted_widths(squares[weighs], first)
@@ -166,7 +169,7 @@ class ArmEffects:
 
 
 def _weighing(seen: Seen, theirs: list[Rows]) -> NDArray[np.bool_]:
-    """Tell which arms weigh the context: those chosen most often."""
+    """Return which arms weigh the context: those chosen most often."""
     counts = np.array([seen.weights[mine].sum() for mine in theirs])
     weighs = np.zeros(len(theirs), dtype=bool)
     weighs[np.argsort(-counts, kind="stable")[:WEIGHING]] = True

@@ -1,4 +1,4 @@
-"""BootstrapReward: doubt from heads that each learned another resample of the history.
+"""BootstrapReward: a posterior from heads that each learned another resample of the history.
 
 Osband and Van Roy, "Bootstrapped Thompson sampling and deep exploration" (2015); one head is
 drawn for each decision. As in bootstrapped DQN (Osband, Blundell, Pritzel and Van Roy 2016) the
@@ -14,21 +14,43 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
+from fastbandit.declaration import part, setting
 from fastbandit.errors import SettingError
-from fastbandit.features import Features
-from fastbandit.noise import Stream, decision_seeds, normals, uniforms
+from fastbandit.interfaces import Plan
+from fastbandit.noise.philox import Stream, decision_seeds, normals, uniforms
 from fastbandit.reward.linear_end import LinearEnd
 from fastbandit.reward.model import NetworkSettings
-from fastbandit.types import Interactions
+from fastbandit.types import Features, Interactions
 
 _CHUNK = 8192
 _NEWTON_STEPS = 10  # at most, from the trained weights; real rewards need one
 _STILL = 1e-4
-_PRIORS, _LOTS = 1, 2  # seeds: what a prior is drawn from, and what weights are
+_PRIORS, _WEIGHTS = 1, 2  # seeds: what a prior is drawn from, and what weights are
+
+
+@part("posterior", name="bootstrap", formerly=("BootstrapDoubt",))
+class BootstrapPosterior:
+    """Uncertainty from `heads` of a network that disagree."""
+
+    heads: int = 10
+    prior_precision: float = setting(default=1.0, above=0)
+
+    def build(self, plan: Plan, *, rng: Generator) -> BootstrapReward:
+        return BootstrapReward(
+            plan.context,
+            plan.arm,
+            settings=plan.network,
+            reward=plan.reward,
+            heads=self.heads,
+            prior_precision=self.prior_precision,
+            rng=rng,
+        )
 
 
 class BootstrapReward(LinearEnd):
     """Rewards from a network with `heads` linear ends; a draw is one of them."""
+
+    draws_from = "heads"
 
     def __init__(
         self,
@@ -43,7 +65,7 @@ class BootstrapReward(LinearEnd):
     ) -> None:
         if heads < 2:
             raise SettingError(
-                f"Bootstrapped doubt needs at least 2 heads, or all agree: got heads={heads}. "
+                f"A bootstrap posterior needs at least 2 heads, or all agree: got heads={heads}. "
                 f"Raise it."
             )
         super().__init__(
@@ -63,7 +85,7 @@ class BootstrapReward(LinearEnd):
         return self.spread.T[uniforms.argmax(1)] * self.heads**0.5
 
     @torch.no_grad()
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         priors = self._priors()  # (M, W)
         heads = self.trained_weights().double().cpu().expand(self.heads, -1)
         for _ in range(_NEWTON_STEPS if self.reward == "binary" else 1):
@@ -86,7 +108,7 @@ class BootstrapReward(LinearEnd):
     def _slopes(
         self, history: Interactions, heads: Float[Tensor, "M W"]
     ) -> tuple[Float[Tensor, "M W"], Float[Tensor, "M W W"]]:
-        """Give the slope of each head's log-likelihood, and its precision, prior included."""
+        """Return the slope of each head's log-likelihood, and its precision, prior included."""
         eye = torch.eye(sum(self.parts), dtype=torch.float64)
         precisions = (self.prior_precision * eye).repeat(self.heads, 1, 1)
         slopes = torch.zeros_like(heads)
@@ -106,16 +128,16 @@ class BootstrapReward(LinearEnd):
     def _likelihood(
         self, predicted: Float[Tensor, "n M"], rewards: Float[Tensor, " n"]
     ) -> tuple[Float[Tensor, "n M"], Float[Tensor, "n M"]]:
-        """Give the first and minus the second derivative of each log-likelihood."""
+        """Return the first and minus the second derivative of each log-likelihood."""
         if self.reward == "binary":
-            chances = torch.sigmoid(predicted)
-            return rewards[:, None] - chances, chances * (1 - chances)
+            probabilities = torch.sigmoid(predicted)
+            return rewards[:, None] - probabilities, probabilities * (1 - probabilities)
         sureness = torch.exp(-2 * self.log_noise).double().cpu()
         return sureness * (rewards[:, None] - predicted), sureness.expand_as(predicted)
 
     def _weights(self, part: Interactions, first: int) -> Float[Tensor, "n M"]:
-        """Give how much each interaction counts for each head: 1 on average."""
-        seeds = decision_seeds(_LOTS, first, len(part))
-        lots = uniforms(seeds, self.heads, Stream.TRAINING).astype(np.float64)
-        weights = -np.log(lots) * (1.0 if part.weights is None else part.weights[:, None])
+        """Return how much each interaction counts for each head: 1 on average."""
+        seeds = decision_seeds(_WEIGHTS, first, len(part))
+        numbers = uniforms(seeds, self.heads, Stream.TRAINING).astype(np.float64)
+        weights = -np.log(numbers) * (1.0 if part.weights is None else part.weights[:, None])
         return torch.from_numpy(weights)

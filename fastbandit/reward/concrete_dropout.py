@@ -29,11 +29,11 @@ class ConcreteDropout(nn.Module):
         return torch.sigmoid(self.logit)
 
     def mask(self, uniforms: Float[Tensor, "*s H"]) -> Float[Tensor, "*s H"]:
-        """Give the factors of the inputs: near 0 (dropped) or near 1 / (1 - rate) (kept)."""
+        """Return the factors of the inputs: near 0 (dropped) or near 1 / (1 - rate) (kept)."""
         drop = torch.sigmoid((self.logit + torch.logit(uniforms)) / _TEMPERATURE)
         return (1 - drop) / (1 - self.rate)
 
     def entropy_penalty(self) -> Float[Tensor, ""]:
-        """Give the inputs times the negative entropy of the rate; training makes it small."""
+        """Return the inputs times the negative entropy of the rate; training makes it small."""
         rate = self.rate
         return self.size * (rate * torch.log(rate) + (1 - rate) * torch.log1p(-rate))

@@ -79,7 +79,7 @@ class ContextFeatures:
         return np.concatenate(parts, axis=1)
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
-        """Tell for each context whether a number of it was cut: (n,)."""
+        """Return for each context whether a number of it was cut: (n,)."""
         if inputs.dense is None:
             return np.zeros(len(inputs), dtype=bool)
         numbers = inputs.dense.reshape(len(inputs), -1).astype(np.float64)
@@ -263,7 +263,7 @@ def _weighted(matrix: csr_matrix, weights: Floats) -> Any:
 
 def id_signs(ids: NDArray[np.int64]) -> Floats:
     """Return fixed random signs of each id, of length 1 together."""
-    from fastbandit.noise import philox
+    from fastbandit.noise.philox import philox
 
     words = philox(np.asarray(ids, dtype=np.uint64), np.zeros(1, dtype=np.uint64), _SEED)[:, 0, 0]
     bits = (words[:, None] >> np.arange(_ID_COLUMNS, dtype=np.uint32)) & np.uint32(1)

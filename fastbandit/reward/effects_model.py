@@ -20,13 +20,13 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 
-from fastbandit.features import Features
-from fastbandit.interfaces import RewardModel, Score, Seeds
-from fastbandit.noise import Stream, normals_at
+from fastbandit.interfaces import CompiledModel, RewardModel
+from fastbandit.noise.philox import Stream, normals_at
 from fastbandit.reward.arm_effects import ArmEffects, Floats, Priors, Seen
 from fastbandit.reward.context_features import ContextFeatures, LinearInputs
 from fastbandit.reward.feature_network import fit_features
-from fastbandit.reward.model import NetworkSettings, no_noise
+from fastbandit.reward.model import no_noise
+from fastbandit.score import Score, Seeds
 from fastbandit.types import Inputs, Interactions
 
 _COLUMNS = 8  # of an arm's embedding
@@ -77,21 +77,17 @@ class EffectsReward(RewardModel):
 
     def __init__(
         self,
-        context: Features,
-        arm: Features,
         *,
-        settings: NetworkSettings,
         reward: str,
-        features: int = 64,
+        most: int = 64,
         units: int = 64,
         grow: float = 1.25,
-        constant_width: float = 0.1,
-        slope_width: float = 0.8,
+        widths: tuple[float, float] = (0.1, 0.8),
         rng: Generator,
     ) -> None:
         super().__init__()
-        self.reward, self.most, self.units, self.grow = reward, features, units, grow
-        self.priors = Priors(constant_width, slope_width)
+        self.reward, self.most, self.units, self.grow = reward, most, units, grow
+        self.priors = Priors(*widths)
         self.root = int(torch.randint(2**62, (1,), generator=rng))
         self.arms = 0
         self.fitted: Fitted | None = None
@@ -180,14 +176,14 @@ class EffectsReward(RewardModel):
     ) -> Float[Tensor, ""]:
         raise AssertionError("this model learns in closed form")
 
-    def meet(self, arms: Inputs) -> None:
+    def observe_arms(self, arms: Inputs) -> None:
         assert arms.ids is not None
         self.arms = max(self.arms, int(arms.ids.max(initial=-1)) + 1)
 
     def start(self, history: Interactions, *, fresh: int) -> None:
-        self.meet(history.arms)
+        self.observe_arms(history.arms)
 
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         """Fit the posterior; train the inputs anew first where the history has grown enough."""
         before = self.fitted
         is_due = before is None or not (
@@ -215,6 +211,14 @@ class EffectsReward(RewardModel):
         mine.covariances = {}
         return mine
 
+    def needs_history(self, fresh: Interactions) -> bool:
+        """Return whether an arm is among them whose covariance is not known yet."""
+        assert fresh.arms.ids is not None
+        return any(row not in self.covariances for row in fresh.arms.ids.tolist())
+
+    def compiled(self, asks: str) -> CompiledModel:
+        return CompiledModel("arm-effects", effects=self.fitted)
+
     def observe(self, history: Interactions, fresh: Interactions) -> None:
         """Learn rewards one by one, exactly, where the posterior stands; nothing is trained.
 
@@ -224,7 +228,7 @@ class EffectsReward(RewardModel):
         assert self.fitted is not None
         assert fresh.arms.ids is not None
         if int(fresh.arms.ids.max(initial=-1)) >= len(self.fitted.effects.means):
-            self.meet(fresh.arms)
+            self.observe_arms(fresh.arms)
             wider = self.fitted.effects.private(self.arms)
             self.fitted = replace(self.fitted, effects=wider)
         effects, z = self.fitted.effects, self.fitted.inputs(fresh.contexts)

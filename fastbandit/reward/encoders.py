@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Point, Sparse
-from fastbandit.layers import convolution, linear
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Image, Point, Sparse
+from fastbandit.optim.layers import convolution, linear
 from fastbandit.reward.context_features import CLIP, usual_range
-from fastbandit.types import Inputs
+from fastbandit.types import Features, Inputs
 
 _RARE = 0.01  # so many of a column's numbers may be far from its others, and are cut
 _ENOUGH = 10_000  # rows that tell what is usual
 _MOST = float(np.finfo(np.float32).max)
-_WAVE_SCALES = (0.06, 0.12, 0.25, 0.5)  # of a side of the box, in one dimension
+_FOURIER_SCALES = (0.06, 0.12, 0.25, 0.5)  # of a side of the box, in one dimension
 
 
 class Encoder(nn.Module, ABC):
@@ -37,10 +37,10 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def weight_penalty(self) -> Float[Tensor, ""]:
-        """Give the squared weights that turn inputs into embeddings."""
+        """Return the squared weights that turn inputs into embeddings."""
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
-        """Tell for each row whether a number of it is cut: (B,)."""
+        """Return for each row whether a number of it is cut: (B,)."""
         return np.zeros(len(inputs), dtype=bool)
 
 
@@ -121,7 +121,7 @@ class Standardise(nn.Module):
 
 
 def _usual(numbers: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the usual range of each column, by some thousand rows, evenly spaced."""
+    """Return the usual range of each column, by some thousand rows, evenly spaced."""
     if not len(numbers):
         nothing = np.zeros(numbers.shape[1])
         return nothing, nothing
@@ -170,17 +170,21 @@ class PointEncoder(Encoder):
     frequencies: Tensor
     phases: Tensor
 
-    def __init__(self, features: Point, embedding: int, *, waves: int, rng: Generator) -> None:
+    def __init__(
+        self, features: Point, embedding: int, *, fourier_features: int, rng: Generator
+    ) -> None:
         super().__init__()
         dim = features.dim
-        lowest, highest = torch.tensor(features.lowest), torch.tensor(features.highest)
-        scales = torch.tensor(_WAVE_SCALES).repeat(-(-waves // len(_WAVE_SCALES)))[:waves]
-        directions = torch.randn(waves, dim, generator=rng)
+        lowest, highest = torch.tensor(features.low), torch.tensor(features.high)
+        scales = torch.tensor(_FOURIER_SCALES).repeat(-(-fourier_features // len(_FOURIER_SCALES)))[
+            :fourier_features
+        ]
+        directions = torch.randn(fourier_features, dim, generator=rng)
         self.register_buffer("lowest", lowest)
         self.register_buffer("sides", highest - lowest)
         self.register_buffer("frequencies", directions / (scales[:, None] * math.sqrt(dim)))
-        self.register_buffer("phases", 2 * math.pi * torch.rand(waves, generator=rng))
-        self.linear = linear(dim + waves, embedding, rng=rng)
+        self.register_buffer("phases", 2 * math.pi * torch.rand(fourier_features, generator=rng))
+        self.linear = linear(dim + fourier_features, embedding, rng=rng)
 
     def fit(self, inputs: Inputs) -> None:
         """Need nothing: the box says what is large."""
@@ -192,8 +196,8 @@ class PointEncoder(Encoder):
     def encode(self, numbers: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
         """Encode points that are tensors already, while climbing."""
         places = (numbers - self.lowest) / self.sides  # from 0 to 1 along each side
-        waves = math.sqrt(2) * torch.cos(places @ self.frequencies.T + self.phases)
-        return self.linear(torch.cat([places - 0.5, waves], dim=-1))
+        fourier_features = math.sqrt(2) * torch.cos(places @ self.frequencies.T + self.phases)
+        return self.linear(torch.cat([places - 0.5, fourier_features], dim=-1))
 
     def weight_penalty(self) -> Float[Tensor, ""]:
         return self.linear.weight.square().sum()
@@ -309,13 +313,15 @@ class FeaturesAndIdsEncoder(Encoder):
         return self.features.weight_penalty() + self.ids.weight_penalty()
 
 
-def encoder_for(features: Features, embedding: int, *, waves: int = 0, rng: Generator) -> Encoder:
+def encoder_for(
+    features: Features, embedding: int, *, fourier_features: int = 0, rng: Generator
+) -> Encoder:
     """Make the encoder that reads this kind of features."""
     match features:
         case Dense():
             return DenseEncoder(features, embedding, rng=rng)
         case Point():
-            return PointEncoder(features, embedding, waves=waves, rng=rng)
+            return PointEncoder(features, embedding, fourier_features=fourier_features, rng=rng)
         case Sparse():
             return SparseEncoder(features, embedding, rng=rng)
         case Image():

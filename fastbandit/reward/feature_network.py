@@ -93,8 +93,8 @@ def _fit(
         arm = chosen[picked]
         hidden = torch.relu(seen[picked] @ first + first_bias)
         hidden = torch.relu(hidden @ second + second_bias)
-        told = constants[arm] + (hidden * heads[arm]).sum(-1)
-        misfit = (told - wanted[picked]).square().mean() / (2 * _NOISE)
+        predicted = constants[arm] + (hidden * heads[arm]).sum(-1)
+        misfit = (predicted - wanted[picked]).square().mean() / (2 * _NOISE)
         loss = misfit + _PENALTY * _penalty(weights, inputs) / total
         optimiser.zero_grad()
         loss.backward()

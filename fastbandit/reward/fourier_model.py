@@ -1,8 +1,8 @@
 """FourierReward: an exact Gaussian posterior over random Fourier features of context and arm.
 
-Rahimi and Recht, "Random features for large-scale kernel machines" (2007): waves of random
-frequencies, weighed linearly, are a Gaussian process whose kernel they sample, here Matérn 5/2
-(`fastbandit.reward.matern`). The posterior of their weights has a closed form: nothing is trained
+Rahimi and Recht, "Random features for large-scale kernel machines" (2007): sines and cosines
+of random frequencies, weighed linearly, are a Gaussian process whose kernel they sample, here
+Matérn 5/2 (`fastbandit.reward.matern`). The posterior of their weights has a closed form: nothing is trained
 in steps. One draw of them is a smooth function of the arm, which a search can climb.
 """
 
@@ -17,24 +17,48 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fastbandit.features import Features, FeaturesAndIds, Ids, Point
-from fastbandit.interfaces import RewardModel, Score
+from fastbandit.declaration import part, setting
+from fastbandit.errors import SettingError
+from fastbandit.features.kinds import FeaturesAndIds, Ids, Point
+from fastbandit.interfaces import Plan, RewardModel
 from fastbandit.reward.context_features import ContextFeatures
 from fastbandit.reward.matern import Kernel, Seen, fit_kernel, frequencies
-from fastbandit.reward.model import NetworkSettings, box_muller, no_noise, normals_need
+from fastbandit.reward.model import box_muller, no_noise, normals_need
 from fastbandit.reward.picks import look, pick
-from fastbandit.types import Inputs, Interactions
+from fastbandit.score import Score
+from fastbandit.types import Features, Inputs, Interactions
 
 _DIRECTIONS = 16  # of contexts, at most
-_PICKS = 128  # other decisions of a batch that are told apart
+_PICKS = 128  # other decisions of a batch that are kept apart
 _TYPICAL = 4  # contexts that the others decide for
 _CHUNK = 8192
 _TINY = 1e-9
+_FORMER = {"context_frequencies": "context_waves", "arm_frequencies": "arm_waves"}
+
+
+@part("posterior", name="fourier")
+class FourierPosterior:
+    """An exact posterior over random Fourier features, for the points of a box.
+
+    There are so many `features`; lengths of the kernel are fitted anew when the history is `grow`
+    times as long.
+    """
+
+    features: int = 512
+    grow: float = setting(default=1.25, above=0)
+
+    def build(self, plan: Plan, *, rng: Generator) -> FourierReward:
+        if not isinstance(plan.arm, Point):
+            raise SettingError(
+                f"Random Fourier features need arms that fill a box: got arms of kind "
+                f"{type(plan.arm).__name__}. Leave out posterior=, or give arms=Box(low, high)."
+            )
+        return FourierReward(plan.context, plan.arm, posterior=self, rng=rng)
 
 
 @dataclass(frozen=True, eq=False)
-class Waves:
-    """A sum of waves over the points of a box, for contexts and weights that are fixed."""
+class FourierSum:
+    """A weighted sum of Fourier features over the points of a box, for fixed contexts."""
 
     frequencies: Float[Tensor, "F D"]
     cosines: Float[Tensor, "B F"]
@@ -51,7 +75,7 @@ class Waves:
 
 
 class FourierReward(RewardModel):
-    """Rewards as a weighted sum of `features` random waves, whose weights have a posterior.
+    """Rewards as a weighted sum of random Fourier features, whose weights have a posterior.
 
     The kernel is fitted anew when the history is `grow` times as long. Rewards of 0 and 1 are
     treated as any numbers.
@@ -62,8 +86,8 @@ class FourierReward(RewardModel):
     context_basis: Tensor
     lowest: Tensor
     sides: Tensor
-    context_waves: Tensor
-    arm_waves: Tensor
+    context_frequencies: Tensor
+    arm_frequencies: Tensor
     sizes: Tensor
     centre: Tensor
     spread: Tensor
@@ -77,31 +101,29 @@ class FourierReward(RewardModel):
     def __init__(
         self,
         context: Features,
-        arm: Features,
+        arm: Point,
         *,
-        settings: NetworkSettings,
-        reward: str,
-        features: int = 512,
-        grow: float = 1.25,
+        posterior: FourierPosterior | None = None,
         rng: Generator,
     ) -> None:
         super().__init__()
-        assert isinstance(arm, Point), "waves run over the points of a box"
-        self.grow, self.pairs = grow, -(-features // 2)  # a cosine and a sine of each frequency
+        posterior = FourierPosterior() if posterior is None else posterior
+        # A cosine and a sine of each frequency.
+        self.grow, self.frequency_count = posterior.grow, -(-posterior.features // 2)
         self.has_ids = isinstance(context, Ids | FeaturesAndIds)
         self.root = int(torch.randint(2**62, (1,), generator=rng))
-        size = 2 * self.pairs + 1
+        size = 2 * self.frequency_count + 1
         self.noise_size = normals_need(size)
-        lowest = torch.tensor(arm.lowest)
+        lowest = torch.tensor(arm.low)
         nothing, count = torch.zeros(0, dtype=torch.float64), torch.zeros((), dtype=torch.int64)
         first = {
             "context_shift": nothing,
             "context_scale": nothing,
             "context_basis": nothing[None],
             "lowest": lowest,
-            "sides": torch.tensor(arm.highest) - lowest,
-            "context_waves": torch.zeros(self.pairs, 0),
-            "arm_waves": torch.zeros(self.pairs, arm.dim),
+            "sides": torch.tensor(arm.high) - lowest,
+            "context_frequencies": torch.zeros(self.frequency_count, 0),
+            "arm_frequencies": torch.zeros(self.frequency_count, arm.dim),
             "sizes": torch.ones(size),
             "centre": torch.zeros(size),
             "spread": torch.zeros(0, 0),
@@ -114,16 +136,19 @@ class FourierReward(RewardModel):
         }
         for name, tensor in first.items():
             self.register_buffer(name, tensor.clone())
-        self._told: Tensor | None = None  # by the picks of others: worked out when needed
+        self._by_others: Tensor | None = None  # by the picks of others: worked out when needed
 
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
         """Take over the saved shapes, which depend on what was seen."""
+        for new, old in _FORMER.items():
+            if f"{prefix}{old}" in state:
+                state[f"{prefix}{new}"] = state.pop(f"{prefix}{old}")
         for name, mine in self.named_buffers():
             saved = state.get(f"{prefix}{name}")
             if saved is not None and saved.shape != mine.shape:
                 setattr(self, name, torch.zeros_like(saved, device=mine.device))
         super()._load_from_state_dict(state, prefix, *rest)
-        self._told = None
+        self._by_others = None
 
     @property
     def device(self) -> str:
@@ -151,9 +176,12 @@ class FourierReward(RewardModel):
     def encode_arms(self, values: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
         return (values - self.lowest) / self.sides  # from 0 to 1 along each side
 
-    def waves(self, contexts: Tensor, arms: Tensor) -> Tensor:
-        """Return what the weights act on: waves and a constant, as large as the kernel says."""
-        angles = contexts @ self.context_waves.to(contexts).T + arms @ self.arm_waves.to(arms).T
+    def fourier_features(self, contexts: Tensor, arms: Tensor) -> Tensor:
+        """Return what weights act on: Fourier features and a constant, as large as the kernel says."""
+        angles = (
+            contexts @ self.context_frequencies.to(contexts).T
+            + arms @ self.arm_frequencies.to(arms).T
+        )
         parts = [torch.cos(angles), torch.sin(angles), torch.ones_like(angles[..., :1])]
         return torch.cat(parts, dim=-1) * self.sizes.to(angles)
 
@@ -169,20 +197,22 @@ class FourierReward(RewardModel):
         folded = self._fold(contexts, self.centre + noise @ self.spread.T)
         return Score(folded, contexts, noise)
 
-    def _fold(self, contexts: Float[Tensor, "B E"], weights: Float[Tensor, "b W"]) -> Waves:
-        """Turn waves over both into waves over the arm alone, by the angles of the contexts."""
-        cosines, sines, constant = (weights * self.sizes).split([self.pairs, self.pairs, 1], dim=1)
-        angles = contexts @ self.context_waves.T
+    def _fold(self, contexts: Float[Tensor, "B E"], weights: Float[Tensor, "b W"]) -> FourierSum:
+        """Turn features over both into features over the arm alone, by the contexts' angles."""
+        cosines, sines, constant = (weights * self.sizes).split(
+            [self.frequency_count, self.frequency_count, 1], dim=1
+        )
+        angles = contexts @ self.context_frequencies.T
         cos, sin = torch.cos(angles), torch.sin(angles)
-        return Waves(
-            self.arm_waves,
+        return FourierSum(
+            self.arm_frequencies,
             cosines * cos + sines * sin,
             sines * cos - cosines * sin,
             constant.expand(len(contexts), -1),
         )
 
     def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
-        bound = self._bound(contexts, self.centre[None], width, told=None)
+        bound = self._bound(contexts, self.centre[None], width, others=None)
         return Score(bound, contexts, no_noise(contexts))
 
     def upper_beside(
@@ -192,12 +222,12 @@ class FourierReward(RewardModel):
 
         Imagined rewards lie `width` times as far from their means as the posterior says.
         """
-        told = self._told_by_others()
-        places = torch.floor(uniforms[:, :1] * (told.shape[1] + 1))  # (B, 1)
-        is_counted = torch.arange(told.shape[1], device=told.device) < places
-        surprises = width * box_muller(uniforms[:, 1:], told.shape[1]) * is_counted  # (B, J)
-        weights = self.centre + surprises @ told.T @ self.spread.T
-        bound = self._bound(contexts, weights, width, told=(told, is_counted))
+        others = self._seen_by_others()
+        counted = torch.floor(uniforms[:, :1] * (others.shape[1] + 1))  # (B, 1)
+        is_counted = torch.arange(others.shape[1], device=others.device) < counted
+        surprises = width * box_muller(uniforms[:, 1:], others.shape[1]) * is_counted  # (B, J)
+        weights = self.centre + surprises @ others.T @ self.spread.T
+        bound = self._bound(contexts, weights, width, others=(others, is_counted))
         return Score(bound, contexts, surprises)
 
     def _bound(
@@ -206,37 +236,42 @@ class FourierReward(RewardModel):
         weights: Float[Tensor, "b W"],
         width: float,
         *,
-        told: tuple[Tensor, Tensor] | None,
+        others: tuple[Tensor, Tensor] | None,
     ) -> Callable[[Tensor], Tensor]:
-        """Return the bound about the mean that weights give, less what others have told."""
+        """Return the bound about the mean that weights give, less what others will have shown."""
         folded = self._fold(contexts, weights)
         different, which = torch.unique(contexts, dim=0, return_inverse=True)
 
         def bound(arms: Float[Tensor, "b K D"]) -> Float[Tensor, "B K"]:
-            is_shared = len(arms) == 1  # then equal contexts have equal doubt
-            halves = self.waves((different if is_shared else contexts)[:, None], arms) @ self.spread
+            is_shared = len(arms) == 1  # then equal contexts have equal deviations
+            halves = (
+                self.fourier_features((different if is_shared else contexts)[:, None], arms)
+                @ self.spread
+            )
             rows = which if is_shared else slice(None)
             variance = halves.square().sum(-1)[rows]
-            if told is not None:
-                known = (halves @ told[0]).square()[rows]  # (B, K, J)
-                variance = variance - (known @ told[1].to(known)[:, :, None]).squeeze(2)
+            if others is not None:
+                known = (halves @ others[0]).square()[rows]  # (B, K, J)
+                variance = variance - (known @ others[1].to(known)[:, :, None]).squeeze(2)
             return folded(arms) + width * variance.clamp_min(_TINY).sqrt()
 
         return bound
 
-    def _told_by_others(self) -> Float[Tensor, "W J"]:
+    def _seen_by_others(self) -> Float[Tensor, "W J"]:
         """Return what the other decisions before the next update would tell, if like the last."""
-        if self._told is None:
+        if self._by_others is None:
             fresh = int(self.fresh)
             count = min(fresh - 1, _PICKS, len(self.centre))
             means, halves = look(self._halves, len(self.sides))
             noise = float(self.kernel[1].exp()) * (count + 1) / fresh
-            self._told = pick(means, halves, count=count, noise=noise)
-        return self._told
+            self._by_others = pick(means, halves, count=count, noise=noise)
+        return self._by_others
 
     def _halves(self, points: Float[Tensor, "n D"]) -> tuple[Tensor, Tensor]:
-        waves = self.waves(self.typical, points.to(self.centre)[:, None]).flatten(0, 1)
-        return waves @ self.centre, waves @ self.spread
+        features = self.fourier_features(self.typical, points.to(self.centre)[:, None]).flatten(
+            0, 1
+        )
+        return features @ self.centre, features @ self.spread
 
     # -- learning
 
@@ -251,7 +286,7 @@ class FourierReward(RewardModel):
     ) -> Float[Tensor, ""]:
         raise AssertionError("this model learns in closed form")
 
-    def meet(self, arms: Inputs) -> None:
+    def observe_arms(self, arms: Inputs) -> None:
         """Need nothing: the box says what is large."""
 
     def start(self, history: Interactions, *, fresh: int) -> None:
@@ -263,7 +298,7 @@ class FourierReward(RewardModel):
         self.reward_scale.fill_(std if std > _TINY else 1.0)
 
     @torch.no_grad()
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         """Work out the posterior; fit the kernel first where the history has grown enough."""
         before = int(self.fitted_at)
         is_due = not before or not before <= len(history) < self.grow * before
@@ -275,7 +310,7 @@ class FourierReward(RewardModel):
             self.fitted_at.fill_(len(history))
         self._solve(seen)
         late = self.embed_contexts(history.contexts.take(slice(-_TYPICAL, None)))
-        self.typical, self._told = torch.unique(late, dim=0), None
+        self.typical, self._by_others = torch.unique(late, dim=0), None
 
     def _see(self, contexts: Inputs) -> None:
         """Fit the features of contexts to those seen so far."""
@@ -299,10 +334,10 @@ class FourierReward(RewardModel):
         """Scale the frequencies, always the same ones, by the lengths of a kernel."""
         device, sizes = self.centre.device, [len(self.sides), self._features().count]
         rng = torch.Generator().manual_seed(self.root)
-        arms, contexts = frequencies(self.pairs, sum(sizes), rng=rng).split(sizes, dim=1)
-        self.arm_waves = (arms / kernel.lengths).float().to(device)
-        self.context_waves = (contexts / kernel.context_length).float().to(device)
-        self.sizes[:-1] = (kernel.variance / self.pairs) ** 0.5
+        arms, contexts = frequencies(self.frequency_count, sum(sizes), rng=rng).split(sizes, dim=1)
+        self.arm_frequencies = (arms / kernel.lengths).float().to(device)
+        self.context_frequencies = (contexts / kernel.context_length).float().to(device)
+        self.sizes[:-1] = (kernel.variance / self.frequency_count) ** 0.5
         self.kernel = kernel.numbers().to(device)
 
     def _solve(self, seen: Seen) -> None:
@@ -312,10 +347,10 @@ class FourierReward(RewardModel):
         moment = torch.zeros(size, dtype=torch.float64)
         for first in range(0, len(seen.rewards), _CHUNK):
             rows = slice(first, first + _CHUNK)
-            waves = self.waves(seen.contexts[rows], seen.points[rows])
+            features = self.fourier_features(seen.contexts[rows], seen.points[rows])
             weights = seen.weights[rows] / noise
-            precision += waves.T @ (waves * weights[:, None])
-            moment += waves.T @ (weights * seen.rewards[rows])
+            precision += features.T @ (features * weights[:, None])
+            moment += features.T @ (weights * seen.rewards[rows])
         root = torch.linalg.cholesky(precision)
         self.centre.copy_(torch.cholesky_solve(moment[:, None], root).squeeze(1))
         inverse = torch.linalg.solve_triangular(root, torch.eye(size).to(root), upper=False)

@@ -1,13 +1,13 @@
-"""GradientReward: doubt from the network's own gradients (NeuralUCB, Zhou, Li and Gu 2020).
+"""GradientReward: a posterior from the network's own gradients (NeuralUCB, Zhou, Li and Gu 2020).
 
 The standard deviation of a reward is sqrt(gᵀ Z⁻¹ g / m), where g is the gradient of the
-network (not of the encoders) at a pair, Z = ridge·I + Σ g gᵀ / m over the history, and m the
-width. Differences from the paper: the network learns with Concrete Dropout as a penalty that
-adapts (doubt and predictions use its mean); Z is worked out anew from the whole history with
+network (not of the encoders) at a context and an arm, Z = ridge·I + Σ g gᵀ / m over the
+history, and m the width. Differences from the paper: the network learns with Concrete Dropout as a penalty that
+adapts (posterior and predictions use its mean); Z is worked out anew from the whole history with
 the current weights after each update (`gradients="current"`; "when chosen" is the printed
 rule); and Z is full while the network is small, diagonal beyond `full_below` parameters.
 
-Searches find their way by a guess of the standard deviation, a small network that learns it
+Searches find their way by a surrogate of the standard deviation, a small network that learns it
 after each update, and settle the last few arms with the bound itself.
 
 For a fixed context the gradient is a linear map of something much smaller, the *arm
@@ -18,16 +18,16 @@ all parameters.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fastbandit.features import Features
-from fastbandit.interfaces import Affine, Score
+from fastbandit.declaration import part, setting
+from fastbandit.errors import SettingError
+from fastbandit.interfaces import ArmSpace, CompiledModel, Plan
+from fastbandit.reward.gradient_bounds import DiagonalBound, LinearDraw, UpperBound, outer, trace_of
 from fastbandit.reward.model import (
     NetworkSettings,
     NeuralReward,
@@ -36,18 +36,43 @@ from fastbandit.reward.model import (
     normals_need,
 )
 from fastbandit.reward.network import Folded, RewardNetwork
-from fastbandit.types import Interactions
+from fastbandit.reward.surrogate import fit_deviations
+from fastbandit.score import Score
+from fastbandit.types import Features, Inputs, Interactions
 
 _CHUNK = 4096
-_GUESSING = 32
+_SURROGATE = 32
 _FEW_ARMS = 32
-_CHUNK_OF_PAIRS = 2**16
+_CHUNK_OF_ARMS = 2**16
 _FOLDED_ON_GPU = 1024
 _FOLDED_AT_ONCE = 8  # so few stay in the processor's cache: four times as fast at 16 columns
 
 
+@part("posterior", name="gradient", formerly=("GradientDoubt",))
+class GradientPosterior:
+    """Uncertainty from the gradients of the history: NeuralUCB, and NeuralTS.
+
+    With fewer than `full_below` parameters their covariance is a full matrix, else a diagonal.
+    `gradients` are taken with the "current" weights, or with those "when chosen".
+    """
+
+    ridge: float = setting(default=1.0, above=0)
+    full_below: int = setting(default=512, least=0)
+    gradients: str = setting(default="current", choices=("current", "when chosen"))
+
+    def build(self, plan: Plan, *, rng: Generator) -> GradientReward:
+        return GradientReward(
+            plan.context,
+            plan.arm,
+            settings=plan.network,
+            reward=plan.reward,
+            posterior=self,
+            rng=rng,
+        )
+
+
 class GradientReward(NeuralReward):
-    """Rewards whose doubt is what the gradients of the history leave open."""
+    """Rewards whose posterior is what the gradients of the history leave open."""
 
     information: Tensor
     inverse: Tensor
@@ -62,31 +87,30 @@ class GradientReward(NeuralReward):
         *,
         settings: NetworkSettings,
         reward: str,
-        ridge: float = 1.0,
-        full_below: int = 512,
-        gradients: str = "current",
+        posterior: GradientPosterior | None = None,
         rng: Generator,
     ) -> None:
         super().__init__(context, arm, settings=settings, reward=reward, dropout=True, rng=rng)
-        self.ridge, self.gradients = ridge, gradients
+        posterior = GradientPosterior() if posterior is None else posterior
+        self.ridge, self.gradients = posterior.ridge, posterior.gradients
         self.parts = _part_sizes(self.network)
         parameters = sum(self.parts)
-        self.is_full = parameters < full_below
+        self.is_full = parameters < posterior.full_below
         self.noise_size = normals_need(parameters)
         start = torch.eye(parameters) if self.is_full else torch.ones(parameters)
-        self.register_buffer("information", start.double() * ridge)  # Z, or its diagonal
-        self.register_buffer("inverse", start / ridge)
-        self.register_buffer("root", start / ridge**0.5)  # root @ root.T = inverse
+        self.register_buffer("information", start.double() * self.ridge)  # Z, or its diagonal
+        self.register_buffer("inverse", start / self.ridge)
+        self.register_buffer("root", start / self.ridge**0.5)  # root @ root.T = inverse
         self.bonus = self._small_network(rng) if len(settings.hidden) == 1 else None
         self.register_buffer("bonus_shift", torch.zeros(()))
         self.register_buffer("bonus_scale", torch.zeros(()))
 
     def _small_network(self, rng: Generator) -> RewardNetwork:
-        """Make the network that learns to guess the standard deviation."""
+        """Make the network that learns the standard deviation."""
         settings = self.settings
         return RewardNetwork(
             settings.embedding,
-            (_GUESSING,),
+            (_SURROGATE,),
             product=settings.product,
             dropout=False,
             leak=settings.leak,
@@ -102,7 +126,7 @@ class GradientReward(NeuralReward):
         if self.gradients == "when chosen":
             self._gather(history, len(history) - fresh)
 
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         if self.gradients == "current":
             self.information.zero_()
             diagonal = self.information.diagonal() if self.is_full else self.information
@@ -116,18 +140,45 @@ class GradientReward(NeuralReward):
             self.root.copy_(self.information.rsqrt())
             self.inverse.copy_(1 / self.information)
 
+    def compiled(self, asks: str) -> CompiledModel:
+        if asks != "upper":
+            return super().compiled(asks)
+        if self.bonus is None or not self.bonus_scale > 0:
+            raise SettingError(
+                f"This bound cannot be frozen: got hidden layers {self.settings.hidden} and no "
+                f"trained surrogate. Use a network of one hidden layer and update it, or select "
+                f"with the Bandit."
+            )
+        return replace(
+            super().compiled("mean"),
+            draws_from="bound",
+            surrogate=self.bonus,
+            bonus_scale=float(self.bonus_scale),
+            bonus_shift=float(self.bonus_shift),
+            root=self.root.T if self.is_full else self.inverse[None],
+        )
+
+    def fit_surrogate(self, arms: ArmSpace, contexts: Inputs, *, rng: Generator) -> None:
+        if self.bonus is not None:
+            shift, scale = fit_deviations(
+                self.bonus, self.deviations, arms, self.embed_contexts, contexts, rng=rng
+            )
+            self.bonus_shift.copy_(shift)
+            self.bonus_scale.copy_(scale)
+
     def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
-        folded, guess = self.network.fold(contexts), self._guess(contexts, width)
+        folded, surrogate = self.network.fold(contexts), self._surrogate(contexts, width)
         if not self.is_full:
             diagonal = DiagonalBound(folded, self.network, contexts, self._weights(width))
-            return Score(diagonal, contexts, no_noise(contexts), guess)
-        bound = UpperBound(folded, self, contexts, width)
-        return Score(bound, contexts, no_noise(contexts), guess)
+            return Score(diagonal, contexts, no_noise(contexts), surrogate)
+        means = (self.fold_bonus, self.deviations, self.width)
+        bound = UpperBound(folded, self.network, *means, contexts, width)
+        return Score(bound, contexts, no_noise(contexts), surrogate)
 
-    def doubts(
+    def deviations(
         self, contexts: Float[Tensor, "B E"], arms: Float[Tensor, "B E"]
     ) -> Float[Tensor, " B"]:
-        """Give the standard deviation of each pair's reward."""
+        """Return the standard deviation of each interaction's reward."""
         gradients = self._gradients(contexts, arms)
         if self.is_full:
             variances = (gradients @ self.root).square().sum(1)
@@ -135,8 +186,8 @@ class GradientReward(NeuralReward):
             variances = gradients.square() @ self.inverse
         return (variances / self.width).clamp_min(1e-12).sqrt()
 
-    def _guess(self, contexts: Float[Tensor, "B E"], width: float) -> Folded | None:
-        """Fold mean + width x guessed deviation: two networks side by side are one."""
+    def _surrogate(self, contexts: Float[Tensor, "B E"], width: float) -> Folded | None:
+        """Fold mean + width x the surrogate of the deviation: two networks side by side are one."""
         if self.bonus is None or not self.bonus_scale > 0:
             return None
         mean, more = self.network.fold(contexts), self.bonus.fold(contexts)
@@ -182,15 +233,15 @@ class GradientReward(NeuralReward):
     def _gradients(
         self, contexts: Float[Tensor, "B E"], arms: Float[Tensor, "B E"]
     ) -> Float[Tensor, "B P"]:
-        """Give the gradient of each pair's reward, layer by layer, wide path last."""
+        """Return the gradient of each interaction's reward, layer by layer, wide path last."""
         inputs = self.network.features(contexts, arms)[:, None]  # (B, 1, 3E)
         trace = trace_of(self.network.fold(contexts), self.network, arms[:, None])
-        parts = [_outer(trace.slopes[0], inputs), *trace.later]
+        parts = [outer(trace.slopes[0], inputs), *trace.later]
         if self.network.wide is not None:
             parts.append(inputs)
         return torch.cat(parts, dim=-1)[:, 0]
 
-    def fold_doubt(self, contexts: Float[Tensor, "B E"]) -> Float[Tensor, "B F F"]:
+    def fold_bonus(self, contexts: Float[Tensor, "B E"]) -> Float[Tensor, "B F F"]:
         """Fold the inverse of Z for each context, from both sides."""
         at_once = _FOLDED_AT_ONCE if contexts.device.type == "cpu" else _FOLDED_ON_GPU
         return torch.cat([self._fold_some(part) for part in contexts.split(at_once)])
@@ -218,161 +269,7 @@ class GradientReward(NeuralReward):
         return torch.cat(parts, dim=-1)
 
 
-@dataclass(frozen=True)
-class UpperBound:
-    """mean + width x the root of a quadratic form in the gradient, for fixed contexts.
-
-    For many arms the form is folded once into one of the arm features; for a few that would
-    cost more than it saves.
-    """
-
-    folded: Folded
-    model: GradientReward
-    contexts: Float[Tensor, "B E"]
-    width: float
-    affine: Affine | None = None
-
-    def through(self, affine: Affine) -> UpperBound:
-        return replace(self, folded=self.folded.through(affine), affine=affine)
-
-    def __call__(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K"]:
-        if arms.shape[1] <= _FEW_ARMS:
-            return self._pair_by_pair(arms.expand(len(self.contexts), -1, -1))
-        network = self.model.network
-        trace = trace_of(self.folded, network, arms)
-        features = trace.arm_features(arms, network)  # (B, K, F)
-        variance = (torch.bmm(features, self._doubt) * features).sum(-1)
-        return trace.rewards + variance.clamp_min(1e-12).sqrt()
-
-    @cached_property
-    def _doubt(self) -> Float[Tensor, "B F F"]:
-        doubt = self.model.fold_doubt(self.contexts) * (self.width**2 / self.model.width)
-        if self.affine is None:
-            return doubt
-        half = _features_through(self.model.network, doubt, self.affine)
-        return _features_through(self.model.network, half.transpose(1, 2), self.affine)
-
-    def _pair_by_pair(self, arms: Float[Tensor, "B K E"]) -> Float[Tensor, "B K"]:
-        placed = arms if self.affine is None else self.affine(arms)
-        contexts = self.contexts[:, None].expand(-1, arms.shape[1], -1).flatten(0, 1)
-        pairs = zip(
-            contexts.split(_CHUNK_OF_PAIRS),
-            placed.flatten(0, 1).split(_CHUNK_OF_PAIRS),
-            strict=True,
-        )
-        doubts = torch.cat([self.model.doubts(*pair) for pair in pairs])
-        means = self.folded(arms)
-        return means + (self.width * doubts.unflatten(0, means.shape)).clamp_min(1e-6)
-
-
-@dataclass(frozen=True)
-class LinearDraw:
-    """mean + a linear function of the arm features, for fixed contexts."""
-
-    folded: Folded
-    network: RewardNetwork
-    action: Float[Tensor, "B F"]
-
-    def through(self, affine: Affine) -> LinearDraw:
-        action = _features_through(self.network, self.action[:, None], affine)[:, 0]
-        return replace(self, folded=self.folded.through(affine), action=action)
-
-    def __call__(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K"]:
-        trace = trace_of(self.folded, self.network, arms)
-        features = trace.arm_features(arms, self.network)
-        return trace.rewards + torch.matmul(features, self.action[..., None]).squeeze(-1)
-
-
-@dataclass(frozen=True)
-class DiagonalBound:
-    """mean + the root of a weighted sum of squared gradients, for fixed contexts."""
-
-    folded: Folded
-    network: RewardNetwork
-    contexts: Float[Tensor, "B E"]
-    weights: tuple[Tensor, ...]
-
-    def __call__(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K"]:
-        trace = trace_of(self.folded, self.network, arms)
-        arms = arms.expand(len(self.contexts), -1, -1)
-        inputs = self.network.features(self.contexts[:, None].expand_as(arms), arms)
-        squares = torch.cat([inputs.square(), torch.ones_like(inputs[..., :1])], dim=-1)
-        first, *later = self.weights
-        first = first.unflatten(0, (self.network.first_width, -1))
-        variance = (trace.slopes[0].square() * (squares @ first.T)).sum(-1)
-        if self.network.wide is not None:
-            variance = variance + squares[..., :-1] @ later.pop()
-        variance = variance + torch.cat(trace.later, dim=-1).square() @ torch.cat(later)
-        return trace.rewards + variance.clamp_min(1e-12).sqrt()
-
-
-@dataclass(frozen=True)
-class Trace:
-    """One pass through the network: slopes of the reward, later layers' gradients, rewards."""
-
-    slopes: list[Tensor]
-    later: list[Tensor]
-    rewards: Tensor
-
-    def arm_features(
-        self, arms: Float[Tensor, "b K E"], network: RewardNetwork
-    ) -> Float[Tensor, "B K F"]:
-        """Give what the gradient at each arm is a linear map of, once the context is fixed."""
-        arms = arms.expand(len(self.rewards), -1, -1)
-        parts = [_outer(self.slopes[0], arms), *self.later]
-        if network.wide is not None:
-            parts += [arms, torch.ones_like(arms[..., :1])]
-        return torch.cat(parts, dim=-1)
-
-
-def trace_of(folded: Folded, network: RewardNetwork, arms: Float[Tensor, "b K E"]) -> Trace:
-    """Run the folded network forward and backward."""
-    layers = network.layers
-    before = folded.before(arms)
-    hidden = [F.leaky_relu(before, folded.leak)]
-    signs = [torch.where(before > 0, 1.0, folded.leak)]
-    for layer in layers[1:-1]:
-        before = layer(hidden[-1])
-        hidden.append(F.leaky_relu(before, folded.leak))
-        signs.append(torch.where(before > 0, 1.0, folded.leak))
-    last = layers[-1].weight[0]
-    wide = torch.matmul(arms, folded.wide[..., None]).squeeze(-1)
-    rewards = hidden[-1] @ last + wide + folded.constant[:, None]
-    slopes = [last * signs[-1]]
-    for layer, sign in zip(layers[-2:0:-1], signs[-2::-1], strict=True):
-        slopes.insert(0, (slopes[0] @ layer.weight) * sign)
-    later = [_outer(slope, below) for slope, below in zip(slopes[1:], hidden, strict=False)]
-    return Trace(slopes, [*later, hidden[-1], torch.ones_like(rewards)[..., None]], rewards)
-
-
-def _outer(slopes: Tensor, inputs: Tensor) -> Tensor:
-    """Give the gradient of a layer's weights and bias: slopes x (inputs, 1)."""
-    inputs = torch.cat([inputs, torch.ones_like(inputs[..., :1])], dim=-1)
-    return (slopes[..., :, None] * inputs[..., None, :]).flatten(-2)
-
-
 def _part_sizes(network: RewardNetwork) -> list[int]:
-    """Give the number of parameters of each layer, weights and bias, wide path last."""
+    """Return the number of parameters of each layer, weights and bias, wide path last."""
     layers = [layer.weight.numel() + layer.bias.numel() for layer in network.layers]
     return layers if network.wide is None else [*layers, network.wide.weight.numel()]
-
-
-def _features_through(
-    network: RewardNetwork, rows: Float[Tensor, "B R F"], affine: Affine
-) -> Float[Tensor, "B R G"]:
-    """Turn functions of the arm features into functions of the same features of points."""
-    size = len(affine.centre) + 1
-    first = network.first_width * size
-    last = size if network.wide is not None else 0
-    middle = rows.shape[-1] - first - last
-    parts = rows.split([first, middle, last], dim=-1)
-    blocks = _through(parts[0].unflatten(-1, (network.first_width, size)), affine).flatten(-2)
-    tail = [_through(parts[2], affine)] if last else []
-    return torch.cat([blocks, parts[1], *tail], dim=-1)
-
-
-def _through(block: Float[Tensor, "*s F"], affine: Affine) -> Float[Tensor, "*s G"]:
-    """Turn functions of (arm, 1) into functions of (point, 1)."""
-    action, constant = block[..., :-1], block[..., -1:]
-    shift = (action @ affine.centre)[..., None]
-    return torch.cat([action @ affine.axes.T, constant + shift], dim=-1)

@@ -11,25 +11,27 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 
-from fastbandit.arms.own_lists import BANK, own_lists, own_parts
-from fastbandit.interfaces import RewardModel, Score, Seeds
+from fastbandit.interfaces import ArmSpace, CompiledModel, Learn, RewardModel
 from fastbandit.reward.arm_constants import PRIOR, ArmConstants
 from fastbandit.reward.linear_model import TEMPER, LinearReward
 from fastbandit.reward.model import NeuralReward
+from fastbandit.reward.own_constants import ConstantsPosterior, OwnConstants
+from fastbandit.score import Score, Seeds
 from fastbandit.types import Inputs, Interactions
 
 Floats = NDArray[np.float64]
 
+_FEWEST = 50  # interactions that are worth holding some of them back
+_HELD = 4  # one in so many is held back
 _FEWEST_NEW = 8
 _CHUNK = 8192
 _FORGET = 0.5  # of the evidence, at an update
@@ -57,7 +59,7 @@ class HierarchicalReward(RewardModel):
         self.register_buffer("evidence", torch.zeros(2, dtype=torch.float64))
         self.register_buffer("is_linear", torch.tensor(linear is not None))
         self._arms: Inputs | None = None
-        self._posterior: Told | None = None
+        self._constants_now: ConstantsPosterior | None = None
 
     def _save_to_state_dict(
         self, destination: dict[str, Any], prefix: str, keep_vars: bool
@@ -135,16 +137,25 @@ class HierarchicalReward(RewardModel):
             return None
         is_drawn = seeds is not None
         seeds = np.zeros(len(contexts), dtype=np.uint64) if seeds is None else seeds
-        return OwnConstants(self.told, seeds, scale if is_drawn else width, is_drawn)
+        return OwnConstants(self.constants_posterior, seeds, scale if is_drawn else width, is_drawn)
 
     @property
-    def told(self) -> Told:
+    def constants_posterior(self) -> ConstantsPosterior:
         """The posterior of constants, as arrays."""
-        constants, told = self.own_constants, self._posterior
+        constants, now = self.own_constants, self._constants_now
         assert constants is not None
-        if told is None or told.constants is not constants:
-            told = self._posterior = Told(constants)
-        return told
+        if now is None or now.constants is not constants:
+            now = self._constants_now = ConstantsPosterior(constants)
+        return now
+
+    def compiled(self, asks: str) -> CompiledModel:
+        shared = self.current.compiled(asks)
+        if self.own_constants is None:
+            return shared
+        return replace(shared, own=(*self.constants_posterior.arrays, self.own_constants.stamp))
+
+    def fit_surrogate(self, arms: ArmSpace, contexts: Inputs, *, rng: Generator) -> None:
+        self.current.fit_surrogate(arms, contexts, rng=rng)
 
     def in_rewards(self, scores: Tensor) -> Tensor:
         return self.current.in_rewards(scores)
@@ -162,12 +173,12 @@ class HierarchicalReward(RewardModel):
     ) -> Float[Tensor, ""]:
         return self.network.loss(contexts, arms, rewards, total=total, rng=rng)
 
-    def meet(self, arms: Inputs) -> None:
+    def observe_arms(self, arms: Inputs) -> None:
         self._arms = arms
         if not self._is_fitted:
             self.get_buffer("is_linear").fill_(self.linear in self._models())
         for model in self._models():
-            model.meet(arms)
+            model.observe_arms(arms)
 
     def start(self, history: Interactions, *, fresh: int) -> None:
         if self.linear is not None:
@@ -194,10 +205,19 @@ class HierarchicalReward(RewardModel):
         """Whether there is a regression that was fitted to rewards."""
         return self.linear is not None and bool(self.linear.centre.any())
 
+    def rehearse(self, history: Interactions, learn: Learn) -> None:
+        """Let a copy learn most of a history, and judge both models by the rest."""
+        if not self.is_undecided or len(history) < _FEWEST:
+            return
+        trial = copy.deepcopy(self)
+        is_held = np.arange(len(history)) % _HELD == 0
+        learn(trial, history.take(np.flatnonzero(~is_held)))
+        self.judge(trial.likelihoods(history.take(np.flatnonzero(is_held))))
+
     def judge(self, likelihoods: list[float]) -> None:
         """Take the model that predicts better, by what both said of rewards not yet learned."""
-        told = torch.tensor(likelihoods, dtype=torch.float64, device=self.evidence.device)
-        self.evidence.mul_(1.0 - _FORGET).add_(told)
+        found = torch.tensor(likelihoods, dtype=torch.float64, device=self.evidence.device)
+        self.evidence.mul_(1.0 - _FORGET).add_(found)
         ahead = float(self.evidence[_NETWORK] - self.evidence[_LINEAR])
         is_linear = self.get_buffer("is_linear")
         is_linear.fill_(ahead < (_STRONG if is_linear else -_STRONG))
@@ -225,8 +245,8 @@ class HierarchicalReward(RewardModel):
         return float(each.sum() if fresh.weights is None else (fresh.weights * each).sum())
 
     @torch.no_grad()
-    def settle(self, history: Interactions) -> None:
-        self.network.settle(history)
+    def fit_posterior(self, history: Interactions) -> None:
+        self.network.fit_posterior(history)
         before = self.constants.get(_LINEAR)
         if self.linear in self._models():
             assert self.linear is not None
@@ -263,7 +283,7 @@ class HierarchicalReward(RewardModel):
         )
 
     def _scores(self, model: NeuralReward, history: Interactions) -> Floats:
-        """Return what a model says of the pairs of a history, without constants."""
+        """Return what a model says of the interactions of a history, without constants."""
         parts = []
         for first in range(0, len(history), _CHUNK):
             part = history.take(slice(first, first + _CHUNK))
@@ -279,8 +299,11 @@ class HierarchicalReward(RewardModel):
         """Return a copy whose constants may be changed where they stand."""
         mine = copy.copy(self)
         mine.constants = {n: c.private(len(c)) for n, c in self.constants.items()}
-        mine._posterior = None
+        mine._constants_now = None
         return mine
+
+    def needs_history(self, fresh: Interactions) -> bool:
+        return False
 
     @torch.no_grad()
     def observe(self, history: Interactions, fresh: Interactions) -> None:
@@ -293,8 +316,8 @@ class HierarchicalReward(RewardModel):
                 self.constants[number] = constants = constants.private(size)
             rewards, scores = _in_units(model, fresh.rewards), self._scores(model, fresh)
             constants.observe(fresh.rows, rewards, scores)
-        if self._posterior is not None:
-            self._posterior.renew(fresh.rows)
+        if self._constants_now is not None:
+            self._constants_now.renew(fresh.rows)
 
 
 def _in_units(model: NeuralReward, rewards: NDArray[np.float32]) -> Floats:
@@ -317,68 +340,3 @@ def _worth_trying(model: NeuralReward, arms: Inputs, history: Interactions) -> N
     count = min(len(scores), max(_FEWEST_NEW, math.isqrt(len(history))))
     best = np.argpartition(-scores, count - 1)[:count]
     return np.sort(best[scores[best] > -np.inf])
-
-
-@dataclass(frozen=True, eq=False)
-class Told:
-    """The posterior of constants as arrays, and lists of the best for a bank of draws."""
-
-    constants: ArmConstants
-
-    @cached_property
-    def arrays(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Means and deviations by row."""
-        means, deviations = self.constants.posterior()
-        return means.astype(np.float32), deviations.astype(np.float32)
-
-    def renew(self, rows: NDArray[np.int64]) -> None:
-        """Work the posterior of some rows out anew, where it stands."""
-        self._lists.clear()
-        if len(self.arrays[0]) < len(self.constants):
-            del self.__dict__["arrays"]
-            return
-        for array, part in zip(self.arrays, self.constants.posterior(rows), strict=True):
-            array[rows] = part
-
-    @cached_property
-    def _lists(self) -> dict[tuple[float, bool], tuple[Any, Any]]:
-        return {}
-
-    def lists(self, scale: float, is_drawn: bool) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return rows and own parts of the best arms under each draw of the bank."""
-        key = (scale, is_drawn)
-        if key not in self._lists:
-            stamp = self.constants.stamp
-            self._lists[key] = own_lists(*self.arrays, scale=scale, is_drawn=is_drawn, stamp=stamp)
-        return self._lists[key]
-
-
-@dataclass(frozen=True, eq=False)
-class OwnConstants:
-    """Arms' own constants under a decision's draw or bound (see `fastbandit.arms.own_lists`)."""
-
-    told: Told
-    seeds: Seeds
-    scale: float
-    is_drawn: bool
-
-    def __call__(self, rows: Int[Tensor, "b K"]) -> Float[Tensor, "B K"]:
-        parts = np.empty((len(self.seeds), rows.shape[1]), dtype=np.float32)
-        means, deviations = self.told.arrays
-        own_parts(
-            means,
-            deviations,
-            rows.cpu().numpy(),
-            self.seeds,
-            np.float32(self.scale),
-            self.is_drawn,
-            self.told.constants.stamp,
-            parts,
-        )
-        return torch.from_numpy(parts).to(rows.device)
-
-    def best(self) -> tuple[Int[Tensor, "B L"], Float[Tensor, "B L"]]:
-        """Return the rows of the best arms by this part alone, best first, and their parts."""
-        rows, parts = self.told.lists(self.scale, self.is_drawn)
-        draws = (self.seeds % np.uint64(BANK)).astype(np.int64) % len(rows)
-        return torch.from_numpy(rows[draws].astype(np.int64)), torch.from_numpy(parts[draws])

@@ -1,4 +1,4 @@
-"""LastLayerReward: doubt from a Bayesian last layer (NeuralLinear, Riquelme et al. 2018).
+"""LastLayerReward: a posterior from a Bayesian last layer (NeuralLinear, Riquelme et al. 2018).
 
 The last layer here is the whole linear end of the network.
 """
@@ -9,12 +9,30 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fastbandit.features import Features
+from fastbandit.declaration import part, setting
+from fastbandit.interfaces import Plan
 from fastbandit.reward.linear_end import LinearEnd
 from fastbandit.reward.model import NetworkSettings, box_muller, normals_need
-from fastbandit.types import Interactions
+from fastbandit.types import Features, Interactions
 
 _CHUNK = 8192
+
+
+@part("posterior", name="last-layer", formerly=("LastLayerDoubt",))
+class LastLayerPosterior:
+    """Uncertainty from a Bayesian last layer (NeuralLinear)."""
+
+    prior_precision: float = setting(default=1.0, above=0)
+
+    def build(self, plan: Plan, *, rng: Generator) -> LastLayerReward:
+        return LastLayerReward(
+            plan.context,
+            plan.arm,
+            settings=plan.network,
+            reward=plan.reward,
+            prior_precision=self.prior_precision,
+            rng=rng,
+        )
 
 
 class LastLayerReward(LinearEnd):
@@ -47,7 +65,7 @@ class LastLayerReward(LinearEnd):
         return box_muller(uniforms, len(self.centre)) @ self.spread.T
 
     @torch.no_grad()
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         size = sum(self.parts)
         precision = torch.eye(size, dtype=torch.float64) * self.prior_precision
         moment = torch.zeros(size, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""What models share whose doubt is about the linear end of their network alone.
+"""What models share whose posterior is over the linear end of their network alone.
 
 The linear end is all that acts linearly on the output: the last hidden units, the inputs of the
 wide path, and the constant. For a fixed context any weights of it fold as cheaply as the
@@ -15,20 +15,23 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fastbandit.features import Features
-from fastbandit.interfaces import Score
+from fastbandit.interfaces import CompiledModel
 from fastbandit.reward.model import NetworkSettings, NeuralReward, no_noise
 from fastbandit.reward.network import Folded
+from fastbandit.score import Score
+from fastbandit.types import Features
 
 
 class LinearEnd(NeuralReward):
     """A network whose linear end has weights about a `centre`: covariance `spread` x its transpose.
 
-    `settle` works both out; `spread` has `columns` columns (None: as many as there are weights).
+    `fit_posterior` works both out; `spread` has `columns` columns (None: one for each weight).
     """
 
     centre: Tensor
     spread: Tensor
+    draws_from = "last-layer"
+    """How compiled code draws the weights (see `CompiledModel`)."""
 
     def __init__(
         self,
@@ -49,9 +52,17 @@ class LinearEnd(NeuralReward):
         self.register_buffer("centre", torch.zeros(size))
         self.register_buffer("spread", torch.eye(size, columns or size) / prior_precision**0.5)
 
+    def compiled(self, asks: str) -> CompiledModel:
+        mean = super().compiled("mean" if asks == "draw" else asks)
+        last, wide, constant = self.centre.split(self.parts)
+        mean = replace(mean, last=(last, wide, constant))
+        if asks != "draw":
+            return mean
+        return replace(mean, draws_from=self.draws_from, centre=self.centre, spread=self.spread)
+
     @abstractmethod
     def shift(self, uniforms: Float[Tensor, "B Z"]) -> Float[Tensor, "B W"]:
-        """Give how far drawn weights lie from the centre."""
+        """Return how far drawn weights lie from the centre."""
 
     def mean(self, contexts: Float[Tensor, "B E"]) -> Score:
         return Score(self._fold(contexts, self.centre[None]), contexts, no_noise(contexts))
@@ -76,14 +87,14 @@ class LinearEnd(NeuralReward):
         return Score(bound, contexts, no_noise(contexts))
 
     def features(self, contexts: Tensor, arms: Tensor) -> Tensor:
-        """Give what the linear end sees of pairs: (n, W)."""
+        """Return what the linear end sees of interactions: (n, W)."""
         hidden = self.network.features(contexts, arms)
         for layer in self.network.layers[:-1]:
             hidden = F.leaky_relu(layer(hidden), self.settings.leak)
         return self._join(hidden, contexts, arms)
 
     def trained_weights(self) -> Tensor:
-        """Give the weights of the linear end that training found: (W,)."""
+        """Return the weights of the linear end that training found: (W,)."""
         last, wide = self.network.layers[-1], self.network.wide
         parts = [last.weight[0]] if wide is None else [last.weight[0], wide.weight[0]]
         constant = last.bias if wide is None else last.bias + wide.bias

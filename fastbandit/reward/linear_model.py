@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Generator
 
-from fastbandit.features import Features
 from fastbandit.reward.context_features import principal_directions
 from fastbandit.reward.encoders import (
     DenseEncoder,
@@ -25,7 +24,7 @@ from fastbandit.reward.encoders import (
 )
 from fastbandit.reward.last_layer_model import LastLayerReward
 from fastbandit.reward.model import NetworkSettings
-from fastbandit.types import Inputs, Interactions
+from fastbandit.types import Features, Inputs, Interactions
 
 Floats = NDArray[np.float64]
 
@@ -53,15 +52,15 @@ class LinearReward(LastLayerReward):
         reward: str,
         rng: Generator,
     ) -> None:
-        plain = replace(settings, hidden=(_HIDDEN,), product=False, wide=True, waves=0)
+        plain = replace(settings, hidden=(_HIDDEN,), product=False, wide=True, fourier_features=0)
         super().__init__(context, arm, settings=plain, reward=reward, rng=rng)
         with torch.no_grad():
             for parameter in self.parameters():
                 parameter.zero_()
         self.register_buffer("is_turned", torch.zeros(2, dtype=torch.bool))
 
-    def meet(self, arms: Inputs) -> None:
-        super().meet(arms)
+    def observe_arms(self, arms: Inputs) -> None:
+        super().observe_arms(arms)
         self._turn(0, self.arm_encoder, arms)
 
     def start(self, history: Interactions, *, fresh: int) -> None:
@@ -97,7 +96,7 @@ class LinearReward(LastLayerReward):
         is_turned[which] = True
 
     @torch.no_grad()
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         self.solve(history, own_width=0.0)
 
     @torch.no_grad()
@@ -105,8 +104,8 @@ class LinearReward(LastLayerReward):
         """Find the posterior of shared weights; arms' constants, so wide, are integrated out."""
         x = self.features(self.embed_contexts(history.contexts), self.embed_arms(history.arms))
         z = x.double().cpu().numpy()
-        told = torch.from_numpy(history.rewards).to(x.device)
-        rewards = self.standardised(told).double().cpu().numpy()
+        given = torch.from_numpy(history.rewards).to(x.device)
+        rewards = self.standardised(given).double().cpu().numpy()
         weights = np.ones(len(z)) if history.weights is None else history.weights
         rows = history.rows if own_width > 0 else None
         centre, spread, noise = fitted(
@@ -159,15 +158,15 @@ def fitted(
         precision = (z * curve[:, None]).T @ z + np.diag(prior)
         moment = z.T @ pull - prior * centre
         if arm is not None:
-            told = np.bincount(arm, weights=curve, minlength=arms) + loose
+            curvature = np.bincount(arm, weights=curve, minlength=arms) + loose
             left = np.bincount(arm, weights=pull, minlength=arms) - loose * constants
             shares = _summed(z * curve[:, None], arm, arms)
-            precision -= (shares / told[:, None]).T @ shares
-            moment -= shares.T @ (left / told)
+            precision -= (shares / curvature[:, None]).T @ shares
+            moment -= shares.T @ (left / curvature)
         step = np.linalg.solve(precision, moment)
         longest = float(np.abs(step).max())
         if arm is not None:
-            moved = (left - shares @ step) / told
+            moved = (left - shares @ step) / curvature
             longest = max(longest, float(np.abs(moved).max()))
             constants += moved * min(1.0, _LONGEST / max(longest, _EXACT))
         centre += step * min(1.0, _LONGEST / max(longest, _EXACT))

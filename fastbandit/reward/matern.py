@@ -71,14 +71,14 @@ def frequencies(count: int, dim: int, *, rng: Generator) -> Float[Tensor, "F I"]
 
 
 def fit_kernel(seen: Seen, *, before: Kernel | None) -> Kernel:
-    """Find the likeliest kernel, from several guesses or from one and an earlier kernel."""
+    """Find the likeliest kernel, from several first kernels or from one and an earlier kernel."""
     some, columns = seen.some(), seen.contexts.shape[1]
     dim = seen.points.shape[1]
-    guesses = [
+    first_kernels = [
         Kernel(1.0, _USUAL_NOISE, _usual_context(columns), some.points.new_full((dim,), length))
         for length in _STARTS
     ]
-    starts = guesses if before is None else [before, guesses[1]]
+    starts = first_kernels if before is None else [before, first_kernels[1]]
     fits = [_fit_from(some, start) for start in starts]
     return Kernel.of(min(fits, key=lambda fit: fit[1])[0])
 

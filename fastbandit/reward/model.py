@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -12,20 +11,21 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
-from fastbandit.features import Features
-from fastbandit.interfaces import RewardModel, Score
-from fastbandit.ranges import check_fields
+from fastbandit.declaration import part, setting
+from fastbandit.errors import SettingError
+from fastbandit.interfaces import CompiledModel, RewardModel
 from fastbandit.reward.encoders import DenseEncoder, PointEncoder, encoder_for
 from fastbandit.reward.network import RewardNetwork
-from fastbandit.types import Inputs, Interactions
+from fastbandit.score import Score
+from fastbandit.types import Features, Inputs, Interactions
 
 
-@dataclass(frozen=True)
+@part("network")
 class NetworkSettings:
     """The shape of a reward network and the strength of its penalties.
 
     `weight_penalty` is on the layers, `embedding_penalty` on the encoders before them.
-    `waves` is how many of them help to see the points of a box.
+    `fourier_features` are so many random ones that help to see the points of a box.
     `penalties="per observation"` divides all penalties by the number of observations, as
     Concrete Dropout defines them; "constant" does not, which is the other reading of the
     paper's "dropout regularization = 1e-1".
@@ -36,18 +36,15 @@ class NetworkSettings:
     weight_penalty: float
     dropout_penalty: float
     embedding_penalty: float = 0.0
-    waves: int = 0
+    fourier_features: int = setting(default=0, least=0, formerly="waves")
     product: bool = True
     wide: bool = True
     leak: float = 0.1
-    penalties: str = "per observation"
-
-    def __post_init__(self) -> None:
-        check_fields(self)
+    penalties: str = setting(default="per observation", choices=("per observation", "constant"))
 
 
 class NeuralReward(RewardModel):
-    """A neural reward model, abstract in its doubt."""
+    """A neural reward model, abstract in its posterior."""
 
     reward_shift: Tensor
     reward_scale: Tensor
@@ -64,9 +61,11 @@ class NeuralReward(RewardModel):
     ) -> None:
         super().__init__()
         self.settings, self.reward = settings, reward
-        size, waves = settings.embedding, settings.waves
-        self.context_encoder = encoder_for(context, size, waves=waves, rng=rng)
-        self.arm_encoder = encoder_for(arm, size, waves=waves, rng=rng)
+        size, fourier_features = settings.embedding, settings.fourier_features
+        self.context_encoder = encoder_for(
+            context, size, fourier_features=fourier_features, rng=rng
+        )
+        self.arm_encoder = encoder_for(arm, size, fourier_features=fourier_features, rng=rng)
         self.network = RewardNetwork(
             settings.embedding,
             settings.hidden,
@@ -97,7 +96,7 @@ class NeuralReward(RewardModel):
     def device(self) -> str:
         return str(self.log_noise.device)
 
-    def meet(self, arms: Inputs) -> None:
+    def observe_arms(self, arms: Inputs) -> None:
         self.arm_encoder.fit(arms)
 
     def start(self, history: Interactions, *, fresh: int) -> None:
@@ -108,6 +107,23 @@ class NeuralReward(RewardModel):
             self.reward_shift.fill_(shift)
             self.reward_scale.fill_(std if std > 1e-9 else 1.0)
 
+    def compiled(self, asks: str) -> CompiledModel:
+        if asks != "mean":
+            raise SettingError(
+                f"This exploration cannot be frozen: a {type(self).__name__} has no compiled "
+                f"{asks or 'score'}. Use Thompson sampling with a dropout, last-layer, variational "
+                f"or bootstrap posterior, UpperConfidence with a gradient posterior, or Greedy; or "
+                f"select with the Bandit."
+            )
+        return CompiledModel(
+            "mean",
+            network=self.network,
+            context_encoder=self.context_encoder,
+            arm_encoder=self.arm_encoder,
+            reward_shift=float(self.reward_shift),
+            reward_scale=float(self.reward_scale),
+        )
+
     def mean(self, contexts: Float[Tensor, "B E"]) -> Score:
         return Score(self.network.fold(contexts), contexts, no_noise(contexts))
 
@@ -117,7 +133,7 @@ class NeuralReward(RewardModel):
         return scores * self.reward_scale + self.reward_shift
 
     def standardised(self, rewards: Float[Tensor, " B"]) -> Float[Tensor, " B"]:
-        """Give rewards in the units the network learns."""
+        """Return rewards in the units the network learns."""
         return (rewards - self.reward_shift) / self.reward_scale
 
     def loss(
@@ -136,14 +152,14 @@ class NeuralReward(RewardModel):
     def misfit(
         self, predicted: Float[Tensor, " B"], rewards: Float[Tensor, " B"]
     ) -> Float[Tensor, ""]:
-        """Give how unlikely rewards are under what was predicted, on average."""
+        """Return how unlikely rewards are under what was predicted, on average."""
         if self.reward == "binary":
             return F.binary_cross_entropy_with_logits(predicted, rewards)
         squares = (predicted - self.standardised(rewards)).square().mean()
         return 0.5 * squares * torch.exp(-2 * self.log_noise) + self.log_noise
 
     def training_masks(self, count: int, *, rng: Generator) -> list[Tensor] | None:
-        """Draw a mask for each pair of a minibatch, where the network has dropout."""
+        """Draw a mask for each interaction of a minibatch, where the network has dropout."""
         if not self.network.dropouts:
             return None
         device = self.log_noise.device
@@ -169,19 +185,19 @@ def _mean_and_std(history: Interactions) -> tuple[float, float]:
 
 
 def no_noise(contexts: Float[Tensor, "B E"]) -> Float[Tensor, "B 0"]:
-    """Give a draw of nothing, for scores that are not random."""
+    """Return a draw of nothing, for scores that are not random."""
     return contexts.new_zeros(len(contexts), 0)
 
 
 def box_muller(uniforms: Float[Tensor, "B Z"], count: int) -> Float[Tensor, "B Y"]:
-    """Turn uniform numbers into `count` standard normal ones (see `fastbandit.noise`)."""
-    pairs = -(-count // 2)
-    radius = torch.sqrt(-2 * torch.log(uniforms[:, :pairs]))
-    angle = 2 * math.pi * uniforms[:, pairs : 2 * pairs]
+    """Turn uniform numbers into `count` standard normal ones (see `fastbandit.noise.philox`)."""
+    halves = -(-count // 2)
+    radius = torch.sqrt(-2 * torch.log(uniforms[:, :halves]))
+    angle = 2 * math.pi * uniforms[:, halves : 2 * halves]
     both = torch.cat([radius * torch.cos(angle), radius * torch.sin(angle)], dim=1)
     return both[:, :count]
 
 
 def normals_need(count: int) -> int:
-    """Tell how many uniform numbers `box_muller` takes for `count` normal ones."""
+    """Return how many uniform numbers `box_muller` takes for `count` normal ones."""
     return 2 * -(-count // 2)

@@ -16,9 +16,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from fastbandit.interfaces import Affine
-from fastbandit.layers import linear
+from fastbandit.optim.layers import linear
 from fastbandit.reward.concrete_dropout import ConcreteDropout
+from fastbandit.score import Affine
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Folded:
     leak: float
 
     def before(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K H"]:
-        """Give the first layer's sums for each arm."""
+        """Return the first layer's sums for each arm."""
         if len(arms) < len(self.first):  # the same arms for all contexts: one matrix product
             return torch.einsum("ke,bhe->bkh", arms[0], self.first) + self.first_bias[:, None]
         return torch.baddbmm(self.first_bias[:, None], arms, self.first.transpose(1, 2))
 
     def hidden(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K L"]:
-        """Give the last hidden layer for each arm."""
+        """Return the last hidden layer for each arm."""
         hidden = F.leaky_relu(self.before(arms), self.leak)
         for weight, bias in zip(self.deeper, self.deeper_biases, strict=True):
             hidden = F.leaky_relu(torch.matmul(hidden, weight.transpose(-1, -2)) + bias, self.leak)
@@ -60,7 +60,7 @@ class Folded:
     def slope(
         self, arms: Float[Tensor, "B K E"]
     ) -> tuple[Float[Tensor, "B K"], Float[Tensor, "B K E"]]:
-        """Give the rewards of arms and their slopes: one pass forward, one back."""
+        """Return the rewards of arms and their slopes: one pass forward, one back."""
         before = [self.before(arms)]
         for weight, bias in zip(self.deeper, self.deeper_biases, strict=True):
             hidden = F.leaky_relu(before[-1], self.leak)
@@ -131,7 +131,7 @@ class RewardNetwork(nn.Module):
         arms: Float[Tensor, "B E"],
         masks: list[Tensor] | None = None,
     ) -> Float[Tensor, " B"]:
-        """Give the reward of each pair of a context and an arm."""
+        """Return the reward of each context with its arm."""
         inputs = self.features(contexts, arms)  # (B, 3E)
         hidden: Tensor = inputs
         for number, layer in enumerate(self.layers):
@@ -179,7 +179,7 @@ class RewardNetwork(nn.Module):
         return by_arm.expand(len(contexts), -1, -1), constant
 
     def weight_penalty(self) -> Float[Tensor, ""]:
-        """Give the squared weights, each layer's divided by the share that dropout keeps."""
+        """Return the squared weights, each layer's divided by the share that dropout keeps."""
         squares = torch.stack([layer.weight.square().sum() for layer in self.layers])
         if self.dropouts:
             squares = squares / (1 - torch.stack([drop.rate for drop in self.dropouts]))

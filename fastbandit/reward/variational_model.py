@@ -1,4 +1,4 @@
-"""VariationalReward: doubt from Gaussian weights that are trained (Bayes by backprop).
+"""VariationalReward: a posterior from Gaussian weights that are trained (Bayes by backprop).
 
 Blundell, Cornebise, Kavukcuoglu and Wierstra, "Weight uncertainty in neural networks" (2015).
 Independent Gaussian weights in the linear end of the network alone, whose deviations are
@@ -15,13 +15,31 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from fastbandit.features import Features
+from fastbandit.declaration import part, setting
+from fastbandit.interfaces import Plan
 from fastbandit.reward.linear_end import LinearEnd
 from fastbandit.reward.model import NetworkSettings, box_muller, normals_need
-from fastbandit.types import Inputs, Interactions
+from fastbandit.types import Features, Inputs, Interactions
 
 _FIRST_DEVIATION = 0.02  # of the prior's: from wide weights on, training drops all features
 _PACE = 4.0  # deviations have far to go: a step moves their logarithms so many times as far
+
+
+@part("posterior", name="variational", formerly=("VariationalDoubt",))
+class VariationalPosterior:
+    """Uncertainty from last weights whose deviations are trained."""
+
+    prior_precision: float = setting(default=1.0, above=0)
+
+    def build(self, plan: Plan, *, rng: Generator) -> VariationalReward:
+        return VariationalReward(
+            plan.context,
+            plan.arm,
+            settings=plan.network,
+            reward=plan.reward,
+            prior_precision=self.prior_precision,
+            rng=rng,
+        )
 
 
 class VariationalReward(LinearEnd):
@@ -74,13 +92,13 @@ class VariationalReward(LinearEnd):
         return self.misfit(predicted, rewards) + self.divergence() / total + self.penalty(total)
 
     def divergence(self) -> Float[Tensor, ""]:
-        """Give the Kullback-Leibler divergence of the weights from their prior."""
+        """Return the Kullback-Leibler divergence of the weights from their prior."""
         precision = self.prior_precision
         squares = self.trained_weights().square() + torch.exp(2 * self.log_deviation)
         logs = 2 * self.log_deviation + math.log(precision)
         return 0.5 * (precision * squares - 1 - logs).sum()
 
     @torch.no_grad()
-    def settle(self, history: Interactions) -> None:
+    def fit_posterior(self, history: Interactions) -> None:
         self.centre.copy_(self.trained_weights())
         self.spread.copy_(torch.diag(torch.exp(self.log_deviation)))

@@ -1,4 +1,4 @@
-"""Compiled NeuralUCB: the bound itself, for the few arms that look best by a guess.
+"""Compiled NeuralUCB: the bound itself, for the few arms that look best by a surrogate.
 
 mean + width x sqrt(gᵀ Z⁻¹ g / m), where g is the gradient of the reward network at a context
 and an arm: `fastbandit.reward.gradient_model`. Z⁻¹ is the transpose of `root`, a lower
@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-from fastbandit.arms.cells import FAST, Floats
+from fastbandit.arms.partitions import FAST, Floats
 
 AT_ONCE = 4
 """So many gradients meet a row of the root while it is in registers."""
@@ -22,7 +22,7 @@ AT_ONCE = 4
 def gradient_at(
     point: Floats,
     context: Floats,
-    place: Floats,
+    to_embedding: Floats,
     weights: Floats,
     biases: Floats,
     last: Floats,
@@ -33,15 +33,15 @@ def gradient_at(
     inputs: Floats,
     gradient: Floats,
 ) -> np.float32:
-    """Give the gradient of one hidden layer's network at a point; answer its mean.
+    """Return the gradient of one hidden layer's network at a point; answer its mean.
 
     `last` holds the weights of the units that predict, and their constant, at its end.
     """
-    size, dim, width = len(context), len(place) - 1, len(last) - 1
+    size, dim, width = len(context), len(to_embedding) - 1, len(last) - 1
     for row in range(size):
-        number = place[dim, row]
+        number = to_embedding[dim, row]
         for column in range(dim):
-            number += point[column] * place[column, row]
+            number += point[column] * to_embedding[column, row]
         inputs[row], inputs[size + row] = context[row], number
         if has_product:
             inputs[2 * size + row] = context[row] * number
@@ -73,7 +73,7 @@ def gradient_at(
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def variances_of(root: Floats, gradients: Floats, count: int, variances: Floats) -> None:
-    """Give gᵀ Z⁻¹ g for some gradients, four at a time (behind the last there are zeros)."""
+    """Return gᵀ Z⁻¹ g for some gradients, four at a time (behind the last there are zeros)."""
     size = root.shape[1]
     if len(root) == 1:
         for number in range(count):
@@ -106,6 +106,6 @@ def variances_of(root: Floats, gradients: Floats, count: int, variances: Floats)
 
 @njit(cache=True, nogil=True)
 def bound_of(mean: np.float32, variance: np.float32, width: np.float32, units: int) -> np.float32:
-    """Give mean + width x standard deviation, m units wide."""
+    """Return mean + width x standard deviation, m units wide."""
     spread = max(np.float32(width * width / np.float32(units)) * variance, np.float32(1e-12))
     return np.float32(mean + np.float32(math.sqrt(spread)))

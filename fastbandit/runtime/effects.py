@@ -7,12 +7,12 @@ import math
 import numpy as np
 from numba import njit
 
-from fastbandit.arms.cells import FAST, Floats
-from fastbandit.arms.draws import normal_at
+from fastbandit.arms.partitions import FAST, Floats
+from fastbandit.noise.draws import normal_at
 
 DRAWN, BOUNDED = 4, 5
 """What makes a score: a draw from each arm's own posterior, or a bound. Beside those of `fold`."""
-_ARMS = 5  # the stream of `fastbandit.noise`
+_ARMS = 5  # the stream of `fastbandit.noise.philox`
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

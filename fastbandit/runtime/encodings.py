@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.cells import Floats
+from fastbandit.arms.arrays import Array, read_only
+from fastbandit.arms.partitions import Floats
 from fastbandit.errors import SnapshotError
-from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Sparse
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Sparse
 from fastbandit.reward.context_features import LinearInputs
-from fastbandit.runtime.parts import Array, still
-from fastbandit.types import Inputs
+from fastbandit.types import Features, Inputs
 
 _KINDS: dict[str, type[Dense] | type[Sparse] | type[Ids]] = {
     "Dense": Dense,
@@ -26,16 +26,16 @@ _KINDS: dict[str, type[Dense] | type[Sparse] | type[Ids]] = {
 class Encoding:
     """A kind of features, and the arrays that embed them.
 
-    `matrix` (E, C + 1) acts on dense columns and a constant, `words` (C, E) are summed by a
+    `matrix` (E, C + 1) acts on dense columns and a constant, `tokens` (C, E) are summed by a
     row's own weights, `ids` (n, E) are looked up. Those that a kind does not need are empty.
     Dense columns are cut to the two rows of `bounds`, or not where it is empty.
     """
 
     kind: Features
     matrix: Floats
-    words: Floats
+    tokens: Floats
     ids: Floats
-    bounds: Floats = field(default_factory=lambda: still(np.zeros((0, 0), np.float32)))
+    bounds: Floats = field(default_factory=lambda: read_only(np.zeros((0, 0), np.float32)))
 
     @property
     def is_dense(self) -> bool:
@@ -48,7 +48,7 @@ class Encoding:
         return self.is_dense
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
-        """Tell for each row whether a number of it is cut: (n,)."""
+        """Return for each row whether a number of it is cut: (n,)."""
         if inputs.dense is None or not self.bounds.size:
             return np.zeros(len(inputs), dtype=bool)
         low, high = self.bounds
@@ -57,7 +57,7 @@ class Encoding:
     def embed(self, inputs: Inputs) -> Floats:
         """Embed rows: (n, E)."""
         size = max(
-            part.shape[axis] for part, axis in ((self.matrix, 0), (self.words, 1), (self.ids, 1))
+            part.shape[axis] for part, axis in ((self.matrix, 0), (self.tokens, 1), (self.ids, 1))
         )
         embedded = np.zeros((len(inputs), size), dtype=np.float32)
         if inputs.dense is not None:
@@ -65,7 +65,7 @@ class Encoding:
             embedded += dense @ self.matrix[:, :-1].T + self.matrix[:, -1]
         if inputs.sparse is not None:
             lengths = np.sqrt(np.asarray(inputs.sparse.multiply(inputs.sparse).sum(1))[:, 0])
-            embedded += (inputs.sparse @ self.words) / np.where(lengths > 0, lengths, 1)[:, None]
+            embedded += (inputs.sparse @ self.tokens) / np.where(lengths > 0, lengths, 1)[:, None]
         if inputs.ids is not None:
             is_known = inputs.ids < len(self.ids)
             embedded += self.ids[np.where(is_known, inputs.ids, 0)] * is_known[:, None]
@@ -74,12 +74,12 @@ class Encoding:
     # -- files
 
     def arrays(self) -> dict[str, Array]:
-        """Give the arrays by name."""
-        named = {"matrix": self.matrix, "words": self.words, "ids": self.ids}
+        """Return the arrays by name."""
+        named = {"matrix": self.matrix, "words": self.tokens, "ids": self.ids}
         return named | ({"bounds": self.bounds} if self.bounds.size else {})
 
     def note(self) -> dict[str, Any]:
-        """Give the kind of features as JSON values."""
+        """Return the kind of features as JSON values."""
         return note_of(self.kind)
 
 
@@ -101,7 +101,7 @@ class LinearEncoding:
         return False
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
-        """Tell for each context whether a number of it is cut: (n,)."""
+        """Return for each context whether a number of it is cut: (n,)."""
         return self.inputs.features.is_clipped(inputs)
 
     def embed(self, inputs: Inputs) -> Floats:
@@ -111,11 +111,11 @@ class LinearEncoding:
     # -- files
 
     def arrays(self) -> dict[str, Array]:
-        """Give the arrays by name."""
+        """Return the arrays by name."""
         return self.inputs.arrays()
 
     def note(self) -> dict[str, Any]:
-        """Give the kind of features as JSON values."""
+        """Return the kind of features as JSON values."""
         return {**note_of(self.kind), "seen": "linear"}
 
 
@@ -123,7 +123,8 @@ def encoding_from(note: dict[str, Any], arrays: dict[str, Array]) -> Encoding | 
     """Return an encoding from its JSON values and arrays."""
     if note.get("seen") == "linear":
         return LinearEncoding(kind_from(note), LinearInputs.of(arrays))
-    return Encoding(kind_from(note), **arrays)
+    tokens = arrays.pop("words")
+    return Encoding(kind_from(note), tokens=tokens, **arrays)
 
 
 def note_of(kind: Features) -> dict[str, Any]:

@@ -7,13 +7,14 @@ import math
 import numpy as np
 from numba import njit
 
-from fastbandit.arms.cells import FAST, Floats
-from fastbandit.arms.draws import normals_from, uniforms_of
+from fastbandit.arms.partitions import FAST, Floats
+from fastbandit.noise.draws import normals_from, uniforms_of
 from fastbandit.runtime.network import Sizes
 
 MEAN, DROPOUT, LAST_LAYER, BOUND = 0, 1, 2, 3
+HEADS = 6  # 4 and 5 are those of arm effects
 """What makes a score: the mean, dropout masks, drawn weights of the last layer, or a bound."""
-_POSTERIOR = 0  # the stream of `fastbandit.noise`
+_POSTERIOR = 0  # the stream of `fastbandit.noise.philox`
 _SHARPNESS = np.float32(10.0)  # one over the temperature of Concrete Dropout
 
 
@@ -33,9 +34,9 @@ def embed(encoder: Floats, context: Floats, embedded: Floats) -> None:
 
 @njit(cache=True, nogil=True)
 def clip(bounds: Floats, context: Floats, clipped: Floats) -> bool:
-    """Cut a context's columns to their bounds, if any, and tell whether one was cut.
+    """Clip a context's columns to their bounds, if any; return whether one was clipped.
 
-    What is not finite stays as it is, to be refused.
+    What is not finite stays as it is, to be rejected.
     """
     clipped[:] = context
     is_clipped = False
@@ -54,7 +55,7 @@ def draw_masks(
     """Draw the factors of all layers' inputs (Concrete Dropout), `scale` of the way from 1.
 
     A row of `dropout` is a layer's logit, one over the share it keeps, and the two uniform
-    numbers outside of which an input is kept whole or not at all.
+    numbers outside of which an input is retained whole or not at all.
     """
     if scale == 0:
         masks[:] = 1.0
@@ -66,13 +67,13 @@ def draw_masks(
         low, high = dropout[layer, 2], dropout[layer, 3]
         for number in range(start, start + sizes[layer]):
             uniform = masks[number]
-            kept = np.float32(1.0)
+            share = np.float32(1.0)
             if uniform >= high:
-                kept = np.float32(0.0)
+                share = np.float32(0.0)
             elif uniform > low:
                 odds = math.log(uniform / (np.float32(1.0) - uniform))
-                kept = np.float32(1.0) / (np.float32(1.0) + math.exp(_SHARPNESS * (logit + odds)))
-            masks[number] = np.float32(1.0) + scale * (kept * factor - np.float32(1.0))
+                share = np.float32(1.0) / (np.float32(1.0) + math.exp(_SHARPNESS * (logit + odds)))
+            masks[number] = np.float32(1.0) + scale * (share * factor - np.float32(1.0))
         start += sizes[layer]
 
 
@@ -94,18 +95,28 @@ def draw_last_layer(
     centre: Floats,
     spread: Floats,
     scale: np.float32,
+    has_heads: bool,
     drawn: Floats,
     noise: Floats,
 ) -> None:
     """Draw the weights of the last, linear part; `noise` is the draw in units of its spread.
 
     Rows of `centre` are the weights and their standard deviations. The weights drawn are the
-    third row of `drawn`, the others are scratch.
+    third row of `drawn`, the others are scratch. Of heads, the columns of `spread`, one is taken.
     """
     count = centre.shape[1]
     if scale == 0:
         drawn[2, :count] = centre[0]
         noise[:count] = 0.0
+        return
+    if has_heads:
+        heads = spread.shape[1]
+        uniforms_of(seed, _POSTERIOR, drawn[0], heads)
+        head = np.argmax(drawn[0, :heads])
+        for row in range(count):
+            shift = scale * spread[row, head] * np.float32(math.sqrt(heads))
+            drawn[2, row] = centre[0, row] + shift
+            noise[row] = shift / centre[1, row]
         return
     uniforms_of(seed, _POSTERIOR, drawn[0], 2 * ((count + 1) // 2))
     normals_from(drawn[0], count, drawn[1])
@@ -123,7 +134,7 @@ def fold_first(
     biases: Floats,
     masks: Floats,
     context: Floats,
-    place: Floats,
+    to_embedding: Floats,
     has_product: bool,
     acting: Floats,
     first: Floats,
@@ -131,9 +142,9 @@ def fold_first(
 ) -> None:
     """Fold the first layer: (inputs, units) weights become (columns, units) over the arm's point.
 
-    `place` maps points to embeddings: the rows of its axes, then its centre.
+    `to_embedding` maps points to embeddings: the rows of its axes, then its centre.
     """
-    size, width, dim = len(context), len(biases), len(place) - 1
+    size, width, dim = len(context), len(biases), len(to_embedding) - 1
     for unit in range(width):
         bias[unit] = biases[unit]
     for column in range(dim):
@@ -146,21 +157,21 @@ def fold_first(
         again = 2 * size + row if has_product else row
         for unit in range(width):
             acting[unit] = weights[size + row, unit] * by_arm + weights[again, unit] * by_both
-        shift = place[dim, row]
+        shift = to_embedding[dim, row]
         for unit in range(width):
             bias[unit] += weights[row, unit] * by_context + acting[unit] * shift
         for column in range(dim):
-            along = place[column, row]
+            along = to_embedding[column, row]
             for unit in range(width):
                 first[column, unit] += acting[unit] * along
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def fold_wide(
-    weights: Floats, context: Floats, place: Floats, has_product: bool, wide: Floats
+    weights: Floats, context: Floats, to_embedding: Floats, has_product: bool, wide: Floats
 ) -> np.float32:
     """Fold the wide path into a weight for each column; answer its constant."""
-    size, dim = len(context), len(place) - 1
+    size, dim = len(context), len(to_embedding) - 1
     constant = np.float32(0.0)
     for column in range(dim):
         wide[column] = 0.0
@@ -168,7 +179,7 @@ def fold_wide(
         acting = weights[size + row]
         if has_product:
             acting += weights[2 * size + row] * context[row]
-        constant += weights[row] * context[row] + acting * place[dim, row]
+        constant += weights[row] * context[row] + acting * to_embedding[dim, row]
         for column in range(dim):
-            wide[column] += acting * place[column, row]
+            wide[column] += acting * to_embedding[column, row]
     return constant

@@ -1,6 +1,6 @@
 """A frozen bandit on disk: arrays that are mapped into memory, and a manifest.
 
-How the folder is written and checked is told in `fastbandit.storage.sealed`. Arrays are named
+How the folder is written and checked: see `fastbandit.files.manifest`. Arrays are named
 after the fields they come from; a folder that has others, or not all, is of another version.
 """
 
@@ -13,16 +13,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fastbandit import __version__
+from fastbandit.arms.arrays import read_only
+from fastbandit.arms.columns import Columns
 from fastbandit.arms.ids import IdTable
+from fastbandit.arms.rows import ArmRows
 from fastbandit.errors import SnapshotError
-from fastbandit.runtime.columns import Columns
+from fastbandit.files.manifest import read_arrays, write_arrays
+from fastbandit.files.mapped import Arrays
+from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.encodings import Encoding, LinearEncoding, encoding_from
-from fastbandit.runtime.live import Live
-from fastbandit.runtime.parts import FrozenArms, FrozenModel, still
+from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
+from fastbandit.runtime.parts import STORED_AS, FrozenArms, FrozenModel
 from fastbandit.runtime.stored_ids import StoredIds
-from fastbandit.runtime.words import Words
-from fastbandit.storage.mapped import Arrays
-from fastbandit.storage.sealed import read_sealed, write_sealed
 
 FORMAT = 1
 KIND = "frozen bandit"
@@ -34,24 +36,24 @@ class Stored:
     """What a folder holds: all that a frozen bandit is made of."""
 
     model: FrozenModel
-    live: Live
-    words: Words
+    catalogue: FrozenCatalogue
+    codec: Codec
     decisions: int
 
 
 def write_folder(stored: Stored, folder: Path) -> None:
     """Write a frozen bandit into a folder, in place of the one it holds."""
-    live = stored.live
-    model = {f"model.{name}": array for name, array in stored.model.kept.items()}
-    arrays = model | _live_arrays(live) | _word_arrays(stored.words)
+    rows = stored.catalogue.rows
+    model = {f"model.{name}": array for name, array in stored.model.stored.items()}
+    arrays = model | _catalogue_arrays(stored.catalogue) | _codec_arrays(stored.codec)
     notes = {
-        "words": _word_notes(stored.words),
-        "rows": live.rows,
-        "first_more": live.first_more,
-        "columns": None if live.columns is None else live.columns.notes(),
+        "words": _codec_notes(stored.codec),
+        "rows": rows.total,
+        "first_more": stored.catalogue.first_more,
+        "columns": None if rows.columns is None else rows.columns.notes(),
         "decisions": stored.decisions,
     }
-    write_sealed(folder, arrays, notes, kind=KIND, format=FORMAT)
+    write_arrays(folder, arrays, notes, kind=KIND, format=FORMAT)
 
 
 def read_folder(folder: Path, *, verify: bool = True) -> Stored:
@@ -59,14 +61,14 @@ def read_folder(folder: Path, *, verify: bool = True) -> Stored:
 
     `verify` reads all that lies there once, to compare it with its checksum.
     """
-    notes, arrays = read_sealed(folder, kind=KIND, format=FORMAT, verify=verify)
-    arrays = {name: still(array) for name, array in arrays.items()}
+    notes, arrays = read_arrays(folder, kind=KIND, format=FORMAT, verify=verify)
+    arrays = {name: read_only(array) for name, array in arrays.items()}
     try:
         model = _read_part(FrozenModel, "model", arrays)
-        words = _read_words(notes["words"], arrays)
-        live = _read_live(notes, arrays)
-        _check_fit(model, live, notes)
-        return Stored(model, live, words, int(notes["decisions"]))
+        codec = _read_codec(notes["words"], arrays)
+        catalogue = _read_catalogue(notes, arrays)
+        _check_fit(model, catalogue, notes)
+        return Stored(model, catalogue, codec, int(notes["decisions"]))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise SnapshotError(
             f"The frozen bandit in {folder} does not fit together ({type(error).__name__}: "
@@ -78,54 +80,57 @@ def read_folder(folder: Path, *, verify: bool = True) -> Stored:
 # -- arms
 
 
-def _live_arrays(live: Live) -> Arrays:
-    arrays = _arrays_of("arms", live.arms) | {"more": live.more}
-    if live.alive is not None:
-        arrays["alive"] = live.alive
-    if live.columns is not None:
-        arrays |= {f"columns.{name}": array for name, array in live.columns.arrays().items()}
-    if not live.ids.is_numbered:
-        arrays |= _arrays_of("ids", StoredIds.of(live.ids))
+def _catalogue_arrays(catalogue: FrozenCatalogue) -> Arrays:
+    rows, ids = catalogue.rows, catalogue.ids
+    arrays = _arrays_of("arms", catalogue.arms) | {"more": catalogue.more}
+    if rows.live_count < len(catalogue.arms.order) + len(catalogue.more):
+        arrays["alive"] = rows.live
+    if rows.columns is not None:
+        arrays |= {f"columns.{name}": array for name, array in rows.columns.arrays().items()}
+    if not ids.is_numbered:
+        arrays |= _arrays_of("ids", StoredIds.of(ids))
     return arrays
 
 
-def _read_live(notes: dict[str, Any], arrays: Arrays) -> Live:
+def _read_catalogue(notes: dict[str, Any], arrays: Arrays) -> FrozenCatalogue:
     is_numbered = not any(name.startswith("ids.") for name in arrays)
-    rows, columns = int(notes["rows"]), notes["columns"]
-    values = _within("columns", arrays)
-    return Live(
-        arms=_read_part(FrozenArms, "arms", arrays),
-        ids=IdTable(count=rows) if is_numbered else _read_part(StoredIds, "ids", arrays),
-        more=arrays["more"],
-        first_more=int(notes["first_more"]),
-        alive=arrays.get("alive"),
-        columns=None if columns is None else Columns.restored(columns, values, rows=rows),
+    total, columns = int(notes["rows"]), notes["columns"]
+    arms, values = _read_part(FrozenArms, "arms", arrays), _within("columns", arrays)
+    live = np.zeros(total, dtype=np.bool_)
+    live[arms.order], live[int(notes["first_more"]) :] = True, True
+    if "alive" in arrays:
+        live &= arrays["alive"]
+    rows = ArmRows(
+        IdTable(count=total) if is_numbered else _read_part(StoredIds, "ids", arrays),
+        live,
+        columns=None if columns is None else Columns.restored(columns, values, rows=total),
     )
+    return FrozenCatalogue(arms, rows, arrays["more"])
 
 
-def _check_fit(model: FrozenModel, live: Live, notes: dict[str, Any]) -> None:
+def _check_fit(model: FrozenModel, catalogue: FrozenCatalogue, notes: dict[str, Any]) -> None:
     """Check what compiled code relies on."""
-    arms, rows = live.arms, int(notes["rows"])
+    arms, rows, total = catalogue.arms, catalogue.rows, int(notes["rows"])
     count, dim = arms.vectors.shape
-    by_row: list[Any] = [live.ids, *([] if live.alive is None else [live.alive])]
-    by_row += [] if live.columns is None else live.columns.arrays().values()
+    by_row: list[Any] = [] if rows.columns is None else [*rows.columns.arrays().values()]
     is_fit = (
-        {live.rows, *map(len, by_row)} == {rows}
+        {int(notes["first_more"]) + len(catalogue.more), len(rows.ids), *map(len, by_row)}
+        == {total}
         and {len(arms.order), len(arms.graph)} == {count}
-        and {live.more.shape[1], len(model.place) - 1} == {dim}
+        and {catalogue.more.shape[1], len(model.to_embedding) - 1} == {dim}
         and model.bounds.shape in ((0, 0), (2, model.encoder.shape[1] - 1))
     )
     if not is_fit:
-        raise ValueError(f"{rows} rows, {count} arms of {dim} columns, and arrays of other sizes")
+        raise ValueError(f"{total} rows, {count} arms of {dim} columns, and arrays of other sizes")
 
 
-# -- words
+# -- the codec, which files call words
 
 
-def _word_arrays(words: Words) -> Arrays:
+def _codec_arrays(codec: Codec) -> Arrays:
     arrays: Arrays = {}
-    for field in fields(words):
-        value = getattr(words, field.name)
+    for field in fields(codec):
+        value = getattr(codec, field.name)
         if isinstance(value, Encoding | LinearEncoding):
             named = value.arrays().items()
             arrays |= {f"words.{field.name}.{name}": array for name, array in named}
@@ -134,8 +139,8 @@ def _word_arrays(words: Words) -> Arrays:
     return arrays
 
 
-def _word_notes(words: Words) -> dict[str, Any]:
-    values = {field.name: getattr(words, field.name) for field in fields(words)}
+def _codec_notes(codec: Codec) -> dict[str, Any]:
+    values = {field.name: getattr(codec, field.name) for field in fields(codec)}
     return {
         name: value.note() if isinstance(value, Encoding | LinearEncoding) else value
         for name, value in values.items()
@@ -143,16 +148,16 @@ def _word_notes(words: Words) -> dict[str, Any]:
     }
 
 
-def _read_words(notes: dict[str, Any], arrays: Arrays) -> Words:
+def _read_codec(notes: dict[str, Any], arrays: Arrays) -> Codec:
     values: dict[str, Any] = dict(notes)
-    for field in fields(Words):
+    for field in fields(Codec):
         name = f"words.{field.name}"
         if name in arrays:
             values[field.name] = arrays[name]
         elif isinstance(notes[field.name], dict):
             parts = _within(name, arrays)
             values[field.name] = encoding_from(notes[field.name], parts)
-    return Words(**values)
+    return Codec(**values)
 
 
 # -- parts
@@ -163,10 +168,12 @@ def _arrays_of(name: str, part: FrozenArms | StoredIds) -> Arrays:
 
 
 def _read_part(kind: type[_Part], name: str, arrays: Arrays) -> _Part:
-    return kind(**_within(name, arrays))
+    held = _within(name, arrays)
+    fresh = {new: old for new, old in STORED_AS.items() if old in held}
+    return kind(**{**{new: held.pop(old) for new, old in fresh.items()}, **held})
 
 
 def _within(name: str, arrays: Arrays) -> Arrays:
-    """Give the arrays of a part, by the names they have there."""
+    """Return the arrays of a part, by the names they have there."""
     start = f"{name}."
     return {key.removeprefix(start): arrays[key] for key in arrays if key.startswith(start)}

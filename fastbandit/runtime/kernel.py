@@ -1,6 +1,6 @@
 """One compiled select: from a context and a seed to arms, with no Python object in between.
 
-What a search does is told in `fastbandit.search`; here it is done for one request after the
+What a search does is described in `fastbandit.search`; here it is done for one request after the
 other. The same seed gives the same arm as there, up to scores that are equal in float
 precision.
 """
@@ -8,31 +8,34 @@ precision.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections import namedtuple
+from dataclasses import fields
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from fastbandit.arms.cells import (
-    CELL,
+from fastbandit.arms.neighbour_graph import is_new
+from fastbandit.arms.own_lists import BANK, bank_seed, own_constant
+from fastbandit.arms.partitions import (
     FAST,
     GROUPS,
     LANES,
+    PARTITION,
     Floats,
-    Places,
-    cell_count,
-    is_new,
+    Positions,
     measured_size,
-    nearest_cells,
+    nearest_partitions,
+    partition_count,
 )
-from fastbandit.arms.draws import uniforms_of
-from fastbandit.arms.own_lists import BANK, bank_seed, own_constant
+from fastbandit.noise.draws import uniforms_of
 from fastbandit.runtime.bound import AT_ONCE, bound_of, gradient_at, variances_of
-from fastbandit.runtime.effects import DRAWN, own_part, shared_part
+from fastbandit.runtime.effects import BOUNDED, DRAWN, own_part, shared_part
 from fastbandit.runtime.fold import (
     BOUND,
     DROPOUT,
+    HEADS,
     LAST_LAYER,
     clip,
     draw_last_layer,
@@ -51,43 +54,55 @@ from fastbandit.runtime.network import (
     slope_at,
     squash,
 )
-from fastbandit.search.limits import AT_A_TIME, BESIDE, SETTLED
+from fastbandit.runtime.parts import FrozenModel
+from fastbandit.search.limits import AT_A_TIME, BESIDE, RERANKED
 
 EXHAUSTIVE, GENERATOR, ASCENT = 0, 1, 2
 """The searches."""
-SEARCH, DOUBT, PRODUCT, WIDE, STARTS, LOOKUPS, CELLS, FAR, HOPS, BEAM, STEPS, UNITS = range(12)
-"""Places of the whole numbers among the settings."""
+SEARCH, POSTERIOR, PRODUCT, WIDE, STARTS, LOOKUPS, PARTITIONS, FAR, HOPS, BEAM, STEPS, UNITS = (
+    range(12)
+)
+"""Positions of the whole numbers among the settings."""
 SCALE, STEP, LEAK, ENOUGH = range(4)
-"""Places of the other numbers."""
+"""Positions of the other numbers."""
 MOST = 8192
-"""So many arms are scored at most where only some are allowed, before hops."""
-_STARTS = 1  # the stream of `fastbandit.noise`
+"""So many arms are scored at most where only some are eligible, before hops."""
+_STARTS = 1  # the stream of `fastbandit.noise.philox`
 _BLOCK = 64
 _NOTHING, _ANYTHING = np.float32(-np.inf), np.float32(np.inf)
 _TINY = np.float32(1e-12)
 
+Model = namedtuple("Model", [field.name for field in fields(FrozenModel)])  # type: ignore[misc]
+"""The arrays of a `FrozenModel`, by the names they have there."""
+
 
 class Arms(NamedTuple):
-    """The arms in the order of their cells, those added since, and which may be chosen."""
+    """The arms in the order of their partitions, those added since, and which are eligible.
 
-    order: Places
+    `positions` and `eligible` are by row; the mask has no length where every arm is eligible.
+    `outermost` are as many of `far` as the search looks at.
+    """
+
+    order: Positions
     vectors: Floats
     decode: Floats
-    graph: Places
+    graph: Positions
     centres: NDArray[np.float32]
     groups: NDArray[np.float32]
-    far: Places
+    far: Positions
     more: Floats
     first_more: int
-    allowed: NDArray[np.bool_]
-    open_count: int
+    positions: Positions
+    eligible: NDArray[np.bool_]
+    eligible_count: int
+    outermost: Positions
 
 
-class Earnest(NamedTuple):
+class Exact(NamedTuple):
     """What the bound itself is worked out from, and buffers for it."""
 
     context: Floats
-    place: Floats
+    to_embedding: Floats
     weights: Floats
     biases: Floats
     last: Floats
@@ -111,13 +126,13 @@ class Own(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """Arms' own constants by row, the best of them under this draw, and the places of rows."""
+    """Arms' own constants by row, the best of them under this draw, and the positions of rows."""
 
     means: Floats
     deviations: Floats
-    rows: Places
+    rows: Positions
     parts: Floats
-    places: Places
+    positions: Positions
     seed: np.uint64
     scale: np.float32
     is_drawn: bool
@@ -129,234 +144,244 @@ class Found(NamedTuple):
     The best are sorted; `best_walked` marks those whose neighbours were scored.
     """
 
-    places: Places
+    positions: Positions
     scores: Floats
-    best_places: Places
+    best_positions: Positions
     best_scores: Floats
     best_walked: NDArray[np.bool_]
-    seen: Places
+    seen: Positions
     block: Floats
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def decide(
-    counts: Sizes,
-    numbers: Floats,
-    encoder: Floats,
-    first_weights: Floats,
-    first_biases: Floats,
-    deeper_weights: Floats,
-    hidden: Sizes,
-    last_weights: Floats,
-    wide_weights: Floats,
-    place: Floats,
-    dropout: Floats,
-    mask_sizes: Sizes,
-    centre: Floats,
-    spread: Floats,
-    bonus: Floats,
-    root: Floats,
-    layer_1: Floats,
-    layer_2: Floats,
-    layer_3: Floats,
-    box: Floats,
-    own_shared: Floats,
-    own_prior: Floats,
-    own_means: Floats,
-    own_deviations: Floats,
-    own_constants: Floats,
-    own_widths: Floats,
-    own_stamp: Sizes,
-    own_rows: Places,
-    own_parts: Floats,
-    bounds: Floats,
-    order: Places,
-    vectors: Floats,
-    decode: Floats,
-    graph: Places,
-    centres: NDArray[np.float32],
-    groups: NDArray[np.float32],
-    far: Places,
-    more: Floats,
-    first_more: int,
-    places: Places,
-    allowed: NDArray[np.bool_],
-    open_count: int,
-    listed: Places,
-    contexts: Floats,
-    seeds: NDArray[np.uint64],
-    rows: Places,
-    scores: Floats,
-    costs: NDArray[np.int64],
-) -> None:
-    """Choose arms for each context: `rows` and `scores` (B, k), best first, `costs` (B, 3).
+def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any) -> None:
+    """Choose arms for each context: `answer` is rows and scores (B, k), best first, costs (B, 3).
 
-    `allowed`, by row, has no length where every arm is; `listed` are the places to choose
-    from where those are few. Costs are evaluations and look-ups, or -1 for a context that is
-    not finite; last is 1 where a number of the context was cut to its bounds.
+    The others are, as plain tuples (which cost less to hand over than named ones): the arrays of a
+    `Model`; those of `Arms` but for what is eligible; a mask by row of what is eligible (of no
+    length where every arm is), how many those are, and the positions to choose from where those
+    are few; contexts and seeds. Costs are evaluations and look-ups, or -1 for a context that is
+    not finite; last is 1 where a number of the context was clipped to its bounds.
     """
-    size, dim, columns = place.shape[1], len(place) - 1, box.shape[1]
-    outermost = far[: counts[FAR]]
-    arms = Arms(
-        order,
-        vectors,
-        decode,
-        graph,
-        centres,
-        groups,
-        outermost,
-        more,
-        first_more,
-        allowed,
-        open_count,
-    )
-    doubt, scale, leak = counts[DOUBT], numbers[SCALE], numbers[LEAK]
-    embedded = np.empty(size, np.float32)
+    frozen: Any = Model(*model)
+    mask, eligible_count, listed = eligible
+    contexts, seeds = request
+    rows, scores, costs = answer
+    counts, numbers, box = frozen.counts, frozen.numbers, frozen.box
+    outermost = catalogue[6][: counts[FAR]]
+    arms = Arms(*catalogue, mask, eligible_count, outermost)  # type: ignore[call-arg]
+    posterior, scale, k = counts[POSTERIOR], numbers[SCALE], rows.shape[1]
+    dim, columns = len(frozen.to_embedding) - 1, box.shape[1]
+    product, has_constants = counts[PRODUCT] == 1, len(frozen.own_constants) > 0
+
+    # Buffers are made once for all requests: what a draw changes is copied, the rest is shared.
+    embedded = np.empty(frozen.to_embedding.shape[1], np.float32)
     clipped = np.empty(contexts.shape[1], np.float32)
-    noise = np.zeros(max(mask_sizes.sum(), centre.shape[1]), np.float32)
-    masks = np.ones(max(mask_sizes.sum(), len(first_weights)), np.float32)
-    drawn = np.empty((3, centre.shape[1] + 1), np.float32)
-    first = np.zeros((columns, len(first_biases)), np.float32)
-    bias = np.empty(len(first_biases), np.float32)
-    acting = np.empty(len(first_biases), np.float32)
-    deeper = deeper_weights.copy()
-    last = last_weights[:-1].copy()
+    noise = np.zeros(max(frozen.mask_sizes.sum(), frozen.centre.shape[1]), np.float32)
+    masks = np.ones(max(frozen.mask_sizes.sum(), len(frozen.first_weights)), np.float32)
+    is_last_layer = posterior in (LAST_LAYER, HEADS)
+    width = max(frozen.centre.shape[1], frozen.spread.shape[1]) + 1
+    drawn = np.empty((3, width), np.float32)
+    first = np.zeros((columns, len(frozen.first_biases)), np.float32)
+    bias = np.empty(len(frozen.first_biases), np.float32)
+    acting = np.empty(len(frozen.first_biases), np.float32)
+    deeper = frozen.deeper_weights.copy()
+    last = frozen.last_weights[:-1].copy()
     wide = np.zeros(columns, np.float32)
-    wide_sum = wide_weights.copy()
-    settled = max(SETTLED, rows.shape[1]) if doubt == BOUND else 0
-    predicting = last_weights[: counts[UNITS] + 1].copy()
-    predicting[-1] = last_weights[-1]
-    earnest = Earnest(
-        embedded,
-        place,
-        first_weights,
-        first_biases,
-        predicting,
-        wide_weights,
-        root,
-        np.empty(len(first_weights), np.float32),
-        np.zeros((settled + AT_ONCE, root.shape[1]), np.float32),
-        np.empty(settled, np.float32),
-    )
-    units = np.empty((2, hidden.sum()), np.float32)
+    wide_sum = frozen.wide_weights.copy()
+    units = np.empty((2, frozen.hidden.sum()), np.float32)
     points = np.zeros((counts[STARTS] + 1, columns), np.float32)
-    longest = max(signal_size(layer_1, layer_2, layer_3), counts[STARTS] * dim)
-    signals = np.zeros((2, longest), np.float32)
-    cells = max(counts[CELLS], -(-rows.shape[1] // LANES))
-    has_constants = len(own_constants) > 0
-    kept = max(rows.shape[1], counts[HOPS] * counts[BEAM], SETTLED)
-    room = max(1, counts[LOOKUPS]) * cells * CELL
-    if has_constants:
-        kept, room = max(kept, BESIDE), max(room, own_rows.shape[1])
-    room = max(room, MOST if len(allowed) else 0, _BLOCK, counts[BEAM] * graph.shape[1])
-    room = max(room, counts[STARTS]) + len(more) + counts[FAR]
-    table = 64
-    while table < 2 * (room + counts[HOPS] * counts[BEAM] * graph.shape[1]):
-        table *= 2
-    found = Found(
-        np.empty(room, np.int32),
-        np.empty(room, np.float32),
-        np.empty(kept, np.int32),
-        np.empty(kept, np.float32),
-        np.empty(kept, np.bool_),
-        np.empty(table, np.int32),
-        np.zeros((_BLOCK, columns), np.float32),
-    )
-    for request in range(len(seeds)):
-        seed = seeds[request]
-        costs[request, 2] = 0
-        if doubt >= DRAWN:
-            # Each arm has weights of its own, which no point tells: all open arms are scored.
-            seen = contexts[request]
+    longest = signal_size(frozen.layer_1, frozen.layer_2, frozen.layer_3)
+    signals = np.zeros((2, max(longest, counts[STARTS] * dim)), np.float32)
+    reranked = max(RERANKED, k) if posterior == BOUND else 0
+    exact = exact_of(frozen, embedded, reranked)
+    partitions = max(counts[PARTITIONS], -(-k // LANES))
+    found = room_for(frozen, arms, k, partitions)
+
+    for number in range(len(seeds)):
+        seed = seeds[number]
+        costs[number, 2] = 0
+        if posterior in (DRAWN, BOUNDED):
+            # Each arm has weights of its own, which no point describes: all eligible are scored.
+            seen = contexts[number]
             if not all_finite(seen):
-                costs[request, 0] = -1
+                costs[number, 0] = -1
                 continue
-            own = Own(seen, own_prior, own_means, own_deviations, seed, doubt, scale)
-            common = shared_part(seen, own_shared)
-            costs[request, 0], kept = scan_own(own, common, arms, listed, found)
-            costs[request, 1] = 0
-            write_down(arms, found, kept, rows[request], scores[request])
+            own = Own(
+                seen,
+                frozen.own_prior,
+                frozen.own_means,
+                frozen.own_deviations,
+                seed,
+                posterior,
+                scale,
+            )
+            common = shared_part(seen, frozen.own_shared)
+            costs[number, 0], held = _scan_own(own, common, arms, listed, found)
+            costs[number, 1] = 0
+            _write_down(arms, found, held, rows[number], scores[number])
             continue
-        draw = int(seed % np.uint64(BANK)) % len(own_rows) if has_constants else 0
+
+        # Arms' own constants do not depend on the context: the seed picks one of a bank of draws,
+        # whose best arms are listed.
+        draw = int(seed % np.uint64(BANK)) % len(frozen.own_rows) if has_constants else 0
         constants = Constants(
-            own_constants,
-            own_widths,
-            own_rows[draw] if has_constants else order[:0],
-            own_parts[draw] if has_constants else own_constants[:0],
-            places,
-            bank_seed(seed, own_stamp[0] if has_constants else 0),
+            frozen.own_constants,
+            frozen.own_widths,
+            frozen.own_rows[draw] if has_constants else arms.order[:0],
+            frozen.own_parts[draw] if has_constants else frozen.own_constants[:0],
+            arms.positions,
+            bank_seed(seed, frozen.own_stamp[0] if has_constants else 0),
             scale,
-            doubt != BOUND,
+            posterior != BOUND,
         )
-        costs[request, 2] = clip(bounds, contexts[request], clipped)
-        embed(encoder, clipped, embedded)
+
+        # A context far from those seen is clipped; one that is not finite has no answer.
+        costs[number, 2] = clip(frozen.bounds, contexts[number], clipped)
+        embed(frozen.encoder, clipped, embedded)
         if not all_finite(embedded):
-            costs[request, 0] = -1
+            costs[number, 0] = -1
             continue
-        constant = last_weights[len(last)]
-        if doubt == DROPOUT:
-            draw_masks(seed, dropout, mask_sizes, scale, masks)
-            for number in range(len(masks)):
-                noise[number] = masks[number] - np.float32(1.0)
+
+        # The draw: it is taken into the weights once, so that a score is one plain network at
+        # every step of the search. A bound is searched by a surrogate, which adds its bonus.
+        constant = frozen.last_weights[len(last)]
+        if posterior == DROPOUT:
+            draw_masks(seed, frozen.dropout, frozen.mask_sizes, scale, masks)
+            for unit in range(len(masks)):
+                noise[unit] = masks[unit] - np.float32(1.0)
             for unit in range(len(last)):
-                last[unit] = last_weights[unit] * masks[len(masks) - len(last) + unit]
-            mask_deeper(deeper_weights, hidden, masks[len(first_weights) :], deeper)
-        elif doubt == LAST_LAYER:
-            draw_last_layer(seed, centre, spread, scale, drawn, noise)
-            constant = drawn[2, centre.shape[1] - 1]
+                last[unit] = frozen.last_weights[unit] * masks[len(masks) - len(last) + unit]
+            later = masks[len(frozen.first_weights) :]
+            mask_deeper(frozen.deeper_weights, frozen.hidden, later, deeper)
+        elif is_last_layer:
+            has_heads = posterior == HEADS
+            draw_last_layer(seed, frozen.centre, frozen.spread, scale, has_heads, drawn, noise)
+            constant = drawn[2, frozen.centre.shape[1] - 1]
             for unit in range(len(last)):
                 last[unit] = drawn[2, unit]
-        elif doubt == BOUND:
+        elif posterior == BOUND:
             for unit in range(len(last)):
-                last[unit] = last_weights[unit] + scale * bonus[unit]
-            constant += scale * bonus[len(last)]
+                last[unit] = frozen.last_weights[unit] + scale * frozen.bonus[unit]
+            constant += scale * frozen.bonus[len(last)]
             for row in range(len(wide_sum)):
-                wide_sum[row] = wide_weights[row] + scale * bonus[len(last) + 1 + row]
-        product = counts[PRODUCT] == 1
+                bonus = frozen.bonus[len(last) + 1 + row]
+                wide_sum[row] = frozen.wide_weights[row] + scale * bonus
+
+        # The context is the same for all arms, and arms are points in few dimensions: both are
+        # folded into the first layer, which is most of the work of a score.
         fold_first(
-            first_weights, first_biases, masks, embedded, place, product, acting, first, bias
+            frozen.first_weights,
+            frozen.first_biases,
+            masks,
+            embedded,
+            frozen.to_embedding,
+            product,
+            acting,
+            first,
+            bias,
         )
         if counts[WIDE]:
-            weights = drawn[2, len(last) :] if doubt == LAST_LAYER else wide_sum
-            constant += fold_wide(weights, embedded, place, product, wide)
-        net = Net(first, bias, deeper, hidden, last, wide, constant, leak, units[0], units[1])
+            weights = drawn[2, len(last) :] if is_last_layer else wide_sum
+            constant += fold_wide(weights, embedded, frozen.to_embedding, product, wide)
+        net = Net(
+            first,
+            bias,
+            deeper,
+            frozen.hidden,
+            last,
+            wide,
+            constant,
+            numbers[LEAK],
+            units[0],
+            units[1],
+        )
+
         if len(listed) or counts[SEARCH] == EXHAUSTIVE:
-            costs[request, 0], kept = scan(net, arms, listed, found, constants)
-            costs[request, 1] = 0
-            if doubt == BOUND:
-                kept = settle(earnest, arms, found, kept, counts, numbers, constants)
-                costs[request, 0] += kept
-            write_down(arms, found, kept, rows[request], scores[request])
-            continue
-        if counts[SEARCH] == GENERATOR:
-            evaluated = tell(net, embedded, noise, box, dim, signals[0], points)
-            propose(layer_1, layer_2, layer_3, box, dim, signals, points)
+            # Few arms, or a search that scores all: nothing is looked up.
+            evaluated, held = _scan(net, arms, listed, found, constants)
+            best = 0
         else:
-            start_anywhere(seed, box, dim, signals[0], points[:-1])
-            evaluated = 2 * climb_all(net, points, counts, numbers, box, dim)
-        best = min(counts[LOOKUPS], counts[STARTS])
-        if best < counts[STARTS]:
-            keep_best_points(net, points[:-1], best, found)
-            evaluated += counts[STARTS]
-        if counts[SEARCH] == GENERATOR:
-            evaluated += 2 * climb_all(net, points[: best + 1], counts, numbers, box, dim)
-        fresh = land(arms, points[:best], cells, found)
-        kept = keep_best(net, arms, found, fresh, 0)
-        kept, walked = walk(net, arms, found, kept, counts[HOPS], counts[BEAM])
-        if has_constants:
-            few = max(rows.shape[1], settled)
-            kept, joined = join_own(net, arms, found, kept, rows.shape[1], few, constants)
-            evaluated += joined
-        if doubt == BOUND:
-            kept = settle(earnest, arms, found, kept, counts, numbers, constants)
-            evaluated += kept
-        write_down(arms, found, kept, rows[request], scores[request])
-        costs[request, 0], costs[request, 1] = evaluated + fresh + walked, best
+            # Points to look around: what a generator proposes, or what climbs from anywhere.
+            if counts[SEARCH] == GENERATOR:
+                evaluated = _generator_inputs(net, embedded, noise, box, dim, signals[0], points)
+                _propose(frozen.layer_1, frozen.layer_2, frozen.layer_3, box, dim, signals, points)
+            else:
+                _start_anywhere(seed, box, dim, signals[0], points[:-1])
+                evaluated = 2 * _climb_all(net, points, counts, numbers, box, dim)
+            # A look-up costs more than a score: only the best points are looked up.
+            best = min(counts[LOOKUPS], counts[STARTS])
+            if best < counts[STARTS]:
+                keep_best_points(net, points[:-1], best, found)
+                evaluated += counts[STARTS]
+            if counts[SEARCH] == GENERATOR:
+                evaluated += 2 * _climb_all(net, points[: best + 1], counts, numbers, box, dim)
+            # From points to arms: those in the nearest partitions, then neighbours of the best.
+            fresh = land(arms, points[:best], partitions, found)
+            held = _keep_best(net, arms, found, fresh, 0)
+            held, walked = _walk(net, arms, found, held, counts[HOPS], counts[BEAM])
+            evaluated += fresh + walked
+            if has_constants:
+                # An arm may win by its own constant, wherever its point lies.
+                few = max(k, reranked)
+                held, joined = _join_own(net, arms, found, held, k, few, constants)
+                evaluated += joined
+        if posterior == BOUND:
+            # The surrogate only found the way: the bound itself ranks the few best.
+            held = _rerank(exact, arms, found, held, counts, numbers, constants)
+            evaluated += held
+        _write_down(arms, found, held, rows[number], scores[number])
+        costs[number, 0], costs[number, 1] = evaluated, best
+
+
+@njit(cache=True, nogil=True)
+def exact_of(frozen: Any, embedded: Floats, reranked: int) -> Exact:
+    """Return what the bound of so many arms is worked out from; the context comes later."""
+    predicting = frozen.last_weights[: frozen.counts[UNITS] + 1].copy()
+    predicting[-1] = frozen.last_weights[-1]
+    return Exact(
+        embedded,
+        frozen.to_embedding,
+        frozen.first_weights,
+        frozen.first_biases,
+        predicting,
+        frozen.wide_weights,
+        frozen.root,
+        np.empty(len(frozen.first_weights), np.float32),
+        np.zeros((reranked + AT_ONCE, frozen.root.shape[1]), np.float32),
+        np.empty(reranked, np.float32),
+    )
+
+
+@njit(cache=True, nogil=True)
+def room_for(frozen: Any, arms: Arms, k: int, partitions: int) -> Found:
+    """Return buffers as large as any search of this model can need."""
+    counts = frozen.counts
+    hops = counts[HOPS] * counts[BEAM]
+    best = max(k, hops, RERANKED)
+    room = max(1, counts[LOOKUPS]) * partitions * PARTITION
+    if len(frozen.own_constants) > 0:
+        best, room = max(best, BESIDE), max(room, frozen.own_rows.shape[1])
+    most = MOST if len(arms.eligible) else 0
+    room = max(room, most, _BLOCK, counts[BEAM] * arms.graph.shape[1])
+    room = max(room, counts[STARTS]) + len(arms.more) + counts[FAR]
+    table = 64
+    while table < 2 * (room + hops * arms.graph.shape[1]):
+        table *= 2
+    return Found(
+        np.empty(room, np.int32),
+        np.empty(room, np.float32),
+        np.empty(best, np.int32),
+        np.empty(best, np.float32),
+        np.empty(best, np.bool_),
+        np.empty(table, np.int32),
+        np.zeros((_BLOCK, frozen.box.shape[1]), np.float32),
+    )
 
 
 @njit(cache=True, nogil=True)
 def signal_size(layer_1: Floats, layer_2: Floats, layer_3: Floats) -> int:
-    """Give the longest signal of a generator, its input included."""
+    """Return the longest signal of a generator, its input included."""
     longest = max(len(layer_1), len(layer_2), len(layer_3))
     return max(longest, layer_1.shape[1], layer_3.shape[1]) + 4
 
@@ -373,8 +398,8 @@ def all_finite(numbers: Floats) -> bool:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def tell(
-    net: Net, embedded: Floats, noise: Floats, box: Floats, dim: int, told: Floats, points: Floats
+def _generator_inputs(
+    net: Net, embedded: Floats, noise: Floats, box: Floats, dim: int, inputs: Floats, points: Floats
 ) -> int:
     """Put together what the generator sees: context, draw, and slope in the middle of the arms.
 
@@ -386,11 +411,11 @@ def tell(
     slope_at(net, box[2], slope, dim)
     factor = np.float32(1.0) / length_of(slope, dim)
     for number in range(size):
-        told[number] = embedded[number]
+        inputs[number] = embedded[number]
     for number in range(drawn):
-        told[size + number] = noise[number]
+        inputs[size + number] = noise[number]
     for number in range(dim):
-        told[size + drawn + number] = slope[number] * factor
+        inputs[size + drawn + number] = slope[number] * factor
     return 2
 
 
@@ -403,7 +428,7 @@ def length_of(vector: Floats, dim: int) -> np.float32:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def propose(
+def _propose(
     layer_1: Floats,
     layer_2: Floats,
     layer_3: Floats,
@@ -428,7 +453,7 @@ def propose(
 
 
 @njit(cache=True, nogil=True)
-def start_anywhere(
+def _start_anywhere(
     seed: np.uint64, box: Floats, dim: int, uniforms: Floats, points: Floats
 ) -> None:
     """Draw points evenly from the arms' box."""
@@ -460,7 +485,7 @@ def keep_best_points(net: Net, points: Floats, best: int, found: Found) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def climb_all(
+def _climb_all(
     net: Net, points: Floats, counts: Sizes, numbers: Floats, box: Floats, dim: int
 ) -> int:
     """Follow the score uphill from all points but the last, which is scratch; count the slopes."""
@@ -483,77 +508,77 @@ def climb_all(
 
 
 @njit(cache=True, nogil=True)
-def land(arms: Arms, points: Floats, cells: int, found: Found) -> int:
-    """Find the open arms in the cells nearest to some points; the fewer open, the more cells.
+def land(arms: Arms, points: Floats, partitions: int, found: Found) -> int:
+    """Find eligible arms in the partitions nearest to some points; the fewer, the more partitions.
 
-    The outermost arms, and those added since the cells were made, are found in any case.
+    The outermost arms, and those added since the partitions were made, are found in any case.
     Answers how many there are, all noted as seen.
     """
     count = len(arms.order)
-    total = cell_count(count)
-    is_masked = len(arms.allowed) > 0
-    share = count // max(1, arms.open_count) if is_masked else 1
-    least = min(arms.open_count, cells * LANES)
-    wanted = min(total, cells * max(1, share))
+    total = partition_count(count)
+    is_masked = len(arms.eligible) > 0
+    share = count // max(1, arms.eligible_count) if is_masked else 1
+    least = min(arms.eligible_count, partitions * LANES)
+    wanted = min(total, partitions * max(1, share))
     while True:
-        fresh = land_in(arms, points, wanted, total, found)
+        fresh = _land_in(arms, points, wanted, total, found)
         if not is_masked or fresh >= least or wanted == total or fresh >= MOST:
             break
         wanted = min(total, 4 * wanted)
     found.seen[:] = -1
     for number in range(fresh):
-        is_new(found.seen, found.places[number])
-    for there in arms.far:
-        if is_new(found.seen, there) and (not is_masked or arms.allowed[arms.order[there]]):
-            found.places[fresh] = there
+        is_new(found.seen, found.positions[number])
+    for there in arms.outermost:
+        if is_new(found.seen, there) and (not is_masked or arms.eligible[arms.order[there]]):
+            found.positions[fresh] = there
             fresh += 1
     for number in range(len(arms.more)):
-        if not is_masked or arms.allowed[arms.first_more + number]:
-            found.places[fresh] = count + number
+        if not is_masked or arms.eligible[arms.first_more + number]:
+            found.positions[fresh] = count + number
             fresh += 1
     return fresh
 
 
 @njit(cache=True, nogil=True)
-def land_in(arms: Arms, points: Floats, wanted: int, total: int, found: Found) -> int:
-    """Find the open arms in the `wanted` nearest cells of each point."""
-    order, allowed, places, seen = arms.order, arms.allowed, found.places, found.seen
-    count, is_masked = len(order), len(arms.allowed) > 0
-    most = MOST if is_masked else len(places)
-    cells, groups = np.empty(wanted, np.int32), np.empty(GROUPS, np.int32)
+def _land_in(arms: Arms, points: Floats, wanted: int, total: int, found: Found) -> int:
+    """Find the eligible arms in the `wanted` nearest partitions of each point."""
+    order, eligible, positions, seen = arms.order, arms.eligible, found.positions, found.seen
+    count, is_masked = len(order), len(arms.eligible) > 0
+    most = MOST if is_masked else len(positions)
+    partitions, groups = np.empty(wanted, np.int32), np.empty(GROUPS, np.int32)
     numbers = np.empty(measured_size(arms.centres, wanted, GROUPS), np.float32)
     seen[:] = -1
     fresh = 0
     for number in range(len(points)):
-        nearest_cells(points[number], arms.centres, arms.groups, cells, groups, numbers)
-        for cell in cells:
-            first, last = (cell * count) // total, ((cell + 1) * count) // total
+        nearest_partitions(points[number], arms.centres, arms.groups, partitions, groups, numbers)
+        for partition in partitions:
+            first, last = (partition * count) // total, ((partition + 1) * count) // total
             if not is_new(seen, first):  # type: ignore[arg-type]
                 continue
             for there in range(first, last):
-                if fresh < most and (not is_masked or allowed[order[there]]):
-                    places[fresh] = there
+                if fresh < most and (not is_masked or eligible[order[there]]):
+                    positions[fresh] = there
                     fresh += 1
     return fresh
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def keep_best(net: Net, arms: Arms, found: Found, fresh: int, kept: int) -> int:
+def _keep_best(net: Net, arms: Arms, found: Found, fresh: int, held: int) -> int:
     """Score what was found last, and sort the best of it into the best of all."""
     score_found(net, arms, found, fresh)
-    return sort_in(found, fresh, kept)
+    return sort_in(found, fresh, held)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def score_found(net: Net, arms: Arms, found: Found, fresh: int) -> None:
     """Score what was found last."""
-    vectors, places, block, scores = arms.vectors, found.places, found.block, found.scores
+    vectors, positions, block, scores = arms.vectors, found.positions, found.block, found.scores
     factor, shift = arms.decode[0], arms.decode[1]
     count, dim = vectors.shape
     for start in range(0, fresh, _BLOCK):
         size = min(_BLOCK, fresh - start)
         for number in range(size):
-            there = places[start + number]
+            there = positions[start + number]
             if there < count:
                 for column in range(dim):
                     whole = np.float32(vectors[there, column])
@@ -565,114 +590,111 @@ def score_found(net: Net, arms: Arms, found: Found, fresh: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def sort_in(found: Found, fresh: int, kept: int) -> int:
+def sort_in(found: Found, fresh: int, held: int) -> int:
     """Sort the best of what was scored last into the best of all."""
-    places, scores, most = found.places, found.scores, len(found.best_places)
-    worst = found.best_scores[most - 1] if kept == most else _NOTHING
+    positions, scores, most = found.positions, found.scores, len(found.best_positions)
+    worst = found.best_scores[most - 1] if held == most else _NOTHING
     for number in range(fresh):
         if scores[number] > worst:
-            kept = insert_best(
-                found.best_places,
+            held = _insert_best(
+                found.best_positions,
                 found.best_scores,
                 found.best_walked,
-                kept,
-                places[number],
+                held,
+                positions[number],
                 scores[number],
             )
-            if kept == most:
+            if held == most:
                 worst = found.best_scores[most - 1]
-    return kept
+    return held
 
 
 @njit(cache=True, nogil=True)
-def insert_best(
-    places: Places,
+def _insert_best(
+    positions: Positions,
     scores: Floats,
     walked: NDArray[np.bool_],
-    kept: int,
+    held: int,
     there: int,
     score: np.float32,
 ) -> int:
     """Insert into a list sorted by falling scores, dropping the last where it is full."""
-    slot = min(kept, len(places) - 1)
+    slot = min(held, len(positions) - 1)
     while slot > 0 and scores[slot - 1] < score:
         scores[slot] = scores[slot - 1]
-        places[slot] = places[slot - 1]
+        positions[slot] = positions[slot - 1]
         walked[slot] = walked[slot - 1]
         slot -= 1
     scores[slot] = score
-    places[slot] = there
+    positions[slot] = there
     walked[slot] = False
-    return min(kept + 1, len(places))
+    return min(held + 1, len(positions))
 
 
 @njit(cache=True, nogil=True)
-def walk(net: Net, arms: Arms, found: Found, kept: int, hops: int, beam: int) -> tuple[int, int]:
-    """Score the neighbours of the best arms, hop by hop; answer how many are kept and scored."""
-    order, allowed, graph, seen = arms.order, arms.allowed, arms.graph, found.seen
-    count, is_masked, scored = len(order), len(arms.allowed) > 0, 0
+def _walk(net: Net, arms: Arms, found: Found, held: int, hops: int, beam: int) -> tuple[int, int]:
+    """Score the neighbours of the best arms, hop by hop; answer how many are held and scored."""
+    order, eligible, graph, seen = arms.order, arms.eligible, arms.graph, found.seen
+    count, is_masked, scored = len(order), len(arms.eligible) > 0, 0
     for _ in range(hops):
         fresh, left = 0, beam
-        for slot in range(kept):
+        for slot in range(held):
             if left == 0:
                 break
             if found.best_walked[slot]:
                 continue
             found.best_walked[slot] = True
             left -= 1
-            there = found.best_places[slot]
+            there = found.best_positions[slot]
             if there >= count:
                 continue
             for number in range(graph.shape[1]):
                 beside = graph[there, number]
-                if beside < 0 or (is_masked and not allowed[order[beside]]):
+                if beside < 0 or (is_masked and not eligible[order[beside]]):
                     continue
                 if is_new(seen, beside):
-                    found.places[fresh] = beside
+                    found.positions[fresh] = beside
                     fresh += 1
-        kept = keep_best(net, arms, found, fresh, kept)
+        held = _keep_best(net, arms, found, fresh, held)
         scored += fresh
-    return kept, scored
+    return held, scored
 
 
 @njit(cache=True, nogil=True)
-def scan(
-    net: Net, arms: Arms, listed: Places, found: Found, constants: Constants
+def _scan(
+    net: Net, arms: Arms, listed: Positions, found: Found, constants: Constants
 ) -> tuple[int, int]:
-    """Score all open arms, or those of a list; answer how many those are, and how many are kept."""
-    order, allowed, places = arms.order, arms.allowed, found.places
-    count, is_masked, is_listed = len(order), len(arms.allowed) > 0, len(listed) > 0
-    total = len(listed) if is_listed else count + len(arms.more)
-    evaluated, kept = 0, 0
+    """Score all eligible arms, or a list of them; return how many, and how many are held."""
+    positions, is_masked, is_listed = found.positions, len(arms.eligible) > 0, len(listed) > 0
+    total = len(listed) if is_listed else len(arms.order) + len(arms.more)
+    evaluated, held = 0, 0
     for start in range(0, total, _BLOCK):
         fresh = 0
         for number in range(start, min(total, start + _BLOCK)):
             there = listed[number] if is_listed else number
-            if is_masked:
-                row = order[there] if there < count else arms.first_more + there - count
-                if not allowed[row]:
-                    continue
-            places[fresh] = there
+            if is_masked and not arms.eligible[row_at(arms, there)]:
+                continue
+            positions[fresh] = there
             fresh += 1
         score_found(net, arms, found, fresh)
         if len(constants.means):
             for number in range(fresh):
-                found.scores[number] += part_of(constants, arms, places[number])
-        kept = sort_in(found, fresh, kept)
+                found.scores[number] += part_of(constants, arms, positions[number])
+        held = sort_in(found, fresh, held)
         evaluated += fresh
-    return evaluated, kept
+    return evaluated, held
 
 
 @njit(cache=True, nogil=True)
 def row_at(arms: Arms, there: int) -> int:
-    """Return the row at a place."""
+    """Return the row at a position."""
     count = len(arms.order)
     return int(arms.order[there]) if there < count else arms.first_more + there - count
 
 
 @njit(cache=True, nogil=True)
 def part_of(constants: Constants, arms: Arms, there: int) -> np.float32:
-    """Return the own part of the arm at a place."""
+    """Return the own part of the arm at a position."""
     return own_constant(
         constants.means,
         constants.deviations,
@@ -684,124 +706,127 @@ def part_of(constants: Constants, arms: Arms, there: int) -> np.float32:
 
 
 @njit(cache=True, nogil=True)
-def join_own(
-    net: Net, arms: Arms, found: Found, kept: int, count: int, few: int, constants: Constants
+def _join_own(
+    net: Net, arms: Arms, found: Found, held: int, count: int, few: int, constants: Constants
 ) -> tuple[int, int]:
     """Add own parts to the best arms found, and rank those of the list that could win with them.
 
-    The `few` best of both are kept. Answers how many those are, and how many were scored for it.
+    The `few` best of both are held. Answers how many those are, and how many were scored for it.
     """
-    places, wanted = found.places, max(BESIDE, count)
+    positions, wanted = found.positions, max(BESIDE, count)
     parts = np.empty(max(wanted, AT_A_TIME), np.float32)
-    near = min(kept, wanted)
+    near = min(held, wanted)
     bound = found.best_scores[near - 1] if near == wanted else _ANYTHING
     for slot in range(near):
-        places[slot], found.scores[slot] = found.best_places[slot], found.best_scores[slot]
-        parts[slot] = part_of(constants, arms, places[slot])
-    kept = sort_own(found, parts, near, few, 0)
-    is_masked, scored, total = len(arms.allowed) > 0, 0, len(constants.rows)
+        positions[slot], found.scores[slot] = found.best_positions[slot], found.best_scores[slot]
+        parts[slot] = part_of(constants, arms, positions[slot])
+    held = _sort_own(found, parts, near, few, 0)
+    is_masked, scored, total = len(arms.eligible) > 0, 0, len(constants.rows)
     for start in range(0, total, AT_A_TIME):
-        least = found.best_scores[count - 1] if kept >= count else _NOTHING
+        least = found.best_scores[count - 1] if held >= count else _NOTHING
         if not bound + constants.parts[start] > least:
             break
         fresh = 0
         for number in range(start, min(total, start + AT_A_TIME)):
             row = constants.rows[number]
-            if row < 0 or row >= len(constants.places) or (is_masked and not arms.allowed[row]):
+            if row < 0 or row >= len(constants.positions) or (is_masked and not arms.eligible[row]):
                 continue
-            places[fresh], parts[fresh] = constants.places[row], constants.parts[number]
-            fresh += places[fresh] >= 0
+            positions[fresh], parts[fresh] = constants.positions[row], constants.parts[number]
+            fresh += positions[fresh] >= 0
         score_found(net, arms, found, fresh)
-        kept = sort_own(found, parts, fresh, few, kept)
+        held = _sort_own(found, parts, fresh, few, held)
         scored += fresh
-    return kept, scored
+    return held, scored
 
 
 @njit(cache=True, nogil=True)
-def sort_own(found: Found, parts: Floats, fresh: int, few: int, kept: int) -> int:
+def _sort_own(found: Found, parts: Floats, fresh: int, few: int, held: int) -> int:
     """Sort what was scored last into the few best, with its own parts; each arm counts once."""
-    best, totals, walked = found.best_places[:few], found.best_scores[:few], found.best_walked[:few]
+    best, totals, walked = (
+        found.best_positions[:few],
+        found.best_scores[:few],
+        found.best_walked[:few],
+    )
     for number in range(fresh):
-        there, total = found.places[number], found.scores[number] + parts[number]
-        if (kept < few or total > totals[few - 1]) and there not in best[:kept]:
-            kept = insert_best(best, totals, walked, kept, there, total)
-    return kept
+        there, total = found.positions[number], found.scores[number] + parts[number]
+        if (held < few or total > totals[few - 1]) and there not in best[:held]:
+            held = _insert_best(best, totals, walked, held, there, total)
+    return held
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def scan_own(
-    own: Own, common: np.float32, arms: Arms, listed: Places, found: Found
+def _scan_own(
+    own: Own, common: np.float32, arms: Arms, listed: Positions, found: Found
 ) -> tuple[int, int]:
-    """Score all open arms, or those of a list, by their own weights; answer as `scan` does."""
-    order, allowed = arms.order, arms.allowed
-    count, is_masked, is_listed = len(order), len(arms.allowed) > 0, len(listed) > 0
-    total = len(listed) if is_listed else count + len(arms.more)
-    evaluated, kept, most = 0, 0, len(found.best_places)
+    """Score all eligible arms, or those of a list, by their own weights; answer as `scan` does."""
+    is_masked, is_listed = len(arms.eligible) > 0, len(listed) > 0
+    total = len(listed) if is_listed else len(arms.order) + len(arms.more)
+    evaluated, held, most = 0, 0, len(found.best_positions)
     worst = _NOTHING
     for number in range(total):
         there = listed[number] if is_listed else number
-        row = order[there] if there < count else arms.first_more + there - count
-        if is_masked and not allowed[row]:
+        row = row_at(arms, there)
+        if is_masked and not arms.eligible[row]:
             continue
         evaluated += 1
         score = common + own_part(
             own.inputs, own.prior, own.means, own.deviations, row, own.seed, own.kind, own.scale
         )
-        if score > worst or kept < most:
-            kept = insert_best(
-                found.best_places, found.best_scores, found.best_walked, kept, there, score
+        if score > worst or held < most:
+            held = _insert_best(
+                found.best_positions, found.best_scores, found.best_walked, held, there, score
             )
-            if kept == most:
+            if held == most:
                 worst = found.best_scores[most - 1]
-    return evaluated, kept
+    return evaluated, held
 
 
 @njit(cache=True, nogil=True)
-def settle(
-    earnest: Earnest,
+def _rerank(
+    exact: Exact,
     arms: Arms,
     found: Found,
-    kept: int,
+    held: int,
     counts: Sizes,
     numbers: Floats,
     constants: Constants,
 ) -> int:
-    """Score the few arms that look best in earnest and sort them anew; answer how many."""
-    few = min(kept, len(earnest.means))
-    places, scores = found.best_places, found.best_scores
+    """Score the few arms that look best by the bound itself and sort them anew; answer how many."""
+    few = min(held, len(exact.means))
+    positions, scores = found.best_positions, found.best_scores
     count, dim = arms.vectors.shape
     for slot in range(few):
-        there = places[slot]
+        there = positions[slot]
         for column in range(dim):
             if there < count:
                 whole = np.float32(arms.vectors[there, column])
                 found.block[0, column] = whole * arms.decode[0, column] + arms.decode[1, column]
             else:
                 found.block[0, column] = arms.more[there - count, column]
-        earnest.means[slot] = gradient_at(
+        exact.means[slot] = gradient_at(
             found.block[0],
-            earnest.context,
-            earnest.place,
-            earnest.weights,
-            earnest.biases,
-            earnest.last,
-            earnest.wide,
+            exact.context,
+            exact.to_embedding,
+            exact.weights,
+            exact.biases,
+            exact.last,
+            exact.wide,
             counts[PRODUCT] == 1,
             counts[WIDE] == 1,
             numbers[LEAK],
-            earnest.inputs,
-            earnest.gradients[slot],
+            exact.inputs,
+            exact.gradients[slot],
         )
-    variances_of(earnest.root, earnest.gradients, few, scores)
+    variances_of(exact.root, exact.gradients, few, scores)
     for slot in range(few):
-        mean, variance = earnest.means[slot], scores[slot]
+        mean, variance = exact.means[slot], scores[slot]
         scores[slot] = bound_of(mean, variance, numbers[SCALE], counts[UNITS])
         if len(constants.means):
-            scores[slot] += part_of(constants, arms, places[slot])
+            scores[slot] += part_of(constants, arms, positions[slot])
     for slot in range(1, few):
-        there, score = places[slot], scores[slot]
-        insert_best(
-            places[: slot + 1],
+        there, score = positions[slot], scores[slot]
+        _insert_best(
+            positions[: slot + 1],
             scores[: slot + 1],
             found.best_walked[: slot + 1],
             slot,
@@ -812,13 +837,11 @@ def settle(
 
 
 @njit(cache=True, nogil=True)
-def write_down(arms: Arms, found: Found, kept: int, rows: Places, scores: Floats) -> None:
+def _write_down(arms: Arms, found: Found, held: int, rows: Positions, scores: Floats) -> None:
     """Write down the rows and scores of the best, best first, then -1."""
-    count = len(arms.order)
     for slot in range(len(rows)):
         rows[slot] = -1
         scores[slot] = _NOTHING
-        if slot < kept:
-            there = found.best_places[slot]
-            rows[slot] = arms.order[there] if there < count else arms.first_more + there - count
+        if slot < held:
+            rows[slot] = row_at(arms, found.best_positions[slot])
             scores[slot] = found.best_scores[slot]

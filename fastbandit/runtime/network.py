@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from fastbandit.arms.cells import FAST, WIDTH, Floats
+from fastbandit.arms.partitions import FAST, WIDTH, Floats
 
 Sizes = NDArray[np.int64]
 
@@ -36,12 +36,12 @@ class Net(NamedTuple):
 def score_points(net: Net, points: Floats, count: int, scores: Floats) -> None:
     """Score some points (n, columns) by a folded network."""
     if len(net.wide) == WIDTH and len(net.hidden) == 1:
-        score_small(
+        _score_small(
             net.first, net.bias, net.last, net.wide, net.constant, net.leak, points, count, scores
         )
         return
     if len(net.wide) == 2 * WIDTH and len(net.hidden) == 1:
-        score_middling(
+        _score_middling(
             net.first, net.bias, net.last, net.wide, net.constant, net.leak, points, count, scores
         )
         return
@@ -59,7 +59,7 @@ def score_points(net: Net, points: Floats, count: int, scores: Floats) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def score_small(
+def _score_small(
     first: Floats,
     bias: Floats,
     last: Floats,
@@ -95,7 +95,7 @@ def score_small(
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def score_middling(
+def _score_middling(
     first: Floats,
     bias: Floats,
     last: Floats,
@@ -164,7 +164,7 @@ def score_middling(
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def before(net: Net, point: Floats) -> None:
-    """Give the first layer's sums at a point."""
+    """Return the first layer's sums at a point."""
     first, units = net.first, net.units
     width = first.shape[1]
     for unit in range(width):
@@ -187,7 +187,7 @@ def before(net: Net, point: Floats) -> None:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def go_deeper(net: Net) -> int:
-    """Give the sums of all further layers, one after the other; tell where the last begins."""
+    """Return the sums of all further layers, one after the other; return where the last begins."""
     hidden, units, leak = net.hidden, net.units, net.leak
     start, offset = 0, 0
     for layer in range(1, len(hidden)):
@@ -207,7 +207,7 @@ def go_deeper(net: Net) -> int:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def slope_at(net: Net, point: Floats, slope: Floats, dim: int) -> np.float32:
-    """Give the score at a point, and the slope there."""
+    """Return the score at a point, and the slope there."""
     units, back, hidden, leak = net.units, net.back, net.hidden, net.leak
     before(net, point)
     top = go_deeper(net)
@@ -239,7 +239,7 @@ def slope_at(net: Net, point: Floats, slope: Floats, dim: int) -> np.float32:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def linear(weights: Floats, biases: Floats, inputs: Floats, outputs: Floats) -> None:
-    """Give one layer's sums; weights are (inputs, outputs), inputs a multiple of 4."""
+    """Return one layer's sums; weights are (inputs, outputs), inputs a multiple of 4."""
     width = len(biases)
     for unit in range(width):
         outputs[unit] = biases[unit]

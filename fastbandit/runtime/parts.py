@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.cells import Cells, Floats, Places
+from fastbandit.arms.arrays import Array, read_only
 from fastbandit.arms.own_lists import own_lists, renewed_lists
-from fastbandit.names import known_name
+from fastbandit.arms.partitions import Floats, Partitions, Positions
+from fastbandit.declaration import known_name
 from fastbandit.runtime.fold import BOUND
 
-Array = np.ndarray[Any, Any]
+STORED_AS = {"to_embedding": "place"}
+"""The names of arrays in files, where they differ."""
 _OF_SOME = ("own_", "bounds")
-KEPT_AS = ("float32", "int16", "int8")
-"""What the coordinates of frozen arms may be kept as."""
+DTYPES = ("float32", "int16", "int8")
+"""What the coordinates of frozen arms may be stored as."""
 
 
 class _Terms(TypedDict):
@@ -28,16 +30,16 @@ class _Terms(TypedDict):
 
 @dataclass(frozen=True)
 class FrozenModel:
-    """Settings, encoder, reward network, doubt and generator.
+    """Settings, encoder, reward network, posterior and generator.
 
-    The last row or column of a layer is its constant. `place` maps points to embeddings: the
+    The last row or column of a layer is its constant. `to_embedding` maps points to embeddings: the
     axes, then the centre. `bonus` is what a bound adds, by its width, to the last weights,
-    their constant and the wide weights; `root` (squared, the inverse of Z) settles it. `box`
+    their constant and the wide weights; `root`, squared, is the inverse of Z. `box`
     holds the lowest and highest coordinates of the arms, their middle and half their
     difference. `own_*` are arm effects: shared weights, the prior's deviations, and by row the
     means and deviations of arms' own weights; or means and deviations of their constants, with a
-    stamp that tells draws apart, and the lists of `fastbandit.arms.own_lists`.
-    `bounds` are what the columns of contexts are cut to, lowest and highest; none if it is empty.
+    stamp that keeps draws apart, and the lists of `fastbandit.arms.own_lists`.
+    `bounds` are what columns of contexts are clipped to, lowest and highest; none if it is empty.
     """
 
     counts: NDArray[np.int64]
@@ -49,7 +51,7 @@ class FrozenModel:
     hidden: NDArray[np.int64]
     last_weights: Floats
     wide_weights: Floats
-    place: Floats
+    to_embedding: Floats
     dropout: Floats
     mask_sizes: NDArray[np.int64]
     centre: Floats
@@ -66,8 +68,8 @@ class FrozenModel:
     own_deviations: Floats = field(default_factory=lambda: _nothing(2))
     own_constants: Floats = field(default_factory=lambda: _nothing(1))
     own_widths: Floats = field(default_factory=lambda: _nothing(1))
-    own_stamp: NDArray[np.int64] = field(default_factory=lambda: still(np.zeros(0, np.int64)))
-    own_rows: Places = field(default_factory=lambda: still(np.zeros((0, 0), np.int32)))
+    own_stamp: NDArray[np.int64] = field(default_factory=lambda: read_only(np.zeros(0, np.int64)))
+    own_rows: Positions = field(default_factory=lambda: read_only(np.zeros((0, 0), np.int32)))
     own_parts: Floats = field(default_factory=lambda: _nothing(2))
     bounds: Floats = field(default_factory=lambda: _nothing(2))
 
@@ -76,12 +78,18 @@ class FrozenModel:
         """All arrays, in order."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
+    def greedy(self) -> FrozenModel:
+        """Return the same with draws and bounds of no width."""
+        numbers = self.numbers.copy()
+        numbers[0] = 0.0
+        return replace(self, numbers=read_only(numbers))
+
     def with_lists(self) -> FrozenModel:
         """Return the same with lists of the best arms by their constants, where it has any."""
         if not len(self.own_constants):
             return self
         rows, parts = own_lists(self.own_constants, self.own_widths, **self._terms)
-        return replace(self, own_rows=still(rows), own_parts=still(parts))
+        return replace(self, own_rows=read_only(rows), own_parts=read_only(parts))
 
     @property
     def own(self) -> Floats:
@@ -104,8 +112,8 @@ class FrozenModel:
             self,
             own_constants=constants,
             own_widths=widths,
-            own_rows=still(listed),
-            own_parts=still(parts),
+            own_rows=read_only(listed),
+            own_parts=read_only(parts),
         )
 
     @property
@@ -116,31 +124,31 @@ class FrozenModel:
         return {"scale": scale, "is_drawn": is_drawn, "stamp": stamp}
 
     @property
-    def kept(self) -> dict[str, Array]:
+    def stored(self) -> dict[str, Array]:
         """The arrays to be written, by name: without what only some models have.
 
         Lists are made again by whoever reads the arrays.
         """
         names = [f.name for f in fields(self) if f.name not in ("own_rows", "own_parts")]
-        named = {name: getattr(self, name) for name in names}
+        named = {STORED_AS.get(name, name): getattr(self, name) for name in names}
         return {name: a for name, a in named.items() if a.size or not name.startswith(_OF_SOME)}
 
 
 @dataclass(frozen=True)
 class FrozenArms:
-    """Arms in the order of their cells, and the neighbours of each place.
+    """Arms in the order of their partitions, and the neighbours of each position.
 
     Vectors may be whole numbers of 8 or 16 bits: times the first row of `decode`, plus the
     second, they are coordinates.
     """
 
-    order: Places
+    order: Positions
     vectors: Floats | NDArray[np.int16] | NDArray[np.int8]
     decode: Floats
-    graph: Places
+    graph: Positions
     centres: NDArray[np.float32]
     groups: NDArray[np.float32]
-    far: Places
+    far: Positions
 
     @cached_property
     def arrays(self) -> tuple[Array, ...]:
@@ -149,53 +157,45 @@ class FrozenArms:
 
     @property
     def points(self) -> Floats:
-        """The coordinates of all places."""
+        """The coordinates of all positions."""
         return self.vectors * self.decode[0] + self.decode[1]
 
     @property
-    def kept_as(self) -> str:
-        """The kind of numbers that vectors are kept as."""
+    def dtype(self) -> str:
+        """The kind of numbers that vectors are stored as."""
         return str(self.vectors.dtype)
 
     @staticmethod
     def of(
-        cells: Cells, rows: NDArray[np.int64], graph: Places, *, keep_as: str = "float32"
+        partitions: Partitions, rows: NDArray[np.int64], graph: Positions, *, dtype: str = "float32"
     ) -> FrozenArms:
-        """Freeze cells of these rows; the graph is by place."""
-        order = rows[cells.order].astype(np.int32)
-        vectors, decode = packed(cells.vectors, keep_as)
-        parts = (order, vectors, decode, graph, cells.centres, cells.groups, cells.far)
-        return FrozenArms(*map(still, parts))
+        """Freeze partitions of these rows; the graph is by position."""
+        order = rows[partitions.order].astype(np.int32)
+        vectors, decode = packed(partitions.vectors, dtype)
+        index = (partitions.centres, partitions.groups, partitions.far)
+        return FrozenArms(*map(read_only, (order, vectors, decode, graph, *index)))
 
 
 def _changed(numbers: Floats, rows: NDArray[np.int64], others: Floats) -> Floats:
     """Return a copy with other numbers in some rows."""
     copied = numbers.copy()
     copied[rows] = others
-    return still(copied)
+    return read_only(copied)
 
 
 def _nothing(axes: int) -> Floats:
-    return still(np.zeros((0,) * axes, dtype=np.float32))
+    return read_only(np.zeros((0,) * axes, dtype=np.float32))
 
 
-def packed(vectors: Floats, keep_as: str) -> tuple[Array, Floats]:
-    """Give vectors in fewer bits, and the factor and shift of each column that undo it."""
-    known_name("kind of numbers", keep_as, KEPT_AS)
+def packed(vectors: Floats, dtype: str) -> tuple[Array, Floats]:
+    """Return vectors in fewer bits, and the factor and shift of each column that undo it."""
+    known_name("kind of numbers", dtype, DTYPES)
     dim = vectors.shape[1]
-    if keep_as == "float32":
+    if dtype == "float32":
         return vectors, np.stack([np.ones(dim), np.zeros(dim)]).astype(np.float32)
-    most = np.iinfo(keep_as).max
+    most = np.iinfo(dtype).max
     low, high = vectors.min(0).astype(np.float64), vectors.max(0).astype(np.float64)
     factor = np.maximum((high - low) / (2 * most), 1e-12)
     shift = (high + low) / 2
-    whole = np.rint((vectors - shift) / factor).astype(keep_as)
+    whole = np.rint((vectors - shift) / factor).astype(dtype)
     return whole, np.stack([factor, shift]).astype(np.float32)
-
-
-def still(array: Array) -> Array:
-    """Give a contiguous array that nobody can write to, as those mapped from a file are."""
-    array = np.ascontiguousarray(array)
-    array = array.view()
-    array.flags.writeable = False
-    return array

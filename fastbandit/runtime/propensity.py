@@ -1,9 +1,9 @@
-"""A floor of uniform exploration under each decision, and how likely each arm was.
+"""Uniform mixing: with probability epsilon any eligible arm; and how likely each arm was.
 
-With a floor, a decision is uniform among the open arms with that probability, else the
-policy's own. Both are told by the decision's seed, so a replay repeats them. Of the stream
+A decision is uniform among the eligible arms with probability epsilon, else the policy's own.
+The decision's seed fixes both, so a replay repeats them. Of the stream
 `UNIFORM_CHOICE`, block 2**32 decides between the two; blocks from 0 on draw the arms, as they
-do before a bandit has learned anything (`fastbandit.arms.eligibility.draw_allowed`).
+do before a bandit has learned anything (`fastbandit.arms.eligibility.draw_eligible`).
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.draws import number_of
-from fastbandit.arms.eligibility import draw_allowed
-from fastbandit.arms.ids import IdTable
+from fastbandit.arms.ids import ArmIds
 from fastbandit.errors import SettingError, UnknownArmError
-from fastbandit.noise import Stream, decision_seeds, philox
+from fastbandit.noise.draws import number_of
+from fastbandit.noise.philox import Stream, decision_seeds, philox
 from fastbandit.runtime.effects import DRAWN
-from fastbandit.runtime.fold import DROPOUT, LAST_LAYER
-from fastbandit.runtime.kernel import ASCENT, DOUBT, SCALE, SEARCH
+from fastbandit.runtime.fold import DROPOUT, HEADS, LAST_LAYER
+from fastbandit.runtime.kernel import ASCENT, POSTERIOR, SCALE, SEARCH
 from fastbandit.runtime.parts import FrozenModel
-from fastbandit.runtime.stored_ids import StoredIds
 
 Seeds = NDArray[np.uint64]
 _COIN = 2**32
@@ -34,12 +32,12 @@ _HALF = np.uint64(32)
 
 @dataclass(frozen=True)
 class Propensities:
-    """How likely each open arm was to be chosen for one context.
+    """How likely each eligible arm was to be chosen for one context.
 
     `rows` and `arms` are those that were drawn, likeliest first, with their `probabilities`
-    and the `standard_errors` of these. Each of the other open arms has the probability
-    `rest`; all of them sum to 1. None is below floor / open arms. `is_exact` says that
-    nothing was drawn: the policy always takes the one arm listed, but for the floor.
+    and the `standard_errors` of these. Each of the other eligible arms has the
+    probability `rest`; all of them sum to 1. None is below epsilon / eligible arms. `is_exact`
+    says that nothing was drawn: the policy always takes the one arm listed, but for epsilon.
     """
 
     rows: NDArray[np.int64]
@@ -47,67 +45,59 @@ class Propensities:
     probabilities: NDArray[np.float64]
     standard_errors: NDArray[np.float64]
     rest: float
-    open_count: int
+    eligible_count: int
     draws: int
     is_exact: bool
 
     def of(self, arm: Any) -> float:
-        """Give the probability of an arm that was open."""
+        """Return the probability of an arm that was eligible."""
         if arm in self.arms:
             return float(self.probabilities[self.arms.index(arm)])
-        if len(self.arms) == self.open_count:
+        if len(self.arms) == self.eligible_count:
             raise UnknownArmError(
-                f"An arm needs to have been open to have a probability: got {arm!r}, and all "
-                f"{self.open_count} open arms are listed. Correct its id."
+                f"An arm needs to have been eligible to have a probability: got {arm!r}, and all "
+                f"{self.eligible_count} eligible arms are listed. Correct its id."
             )
         return self.rest
 
 
-def check_floor(floor: float) -> float:
-    """Raise unless a floor is a probability."""
-    if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1:
+def check_epsilon(epsilon: float) -> float:
+    """Raise unless epsilon is a probability."""
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 <= epsilon <= 1:
         raise SettingError(
-            f"A floor of uniform exploration needs to be a probability: got {floor!r}. Use 0 "
+            f"The epsilon of uniform mixing needs to be a probability: got {epsilon!r}. Use 0 "
             f"for none, 0.01 for one decision in a hundred."
         )
-    return float(floor)
+    return float(epsilon)
 
 
-def is_uniform(seed: int, floor: float) -> bool:
-    """Tell whether the decision of a seed falls to the floor."""
-    return int(number_of(np.uint64(seed), _COIN, int(Stream.UNIFORM_CHOICE))) < _bar(floor)
+def is_uniform(seed: int, epsilon: float) -> bool:
+    """Return whether the decision of a seed is uniform."""
+    return int(number_of(np.uint64(seed), _COIN, int(Stream.UNIFORM_CHOICE))) < _bar(epsilon)
 
 
-def are_uniform(seeds: Seeds, floor: float) -> NDArray[np.int64]:
-    """Give the places of the decisions that fall to the floor."""
-    if floor == 0:
+def are_uniform(seeds: Seeds, epsilon: float) -> NDArray[np.int64]:
+    """Return the positions of the decisions that are uniform."""
+    if epsilon == 0:
         return np.empty(0, dtype=np.int64)
     blocks = np.array([_COIN], dtype=np.uint64)
     words = philox(seeds, blocks, int(Stream.UNIFORM_CHOICE))[:, 0].astype(np.uint64)
     numbers = words[:, 0] | (words[:, 1] << _HALF)
-    if floor == 1:
+    if epsilon == 1:
         return np.arange(len(seeds))
-    return np.flatnonzero(numbers < np.uint64(_bar(floor)))
-
-
-def draw_open(
-    seed: int, rows: NDArray[np.int64] | None, *, total: int, count: int
-) -> NDArray[np.int64]:
-    """Draw different rows of some (None: of all in range(total)), each as likely as another."""
-    size = total if rows is None else len(rows)
-    ranks = draw_allowed(np.array([seed], dtype=np.uint64), None, arms=size, count=count)[0]
-    ranks = ranks[ranks >= 0]
-    return ranks if rows is None else rows[ranks]
+    return np.flatnonzero(numbers < np.uint64(_bar(epsilon)))
 
 
 def is_certain(model: FrozenModel) -> bool:
-    """Tell whether a policy takes the same arm whatever the seed, but for a floor."""
-    is_drawn = model.counts[DOUBT] in (DROPOUT, LAST_LAYER, DRAWN) and model.numbers[SCALE] > 0
+    """Return whether a policy takes the same arm whatever the seed, but for epsilon."""
+    is_drawn = (
+        model.counts[POSTERIOR] in (DROPOUT, LAST_LAYER, HEADS, DRAWN) and model.numbers[SCALE] > 0
+    )
     return not is_drawn and model.counts[SEARCH] != ASCENT  # which starts anywhere
 
 
 def propensity_seeds(seed: int, draws: int) -> Seeds:
-    """Give the seeds of the draws behind propensities."""
+    """Return the seeds of the draws behind propensities."""
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
         raise SettingError(
             f"The number of draws needs to be at least 1: got {draws!r}. Use 1000, or more for "
@@ -118,29 +108,29 @@ def propensity_seeds(seed: int, draws: int) -> Seeds:
 
 def propensities_of(
     drawn: NDArray[np.int32],
-    ids: IdTable | StoredIds,
+    ids: ArmIds,
     *,
-    open_count: int,
-    floor: float,
+    eligible_count: int,
+    epsilon: float,
     is_exact: bool,
 ) -> Propensities:
-    """Turn the rows that were drawn into probabilities above a floor."""
+    """Turn the rows that were drawn into probabilities."""
     rows, counts = np.unique(drawn, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     rows, shares = rows[order], counts[order] / len(drawn)
-    rest = floor / open_count
+    rest = epsilon / eligible_count
     return Propensities(
         rows=rows.astype(np.int64),
         arms=list(ids.ids(rows)),
-        probabilities=(1 - floor) * shares + rest,
-        standard_errors=(1 - floor) * np.sqrt(shares * (1 - shares) / len(drawn)),
+        probabilities=(1 - epsilon) * shares + rest,
+        standard_errors=(1 - epsilon) * np.sqrt(shares * (1 - shares) / len(drawn)),
         rest=rest,
-        open_count=open_count,
+        eligible_count=eligible_count,
         draws=len(drawn),
         is_exact=is_exact,
     )
 
 
-def _bar(floor: float) -> int:
-    """Give the whole number of 64 bits below which a decision falls to the floor."""
-    return math.floor(floor * 2.0**64)
+def _bar(epsilon: float) -> int:
+    """Return the whole number of 64 bits below which a decision is uniform."""
+    return math.floor(epsilon * 2.0**64)

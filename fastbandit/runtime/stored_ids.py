@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.arms.arrays import read_only
 from fastbandit.arms.ids import IdTable
-from fastbandit.runtime.parts import still
-from fastbandit.storage.json_ids import id_from_json, id_to_json
+from fastbandit.files.json_ids import id_from_json, id_to_json
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _DECODER = json.JSONDecoder()
@@ -22,9 +22,9 @@ _CODEC = ("utf-8", "surrogatepass")  # any string may be an id
 
 @dataclass(frozen=True, eq=False)
 class StoredIds:
-    """One id for each row, in the words of `IdTable`.
+    """One id for each row, read as those of an `IdTable` are.
 
-    `text` is one JSON list, `starts` tells where in it each id begins, and the end. An id is
+    `text` is one JSON list, `starts` says where in it each id begins, and the end. An id is
     decoded when it is asked for; all are when one must be found.
     """
 
@@ -33,6 +33,9 @@ class StoredIds:
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.table)
 
     def __contains__(self, id: Any) -> bool:
         return id in self.table
@@ -47,20 +50,22 @@ class StoredIds:
         return self.table.rows(ids)
 
     def ids(self, rows: Iterable[int] | NDArray[np.int64]) -> list[Hashable]:
-        """Give the id of each row, counted from 0."""
-        places = np.asarray(rows, dtype=np.int64)
-        ends = zip(self.starts[places].tolist(), self.starts[places + 1].tolist(), strict=True)
+        """Return the id of each row, counted from 0."""
+        positions = np.asarray(rows, dtype=np.int64)
+        ends = zip(
+            self.starts[positions].tolist(), self.starts[positions + 1].tolist(), strict=True
+        )
         return _decoded(b",".join([self._view[first : last - 1] for first, last in ends]))
 
     def id(self, row: int) -> Hashable:
-        """Give the id of one row."""
+        """Return the id of one row."""
         piece = self._view[self.starts[row] : self.starts[row + 1] - 1]
         written, _ = _DECODER.raw_decode(str(piece, *_CODEC))  # half the time of json.loads
         return id_from_json(written)
 
-    def append(self, ids: Iterable[Any], *, alive: NDArray[np.bool_] | None = None) -> IdTable:
-        """Give a table with more rows at its end; the id of a row not `alive` is free again."""
-        return self.table.append(ids, alive=alive)
+    def append(self, ids: Iterable[Any], *, live: NDArray[np.bool_] | None = None) -> IdTable:
+        """Return a table with more rows at its end; ids of rows not live are free again."""
+        return self.table.append(ids, live=live)
 
     @cached_property
     def table(self) -> IdTable:
@@ -72,7 +77,7 @@ class StoredIds:
         return self.text.data
 
     @staticmethod
-    def of(ids: IdTable | StoredIds) -> StoredIds:
+    def of(ids: Iterable[Hashable]) -> StoredIds:
         """Write ids as a file holds them."""
         if isinstance(ids, StoredIds):
             return ids
@@ -80,7 +85,7 @@ class StoredIds:
         text = np.frombuffer(b"[" + b",".join(pieces) + b"]", dtype=np.uint8)
         lengths = np.fromiter(map(len, pieces), dtype=np.int64, count=len(pieces))
         starts = 1 + np.concatenate([[0], np.cumsum(lengths + 1)])
-        return StoredIds(still(text), still(starts))
+        return StoredIds(read_only(text), read_only(starts))
 
 
 def _decoded(pieces: bytes | memoryview) -> list[Hashable]:

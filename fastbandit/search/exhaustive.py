@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace, Candidates, Choice, Score, Seeds
-from fastbandit.ranges import check_fields
+from fastbandit.declaration import part
+from fastbandit.interfaces import ArmSpace
+from fastbandit.score import Candidates, Choice, Score, Seeds
 from fastbandit.search.ranking import NOTHING, Ranked, Tally
+from fastbandit.search.steps import CompiledSteps
 
-_PAIRS = 2**13  # of a context and an arm, scored at a time: so few stay in the cache
-_GPU_PAIRS = 2**22
+_SCORED = 2**13  # contexts x arms at a time: so few stay in the cache
+_SCORED_ON_GPU = 2**22
 
 
-@dataclass(frozen=True)
+@part("search", name="exhaustive")
 class Exhaustive:
     """Scores every arm (of a box: a fine cover), `chunk` at a time (None: what is fast)."""
 
     chunk: int | None = None
+    is_scan: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        check_fields(self)
+    def scans(self, size: int | None) -> bool:
+        return True
+
+    def compiled(self) -> CompiledSteps:
+        return CompiledSteps()
 
     @torch.no_grad()
     def best(
@@ -33,21 +39,21 @@ class Exhaustive:
         *,
         count: int,
         seeds: Seeds,
-        allowed: Bool[Tensor, "b N"] | None = None,
+        eligible: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
         everything = arms.all()
         total = everything.rows.shape[1]
         tally = Tally(len(score.contexts), score.contexts.device)
         scores: Float[Tensor, "B K"] = score.contexts.new_empty(tally.contexts, 0)
         rows: Int[Tensor, "B K"] = everything.rows.new_empty(tally.contexts, 0)
-        pairs = _PAIRS if score.contexts.device.type == "cpu" else _GPU_PAIRS
-        step = self.chunk or max(1, pairs // max(1, tally.contexts))
+        scored = _SCORED if score.contexts.device.type == "cpu" else _SCORED_ON_GPU
+        step = self.chunk or max(1, scored // max(1, tally.contexts))
         for first in range(0, total, step):
             part = slice(first, first + step)
             fresh = score.of(Candidates(everything.rows[:, part], everything.points[:, part]))
             tally.evaluations += fresh.shape[1]
-            if allowed is not None:
-                fresh = fresh.masked_fill(~allowed[:, part], NOTHING)
+            if eligible is not None:
+                fresh = fresh.masked_fill(~eligible[:, part], NOTHING)
             scores = torch.cat([scores, fresh], dim=1)
             rows = torch.cat([rows, everything.rows[:, part].expand(tally.contexts, -1)], dim=1)
             scores, order = scores.topk(min(count, scores.shape[1]), dim=1)

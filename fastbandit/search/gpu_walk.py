@@ -1,6 +1,6 @@
 """Landing and walking on a GPU, for a whole batch in one launch: what `land` and `hop` do.
 
-One program of the kernel serves one context: it finds the cells nearest to its points, scores
+One program of the kernel serves one context: it finds the partitions nearest to its points, scores
 what they hold, and walks from the best arms to their neighbours, as the compiled search of
 `fastbandit.runtime` does. Triton comes with torch for CUDA; without it torch does the same
 in more steps.
@@ -15,7 +15,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace, Layered, Score, Shelved
+from fastbandit.interfaces import ArmSpace
+from fastbandit.score import Score
+from fastbandit.search.device import DeviceIndex, Layered
 from fastbandit.search.ranking import NOTHING, Ranked, Tally
 
 _MOST = 16  # arms asked for
@@ -23,7 +25,7 @@ _WIDEST = 128  # units of the network
 
 
 def walks_on_gpu(score: Score, arms: ArmSpace, count: int) -> bool:
-    """Tell whether one launch can do it: arms in a GPU, a network of one hidden layer."""
+    """Return whether one launch can do it: arms in a GPU, a network of one hidden layer."""
     function = score.function
     return (
         count <= _MOST
@@ -31,7 +33,7 @@ def walks_on_gpu(score: Score, arms: ArmSpace, count: int) -> bool:
         and isinstance(function, Layered)
         and not function.deeper
         and function.first.shape[1] <= _WIDEST
-        and arms.shelf() is not None
+        and arms.device_index() is not None
         and find_spec("triton") is not None
     )
 
@@ -42,27 +44,29 @@ def walk(
     points: Float[Tensor, "B M D"],
     tally: Tally,
     *,
-    cells: int,
+    partitions: int,
     far: int,
     hops: int,
     beam: int,
     count: int,
 ) -> Ranked:
-    """Give the `count` best arms that landing and walking find from some points."""
-    net, shelf = score.function, arms.shelf()
+    """Return the `count` best arms that landing and walking find from some points."""
+    net, device_index = score.function, arms.device_index()
     assert isinstance(net, Layered)
-    assert shelf is not None
+    assert isinstance(device_index, DeviceIndex)
     tally.lookups += points.shape[1]
-    places, scores, found = _launch(net, shelf, points, (cells, far, hops, beam, count))
+    positions, scores, found = _launch(
+        net, device_index, points, (partitions, far, hops, beam, count)
+    )
     tally.evaluations += found
     is_arm = scores > NOTHING
-    rows = torch.where(is_arm, shelf.order[places.clamp_min(0).long()], -1)
-    return Ranked(rows, shelf.vectors[places.clamp_min(0).long()], scores)
+    rows = torch.where(is_arm, device_index.order[positions.clamp_min(0).long()], -1)
+    return Ranked(rows, device_index.vectors[positions.clamp_min(0).long()], scores)
 
 
 def _launch(
     net: Layered,
-    shelf: Shelved,
+    device_index: DeviceIndex,
     points: Float[Tensor, "B M D"],
     plan: tuple[int, int, int, int, int],
 ) -> tuple[Int[Tensor, "B k"], Float[Tensor, "B k"], Int[Tensor, " B"]]:
@@ -70,15 +74,15 @@ def _launch(
 
     from fastbandit.search.gpu_kernel import walk_kernel
 
-    cells, far, hops, beam, count = plan
-    far = min(far, len(shelf.far))
+    partitions, far, hops, beam, count = plan
+    far = min(far, len(device_index.far))
     batch, starts, dim = points.shape
-    total, groups = len(shelf.centres), len(shelf.groups)
-    cell, beside = shelf.cell, shelf.graph.shape[1]
-    landed = (starts * cells + -(-far // cell)) * cell
+    total, groups = len(device_index.centres), len(device_index.groups)
+    partition, beside = device_index.partition, device_index.graph.shape[1]
+    landed = (starts * partitions + -(-far // partition)) * partition
     room = landed + hops * beam * beside
     lists = torch.empty(2, batch, room, dtype=torch.float32, device=points.device)
-    places = torch.full((batch, room), -1, dtype=torch.int32, device=points.device)
+    positions = torch.full((batch, room), -1, dtype=torch.int32, device=points.device)
     best = torch.empty(batch, count, dtype=torch.int32, device=points.device)
     scores = torch.empty(batch, count, dtype=torch.float32, device=points.device)
     found = torch.empty(batch, dtype=torch.int64, device=points.device)
@@ -91,18 +95,18 @@ def _launch(
         net.last.contiguous(),
         net.wide.contiguous(),
         net.constant.contiguous(),
-        shelf.vectors,
-        shelf.graph,
-        shelf.centres,
-        shelf.groups,
-        shelf.far,
-        places,
+        device_index.vectors,
+        device_index.graph,
+        device_index.centres,
+        device_index.groups,
+        device_index.far,
+        positions,
         lists[0],
         lists[1],
         best,
         scores,
         found,
-        len(shelf.order),
+        len(device_index.order),
         total,
         groups,
         LEAK=float(net.leak),
@@ -110,7 +114,7 @@ def _launch(
         WIDTH=width,
         UNITS=triton.next_power_of_2(width),
         STARTS=starts,
-        CELLS=min(cells, total),
+        PARTITIONS=min(partitions, total),
         FAR=far,
         LANDED=landed,
         HOPS=hops,
@@ -119,10 +123,10 @@ def _launch(
         COUNT=count,
         ROOM=room,
         LIST=triton.next_power_of_2(room),
-        NEAR=min(shelf.near_groups, groups),
+        NEAR=min(device_index.near_groups, groups),
         ALL_GROUPS=triton.next_power_of_2(groups),
         SIZE=total // groups,
-        CELL=cell,
+        PARTITION=partition,
         num_warps=2,
     )
     return best, scores, found

@@ -1,59 +1,57 @@
 """Climb the score from many starts, then land on real arms: algorithm 1 of the paper.
 
-All starts climb in one batched pass. The printed rule follows the raw slope with step
-s / (s + i); the default here follows its direction in the arms' own coordinates, so that a
-step means the same everywhere, and never leaves their box.
+All starts climb in one batched pass. A climb follows the direction of the slope in the arms' own
+coordinates, so that a step means the same everywhere, and never leaves their box. (The paper
+follows the raw slope with step s / (s + i); the laboratory has that rule.)
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from fastbandit.device_noise import uniforms_on
-from fastbandit.interfaces import ArmSpace, Choice, Score, Seeds
-from fastbandit.noise import Stream
-from fastbandit.ranges import check_fields
+from fastbandit.declaration import part, setting
+from fastbandit.errors import SettingError
+from fastbandit.interfaces import ArmSpace
+from fastbandit.noise.device import uniforms_on
+from fastbandit.noise.philox import Stream
+from fastbandit.score import Choice, Score, Seeds
 from fastbandit.search.limits import AT_LEAST
 from fastbandit.search.neighbours import hop
-from fastbandit.search.ranking import Tally, fill, land, settle
+from fastbandit.search.ranking import Tally, fill, land, rerank
+from fastbandit.search.steps import CompiledSteps, walk_steps
 
 _SCANNED = 8  # seed of the points that every decision scans
 
 
-@dataclass(frozen=True)
+@part("search", name="ascent", dropped={"rule": "direction"})
 class GradientAscent:
-    """FastBandit: `starts` (R) climbs of `steps` (I), then the arms in the `cells` around each.
+    """FastBandit: `starts` (R) climbs of `steps` (I), then the arms in partitions around each end.
 
-    With `rule="direction"` steps shrink from `step_size` (see `climb`) to nothing;
-    "printed" moves by slope x s / (s + i) with s = `step_size`. A climb that has reached a
-    score above `enough` (τ, in the model's own units) stands still. With `scan` climbs start from
-    the best of so many points, the same for all decisions. Of the end points the
-    `lookups` best by score are looked up (all of them when None), each by its nearest `cells`
-    (and once the `far` outermost arms) or, as printed, by just so many `neighbours` (K);
-    `hops` x `beam` then walk the neighbour graph.
+    Steps shrink from `step_size` (see `climb`) to nothing. A climb that has reached a score above
+    `enough` (τ, in the model's own units) stands still. With `scan` climbs start from the best of
+    so many points, the same for all decisions. Of the end points the `lookups` best by score are
+    looked up (all of them when None), each by its nearest `partitions` (and once the `far`
+    outermost arms) or by just so many `neighbours` (K); `hops` x `beam` then walk the neighbour
+    graph.
     """
 
     starts: int = 10
-    steps: int = 30
+    steps: int = setting(default=30, least=0)
     step_size: float = 0.25
-    enough: float | None = None
-    cells: int = 1
-    far: int = 32
-    neighbours: int = 0
+    enough: float | None = setting(default=None, least=-math.inf)
+    partitions: int = setting(default=1, formerly="cells")
+    far: int = setting(default=32, least=0)
+    neighbours: int = setting(default=0, least=0)
     lookups: int | None = None
-    hops: int = 4
+    hops: int = setting(default=4, least=0)
     beam: int = 4
-    rule: str = "direction"
-    scan: int = 0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
+    scan: int = setting(default=0, least=0)
 
     def best(
         self,
@@ -62,28 +60,36 @@ class GradientAscent:
         *,
         count: int,
         seeds: Seeds,
-        allowed: Bool[Tensor, "b N"] | None = None,
+        eligible: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
-        tally, guess = Tally(len(seeds), score.contexts.device), score.guessed()
-        points = self._climb(guess, self._starts(guess, arms, tally, seeds=seeds), arms, tally)
+        tally, surrogate = Tally(len(seeds), score.contexts.device), score.by_surrogate()
+        points = climb(
+            surrogate,
+            self._starts(surrogate, arms, tally, seeds=seeds),
+            arms,
+            tally,
+            steps=self.steps,
+            step_size=self.step_size,
+            enough=self.enough,
+        )
         with torch.no_grad():
             if self.lookups is not None and self.lookups < self.starts:
-                points = best_points(guess, points, self.lookups, tally)
+                points = best_points(surrogate, points, self.lookups, tally)
             ranked = land(
-                guess,
+                surrogate,
                 arms,
                 points,
                 tally,
-                cells=max(self.cells, -(-count // AT_LEAST)),
+                partitions=max(self.partitions, -(-count // AT_LEAST)),
                 far=self.far,
                 neighbours=max(self.neighbours, count) if self.neighbours else 0,
-                allowed=allowed,
+                eligible=eligible,
             )
             ranked = hop(
-                guess, arms, ranked, tally, hops=self.hops, beam=self.beam, allowed=allowed
+                surrogate, arms, ranked, tally, hops=self.hops, beam=self.beam, eligible=eligible
             )
-            ranked = fill(guess, arms, ranked, tally, count=count, allowed=allowed)
-            ranked = settle(score, arms, ranked, tally, count=count, allowed=allowed)
+            ranked = fill(surrogate, arms, ranked, tally, count=count, eligible=eligible)
+            ranked = rerank(score, arms, ranked, tally, count=count, eligible=eligible)
             return ranked.as_choice(count, tally)
 
     def _starts(
@@ -98,24 +104,14 @@ class GradientAscent:
             order = score(points).topk(min(self.starts, points.shape[1]), dim=1).indices
             return points[0][order]  # (B, M, D)
 
-    def _climb(
-        self, score: Score, points: Float[Tensor, "B M D"], arms: ArmSpace, tally: Tally
-    ) -> Float[Tensor, "B M D"]:
-        if self.rule == "direction":
-            return climb(
-                score,
-                points,
-                arms,
-                tally,
-                steps=self.steps,
-                step_size=self.step_size,
-                enough=self.enough,
+    def compiled(self) -> CompiledSteps:
+        if self.scan:
+            raise SettingError(
+                f"An ascent from the best of many points cannot be frozen: got scan={self.scan}. "
+                f"Use scan=0, or select with the Bandit."
             )
-        for number in range(1, self.steps + 1):
-            scores, slopes = slope_of(score, points, tally)
-            step = slopes * self.step_size / (self.step_size + number)
-            points = moved(points, step, arms, still=is_enough(scores, self.enough))
-        return points
+        enough = math.inf if self.enough is None else self.enough
+        return replace(walk_steps(self, self.starts), kind="ascent", enough=enough)
 
 
 def climb(
@@ -161,7 +157,7 @@ def is_enough(scores: Float[Tensor, "B M"], enough: float | None) -> Bool[Tensor
 def slope_of(
     score: Score, points: Float[Tensor, "B M D"], tally: Tally
 ) -> tuple[Float[Tensor, "B M"], Float[Tensor, "B M D"]]:
-    """Give scores and their slopes at points; a slope costs as much as a second evaluation."""
+    """Return scores and their slopes at points; a slope costs as much as a second evaluation."""
     tally.evaluations += 2 * points.shape[1]
     return score.slope(points)
 

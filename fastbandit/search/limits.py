@@ -2,10 +2,10 @@
 
 FEW = 1024
 """So few allowed arms are all scored, whatever the search."""
-SETTLED = 8
+RERANKED = 8
 """So many arms that look best by a guess are scored in earnest."""
 AT_LEAST = 16
-"""A cell of a large catalogue holds at least so many arms."""
+"""A partition of a large catalogue holds at least so many arms."""
 BESIDE = 16
 """So many of the best arms by what points say are scored with their own part, too."""
 AT_A_TIME = 32

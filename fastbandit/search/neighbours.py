@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace, Score
+from fastbandit.interfaces import ArmSpace
+from fastbandit.score import Score
 from fastbandit.search.ranking import NOTHING, Ranked, Tally, rank
 
 
@@ -18,7 +19,7 @@ def hop(
     *,
     hops: int,
     beam: int,
-    allowed: Bool[Tensor, "b N"] | None,
+    eligible: Bool[Tensor, "b N"] | None,
 ) -> Ranked:
     """Score the neighbours of the `beam` best arms, `hops` times over, never twice of one."""
     waiting = ranked.scores  # of arms whose neighbours were not looked at
@@ -29,7 +30,7 @@ def hop(
         if beside is None:
             return ranked
         known = ranked.rows.shape[1]
-        ranked = ranked.joined(rank(score, beside, tally, allowed=allowed))
+        ranked = ranked.joined(rank(score, beside, tally, eligible=eligible))
         waiting = waiting.scatter(1, best.indices, NOTHING)
         waiting = torch.cat([waiting, ranked.scores[:, known:]], dim=1)
     return ranked

@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace, Candidates, Choice, ListedPart, Score
-from fastbandit.search.limits import AT_A_TIME, BESIDE, FEW, SETTLED
+from fastbandit.interfaces import ArmSpace
+from fastbandit.score import Candidates, Choice, ListedPart, Score
+from fastbandit.search.limits import AT_A_TIME, BESIDE, FEW, RERANKED
 
 NOTHING = float("-inf")
 
@@ -71,15 +72,15 @@ class Ranked:
 
 
 def rank(
-    score: Score, candidates: Candidates, tally: Tally, *, allowed: Bool[Tensor, "b N"] | None
+    score: Score, candidates: Candidates, tally: Tally, *, eligible: Bool[Tensor, "b N"] | None
 ) -> Ranked:
     """Score candidates once; what may not be chosen gets no score."""
     rows = candidates.rows
     tally.evaluated(rows)
     scores = score.of(candidates)
     is_closed = rows < 0
-    if allowed is not None:
-        masks = allowed.expand(len(rows), -1)
+    if eligible is not None:
+        masks = eligible.expand(len(rows), -1)
         is_closed = is_closed | ~masks.gather(1, rows.clamp_min(0))
     closed = is_closed | is_repeated(rows)
     return Ranked(rows, candidates.points, scores.masked_fill(closed, NOTHING))
@@ -91,46 +92,46 @@ def land(
     points: Float[Tensor, "B M D"],
     tally: Tally,
     *,
-    cells: int,
+    partitions: int,
     far: int = 0,
     neighbours: int = 0,
-    allowed: Bool[Tensor, "b N"] | None,
+    eligible: Bool[Tensor, "b N"] | None,
 ) -> Ranked:
     """Look up the real arms near some points and score them.
 
-    These are all in the nearest `cells` of each point and the `far` outermost arms, or just
+    These are all in the nearest `partitions` of each point and the `far` outermost arms, or just
     so many `neighbours` of each point (where not 0). Contexts that are allowed only a few
     arms have all of those scored as well.
     """
     if neighbours:
-        candidates = arms.nearest(points, neighbours, allowed=allowed)
+        candidates = arms.nearest(points, neighbours, eligible=eligible)
     else:
-        candidates = arms.around(points, cells, far=far, allowed=allowed)
+        candidates = arms.around(points, partitions, far=far, eligible=eligible)
     tally.lookups += points.shape[1]
-    few = arms.few(allowed, FEW)
+    few = arms.few(eligible, FEW)
     if few is not None:
         candidates = Candidates(
             torch.cat([candidates.rows, few.rows.expand(len(points), -1)], dim=1),
             torch.cat([candidates.points, few.points.expand(len(points), -1, -1)], dim=1),
         )
-    return rank(score, candidates, tally, allowed=allowed)
+    return rank(score, candidates, tally, eligible=eligible)
 
 
-def settle(
+def rerank(
     score: Score,
     arms: ArmSpace,
     ranked: Ranked,
     tally: Tally,
     *,
     count: int,
-    allowed: Bool[Tensor, "b N"] | None,
+    eligible: Bool[Tensor, "b N"] | None,
 ) -> Ranked:
     """Rank what was found by the score itself: arms' own parts, and what a guess left open."""
     if isinstance(score.own, ListedPart):
-        ranked = beside_own(score, score.own, arms, ranked, tally, count=count, allowed=allowed)
-    if score.guess is None:
+        ranked = beside_own(score, score.own, arms, ranked, tally, count=count, eligible=eligible)
+    if score.surrogate is None:
         return ranked
-    few = ranked.best(max(SETTLED, count))
+    few = ranked.best(max(RERANKED, count))
     tally.evaluated(few.rows)
     scores = score.of(Candidates(few.rows, few.points))
     return Ranked(few.rows, few.points, torch.where(few.scores > NOTHING, scores, NOTHING))
@@ -144,7 +145,7 @@ def beside_own(
     tally: Tally,
     *,
     count: int,
-    allowed: Bool[Tensor, "b N"] | None,
+    eligible: Bool[Tensor, "b N"] | None,
 ) -> Ranked:
     """Add arms' own parts to the best arms found, and rank the best by that part beside them.
 
@@ -161,7 +162,7 @@ def beside_own(
     if not rows.shape[1]:
         return near
     points = arms.all().points[0][rows.clamp_min(0)]
-    listed = rank(score.guessed(), Candidates(rows, points), tally, allowed=allowed)
+    listed = rank(score.by_surrogate(), Candidates(rows, points), tally, eligible=eligible)
     listed = replace(listed, scores=listed.scores + parts)
     for start in range(0, rows.shape[1], AT_A_TIME):
         part = slice(start, start + AT_A_TIME)
@@ -181,16 +182,16 @@ def fill(
     tally: Tally,
     *,
     count: int,
-    allowed: Bool[Tensor, "b N"] | None,
+    eligible: Bool[Tensor, "b N"] | None,
 ) -> Ranked:
     """Make sure of `count` arms for each context, or all that it is allowed."""
     found = (ranked.scores > NOTHING).sum(1)
     if int(found.min()) >= count:
         return ranked
     middle = ranked.best(1).points
-    more = arms.nearest(middle, count, allowed=allowed)
+    more = arms.nearest(middle, count, eligible=eligible)
     tally.lookups += 1
-    return ranked.joined(rank(score, more, tally, allowed=allowed))
+    return ranked.joined(rank(score, more, tally, eligible=eligible))
 
 
 def is_repeated(rows: Int[Tensor, "B K"]) -> Bool[Tensor, "B K"]:

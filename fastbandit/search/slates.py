@@ -21,7 +21,7 @@ _CANDIDATES = 5
 
 
 def candidates_for(k: int, diversity: float) -> int:
-    """Tell how many arms a search is to find for a slate of k."""
+    """Return how many arms a search is to find for a slate of k."""
     return k if k == 1 or check_diversity(diversity) == 0.0 else _CANDIDATES * k
 
 
@@ -43,7 +43,7 @@ def pick_apart(
     k: int,
     diversity: float,
 ) -> NDArray[np.int64]:
-    """Give the places of k candidates in the order they are picked: (B, k).
+    """Return the places of k candidates in the order they are picked: (B, k).
 
     Candidates have scores (B, P), best first, -inf where a place is empty, and coordinates
     (B, P, D). Empty places are picked once there is nothing else.
@@ -54,15 +54,15 @@ def pick_apart(
     contexts = np.arange(len(scores))
     picked = np.zeros((len(scores), k), dtype=np.int64)  # the first is the one wanted most
     gaps = np.full(scores.shape, np.inf)
-    is_open = is_arm.copy()
+    is_eligible = is_arm.copy()
     for place in range(1, k):
         last = picked[:, place - 1]
-        is_open[contexts, last] = False
+        is_eligible[contexts, last] = False
         steps = points - points[contexts, last][:, None]
         gaps = np.minimum(gaps, np.linalg.norm(steps, axis=2) / widest[:, None])
         merit = (1.0 - diversity) * wanted + diversity * gaps
-        picked[:, place] = np.where(is_open, merit, -np.inf).argmax(axis=1)
-        spent = ~is_open.any(axis=1)
+        picked[:, place] = np.where(is_eligible, merit, -np.inf).argmax(axis=1)
+        spent = ~is_eligible.any(axis=1)
         picked[spent, place] = np.minimum(is_arm[spent].sum(axis=1), scores.shape[1] - 1)
     return picked
 
@@ -75,6 +75,6 @@ def _shares(scores: NDArray[np.float64], is_arm: NDArray[np.bool_]) -> NDArray[n
 
 
 def _widest(points: NDArray[Any], is_arm: NDArray[np.bool_]) -> NDArray[Any]:
-    """Give twice the distance from the first candidate to the farthest: none lie farther apart."""
+    """Return twice the distance from the first candidate to the farthest of all."""
     steps = np.linalg.norm(points - points[:, :1], axis=2)
     return np.maximum(2.0 * np.where(is_arm, steps, 0.0).max(axis=1), 1e-30)

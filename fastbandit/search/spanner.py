@@ -6,29 +6,25 @@ look-up; but it knows nothing of the score, and without hops it never chooses an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace, Candidates, Choice, Score, Seeds
-from fastbandit.ranges import check_fields
+from fastbandit.declaration import part, setting
+from fastbandit.interfaces import ArmSpace
+from fastbandit.score import Candidates, Choice, Score, Seeds
 from fastbandit.search.limits import FEW
 from fastbandit.search.neighbours import hop
-from fastbandit.search.ranking import Tally, fill, rank, settle
+from fastbandit.search.ranking import Tally, fill, rank, rerank
 
 
-@dataclass(frozen=True)
+@part("search", name="spanner")
 class SpannerSearch:
     """Scores the `size` arms that span all others, and hops from the `beam` best, `hops` times."""
 
     size: int = 32
-    hops: int = 4
+    hops: int = setting(default=4, least=0)
     beam: int = 3
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @torch.no_grad()
     def best(
@@ -38,22 +34,24 @@ class SpannerSearch:
         *,
         count: int,
         seeds: Seeds,
-        allowed: Bool[Tensor, "b N"] | None = None,
+        eligible: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
-        tally, guess = Tally(len(seeds), score.contexts.device), score.guessed()
-        candidates = _with_few(arms.spanning(max(self.size, count)), arms, allowed, len(seeds))
-        ranked = rank(guess, candidates, tally, allowed=allowed)
-        ranked = hop(guess, arms, ranked, tally, hops=self.hops, beam=self.beam, allowed=allowed)
-        ranked = fill(guess, arms, ranked, tally, count=count, allowed=allowed)
-        ranked = settle(score, arms, ranked, tally, count=count, allowed=allowed)
+        tally, surrogate = Tally(len(seeds), score.contexts.device), score.by_surrogate()
+        candidates = _with_few(arms.spanning(max(self.size, count)), arms, eligible, len(seeds))
+        ranked = rank(surrogate, candidates, tally, eligible=eligible)
+        ranked = hop(
+            surrogate, arms, ranked, tally, hops=self.hops, beam=self.beam, eligible=eligible
+        )
+        ranked = fill(surrogate, arms, ranked, tally, count=count, eligible=eligible)
+        ranked = rerank(score, arms, ranked, tally, count=count, eligible=eligible)
         return ranked.as_choice(count, tally)
 
 
 def _with_few(
-    spanner: Candidates, arms: ArmSpace, allowed: Bool[Tensor, "b N"] | None, contexts: int
+    spanner: Candidates, arms: ArmSpace, eligible: Bool[Tensor, "b N"] | None, contexts: int
 ) -> Candidates:
     """Repeat the spanner for each context, with all arms of those that are allowed only a few."""
-    few = arms.few(allowed, FEW)
+    few = arms.few(eligible, FEW)
     parts = [spanner] if few is None else [spanner, few]
     return Candidates(
         torch.cat([part.rows.expand(contexts, -1) for part in parts], dim=1),

@@ -7,32 +7,32 @@ from typing import Any
 
 from fastbandit.errors import DataError
 from fastbandit.serving.keys import KeyFault, KeyRing, Scope
-from fastbandit.serving.problems import Refusal
+from fastbandit.serving.problems import Rejection
 
-_KEYS_SECONDS = 1.0  # a key that was revoked is refused after so long
+_KEYS_SECONDS = 1.0  # a key that was revoked is rejected after so long
 _LOOPBACK = frozenset({"", "localhost", "127.0.0.1", "::1"})
 
 
 class Access:
-    """Lets requests through, or refuses them; `trouble` says what is wrong with the keys."""
+    """Lets requests through, or rejects them; `problem` says what is wrong with the keys."""
 
     def __init__(self, keys: KeyRing) -> None:
-        self.trouble: str | None = None
+        self.problem: str | None = None
         self._keys, self._read_at = keys, time.monotonic()
 
     def admit(self, scope: dict[str, Any], needed: Scope) -> None:
-        """Refuse who has no key for this; without any keys there is nothing to refuse."""
+        """Reject who has no key for this; without any keys there is nothing to reject."""
         self._read_keys()
         if self._keys.is_open:
             _check_host(_header(scope, b"host"))
             return
         kind, _, key = _header(scope, b"authorization").partition(" ")
-        fault = self._keys.check(key if kind.lower() == "bearer" else None, needed).fault
+        fault = self._keys.check(key if kind.lower() == "bearer" else None, needed)
         if fault is None:
             return
         is_foreign = fault is not KeyFault.LACKS_SCOPE
-        said = "the key lacks it" if not is_foreign else f"the key is {fault.value}"
-        raise Refusal(
+        said = f"the key is {fault.value}" if is_foreign else "the key lacks it"
+        raise Rejection(
             401 if is_foreign else 403,
             "no key" if is_foreign else "no right",
             f"This route needs a key with the scope {needed!r}: {said}.",
@@ -48,9 +48,9 @@ class Access:
             self._read_at = now
             try:
                 self._keys = self._keys.reload()
-                self.trouble = None
+                self.problem = None
             except DataError as error:
-                self.trouble = " ".join(str(error).split())
+                self.problem = " ".join(str(error).split())
 
 
 def _header(scope: dict[str, Any], name: bytes) -> str:
@@ -58,10 +58,10 @@ def _header(scope: dict[str, Any], name: bytes) -> str:
 
 
 def _check_host(host: str) -> None:
-    """Refuse a page of some other site that a browser on this machine was led here by."""
+    """Reject a page of some other site that a browser on this machine was led here by."""
     name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
     if name.strip("[]") not in _LOOPBACK:
-        raise Refusal(
+        raise Rejection(
             403,
             "foreign host",
             "A service without keys answers requests to this machine's own names only.",

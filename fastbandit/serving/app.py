@@ -17,8 +17,8 @@ from fastbandit.errors import LogError
 from fastbandit.serving.access import Access
 from fastbandit.serving.console import CONTENT_SECURITY_POLICY, STATIC
 from fastbandit.serving.keys import KeyRing
-from fastbandit.serving.problems import Refusal
-from fastbandit.serving.refusing import Room
+from fastbandit.serving.overload import Capacity
+from fastbandit.serving.problems import Rejection
 from fastbandit.serving.routes import Route, Routes
 from fastbandit.serving.service import Service
 
@@ -48,9 +48,9 @@ class App:
     """The routes of a service, as an ASGI application."""
 
     def __init__(self, service: Service, keys: KeyRing) -> None:
-        self.service, self.room = service, Room(service.config.server.max_waiting)
+        self.service, self.capacity = service, Capacity(service.config.server.max_waiting)
         self.access = service.access = Access(keys)
-        self.routes = Routes(service, self.room).table()
+        self.routes = Routes(service, self.capacity).table()
         self._most_bytes = service.config.server.max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,7 +58,6 @@ class App:
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, whatever happens."""
         began, path = time.perf_counter(), scope["path"]
         headers: tuple[tuple[bytes, bytes], ...] = (_JSON, *_SAFE)
         try:
@@ -67,33 +66,27 @@ class App:
                 self.access.admit(scope, needed)
             status, body = await handle(await self._body(scope, receive))
             headers = _HEADERS.get(path, headers)
-        except Refusal as refusal:
-            status, body = refusal.status, _ENCODE(refusal.problem)
-            headers = (_PROBLEM, *_SAFE, *refusal.headers)
-        except LogError as error:
-            status, body = 503, _ENCODE(_not_written(error).problem)
-            headers = (_PROBLEM, *_SAFE, (b"retry-after", b"1"))
-        except Exception:
-            _LOGGER.exception("a request failed", extra={"path": path})
-            status, body = 500, _ENCODE(_OUR_FAULT.problem)
-            headers = (_PROBLEM, *_SAFE)
+        except Exception as error:
+            rejection = _rejection_of(error, path)
+            status, body = rejection.status, _ENCODE(rejection.problem)
+            headers = (_PROBLEM, *_SAFE, *rejection.headers)
         size = (b"content-length", str(len(body)).encode())
         await send({"type": "http.response.start", "status": status, "headers": [*headers, size]})
         await send({"type": "http.response.body", "body": body})
         self._count(path, status, time.perf_counter() - began)
 
     def _count(self, path: str, status: int, seconds: float) -> None:
-        measures = self.service.measures
-        measures.answers[(path if path in self.routes else "other", status)] += 1
+        metrics = self.service.metrics
+        metrics.answers[(path if path in self.routes else "other", status)] += 1
         if path == "/v1/select" and status == 200:
-            measures.selected(seconds)
+            metrics.selected(seconds)
         elif path == "/v1/reward":
-            measures.reward_times.add(seconds)
+            metrics.reward_times.add(seconds)
 
     def _route(self, scope: Scope) -> Route:
         methods = self.routes.get(scope["path"])
         if methods is None:
-            raise Refusal(
+            raise Rejection(
                 404,
                 "no such route",
                 "Nothing is served under this path.",
@@ -103,7 +96,7 @@ class App:
             )
         found = methods.get(scope["method"])
         if found is None:
-            raise Refusal(
+            raise Rejection(
                 405,
                 "wrong method",
                 f"This path takes {', '.join(methods)}.",
@@ -124,7 +117,7 @@ class App:
             message = await receive()
             body += message.get("body", b"")
         if len(body) > self._most_bytes:
-            raise Refusal(
+            raise Rejection(
                 413,
                 "too large",
                 f"A body may have at most {self._most_bytes} bytes.",
@@ -135,18 +128,22 @@ class App:
         return body
 
 
-_OUR_FAULT = Refusal(
-    500,
-    "internal error",
-    "The service failed at this request; its log says where.",
-    fix=f"Report it with that log; this is fastbandit {__version__}.",
-)
-
-
-def _not_written(error: LogError) -> Refusal:
-    return Refusal(
-        503,
-        "not written",
-        f"Nothing was acknowledged: {' '.join(str(error).split())}",
-        fix="Send it again, with the same id, when /ready says ready.",
+def _rejection_of(error: Exception, path: str) -> Rejection:
+    """Return what is answered in place of what was asked for."""
+    if isinstance(error, Rejection):
+        return error
+    if isinstance(error, LogError):
+        return Rejection(
+            503,
+            "not written",
+            f"Nothing was acknowledged: {' '.join(str(error).split())}",
+            fix="Send it again, with the same id, when /ready says ready.",
+            headers=((b"retry-after", b"1"),),
+        )
+    _LOGGER.error("a request failed", exc_info=error, extra={"path": path})
+    return Rejection(
+        500,
+        "internal error",
+        "The service failed at this request; its log says where.",
+        fix=f"Report it with that log; this is fastbandit {__version__}.",
     )

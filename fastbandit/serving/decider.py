@@ -1,19 +1,18 @@
-"""Decides with the snapshot that serves now: which arms for a context, and what the log is told.
+"""Decides with the snapshot that serves now: which arms for a context, and what is logged of it.
 
-What serves is one value, replaced as a whole: a decision reads it once.
+What serves is one value, replaced as a whole by `publish`: a decision reads it once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import structs
 
-from fastbandit.config import Config
 from fastbandit.errors import (
     EligibilityError,
     FastbanditError,
@@ -21,14 +20,13 @@ from fastbandit.errors import (
     ShapeError,
     UnknownArmError,
 )
-from fastbandit.events import ArmsChanged, DecisionMade
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.live import Put
-from fastbandit.serving.arm_changes import apply_change
-from fastbandit.serving.problems import Refusal, refusal_of_error, wrong_field
-from fastbandit.serving.reading import SelectReader
+from fastbandit.serving.problems import Rejection, rejection_of_error, wrong_field
 from fastbandit.serving.schemas import Reason, SelectRequest
-from fastbandit.serving.shadowing import Shadow, check_no_baseline
+from fastbandit.serving.select_reader import ParsedSelect, SelectReader
+from fastbandit.serving.shadow import Shadow, check_no_baseline
+from fastbandit.settings.service import Config
+from fastbandit.storage.events import DecisionMade
 
 _OF_CONTEXT = (ShapeError, NotFiniteError)
 _TRIES = 3
@@ -36,72 +34,84 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class Serving:
-    """A frozen bandit in service, the number of the last change of its arms, and what ails it."""
+    """A frozen bandit in service, the number of the last change of its arms, and its problems."""
 
     bandit: FrozenBandit
     catalogue: int
-    reasons: tuple[Reason, ...] = ()
+    problems: tuple[Reason, ...] = ()
+
+
+class _Choice(NamedTuple):
+    """The arms that were chosen for the context in a row of a parsed, best first."""
+
+    row: int
+    seed: int
+    arms: list[Any]
+    scores: list[float]
 
 
 class Decider:
     """Turns requests into decisions, with the terms of the config."""
 
     def __init__(self, config: Config) -> None:
-        self.serving: Serving | None = None
+        self.serving: Serving | None = None  # what decides now: None before the first snapshot
         self._reader = SelectReader(config.context)
         self.columns = self._reader.columns
         self._select, self._key = config.select, str(config.select.seed).encode()
         self.shadow = Shadow(config, self.seed_of) if config.shadow.baseline else None
         self._terms: dict[str, Any] = {
             "wait": int(config.reward.wait_seconds * 1e6),
-            "otherwise": config.reward.default,
-            "sums": config.reward.combine == "sum",
+            "default_reward": config.reward.default,
+            "adds_up": config.reward.combine == "sum",
         }
 
+    def publish(
+        self, bandit: FrozenBandit, *, catalogue: int, problems: Sequence[Reason] | None = None
+    ) -> None:
+        """Put a bandit into service, in one assignment: decisions under way keep what they read.
+
+        `catalogue` is the number of the last change of its arms. `problems` are reasons why it is
+        less than should serve, which its decisions then say; None leaves them as they are.
+        """
+        if problems is None:
+            problems = () if self.serving is None else self.serving.problems
+        self.serving = Serving(bandit, catalogue, tuple(problems))
+
     def decide(self, request: SelectRequest) -> list[DecisionMade]:
-        """Choose arms for each context of a request, or refuse it."""
+        """Choose arms for each context of a request, or reject it."""
         serving = self.serving
         assert serving is not None, "there is something to decide with"
         if self.shadow is not None:
             return self._decide_beside(self.shadow, serving, request)
         check_no_baseline(request)
-        return self._decide(serving, request, *self._reader.read(request))
+        return self._decide(serving, request, self._reader.read(request))
 
     def _decide_beside(
         self, shadow: Shadow, serving: Serving, request: SelectRequest
     ) -> list[DecisionMade]:
-        """Decide with a baseline beside the bandit."""
-        asked = self._reader.read(request)
-        plan = shadow.plan(request, len(asked.contexts))
+        parsed = self._reader.read(request)
+        plan = shadow.plan(request, len(parsed.contexts))
         if plan.decides == "baseline":  # of which only the baseline's propensity matters
             request = structs.replace(request, propensity=False)
         for _ in range(_TRIES):
-            made = self._decide(serving, request, *asked)
+            made = self._decide(serving, request, parsed)
             try:
-                return shadow.compare(plan, request, made, bandit=serving.bandit)
+                return shadow.compare(plan, made, bandit=serving.bandit, inputs=parsed.inputs)
             except (EligibilityError, UnknownArmError) as error:
                 removed = error  # meanwhile
-        raise refusal_of_error(removed, field="eligible", value=request.eligible)
+        raise rejection_of_error(removed, field="eligible", value=request.eligible)
 
     def _decide(
-        self,
-        serving: Serving,
-        request: SelectRequest,
-        contexts: list[list[float]],
-        ids: list[str],
+        self, serving: Serving, request: SelectRequest, parsed: ParsedSelect
     ) -> list[DecisionMade]:
-        floor = self._select.floor if request.explore else 0.0
         _check_columns(serving.bandit, request.eligible)
         try:
-            if len(contexts) == 1 and request.k == 1:
-                return [self._decide_one(serving, request, contexts[0], ids[0], floor)]
-            return self._decide_many(serving, request, contexts, ids, floor)
-        except (EligibilityError, UnknownArmError) as error:
-            raise refusal_of_error(error, field="eligible", value=request.eligible) from error
+            choices = self._choose(serving.bandit, request, parsed)
+            return [self._decision(serving, request, parsed, choice=one) for one in choices]
         except _OF_CONTEXT as error:
-            raise refusal_of_error(error, field="context", value=contexts[:1]) from error
+            raise rejection_of_error(error, field="context", value=parsed.contexts[:1]) from error
         except FastbanditError as error:
-            raise refusal_of_error(error, field="eligible", value=request.eligible) from error
+            raise rejection_of_error(error, field="eligible", value=request.eligible) from error
         except OverflowError as error:  # the columns hold numbers of 64 bits
             raise wrong_field(
                 "A predicate needs numbers below 1e308.",
@@ -110,120 +120,72 @@ class Decider:
                 value=request.eligible,
             ) from error
 
-    def put(self, change: ArmsChanged) -> Put:
-        """Let what serves know of arms that were put in or taken out, and are in the log."""
-        serving = self.serving
-        assert serving is not None
-        counts = apply_change(serving.bandit, change)
-        self.serving = Serving(serving.bandit, change.seq, serving.reasons)
-        return counts
+    def _epsilon(self, request: SelectRequest) -> float:
+        return self._select.epsilon if request.explore else 0.0
 
-    def _decide_one(
-        self,
-        serving: Serving,
-        request: SelectRequest,
-        context: list[float],
-        id: str,
-        floor: float,
+    def _choose(
+        self, bandit: FrozenBandit, request: SelectRequest, parsed: ParsedSelect
+    ) -> Iterator[_Choice]:
+        """Choose arms for each context; one arm for one context takes a shorter way."""
+        seeds, epsilon = [self.seed_of(id) for id in parsed.ids], self._epsilon(request)
+        terms: dict[str, Any] = {"explore": request.explore, "eligible": request.eligible}
+        if len(seeds) == 1 and request.k == 1:
+            chosen = bandit.select_one(parsed.inputs, seed=seeds[0], epsilon=epsilon, **terms)
+            yield _Choice(0, seeds[0], [chosen.arm], [chosen.score])
+            return
+        array = np.array(seeds, dtype=np.uint64)
+        decision = bandit.select(parsed.inputs, k=request.k, seeds=array, epsilon=epsilon, **terms)
+        for row, seed in enumerate(seeds):
+            found: Any = decision.arms[row]
+            arms = [found] if request.k == 1 else list(found)
+            yield _Choice(row, seed, arms, decision.scores[row][: len(arms)].tolist())
+
+    def _decision(
+        self, serving: Serving, request: SelectRequest, parsed: ParsedSelect, *, choice: _Choice
     ) -> DecisionMade:
-        bandit, seed = serving.bandit, self.seed_of(id)
-        chosen = bandit.choose(
-            context, seed=seed, explore=request.explore, eligible=request.eligible, floor=floor
-        )
+        """Return a choice as the log holds it."""
         propensities = None
         if request.propensity:
-            propensities = [self._propensity(bandit, request, context, chosen.arm, seed)]
-        return self._made(
-            serving, request, context, id, seed, [chosen.arm], [chosen.score], floor, propensities
-        )
-
-    def _decide_many(
-        self,
-        serving: Serving,
-        request: SelectRequest,
-        contexts: list[list[float]],
-        ids: list[str],
-        floor: float,
-    ) -> list[DecisionMade]:
-        seeds = [self.seed_of(id) for id in ids]
-        decision = serving.bandit.select(
-            np.array(contexts, dtype=np.float32),
-            k=request.k,
-            eligible=request.eligible,
-            explore=request.explore,
-            floor=floor,
-            seeds=np.array(seeds, dtype=np.uint64),
-        )
-        made = []
-        for place, (context, id, seed) in enumerate(zip(contexts, ids, seeds, strict=True)):
-            found: Any = decision.arms[place]
-            arms = [found] if request.k == 1 else list(found)
-            scores = decision.scores[place][: len(arms)].tolist()
-            propensities = None
-            if request.propensity:
-                bandit = serving.bandit
-                propensities = [self._propensity(bandit, request, context, arms[0], seed)]
-            made.append(
-                self._made(serving, request, context, id, seed, arms, scores, floor, propensities)
-            )
-        return made
-
-    def _propensity(
-        self,
-        bandit: FrozenBandit,
-        request: SelectRequest,
-        context: list[float],
-        arm: Any,
-        seed: int,
-    ) -> float:
-        """Tell how likely the chosen arm was, by as many draws as the config says."""
-        if not request.explore:
-            return 1.0
-        told = bandit.propensities(
-            context,
-            draws=self._select.propensity_draws,
-            floor=self._select.floor,
-            eligible=request.eligible,
-            seed=seed,
-        )
-        return told.of(arm)
-
-    def _made(
-        self,
-        serving: Serving,
-        request: SelectRequest,
-        context: list[float],
-        id: str,
-        seed: int,
-        arms: list[Any],
-        scores: list[float],
-        floor: float,
-        propensities: list[float] | None,
-    ) -> DecisionMade:
+            propensities = [self._propensity(serving.bandit, request, parsed, choice=choice)]
         return DecisionMade(
-            id=id,
-            context=context,
-            arms=arms,
-            scores=scores,
-            seed=seed,
+            id=parsed.ids[choice.row],
+            context=parsed.contexts[choice.row],
+            arms=choice.arms,
+            scores=choice.scores,
+            seed=choice.seed,
             version=serving.bandit.version,
             catalogue=serving.catalogue,
             explored=request.explore,
-            floor=floor,
+            epsilon=self._epsilon(request),
             propensities=propensities,
             eligible=request.eligible,
-            degraded=bool(serving.reasons),
+            degraded=bool(serving.problems),
             **self._terms,
         )
 
+    def _propensity(
+        self, bandit: FrozenBandit, request: SelectRequest, parsed: ParsedSelect, *, choice: _Choice
+    ) -> float:
+        """Return how likely the chosen arm was, by as many draws as the config says."""
+        if not request.explore:
+            return 1.0
+        found = bandit.propensities(
+            parsed.inputs.take(slice(choice.row, choice.row + 1)),
+            draws=self._select.propensity_draws,
+            epsilon=self._select.epsilon,
+            eligible=request.eligible,
+            seed=choice.seed,
+        )
+        return found.of(choice.arms[0])
+
     def seed_of(self, id: str) -> int:
-        """Give the seed of the decision of an id: a retry draws the same."""
+        """Return the seed of the decision of an id: a retry draws the same."""
         digest = blake2b(id.encode(), digest_size=8, key=self._key).digest()
         return int.from_bytes(digest, "little") >> 1  # SQLite's whole numbers have 63 bits
 
 
 def _check_columns(bandit: FrozenBandit, eligible: Any) -> None:
-    """Refuse a predicate where the arms have no columns that it could speak of."""
+    """Reject a predicate where the arms have no columns that it could speak of."""
     if isinstance(eligible, dict) and bandit.columns is None:
         raise wrong_field(
             "A predicate needs columns of the arms to speak of: those of this service have none.",
@@ -234,9 +196,9 @@ def _check_columns(bandit: FrozenBandit, eligible: Any) -> None:
         )
 
 
-def not_ready(reasons: Sequence[Reason]) -> Refusal:
-    """Refuse a request that comes before the service can answer it."""
-    return Refusal(
+def not_ready(reasons: Sequence[Reason]) -> Rejection:
+    """Reject a request that comes before the service can answer it."""
+    return Rejection(
         503,
         "not ready",
         f"The service cannot decide yet: {reasons[0].detail}",

@@ -1,7 +1,7 @@
 """API keys: who may select, send rewards, or do anything.
 
-A key is `fb_<id>_<secret>`. The file holds a salted SHA-256 of each secret: it can tell a key
-that it is shown, and cannot tell one that it is not.
+A key is `fb_<id>_<secret>`. The file holds a salted SHA-256 of each secret: a key can be checked
+by it, and not be made of it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 
-from fastbandit.config import ServerConfig
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
-from fastbandit.names import known_name
-from fastbandit.storage.sealed import seal
+from fastbandit.files.atomic import rename
+from fastbandit.files.manifest import digest_of
+from fastbandit.settings.service import ServerConfig
 
 KEYS_FILE = "keys.json"
 FORMAT = 1
@@ -35,7 +36,7 @@ _LONGEST_NAME = 100
 
 
 def keys_path(server: ServerConfig) -> Path:
-    """Give the file of a service's keys: its own, or one that services share."""
+    """Return the file of a service's keys: its own, or one that services share."""
     return Path(server.keys_file or Path(server.data_dir) / KEYS_FILE)
 
 
@@ -60,9 +61,19 @@ class Key:
         return midnight.timestamp() + timedelta(days=1).total_seconds()
 
     @property
-    def allowed(self) -> tuple[str, ...]:
-        """The scopes that it gives: "admin" includes the others."""
+    def granted(self) -> tuple[str, ...]:
+        """The scopes that it grants: "admin" includes the others."""
         return SCOPES if "admin" in self.scopes else self.scopes
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all that may be shown of it."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "scopes": list(self.scopes),
+            "created": self.created.isoformat(),
+            "expires": self.expires.isoformat() if self.expires else None,
+        }
 
 
 class KeyFault(Enum):
@@ -75,23 +86,10 @@ class KeyFault(Enum):
     LACKS_SCOPE = "lacks the scope"
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """What a key opens: all is well where there is no fault."""
-
-    key: Key | None = None
-    fault: KeyFault | None = None
-
-
-_MISSING = Grant(fault=KeyFault.MISSING)
-_MALFORMED = Grant(fault=KeyFault.MALFORMED)
-_UNKNOWN = Grant(fault=KeyFault.UNKNOWN)
-
-
 class KeyRing:
     """The keys of a service, as its file had them when it was read.
 
-    `is_open` says that there is no such file. `check` then refuses every key all the same:
+    `is_open` says that there is no such file. `check` then rejects every key all the same:
     whether anything may be done without one is for the server to say.
     """
 
@@ -106,10 +104,9 @@ class KeyRing:
     ) -> None:
         self.keys, self.path, self.is_open = tuple(keys), path, is_open
         self._stamp, self._clock = stamp, clock
-        self._held = {key.id: (key.salt, key.digest, key.until, key.allowed) for key in keys}
-        self._grants = {key.id: Grant(key) for key in keys}
-        # For ids that nobody has: work as for the others, which no secret passes.
-        self._nobody = (secrets.token_bytes(16), secrets.token_bytes(32), 0.0, ())
+        self._held = {key.id: (key.salt, key.digest, key.until, key.granted) for key in keys}
+        # For ids of no key: work as for the others, which no secret passes.
+        self._no_key = (secrets.token_bytes(16), secrets.token_bytes(32), 0.0, ())
 
     @classmethod
     def load(cls, path: Path, *, clock: Callable[[], float] = time.time) -> KeyRing:
@@ -125,9 +122,9 @@ class KeyRing:
         return cls(_read(path, text), path=path, stamp=stamp, clock=clock)
 
     def reload(self) -> KeyRing:
-        """Give the keys that the file holds now: these, if it is the same file.
+        """Return the keys that the file holds now: these, if it is the same file.
 
-        A file that is gone leaves a ring that refuses all: a service never opens by itself.
+        A file that is gone leaves a ring that rejects all: a service never opens by itself.
         """
         if self.path is None or _stamp_at(self.path) == self._stamp:
             return self
@@ -136,22 +133,21 @@ class KeyRing:
             return KeyRing(path=self.path, clock=self._clock)
         return ring
 
-    def check(self, presented: str | None, scope: Scope) -> Grant:
-        """Say whether a key opens a scope, in the same time whether its id is known or not."""
+    def check(self, presented: str | None, scope: Scope) -> KeyFault | None:
+        """Return why a key does not open a scope; as fast for an id that is known as for others."""
         if not presented:
-            return _MISSING
+            return KeyFault.MISSING
         parts = _FORM.fullmatch(presented)
         if parts is None:
-            return _MALFORMED
+            return KeyFault.MALFORMED
         id, secret = parts.groups()
-        salt, digest, until, allowed = self._held.get(id, self._nobody)
+        salt, digest, until, granted = self._held.get(id, self._no_key)
         is_same = hmac.compare_digest(_digest(salt, secret), digest)
-        grant = self._grants.get(id)
-        if grant is None or not is_same:
-            return _UNKNOWN
+        if not is_same or id not in self._held:
+            return KeyFault.UNKNOWN
         if self._clock() >= until:
-            return Grant(grant.key, KeyFault.EXPIRED)
-        return grant if scope in allowed else Grant(grant.key, KeyFault.LACKS_SCOPE)
+            return KeyFault.EXPIRED
+        return None if scope in granted else KeyFault.LACKS_SCOPE
 
 
 # -- changing the file
@@ -165,7 +161,7 @@ def create_key(
     expires: date | None = None,
     today: date | None = None,
 ) -> tuple[str, Key]:
-    """Add a key to a file; give the text to show once, and the key as it is held."""
+    """Add a key to a file; return the text to show once, and the key as it is held."""
     today = today or datetime.now(UTC).date()
     _check_new(name, scopes, expires, today=today)
     with _replacing(path) as file:
@@ -181,7 +177,6 @@ def create_key(
 
 
 def revoke_key(path: Path, id: str) -> Key:
-    """Take a key out of a file, and give it."""
     if not KeyRing.load(path).keys:
         raise SettingError(
             f"A key to revoke needs to exist: {path} holds none. Name the data folder of the "
@@ -214,7 +209,7 @@ def _check_new(name: str, scopes: Sequence[str], expires: date | None, *, today:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file beside, which takes the place of `path` in the end unless something is raised.
+    """Open a file beside, which replaces `path` in the end unless something is raised.
 
     Only one at a time can: so no key that was just revoked comes back.
     """
@@ -234,21 +229,12 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(descriptor)
-        os.replace(beside, path)
-        _sync_folder(path.parent)
+        rename(beside, path)
     except BaseException as error:
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError) and not isinstance(error, DataError):
             raise _unwritable(path, error) from error
         raise
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _unwritable(path: Path, error: OSError) -> DataError:
@@ -262,20 +248,12 @@ def _unwritable(path: Path, error: OSError) -> DataError:
 
 
 def _to_bytes(keys: Iterable[Key]) -> bytes:
-    held: dict[str, Any] = {"format": FORMAT, "keys": [_to_json(key) for key in keys]}
-    return json.dumps({**held, "sha256": seal(held)}, indent=1).encode()
+    held: dict[str, Any] = {"format": FORMAT, "keys": [_held(key) for key in keys]}
+    return json.dumps({**held, "sha256": digest_of(held)}, indent=1).encode()
 
 
-def _to_json(key: Key) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "scopes": list(key.scopes),
-        "created": key.created.isoformat(),
-        "expires": key.expires.isoformat() if key.expires else None,
-        "salt": key.salt.hex(),
-        "sha256": key.digest.hex(),
-    }
+def _held(key: Key) -> dict[str, Any]:
+    return {**key.to_json(), "salt": key.salt.hex(), "sha256": key.digest.hex()}
 
 
 def _from_json(raw: dict[str, Any]) -> Key:
@@ -294,7 +272,7 @@ def _read(path: Path, text: bytes) -> list[Key]:
     """Turn what a file holds into keys, if it is what was written."""
     try:
         held = json.loads(text)
-        if held.pop("sha256") != seal(held):
+        if held.pop("sha256") != digest_of(held):
             raise _damaged(path, "another SHA-256 than was written")
         if held["format"] != FORMAT:
             raise DataError(
@@ -322,7 +300,7 @@ def _stamp_of(found: os.stat_result) -> tuple[int, ...]:
 
 
 def _stamp_at(path: Path) -> tuple[int, ...] | None:
-    """Tell one state of a file from another; None where there is no file."""
+    """Return what differs between two states of a file; None where there is no file."""
     try:
         return _stamp_of(path.stat())
     except FileNotFoundError:

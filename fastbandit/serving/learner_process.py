@@ -15,8 +15,11 @@ from typing import Any
 
 from msgspec import json
 
-from fastbandit.config import Config, all_settings
-from fastbandit.serving.measures import Measures
+from fastbandit.errors import SettingError
+from fastbandit.learning.arm_file import check_arm_file
+from fastbandit.serving.metrics import Metrics
+from fastbandit.settings.service import Config, all_settings
+from fastbandit.storage.snapshot_store import SnapshotStore
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _LONGEST_PAUSE = 30.0
@@ -25,13 +28,11 @@ _LONGEST_PAUSE = 30.0
 class LearnerProcess:
     """Runs `command` with the settings of a config, None for no learner here."""
 
-    def __init__(
-        self, config: Config, command: Sequence[str] | None, *, measures: Measures
-    ) -> None:
-        self._config, self._measures = config, measures
+    def __init__(self, config: Config, command: Sequence[str] | None, *, metrics: Metrics) -> None:
+        self._config, self._metrics = config, metrics
         self._command = None if command is None else list(command)
         self._process: asyncio.subprocess.Process | None = None
-        self._note = Path(config.server.data_dir) / "learner.json"
+        self._report = Path(config.server.data_dir) / "learner.json"
 
     @property
     def is_wanted(self) -> bool:
@@ -45,56 +46,69 @@ class LearnerProcess:
         return self.is_wanted and not is_running
 
     def state(self) -> dict[str, Any]:
-        """Give what the learner says of itself."""
+        """Return what the learner reports of itself."""
         try:
-            return dict(json.decode(self._note.read_bytes()))
+            return dict(json.decode(self._report.read_bytes()))
         except (OSError, ValueError, TypeError):
             return {}
 
-    async def keep(self) -> None:
+    async def keep_running(self) -> None:
         """Start it, and start it again when it ends, ever more slowly."""
         assert self._command is not None
-        with suppress(OSError):  # what an earlier one said is over
-            self._note.unlink()
+        with suppress(OSError):  # what an earlier one reported is over
+            self._report.unlink()
         pause = 0.5
         while True:
             began = time.monotonic()
-            self._measures.learner_starts += 1
+            self._metrics.learner_starts += 1
             self._process = await asyncio.create_subprocess_exec(
                 *self._command,
                 stdin=asyncio.subprocess.DEVNULL,
                 env=environment_of(self._config),
             )
             status = await self._process.wait()
-            _LOGGER.error("the learner ended", extra={"status": _status_name(status)})
+            name = signal.Signals(-status).name if status < 0 else str(status)
+            _LOGGER.error("the learner ended", extra={"status": name})
             pause = 0.5 if time.monotonic() - began > 60 else min(2 * pause, _LONGEST_PAUSE)
             await asyncio.sleep(pause)
 
     async def stop(self) -> None:
-        """End it, if it runs."""
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.terminate()
             await self._process.wait()
 
 
+def check_startup(config: Config) -> None:
+    """Raise what the learner would raise of a preset or a file of arms that it cannot start with.
+
+    Where there is a snapshot, here or perhaps with others, neither is needed.
+    """
+    if config.log.url or SnapshotStore(Path(config.server.data_dir) / "snapshots").versions():
+        return
+    preset = config.select.preset
+    if preset.endswith(".toml") and not Path(preset).is_file():
+        raise SettingError(
+            f"A preset needs to be a file that exists, or a name: found none at {preset}. Correct "
+            f"select.preset."
+        )
+    if config.arms.file:
+        check_arm_file(config.arms)
+
+
 def learner_command() -> list[str]:
-    """Give the command that runs a learner of this process, with settings in its environment."""
+    """Return the command that runs a learner of this process, with settings in its environment."""
     return [sys.executable, "-m", "fastbandit", "learn", "--parent", str(os.getpid())]
 
 
 def environment_of(config: Config) -> dict[str, str]:
-    """Give this process's environment, with all settings in it: a child reads the same config."""
-    told = {
+    """Return this process's environment, with all settings in it: a child reads the same config."""
+    settings = {
         setting.variable: _written(getattr(getattr(config, setting.section), setting.key))
         for setting in all_settings()
     }
-    return {**os.environ, **told}
+    return {**os.environ, **settings}
 
 
 def _written(value: Any) -> str:
     return value if isinstance(value, str) else json.encode(value).decode()
-
-
-def _status_name(status: int) -> str:
-    return signal.Signals(-status).name if status < 0 else str(status)

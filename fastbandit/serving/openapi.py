@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from fastbandit.serving import schemas
-from fastbandit.serving.status import Status
 
 API_VERSION = "1.0.0"
 _SHAPES = (
@@ -18,15 +17,15 @@ _SHAPES = (
     schemas.RewardRequest,
     schemas.RewardAnswer,
     schemas.RewardAnswers,
-    schemas.PutArmsRequest,
-    schemas.PutArmsAnswer,
-    schemas.DeleteArmsRequest,
-    schemas.DeleteArmsAnswer,
+    schemas.UpsertArmsRequest,
+    schemas.UpsertArmsAnswer,
+    schemas.DiscardArmsRequest,
+    schemas.DiscardArmsAnswer,
     schemas.Problem,
     schemas.Readiness,
-    Status,
+    schemas.Status,
 )
-_REFUSALS = {
+_REJECTIONS = {
     "400": "The body is not JSON.",
     "401": "No key, or one that is not known.",
     "403": "The key lacks the scope.",
@@ -42,17 +41,18 @@ def openapi() -> dict[str, Any]:
     _, components = msgspec.json.schema_components(
         _SHAPES, ref_template="#/components/schemas/{name}"
     )
-    select = {"200": ("The arms chosen.", ["SelectAnswer", "SelectAnswers"])}
-    select |= {"409": ("The id stands for the decision of another request.", ["Problem"])}
-    reward = {
-        "200": (
-            "Counted, or a duplicate; many rewards at once.",
-            ["RewardAnswer", "RewardAnswers"],
-        ),
-        "202": ("Late: kept, and not learned from.", ["RewardAnswer"]),
-        "404": ("Unknown decision or arm: kept, and not learned from.", ["RewardAnswer"]),
-        "409": ("Another value was counted before: kept, not learned from.", ["RewardAnswer"]),
+    select = {
+        "200": ("The arms chosen.", ["SelectAnswer", "SelectAnswers"]),
+        "409": ("The id stands for the decision of another request.", ["Problem"]),
     }
+    reward = {
+        "200": ("Counted, or a duplicate; many at once.", ["RewardAnswer", "RewardAnswers"]),
+        "202": ("Late: logged, and not learned from.", ["RewardAnswer"]),
+        "404": ("Unknown decision or arm: logged, and not learned from.", ["RewardAnswer"]),
+        "409": ("Another value was counted before: logged, not learned from.", ["RewardAnswer"]),
+    }
+    upsert = {"200": ("They can be chosen from now on.", ["UpsertArmsAnswer"])}
+    discard = {"200": ("They are never chosen again.", ["DiscardArmsAnswer"])}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -63,24 +63,12 @@ def openapi() -> dict[str, Any]:
         },
         "paths": {
             "/v1/select": {"post": _operation("select", "Choose arms", "SelectRequest", select)},
-            "/v1/reward": {"post": _operation("reward", "Tell a reward", "RewardRequest", reward)},
+            "/v1/reward": {"post": _operation("reward", "Send a reward", "RewardRequest", reward)},
             "/v1/arms": {
-                "put": _operation(
-                    "putArms",
-                    "Add or change arms",
-                    "PutArmsRequest",
-                    {"200": ("They can be chosen from now on.", ["PutArmsAnswer"])},
-                ),
-                "delete": _operation(
-                    "deleteArms",
-                    "Remove arms",
-                    "DeleteArmsRequest",
-                    {"200": ("They are never chosen again.", ["DeleteArmsAnswer"])},
-                ),
+                "put": _operation("upsertArms", "Add or change arms", "UpsertArmsRequest", upsert),
+                "delete": _operation("discardArms", "Remove arms", "DiscardArmsRequest", discard),
             },
-            "/v1/status": {
-                "get": _reading("status", "What serves now, and what ails it", "Status")
-            },
+            "/v1/status": {"get": _reading("status", "What serves now, and its health", "Status")},
             "/live": {"get": _reading("live", "Whether the process answers", None)},
             "/ready": {
                 "get": _reading("ready", "Whether it can decide and remember", "Readiness", "503")
@@ -98,31 +86,27 @@ def openapi() -> dict[str, Any]:
 def _operation(
     name: str, said: str, request: str, answers: dict[str, tuple[str, list[str]]]
 ) -> dict[str, Any]:
-    told = {status: _answer(text, shapes) for status, (text, shapes) in answers.items()}
-    told |= {
-        status: _answer(text, ["Problem"])
-        for status, text in _REFUSALS.items()
-        if status not in told
-    }
+    rejections = {status: (text, ["Problem"]) for status, text in _REJECTIONS.items()}
+    responses = {status: _answer(*one) for status, one in sorted((rejections | answers).items())}
     return {
         "operationId": name,
         "summary": said,
         "requestBody": {"required": True, "content": {"application/json": _shape([request])}},
-        "responses": dict(sorted(told.items())),
+        "responses": responses,
     }
 
 
 def _reading(name: str, said: str, shape: str | None, *others: str) -> dict[str, Any]:
     answers = {"200": _answer(said, [shape] if shape else [])}
     answers |= {status: _answer("The reasons.", [shape] if shape else []) for status in others}
-    answers |= {status: _answer(_REFUSALS[status], ["Problem"]) for status in ("401", "403")}
+    answers |= {status: _answer(_REJECTIONS[status], ["Problem"]) for status in ("401", "403")}
     return {"operationId": name, "summary": said, "responses": answers}
 
 
 def _metrics() -> dict[str, Any]:
     text = {"text/plain": {"schema": {"type": "string"}}}
     answers = {"200": {"description": "Counts and times for Prometheus.", "content": text}}
-    answers |= {status: _answer(_REFUSALS[status], ["Problem"]) for status in ("401", "403")}
+    answers |= {status: _answer(_REJECTIONS[status], ["Problem"]) for status in ("401", "403")}
     return {"operationId": "metrics", "summary": "For Prometheus", "responses": answers}
 
 

@@ -1,4 +1,4 @@
-"""Why a request was refused, in one shape (RFC 9457): which field, what came, what to do."""
+"""Why a request was rejected, in one shape (RFC 9457): which field, what came, what to do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KINDS: dict[str, type] = {
 }
 
 
-class Refusal(Exception):  # noqa: N818 - what is said to whom asked, not a failure
+class Rejection(Exception):  # noqa: N818 - what is said to whom asked, not a failure
     """A request that gets no answer but the reason why."""
 
     def __init__(
@@ -54,9 +54,9 @@ class Refusal(Exception):  # noqa: N818 - what is said to whom asked, not a fail
         )
 
 
-def wrong_field(detail: str, *, fix: str, field: str, value: Any = None) -> Refusal:
-    """Refuse a request one of whose fields cannot be used."""
-    return Refusal(422, "wrong field", detail, fix=fix, field=field, value=value)
+def wrong_field(detail: str, *, fix: str, field: str, value: Any = None) -> Rejection:
+    """Reject a request one of whose fields cannot be used."""
+    return Rejection(422, "wrong field", detail, fix=fix, field=field, value=value)
 
 
 def shortened(value: Any) -> str:
@@ -66,12 +66,12 @@ def shortened(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def refusal_of_body(error: Exception, body: bytes) -> Refusal:
+def rejection_of_body(error: Exception, body: bytes) -> Rejection:
     """Say what is wrong with a body that is no JSON, or of another shape."""
     if isinstance(error, msgspec.ValidationError):
         text = _AT.sub("", str(error))
-        field, value = _place_of(error, body)
-        return Refusal(
+        field, value = _field_of(error, body)
+        return Rejection(
             422,
             "wrong field",
             f"The body does not have the shape of this request: {text}.",
@@ -79,7 +79,7 @@ def refusal_of_body(error: Exception, body: bytes) -> Refusal:
             field=field or "body",
             value=value,
         )
-    return Refusal(
+    return Rejection(
         400,
         "not JSON",
         f"The body needs to be JSON in UTF-8: {shortened(str(error) or type(error).__name__)}.",
@@ -89,10 +89,10 @@ def refusal_of_body(error: Exception, body: bytes) -> Refusal:
     )
 
 
-def refusal_of_error(error: FastbanditError, *, field: str, value: Any) -> Refusal:
-    """Say why what was asked cannot be done, in the words of the library's error."""
+def rejection_of_error(error: FastbanditError, *, field: str, value: Any) -> Rejection:
+    """Say why what was asked cannot be done, by the library's error."""
     said, _, fix = str(error).rpartition(". ")
-    return Refusal(
+    return Rejection(
         422,
         "cannot be used",
         f"{said}." if said else str(error),
@@ -102,8 +102,8 @@ def refusal_of_error(error: FastbanditError, *, field: str, value: Any) -> Refus
     )
 
 
-def _place_of(error: msgspec.ValidationError, body: bytes) -> tuple[str, str]:
-    """Give the field that an error speaks of, and what came in it."""
+def _field_of(error: msgspec.ValidationError, body: bytes) -> tuple[str, str]:
+    """Return the field that an error speaks of, and what came in it."""
     at, said = _AT.search(str(error)), _AT.sub("", str(error))
     field, is_some_key, _ = (at[1] if at else "").partition(_SOME_KEY)
     unknown, got = _UNKNOWN.search(said), _GOT.search(said)
@@ -120,12 +120,12 @@ def _place_of(error: msgspec.ValidationError, body: bytes) -> tuple[str, str]:
 
 
 def _within(value: Any, field: str) -> Any:
-    """Give what lies within a value, where a field says."""
+    """Return what lies within a value, where a field says."""
     for step in re.findall(r"[^.\[\]]+", field):
         value = value[int(step)] if isinstance(value, list) else value[step]
     return value
 
 
 def _key_of_kind(found: dict[str, Any], kind: str) -> str | None:
-    """Give the first key whose value is of a kind."""
+    """Return the first key whose value is of a kind."""
     return next((key for key, value in found.items() if type(value) is _KINDS.get(kind)), None)

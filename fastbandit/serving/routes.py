@@ -1,4 +1,4 @@
-"""What is done at each route: parse, ask the service, word the answer."""
+"""What is done at each route: parse, ask the service, encode the answer."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from fastbandit.errors import FastbanditError, LogError
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Outcome, RewardCame
 from fastbandit.serving.console import STATIC
 from fastbandit.serving.decider import not_ready
-from fastbandit.serving.decides import promote_line
 from fastbandit.serving.keys import Scope
-from fastbandit.serving.measures import render
+from fastbandit.serving.metrics import render
 from fastbandit.serving.openapi import openapi
-from fastbandit.serving.problems import Refusal, refusal_of_body, refusal_of_error, wrong_field
-from fastbandit.serving.refusing import Room, overloaded
+from fastbandit.serving.overload import Capacity, overloaded
+from fastbandit.serving.problems import (
+    Rejection,
+    rejection_of_body,
+    rejection_of_error,
+    wrong_field,
+)
+from fastbandit.serving.promotion import promote_command
 from fastbandit.serving.schemas import (
-    DeleteArmsAnswer,
-    DeleteArmsRequest,
-    PutArmsAnswer,
-    PutArmsRequest,
+    DiscardArmsAnswer,
+    DiscardArmsRequest,
     Readiness,
     Reward,
     RewardAnswer,
@@ -32,9 +34,11 @@ from fastbandit.serving.schemas import (
     SelectAnswer,
     SelectAnswers,
     SelectRequest,
+    UpsertArmsAnswer,
+    UpsertArmsRequest,
 )
-from fastbandit.serving.service import Changed, Service
-from fastbandit.serving.status import status_of
+from fastbandit.serving.service import ArmsOutcome, Service
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 
 Answer = tuple[int, bytes]
 Route = tuple[Scope | None, Callable[[bytes], Awaitable[Answer]]]
@@ -46,47 +50,52 @@ _STATUS = {"counted": 200, "duplicate": 200, "late": 202, "conflicting": 409}  #
 class Routes:
     """What a service answers, by path and method."""
 
-    def __init__(self, service: Service, room: Room) -> None:
-        self.service, self.room = service, room
+    def __init__(self, service: Service, capacity: Capacity) -> None:
+        self.service, self.capacity = service, capacity
         self._is_binary = service.config.reward.kind == "binary"
         self._read_select = msgspec.json.Decoder(SelectRequest).decode
         self._read_reward = msgspec.json.Decoder(RewardRequest).decode
-        self._read_put = msgspec.json.Decoder(PutArmsRequest).decode
-        self._read_delete = msgspec.json.Decoder(DeleteArmsRequest).decode
+        self._read_put = msgspec.json.Decoder(UpsertArmsRequest).decode
+        self._read_delete = msgspec.json.Decoder(DiscardArmsRequest).decode
 
     def table(self) -> dict[str, dict[str, Route]]:
-        """Give every route: path, method, the scope it needs, and what answers."""
+        """Return every route: path, method, the scope it needs, and what answers."""
         found: dict[str, dict[str, Route]] = {
             "/v1/select": {"POST": ("select", self.select)},
             "/v1/reward": {"POST": ("reward", self.reward)},
-            "/v1/arms": {"PUT": ("admin", self.put_arms), "DELETE": ("admin", self.delete_arms)},
+            "/v1/arms": {
+                "PUT": ("admin", self.upsert_arms),
+                "DELETE": ("admin", self.discard_arms),
+            },
             "/v1/status": {"GET": ("admin", self.status)},
-            "/live": {"GET": (None, self.live)},
+            "/live": {"GET": (None, _always(200, b'{"status":"live"}'))},
             "/ready": {"GET": (None, self.ready)},
             "/metrics": {"GET": ("admin", self.metrics)},
-            "/openapi.json": {"GET": (None, self.openapi)},
+            "/openapi.json": {"GET": (None, _always(200, _ENCODE(openapi())))},
         }
         if self.service.config.server.console:
             found["/v1/console"] = {"GET": ("admin", self.console)}
-            found |= {path: {"GET": (None, _page(path))} for path in STATIC}
-            found["/"] = {"GET": (None, self.home)}
+            found |= {
+                path: {"GET": (None, _always(200, page))} for path, (page, _) in STATIC.items()
+            }
+            found["/"] = {"GET": (None, _always(307, b""))}  # to the console
         return found
 
     # -- select and reward
 
     async def select(self, body: bytes) -> Answer:
         request = _read(self._read_select, body)
-        contexts, room = request.contexts, self.room
+        contexts, capacity = request.contexts, self.capacity
         rows = 1 if isinstance(contexts, UnsetType) else len(contexts)
-        if room.rows and room.rows + rows > room.most_rows:
+        if capacity.rows and capacity.rows + rows > capacity.most_rows:
             raise self._too_many()
         if self.service.decider.serving is None:
             raise not_ready(self.service.reasons())
-        room.rows += rows
+        capacity.rows += rows
         try:
             made = await self.service.select(request)
         finally:
-            room.rows -= rows
+            capacity.rows -= rows
         is_shadow = self.service.decider.shadow is not None
         answers = [_answer_of(one, is_shadow) for one in made]
         if request.contexts is UNSET:
@@ -95,75 +104,72 @@ class Routes:
 
     async def reward(self, body: bytes) -> Answer:
         request = _read(self._read_reward, body)
-        if self.service.writer.waiting >= 2 * self.room.most_rows:
+        if self.service.writer.waiting >= 2 * self.capacity.most_rows:
             raise self._too_many()
         given = _rewards_of(request)
-        for place, one in enumerate(given):
-            self._check_reward(one, place if request.rewards is not UNSET else None)
+        for n, one in enumerate(given):
+            self._check_reward(one, "value" if request.rewards is UNSET else f"rewards[{n}].value")
         came = [RewardCame(one.decision, one.value, one.arm, one.part) for one in given]
         outcomes = await self.service.reward(came)
-        answers = [_told(one, outcome) for one, outcome in zip(given, outcomes, strict=True)]
+        both = zip(given, outcomes, strict=True)
+        answers = [RewardAnswer(one.decision, became.status) for one, became in both]  # type: ignore[arg-type]
         if request.rewards is not UNSET:
             return 200, _ENCODE(RewardAnswers(answers))
         return _STATUS.get(answers[0].status, 404), _ENCODE(answers[0])
 
-    def _check_reward(self, one: Reward, place: int | None) -> None:
+    def _check_reward(self, one: Reward, field: str) -> None:
         if self._is_binary and one.value not in (0, 1):
             raise wrong_field(
                 "This service takes binary rewards: 0 or 1.",
                 fix='Send 0 or 1, or set reward.kind = "real".',
-                field="value" if place is None else f"rewards[{place}].value",
+                field=field,
                 value=one.value,
             )
 
-    def _too_many(self) -> Refusal:
-        self.service.measures.refused += 1
+    def _too_many(self) -> Rejection:
+        self.service.metrics.rejected += 1
         return overloaded()
 
     # -- arms
 
-    async def put_arms(self, body: bytes) -> Answer:
+    async def upsert_arms(self, body: bytes) -> Answer:
         request = _read(self._read_put, body)
         ids = [arm.id for arm in request.arms]
         if len(set(ids)) != len(ids):
-            twice = next(id for place, id in enumerate(ids) if id in ids[:place])
+            twice = next(id for n, id in enumerate(ids) if id in ids[:n])
             raise wrong_field(
                 "Each arm needs an id of its own within a request.",
                 fix="Drop or rename one of the two.",
                 field="arms",
                 value=twice,
             )
-        change = ArmsChanged(put=[Arm(arm.id, arm.features, arm.columns) for arm in request.arms])
-        changed = await self._change(change, "arms", ids[:3])
-        put = changed.counts
-        answer = PutArmsAnswer(
-            put.added, put.changed, put.unchanged, changed.arms, changed.catalogue
+        change = ArmsChanged(
+            upserted=[Arm(arm.id, arm.features, arm.columns) for arm in request.arms]
         )
+        changed = await self._change(change, "arms", ids[:3])
+        answer = UpsertArmsAnswer(*changed.counts, changed.arms, changed.catalogue)
         return 200, _ENCODE(answer)
 
-    async def delete_arms(self, body: bytes) -> Answer:
+    async def discard_arms(self, body: bytes) -> Answer:
         request = _read(self._read_delete, body)
         ids = list(dict.fromkeys(request.ids))
-        changed = await self._change(ArmsChanged(taken=ids), "ids", ids[:3])
+        changed = await self._change(ArmsChanged(discarded=ids), "ids", ids[:3])
         removed = len(ids) - len(changed.unknown)
-        answer = DeleteArmsAnswer(removed, changed.unknown, changed.arms, changed.catalogue)
+        answer = DiscardArmsAnswer(removed, changed.unknown, changed.arms, changed.catalogue)
         return 200, _ENCODE(answer)
 
-    async def _change(self, change: ArmsChanged, field: str, value: Any) -> Changed:
+    async def _change(self, change: ArmsChanged, field: str, value: Any) -> ArmsOutcome:
         try:
             return await self.service.change_arms(change)
         except LogError:
             raise
         except FastbanditError as error:
-            raise refusal_of_error(error, field=field, value=value) from error
+            raise rejection_of_error(error, field=field, value=value) from error
 
     # -- what it is now
 
     async def status(self, query: bytes) -> Answer:
-        return 200, _ENCODE(status_of(self.service))
-
-    async def live(self, query: bytes) -> Answer:
-        return 200, b'{"status":"live"}'
+        return 200, _ENCODE(self.service.status())
 
     async def ready(self, query: bytes) -> Answer:
         reasons = self.service.reasons()
@@ -172,14 +178,14 @@ class Routes:
         return 200, _ENCODE(Readiness("ready", []))
 
     async def metrics(self, query: bytes) -> Answer:
-        status = status_of(self.service)
+        status = self.service.status()
         gauges = {
             "ready": float(status.ready),
             "version": float(-1 if status.version is None else status.version),
             "arms": float(status.arms),
             "events": float(status.events),
             "waiting_for_log": float(self.service.writer.waiting),
-            "ailments": float(len(status.ailments)),
+            "problems": float(len(status.problems)),
         }
         delta = self.service.follower.delta
         if delta is not None:
@@ -187,11 +193,11 @@ class Routes:
         if status.baseline:
             gauges["baseline_decides"] = float(status.decides == "baseline")
         spooled = self.service.spooled
-        gauges["log_away"] = float(spooled is not None and spooled.away is not None)
+        gauges["log_unavailable"] = float(spooled is not None and spooled.unavailable is not None)
         gauges["spooled"] = float(0 if spooled is None else spooled.waiting)
         if spooled is not None:
-            self.service.measures.spool_conflicts = spooled.conflicts
-        return 200, render(self.service.measures, gauges)
+            self.service.metrics.spool_conflicts = spooled.conflicts
+        return 200, render(self.service.metrics, gauges)
 
     async def console(self, query: bytes) -> Answer:
         asked = parse_qs(query.decode("latin-1")).get("minutes", ["all"])[0]
@@ -203,39 +209,33 @@ class Routes:
                 value=asked,
             )
         minutes = None if asked == "all" else max(1, int(asked))
-        status, measures = status_of(self.service), self.service.measures
-        told: dict[str, Any] = {"arms": status.arms, "latency": [*measures.windows]}
-        told |= status.serving
+        status, metrics = self.service.status(), self.service.metrics
+        serving: dict[str, Any] = {
+            **status.serving,
+            "arms": status.arms,
+            "latency": [*metrics.windows],
+        }
         if status.baseline:
-            command = promote_line(self.service.config, status.decides)
-            told["shadow"] = {
-                "baseline": status.baseline,
-                "decides": status.decides,
-                "command": command,
-            }
-        return 200, await self.service.figures.ask(minutes, msgspec.to_builtins(told))
-
-    async def home(self, query: bytes) -> Answer:
-        return 307, b""  # to the console
-
-    async def openapi(self, query: bytes) -> Answer:
-        return 200, _ENCODE(openapi())
+            command = promote_command(self.service.config, status.decides)
+            shadow = {"baseline": status.baseline, "decides": status.decides, "command": command}
+            serving["shadow"] = shadow
+        return 200, await self.service.figures.ask(minutes, msgspec.to_builtins(serving))
 
 
-def _page(path: str) -> Callable[[bytes], Awaitable[Answer]]:
-    """Give a handler that serves a file of the console."""
+def _always(status: int, body: bytes) -> Callable[[bytes], Awaitable[Answer]]:
+    """Return what answers with the same each time."""
 
-    async def serve(query: bytes) -> Answer:
-        return 200, STATIC[path][0]
+    async def answer(query: bytes) -> Answer:
+        return status, body
 
-    return serve
+    return answer
 
 
 def _read(decode: Callable[[bytes], Any], body: bytes) -> Any:
     try:
         return decode(body)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise refusal_of_body(error, body) from error
+        raise rejection_of_body(error, body) from error
 
 
 def _answer_of(made: DecisionMade, is_shadow: bool) -> SelectAnswer:
@@ -263,7 +263,3 @@ def _rewards_of(request: RewardRequest) -> list[Reward]:
         fix='Send {"decision": …, "value": …}, or {"rewards": [{…}, …]}.',
         field="rewards",
     )
-
-
-def _told(one: Reward, outcome: Outcome) -> RewardAnswer:
-    return RewardAnswer(one.decision, outcome.status)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 """The shape of each request and answer of the service, version 1.
 
-What is not in a shape is refused: a misspelt field never goes unnoticed.
+What is not in a shape is rejected: a misspelt field never goes unnoticed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fastbandit.events import RewardStatus, Who
+from fastbandit.storage.events import RewardStatus, Who
 
 MOST_CONTEXTS = 1_000
 MOST_REWARDS = 10_000
@@ -117,7 +117,7 @@ class RewardRequest(Struct, forbid_unknown_fields=True):
 
 
 class RewardAnswer(Struct):
-    """What became of a reward; all are kept, only counted ones are learned from."""
+    """What became of a reward; all are logged, only counted ones are learned from."""
 
     decision: str
     status: RewardStatus
@@ -129,7 +129,7 @@ class RewardAnswers(Struct):
     rewards: list[RewardAnswer]
 
 
-class ArmToPut(Struct, forbid_unknown_fields=True):
+class ArmUpsert(Struct, forbid_unknown_fields=True):
     """An arm to choose from now on, in place of any of the same id."""
 
     id: AnyArm
@@ -137,13 +137,13 @@ class ArmToPut(Struct, forbid_unknown_fields=True):
     columns: dict[str, str | float | bool | None] | None = None
 
 
-class PutArmsRequest(Struct, forbid_unknown_fields=True):
+class UpsertArmsRequest(Struct, forbid_unknown_fields=True):
     """Arms to add, or to change."""
 
-    arms: Annotated[list[ArmToPut], Meta(min_length=1, max_length=MOST_ARMS)]
+    arms: Annotated[list[ArmUpsert], Meta(min_length=1, max_length=MOST_ARMS)]
 
 
-class PutArmsAnswer(Struct):
+class UpsertArmsAnswer(Struct):
     """How many arms are new, were changed, and were there just so."""
 
     added: int
@@ -153,13 +153,13 @@ class PutArmsAnswer(Struct):
     catalogue: int
 
 
-class DeleteArmsRequest(Struct, forbid_unknown_fields=True):
+class DiscardArmsRequest(Struct, forbid_unknown_fields=True):
     """Arms never to choose again."""
 
     ids: Annotated[list[AnyArm], Meta(min_length=1, max_length=MOST_ARMS)]
 
 
-class DeleteArmsAnswer(Struct):
+class DiscardArmsAnswer(Struct):
     """How many arms were removed; those that were not there are listed."""
 
     removed: int
@@ -169,7 +169,7 @@ class DeleteArmsAnswer(Struct):
 
 
 class Problem(Struct, omit_defaults=True):
-    """Why a request was refused (RFC 9457): which field, what came, and what to do."""
+    """Why a request was rejected (RFC 9457): which field, what came, and what to do."""
 
     type: str
     title: str
@@ -193,3 +193,26 @@ class Readiness(Struct):
 
     status: Literal["ready", "not ready"]
     reasons: list[Reason]
+
+
+class Status(Struct):
+    """What serves now, why it is degraded if it is, and what the learner does.
+
+    `decides` is who decides; `baseline` is where the baseline's arm comes from, if anywhere.
+    """
+
+    fastbandit: str
+    ready: bool
+    reasons: list[Reason]
+    problems: list[Reason]
+    version: int | None
+    catalogue: int
+    arms: int
+    arms_not_indexed: int
+    events: int
+    uptime_seconds: float
+    learner: dict[str, Any]
+    serving: dict[str, float | int | None]
+    rewards: dict[str, int]
+    decides: Who = "bandit"
+    baseline: str = ""

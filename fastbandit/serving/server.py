@@ -1,43 +1,34 @@
-"""Runs a service behind uvicorn: sockets, TLS, keys, and what is told once it listens."""
+"""Runs a service behind uvicorn: sockets, TLS, keys, and a call once it listens."""
 
 from __future__ import annotations
 
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 import uvicorn
 
-from fastbandit.config import Config
 from fastbandit.errors import SettingError
 from fastbandit.serving.app import App
 from fastbandit.serving.keys import KeyRing, keys_path
-from fastbandit.serving.refusing import RefusingProtocol
+from fastbandit.serving.overload import OverloadProtocol
 from fastbandit.serving.service import Service
+from fastbandit.settings.service import Config
 
-_SWITCH_SECONDS = 5e-4  # the writer's thread gets its turn sooner than by default
-
-
-class Lives(Protocol):
-    """What is started before a server listens, and stopped when it no longer does."""
-
-    async def start(self) -> None: ...
-
-    async def stop(self) -> None: ...
+_SWITCH_SECONDS = 5e-4  # the writer's thread runs sooner than by default
 
 
 class Server(uvicorn.Server):
-    """uvicorn around the life of a service; it tells `on_started` where it listens."""
+    """uvicorn around the life of a service; `on_started` is called with where it listens."""
 
     on_started: Callable[[str], None] = staticmethod(lambda url: None)
 
-    def __init__(self, config: uvicorn.Config, service: Lives) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self.service = service
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until told to stop; raises why not before anything is started."""
+        """Serve until a signal to stop; raise why not before anything is started."""
         self._load()
         bound = sockets or list(_bound(self.config.host, self.config.port))
         try:
@@ -58,7 +49,6 @@ class Server(uvicorn.Server):
             ) from error
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start the service, then listen."""
         await self.service.start()
         await super().startup(sockets=sockets)
         self.on_started(self.url)
@@ -71,7 +61,6 @@ class Server(uvicorn.Server):
 
     @property
     def url(self) -> str:
-        """Where the service is found."""
         scheme = "https" if self.config.ssl_certfile else "http"
         host = f"[{self.config.host}]" if ":" in str(self.config.host) else self.config.host
         port = self.servers[0].sockets[0].getsockname()[1]
@@ -87,13 +76,13 @@ def make_server(config: Config, service: Service) -> Server:
             App(service, key_ring(config)),
             host=server.host,
             port=server.port,
-            http=RefusingProtocol,
+            http=OverloadProtocol,
             ws="none",
             loop="uvloop",
             lifespan="off",
             access_log=False,
             log_config=None,
-            log_level="error" if server.log_level == "error" else "warning",  # we tell of our life
+            log_level="error" if server.log_level == "error" else "warning",  # we log our own life
             proxy_headers=False,
             server_header=False,
             date_header=False,
@@ -108,7 +97,7 @@ def make_server(config: Config, service: Service) -> Server:
 
 
 def _bound(host: str, port: int) -> Iterator[socket.socket]:
-    """Give sockets bound to all addresses of a host, at one port (0: a free one)."""
+    """Return sockets bound to all addresses of a host, at one port (0: a free one)."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, _, _, _, address in dict.fromkeys(found):
@@ -124,7 +113,7 @@ def _bound(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def _bind(family: int, address: tuple[str | int, ...]) -> socket.socket:
-    """Give a socket that is bound, and does not listen yet: who asks too early is refused."""
+    """Return a socket that is bound, and does not listen yet: who asks too early is rejected."""
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -138,7 +127,7 @@ def _bind(family: int, address: tuple[str | int, ...]) -> socket.socket:
 
 
 def key_ring(config: Config) -> KeyRing:
-    """Give the keys of a service; none are needed where only this machine can ask."""
+    """Return the keys of a service; none are needed where only this machine can ask."""
     server = config.server
     path = keys_path(server)
     ring = KeyRing.load(path)

@@ -1,4 +1,4 @@
-"""The service without HTTP: it decides, remembers, and says what ails it."""
+"""The service without HTTP: it decides, remembers, and reports its health."""
 
 from __future__ import annotations
 
@@ -14,9 +14,22 @@ from typing import Any
 
 from msgspec import UnsetType, structs
 
-from fastbandit.config import Config
+from fastbandit import __version__
+from fastbandit.arms.rows import Upserted
 from fastbandit.errors import LogError, ShapeError
-from fastbandit.events import (
+from fastbandit.serving.access import Access
+from fastbandit.serving.console.process import FiguresProcess
+from fastbandit.serving.decider import Decider, not_ready
+from fastbandit.serving.learner_process import LearnerProcess
+from fastbandit.serving.metrics import Metrics
+from fastbandit.serving.problems import Rejection
+from fastbandit.serving.schemas import Reason, SelectRequest, Status
+from fastbandit.serving.shadow import is_match, named_arm
+from fastbandit.serving.snapshot_follower import SnapshotFollower
+from fastbandit.serving.writer import Writer
+from fastbandit.settings.service import Config
+from fastbandit.storage.arm_changes import apply_change
+from fastbandit.storage.events import (
     ArmsChanged,
     DecisionMade,
     Event,
@@ -25,18 +38,6 @@ from fastbandit.events import (
     RewardCame,
     TimePassed,
 )
-from fastbandit.runtime.live import Put
-from fastbandit.serving.access import Access
-from fastbandit.serving.arm_changes import apply_change
-from fastbandit.serving.console.process import FiguresProcess
-from fastbandit.serving.decider import Decider, not_ready
-from fastbandit.serving.following import Follower
-from fastbandit.serving.learner_process import LearnerProcess
-from fastbandit.serving.measures import Measures
-from fastbandit.serving.problems import Refusal
-from fastbandit.serving.schemas import Reason, SelectRequest
-from fastbandit.serving.shadowing import is_match, named_arm
-from fastbandit.serving.writer import Writer
 from fastbandit.storage.shared import open_log
 from fastbandit.storage.spooled_log import SpooledLog
 
@@ -50,10 +51,10 @@ _MANY = 8  # so many contexts are decided in a thread of their own, others where
 
 
 @dataclass(frozen=True)
-class Changed:
+class ArmsOutcome:
     """What became of a change: counts, ids that were not there, all arms, and its number."""
 
-    counts: Put
+    counts: Upserted
     unknown: list[Any]
     arms: int
     catalogue: int
@@ -66,12 +67,13 @@ class Service:
     """
 
     def __init__(self, config: Config, *, learner: Sequence[str] | None = None) -> None:
-        self.config, self.measures = config, Measures()
+        self.config, self.metrics = config, Metrics()
+        self._is_shared = bool(config.log.url)  # others append to the same log
         self.folder = Path(config.server.data_dir)
         self.decider = Decider(config)
-        self.learner = LearnerProcess(config, learner, measures=self.measures)
-        self.follower = Follower(
-            config, self.decider, self.measures, is_away=lambda: self._away is not None
+        self.learner = LearnerProcess(config, learner, metrics=self.metrics)
+        self.follower = SnapshotFollower(
+            config, self.decider, self.metrics, is_unavailable=lambda: self._outage is not None
         )
         self.figures = FiguresProcess(self.folder, log_url=config.log.url)
         self._tasks: list[asyncio.Task[None]] = []
@@ -81,18 +83,12 @@ class Service:
         self.spooled: SpooledLog | None = None  # the log, where it is shared
 
     @property
-    def _is_shared(self) -> bool:
-        """Whether other services append to the same log."""
-        return bool(self.config.log.url)
-
-    @property
-    def _away(self) -> str | None:
-        """Why the log is away, None where it is not."""
-        away = None if self.spooled is None else self.spooled.away
-        return None if away is None else " ".join(str(away).split())
+    def _outage(self) -> str | None:
+        """Why the log is unavailable, None where it is not."""
+        error = None if self.spooled is None else self.spooled.unavailable
+        return None if error is None else " ".join(str(error).split())
 
     def _open_log(self) -> EventLog:
-        """Open the log to write to."""
         config = self.config.log
         log = open_log(config.url, self.folder, timeout_seconds=_LOG_SECONDS)
         if not self._is_shared:
@@ -108,7 +104,7 @@ class Service:
         self.writer = Writer(self._open_log, asyncio.get_running_loop())
         last = self.follower.seen = await self.writer.start()
         self.reader = open_log(self.config.log.url, self.folder, is_reader=True)
-        if self._is_shared and self._away is None:
+        if self._is_shared and self._outage is None:
             await self.follower.follow_store()
             await self.follower.follow_deltas()
         shadow = self.decider.shadow
@@ -121,7 +117,7 @@ class Service:
         if shadow is not None and shadow.shared is not None:
             jobs.append(shadow.shared.keep_following())
         if self.learner.is_wanted:
-            jobs.append(self.learner.keep())
+            jobs.append(self.learner.keep_running())
         self._tasks = [asyncio.create_task(job) for job in jobs]
         _LOGGER.info("started", extra={"events": last, "version": self.version})
 
@@ -151,54 +147,56 @@ class Service:
             made = await asyncio.to_thread(lambda: list(map(self._first_of, made, outcomes)))
         if any(outcome.status == "spooled" for outcome in outcomes):
             made = [structs.replace(one, degraded=True) for one in made]
-        self.measures.decisions += len(made)
-        self.measures.degraded += sum(one.degraded for one in made)
+        self.metrics.decisions += len(made)
+        self.metrics.degraded += sum(one.degraded for one in made)
         if self.decider.shadow is not None:
-            told = [(one.decided_by, is_match(one)) for one in made if one.other is not None]
-            self.measures.compared.update(told)
+            both = [(one.decided_by, is_match(one)) for one in made if one.other is not None]
+            self.metrics.compared.update(both)
         return made
 
     async def reward(self, rewards: Sequence[RewardCame]) -> list[Outcome]:
-        """Keep rewards; tell what became of each."""
+        """Write rewards; return what became of each."""
         outcomes = await self.append(rewards)
         for outcome in outcomes:
-            self.measures.rewards[outcome.status] += 1
+            self.metrics.rewards[outcome.status] += 1
         return outcomes
 
-    async def change_arms(self, change: ArmsChanged) -> Changed:
-        """Put arms in or take them out: in the log first, then in what serves."""
+    async def change_arms(self, change: ArmsChanged) -> ArmsOutcome:
+        """Upsert or discard arms: in the log first, then in what serves."""
         async with self.follower.changing:
             serving = self.decider.serving
             if serving is None:
-                return await self._put_first(change)
+                return await self._add_first(change)
             bandit = serving.bandit
             counts = await asyncio.to_thread(apply_change, bandit, change, is_trial=True)
-            unknown = bandit.take_arms(change.taken, is_trial=True) if change.taken else []
-            is_nothing = not counts.added + counts.changed and len(unknown) == len(change.taken)
+            unknown = (
+                bandit.discard_arms(change.discarded, is_trial=True) if change.discarded else []
+            )
+            is_nothing = not counts.added + counts.changed and len(unknown) == len(change.discarded)
             if is_nothing and not self._is_shared:  # others may have made changes meanwhile
-                return Changed(counts, unknown, len(bandit), serving.catalogue)
+                return ArmsOutcome(counts, unknown, len(bandit), serving.catalogue)
             (outcome,) = await self.append([change])
             if self._is_shared:  # others' changes come first, in the order of the log
                 await asyncio.to_thread(self.follower.catch_up, self.reader)
             else:
-                change = structs.replace(change, seq=outcome.seq)
-                await asyncio.to_thread(self.decider.put, change)
-            return Changed(counts, unknown, len(bandit), outcome.seq)
+                await asyncio.to_thread(apply_change, bandit, change)
+                self.decider.publish(bandit, catalogue=outcome.seq)
+            return ArmsOutcome(counts, unknown, len(bandit), outcome.seq)
 
-    async def _put_first(self, change: ArmsChanged) -> Changed:
-        """Keep arms that come before there is any snapshot: the first is made of them."""
-        if self.config.arms.file or not change.put:
+    async def _add_first(self, change: ArmsChanged) -> ArmsOutcome:
+        """Write arms that come before there is any snapshot: the first is made of them."""
+        if self.config.arms.file or not change.upserted:
             raise not_ready(self.reasons())
         changes = await asyncio.to_thread(self.reader.changes)
-        earlier = [arm for one in changes for arm in one.put]
-        sizes = {len(arm.features) for arm in (*earlier, *change.put)}
+        earlier = [arm for one in changes for arm in one.upserted]
+        sizes = {len(arm.features) for arm in (*earlier, *change.upserted)}
         if len(sizes) != 1:
             raise ShapeError(
                 f"Arms need the same number of features each: got {sorted(sizes)}. Correct them."
             )
         (outcome,) = await self.append([change])
-        count = len({arm.id for arm in (*earlier, *change.put)})
-        return Changed(Put(len(change.put), 0, 0), [], count, outcome.seq)
+        count = len({arm.id for arm in (*earlier, *change.upserted)})
+        return ArmsOutcome(Upserted(len(change.upserted), 0, 0), [], count, outcome.seq)
 
     async def append(self, events: Sequence[Event]) -> list[Outcome]:
         """Write events; on return they are synced."""
@@ -207,7 +205,7 @@ class Service:
         return outcomes
 
     def _first_of(self, made: DecisionMade, outcome: Outcome) -> DecisionMade:
-        """Give the decision that stands in the log under an id."""
+        """Return the decision that stands in the log under an id."""
         if outcome.status != "repeated":
             return made
         stored = (self.spooled or self.reader).decision(made.id)
@@ -216,7 +214,7 @@ class Service:
         if _asked_for(stored) != _asked_for(made) or (
             is_named and named_arm(stored) != named_arm(made)
         ):
-            raise Refusal(
+            raise Rejection(
                 409,
                 "id taken",
                 "This id stands for the decision of another request.",
@@ -235,71 +233,84 @@ class Service:
 
     @property
     def version(self) -> int | None:
-        """The version in service."""
         serving = self.decider.serving
         return None if serving is None else serving.bandit.version
 
     def reasons(self) -> list[Reason]:
-        """Tell why the service is not ready: nothing where it is."""
+        """Return why the service is not ready: nothing where it is."""
         found = []
         if self.decider.serving is None:
-            found.append(self.follower.trouble or self._missing())
-        if self.writer.trouble is not None:
-            text = " ".join(str(self.writer.trouble).split())
+            found.append(self.follower.problem or self._missing())
+        if self.writer.problem is not None:
+            text = " ".join(str(self.writer.problem).split())
             found.append(Reason("log", text, "Selects and rewards work again once it can."))
         return found
 
     def _missing(self) -> Reason:
-        """Tell why no snapshot is in service."""
-        away = self._away
-        if away is not None:
-            text = f"No snapshot can serve while the database of the log is away: {away}"
+        """Return why no snapshot is in service."""
+        if (outage := self._outage) is not None:
+            text = f"No snapshot can serve while the database of the log is unavailable: {outage}"
             return Reason("log", text, "The service is ready by itself soon after it is back.")
         state = self.learner.state()
         said = str(state.get("error") or state.get("state") or "").rstrip(".")
-        fix = "Wait for the learner to make the first."
-        if state.get("state") == "failed":
-            fix = _MEND
+        is_failed = state.get("state") == "failed"
+        fix = _MEND if is_failed else "Wait for the learner to make the first."
         return Reason(
             "no snapshot", f"No snapshot is in service yet{f' ({said})' if said else ''}.", fix
         )
 
-    def ailments(self) -> list[Reason]:
-        """Tell what does less than it should, though the service is ready."""
-        trouble, lost = self.follower.trouble, self.follower.lost
-        found = [] if trouble is None or self.decider.serving is None else [trouble]
-        away = self._away
-        if self.spooled is not None and away is not None:
-            waiting, most = self.spooled.waiting, self.config.log.spool_events
-            text = f"The database of the log is away: {waiting:,} of {most:,} decisions wait here."
-            fix = "See that it runs. Rewards are refused until then, and clients keep them."
-            found.append(Reason("log", f"{text} {away}", fix))
+    def problems(self) -> list[Reason]:
+        """Return why the service is degraded, though it is ready."""
+        problem, lost = self.follower.problem, self.follower.lost
+        found = [] if problem is None or self.decider.serving is None else [problem]
+        if self.spooled is not None and self._outage is not None:
+            waits = f"{self.spooled.waiting:,} of {self.config.log.spool_events:,} decisions wait"
+            text = f"The database of the log is unavailable: {waits} here. {self._outage}"
+            fix = "See that it runs. Rewards are rejected until then, and clients retain them."
+            found.append(Reason("log", text, fix))
         elif lost:
             found.append(Reason("snapshots", lost, "What is here goes on serving."))
         if self.learner.is_down:
-            found.append(
-                Reason("learner", "The learner is not running.", "It is started again; see logs.")
-            )
-        if self.access is not None and self.access.trouble is not None:
-            found.append(
-                Reason(
-                    "keys", self.access.trouble, "Restore the file; the keys as read before hold."
-                )
-            )
+            fix = "It is started again; see logs."
+            found.append(Reason("learner", "The learner is not running.", fix))
+        if self.access is not None and self.access.problem is not None:
+            fix = "Restore the file; the keys as read before hold."
+            found.append(Reason("keys", self.access.problem, fix))
         shadow = self.decider.shadow
-        if shadow is not None and shadow.trouble is not None:
-            found.append(Reason("decides", shadow.trouble, "Until then nothing changes."))
+        if shadow is not None and shadow.problem is not None:
+            found.append(Reason("promotion", shadow.problem, "Until then nothing changes."))
         state = self.learner.state()
         if state.get("state") == "failed":
             found.append(Reason("learner", str(state.get("error")), _MEND))
         return found
+
+    def status(self) -> Status:
+        """Say what serves now, and how well."""
+        serving, reasons, shadow = self.decider.serving, self.reasons(), self.decider.shadow
+        return Status(
+            fastbandit=__version__,
+            ready=not reasons,
+            reasons=reasons,
+            problems=self.problems(),
+            version=self.version,
+            catalogue=0 if serving is None else serving.catalogue,
+            arms=0 if serving is None else len(serving.bandit),
+            arms_not_indexed=0 if serving is None else serving.bandit.waiting,
+            events=self.last_event,
+            uptime_seconds=round(time.time() - self.started, 3),
+            learner=self.learner.state(),
+            serving=self.metrics.quantiles(),
+            rewards=dict(self.metrics.rewards),
+            decides="bandit" if shadow is None else shadow.decides,
+            baseline="" if shadow is None else shadow.baseline,
+        )
 
     # -- jobs
 
     async def _watch_snapshots(self) -> None:
         while True:
             await asyncio.sleep(_POLL_SECONDS)
-            self.measures.close_window()
+            self.metrics.close_window()
             if self.decider.shadow is not None:
                 self.decider.shadow.follow()
             try:
@@ -310,14 +321,14 @@ class Service:
 
     async def _follow_others(self) -> None:
         """Take over snapshots that were published, and changes of the arms, of others."""
-        for turn in count():
+        for step in count():
             await asyncio.sleep(_FOLLOW_SECONDS)
-            if self._away is not None:
+            if self._outage is not None:
                 continue  # the spool finds out when the database is back
             await self.follower.follow_deltas()
-            if turn % _EVERY == 0:
+            if step % _EVERY == 0:
                 continue
-            with suppress(LogError):  # a later turn finds it back, or a select finds it away
+            with suppress(LogError):  # a later step finds it back, or a select finds it gone
                 async with self.follower.changing:
                     await asyncio.to_thread(self.follower.catch_up, self.reader)
             await self.follower.follow_store()
@@ -334,7 +345,7 @@ class Service:
             await asyncio.sleep(min(1.0, quiet))
             now = time.monotonic()
             is_due = now - self._last_event >= quiet and now - self._last_own <= until
-            if is_due or self.writer.trouble is not None:
+            if is_due or self.writer.problem is not None:
                 self._last_event = now
                 with suppress(LogError):
                     await self.writer.submit([TimePassed()])

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from fastbandit.errors import FastbanditError, LogAwayError, LogError
-from fastbandit.events import DecisionMade, Event, EventLog, Outcome
+from fastbandit.errors import FastbanditError, LogError, LogUnavailableError
+from fastbandit.storage.events import DecisionMade, Event, EventLog, Outcome
 
 Written: TypeAlias = "asyncio.Future[list[Outcome]]"
 _MOST_AT_ONCE = 1024
@@ -32,8 +32,8 @@ class Writer:
     """Appends to a log what requests of one event loop hand in.
 
     While one group is synced the next gathers. `waiting` counts the events that are not
-    synced yet. An error of the log goes to all who wait for the group, and is kept in
-    `trouble` until an append succeeds again, unless the log is away and says so itself.
+    synced yet. An error of the log goes to all who wait for the group, and is in
+    `problem` until an append succeeds again, unless the log is unavailable, which it says itself.
     """
 
     def __init__(self, open_log: Callable[[], EventLog], loop: asyncio.AbstractEventLoop) -> None:
@@ -42,12 +42,12 @@ class Writer:
         self._lock, self._wake = threading.Lock(), threading.Event()
         self._is_stopping = False
         self.waiting = 0
-        self.trouble: LogError | None = None
+        self.problem: LogError | None = None
         self._opened: asyncio.Future[int] = loop.create_future()
         self._thread = threading.Thread(target=self._work, name="log writer", daemon=True)
 
     async def start(self) -> int:
-        """Open the log in its thread; give the number of its last event, or raise why not."""
+        """Open the log in its thread; return the number of its last event, or raise why not."""
         self._thread.start()
         return await self._opened
 
@@ -91,7 +91,6 @@ class Writer:
         log.close()
 
     def _take(self) -> list[_Waiting]:
-        """Take a group of what has gathered, in its order."""
         with self._lock:
             count = size = 0
             while count < len(self._gathered) and size < _MOST_AT_ONCE:
@@ -101,11 +100,11 @@ class Writer:
         return group
 
     def _append(self, log: EventLog, group: list[_Waiting]) -> int:
-        """Write a group, and tell who waits for it; give its size."""
+        """Write a group, and answer who waits for it; return its size."""
         events = [event for one in group for event in one.events]
         try:
             outcomes = log.append(events)
-        except LogAwayError as error:
+        except LogUnavailableError as error:
             decided = [one for one in group if _is_decided(one)]
             if 0 < len(decided) < len(group):  # these may be taken all the same
                 self._append(log, decided)
@@ -114,13 +113,13 @@ class Writer:
         except LogError as error:
             self._loop.call_soon_threadsafe(self._fail, group, error)
         else:
-            self._loop.call_soon_threadsafe(self._settle, group, outcomes)
+            self._loop.call_soon_threadsafe(self._succeed, group, outcomes)
         return len(events)
 
     # -- in the loop's thread
 
-    def _settle(self, group: list[_Waiting], outcomes: list[Outcome]) -> None:
-        self.trouble = None
+    def _succeed(self, group: list[_Waiting], outcomes: list[Outcome]) -> None:
+        self.problem = None
         self.waiting -= len(outcomes)
         first = 0
         for one in group:
@@ -130,8 +129,8 @@ class Writer:
             first = last
 
     def _fail(self, group: list[_Waiting], error: LogError) -> None:
-        if not isinstance(error, LogAwayError):
-            self.trouble = error
+        if not isinstance(error, LogUnavailableError):
+            self.problem = error
         for one in group:
             self.waiting -= len(one.events)
             if not one.written.done():

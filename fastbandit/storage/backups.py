@@ -8,11 +8,8 @@ there whole, or not at all.
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -22,19 +19,19 @@ from typing import Any
 
 import apsw
 
-from fastbandit.errors import DataError, FastbanditError
-from fastbandit.progress import Progress, silent
-from fastbandit.storage.log_file import LOG_FILE
-from fastbandit.storage.log_reader import check_integrity, one_moment_of
-from fastbandit.storage.sealed import (
-    MANIFEST,
-    rename,
-    seal,
-    sync_folder,
-    write_file,
-    write_json,
-    write_manifest,
+from fastbandit.errors import DataError
+from fastbandit.files.atomic import (
+    file_digest,
+    making_folder,
+    raising,
+    sync_folders,
+    sync_path,
+    write_synced,
 )
+from fastbandit.files.manifest import MANIFEST, digest_of, write_json, write_manifest
+from fastbandit.progress import Progress, silent
+from fastbandit.storage.data_folder import LOG_FILE
+from fastbandit.storage.log_reader import check_integrity, one_moment_of
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 FORMAT = 1
@@ -42,6 +39,7 @@ KIND = "backup"
 KEYS_FILE, DECIDES_FILE = "keys.json", "decides.json"
 SNAPSHOTS = "snapshots"
 _TABLES = ("decisions", "rewards", "changes", "ticks")
+_COUNTS = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table})" for table in _TABLES)
 _PAGES = 2_000
 _PIECE = 1 << 20
 _TRIES = 3
@@ -74,12 +72,15 @@ def back_up(data_dir: Path, target: Path, *, progress: Progress = silent) -> Bac
         counts = _copy_log(data_dir / LOG_FILE, draft / LOG_FILE, progress)
         progress(90, 100, "Checking")
         check_integrity(draft / LOG_FILE)
-        files = {_name(path, draft): _entry(path) for path in _files_in(draft)}
-        told = {"at": datetime.now(UTC).isoformat(), "version": version, "counts": counts}
-        write_manifest(draft / MANIFEST, {**told, "files": files}, kind=KIND, format=FORMAT)
-        _sync_folders(draft)
-        rename(draft, target)
-    return _to_backup(target, {**told, "files": files})
+        files = {}
+        for path in _files_in(draft):
+            entry = {"bytes": path.stat().st_size, "sha256": file_digest(path)}
+            files[path.relative_to(draft).as_posix()] = entry
+        at = datetime.now(UTC).isoformat()
+        notes = {"at": at, "version": version, "counts": counts, "files": files}
+        write_manifest(draft / MANIFEST, notes, kind=KIND, format=FORMAT)
+        sync_folders(draft)
+    return _to_backup(target, notes)
 
 
 def restore(backup: Path, data_dir: Path, *, progress: Progress = silent) -> Backup:
@@ -97,20 +98,24 @@ def restore(backup: Path, data_dir: Path, *, progress: Progress = silent) -> Bac
             _copy_checked(backup / name, draft / name, manifest["files"][name])
         progress(len(names), len(names) + 1, "Checking")
         check_integrity(draft / LOG_FILE)
-        _check_counts(draft / LOG_FILE, manifest["counts"])
+        found, wanted = _counts_in(draft / LOG_FILE), manifest["counts"]
+        if found != wanted:
+            raise DataError(
+                f"A restored log needs to hold what was backed up, {wanted}: it holds {found}. Use "
+                f"another backup."
+            )
         if manifest["version"] is not None:
             SnapshotStore(draft / SNAPSHOTS).get(manifest["version"])
-        _sync_folders(draft)
-        rename(draft, data_dir)
+        sync_folders(draft)
     return _to_backup(data_dir, manifest)
 
 
 def read_backup(folder: Path) -> dict[str, Any]:
-    """Give the manifest of a backup, or say why it cannot be trusted."""
+    """Return the manifest of a backup, or say why it cannot be trusted."""
     path = folder / MANIFEST
     try:
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        is_sealed = manifest.pop("sha256") == seal(manifest)
+        is_whole = manifest.pop("sha256") == digest_of(manifest)
         kind, format = manifest["kind"], manifest["format"]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise DataError(
@@ -122,18 +127,16 @@ def read_backup(folder: Path) -> dict[str, Any]:
             f"This version reads a backup of format {FORMAT}: {path} is a {kind} of format "
             f"{format}. Name another folder, or install a newer fastbandit."
         )
-    if not is_sealed or not all(_is_inside(name) for name in manifest["files"]):
+    paths = [PurePosixPath(name) for name in manifest["files"]]
+    if not is_whole or any(path.is_absolute() or ".." in path.parts for path in paths):
         raise DataError(
             f"A backup needs to be as it was written: {path} was changed since. Use another backup."
         )
     return manifest
 
 
-# -- parts
-
-
 def _copy_log(log: Path, copy: Path, progress: Progress) -> dict[str, int]:
-    """Copy one moment of a log; give how many events of each kind it holds."""
+    """Copy one moment of a log; return how many events of each kind it holds."""
     with one_moment_of(log) as source, closing(apsw.Connection(str(copy))) as target:
         try:
             with target.backup("main", source, "main") as backup:
@@ -144,28 +147,14 @@ def _copy_log(log: Path, copy: Path, progress: Progress) -> dict[str, int]:
             target.execute("PRAGMA journal_mode = DELETE").fetchall()  # no files beside it
         except apsw.FullError as error:
             raise OSError(errno.ENOSPC, str(error)) from error
-    with copy.open("rb") as file:
-        os.fsync(file.fileno())
+    sync_path(copy)
     return _counts_in(copy)
 
 
 def _counts_in(log: Path) -> dict[str, int]:
     with one_moment_of(log) as connection:
-        return {table: _count(connection, table) for table in _TABLES}
-
-
-def _count(connection: apsw.Connection, table: str) -> int:
-    rows: list[Any] = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
-    return int(rows[0][0])
-
-
-def _check_counts(log: Path, wanted: dict[str, int]) -> None:
-    found = _counts_in(log)
-    if found != wanted:
-        raise DataError(
-            f"A restored log needs to hold what was backed up, {wanted}: it holds {found}. Use "
-            f"another backup."
-        )
+        counts: Any = connection.execute(_COUNTS).fetchall()
+    return dict(zip(_TABLES, counts[0], strict=True))
 
 
 def _copy_snapshots(source: Path, target: Path) -> int | None:
@@ -175,10 +164,10 @@ def _copy_snapshots(source: Path, target: Path) -> int | None:
         current = store.current()
         if current is None:
             return None
-        kept = {current.version, current.parent} & set(store.versions())
+        wanted = {current.version, current.parent} & set(store.versions())
         try:
-            for name in [f"{version:06d}" for version in kept]:
-                _copy_folder(source / name, target / name)
+            for path in [path for one in wanted for path in _files_in(source / f"{one:06d}")]:
+                _copy(path, target / path.relative_to(source))
         except FileNotFoundError:  # newer ones came meanwhile, and this one went
             shutil.rmtree(target, ignore_errors=True)
             continue
@@ -192,25 +181,16 @@ def _copy_snapshots(source: Path, target: Path) -> int | None:
     )
 
 
-# -- files
-
-
-def _copy_folder(source: Path, target: Path) -> None:
-    for path in _files_in(source):
-        _copy(path, target / path.relative_to(source))
-
-
 def _copy(source: Path, target: Path) -> tuple[int, str]:
-    """Copy and sync a file, with who may read it; give its size and SHA-256."""
+    """Copy and sync a file, with who may read it; return its size and SHA-256."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with source.open("rb") as file:
-        written = write_file(target, iter(lambda: file.read(_PIECE), b""))
+        written = write_synced(target, iter(lambda: file.read(_PIECE), b""))
     shutil.copymode(source, target)
     return written
 
 
 def _copy_checked(source: Path, target: Path, entry: dict[str, Any]) -> None:
-    """Copy a file of a backup, if it is still the one that was written."""
     try:
         size, digest = _copy(source, target)
     except FileNotFoundError as error:
@@ -225,50 +205,25 @@ def _copy_checked(source: Path, target: Path, entry: dict[str, Any]) -> None:
         )
 
 
-def _entry(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"bytes": path.stat().st_size, "sha256": digest}
-
-
 def _files_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _name(path: Path, folder: Path) -> str:
-    return path.relative_to(folder).as_posix()
-
-
-def _is_inside(name: str) -> bool:
-    """Tell whether the name of a file stays within its folder."""
-    return not PurePosixPath(name).is_absolute() and ".." not in PurePosixPath(name).parts
-
-
-def _sync_folders(folder: Path) -> None:
-    for path in [folder, *(path for path in folder.rglob("*") if path.is_dir())]:
-        sync_folder(path)
-
-
 @contextmanager
 def _drafting(target: Path) -> Iterator[Path]:
-    """Give a folder beside a place, to be renamed to it; it goes away unless it is."""
+    """Yield a folder that only this user can read, which then takes the name of the target."""
     target = target.absolute()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", suffix=".part", dir=target.parent))
-        try:
-            yield draft
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-    except OSError as error:
-        if isinstance(error, FastbanditError):
-            raise
-        raise DataError(
-            f"A copy needs a place that can be written to: {target} cannot "
-            f"({type(error).__name__}: {error}). Make room there, or name another folder."
-        ) from error
+
+    needs = f"A copy needs a place that can be written to: {target} cannot"
+    hint = "Make room there, or name another folder."
+    with (
+        raising(DataError, lambda error: f"{needs} ({type(error).__name__}: {error}). {hint}"),
+        making_folder(target) as draft,
+    ):
+        draft.chmod(0o700)
+        yield draft
 
 
-def _to_backup(folder: Path, told: dict[str, Any]) -> Backup:
-    sizes = [int(entry["bytes"]) for entry in told["files"].values()]
-    return Backup(folder, told["counts"], told["version"], len(sizes), sum(sizes))
+def _to_backup(folder: Path, notes: dict[str, Any]) -> Backup:
+    sizes = [int(entry["bytes"]) for entry in notes["files"].values()]
+    return Backup(folder, notes["counts"], notes["version"], len(sizes), sum(sizes))

@@ -1,4 +1,4 @@
-"""The folder that holds data on this machine: datasets, and copies of shared logs."""
+"""Folders that hold data on this machine: a service's, datasets, and copies of shared logs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import os
 import sys
 from pathlib import Path
 
+LOG_FILE = "events.db"
+"""The log in every data folder of a service."""
+
 
 def data_folder(data: Path | None) -> Path:
-    """Give the folder that holds data: the one named, else FASTBANDIT_DATA, else a cache."""
+    """Return the folder that holds data: the one named, else FASTBANDIT_DATA, else a cache."""
     if data is not None:
         return Path(data).expanduser()
     named = os.environ.get("FASTBANDIT_DATA")
@@ -17,9 +20,9 @@ def data_folder(data: Path | None) -> Path:
 
 def _cache_folder() -> Path:
     if sys.platform == "win32":
-        place = os.environ.get("LOCALAPPDATA")
-        return (Path(place) if place else Path.home() / "AppData" / "Local") / "fastbandit"
+        cache = os.environ.get("LOCALAPPDATA")
+        return (Path(cache) if cache else Path.home() / "AppData" / "Local") / "fastbandit"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "fastbandit"
-    place = os.environ.get("XDG_CACHE_HOME")
-    return (Path(place) if place else Path.home() / ".cache") / "fastbandit"
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "fastbandit"

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import SnapshotError
+from fastbandit.files.atomic import mark_of, write_atomic
 
 FORMAT = 1
 KIND = "delta"
+_NUMBERS = ("version", "number", "seq", "learned")
 _DTYPES: tuple[np.dtype[Any], ...] = (np.dtype("<i4"), np.dtype("<f4"), np.dtype("<f4"))
 
 
@@ -45,23 +45,14 @@ class Delta:
     deviations: NDArray[np.float32]
 
     def to_bytes(self) -> bytes:
-        """Return it as it is stored."""
         body = b"".join(
             np.ascontiguousarray(part, dtype).tobytes()
             for part, dtype in zip((self.rows, self.means, self.deviations), _DTYPES, strict=True)
         )
-        told = {
-            "format": FORMAT,
-            "kind": KIND,
-            "version": self.version,
-            "snapshot": self.snapshot,
-            "number": self.number,
-            "seq": self.seq,
-            "learned": self.learned,
-            "arms": len(self.rows),
-            "columns": self.means.shape[1] if self.means.ndim == 2 else 0,
-        }
-        line = json.dumps({**told, "sha256": _hash(told, body)}, sort_keys=True)
+        columns = self.means.shape[1] if self.means.ndim == 2 else 0
+        head = {"format": FORMAT, "kind": KIND, "arms": len(self.rows), "columns": columns}
+        head |= {name: getattr(self, name) for name in ("snapshot", *_NUMBERS)}
+        line = json.dumps({**head, "sha256": _hash(head, body)}, sort_keys=True)
         return line.encode() + b"\n" + body
 
     @staticmethod
@@ -69,24 +60,22 @@ class Delta:
         """Return a delta from what is stored, or say why it cannot be trusted."""
         line, _, body = content.partition(b"\n")
         try:
-            told = dict(json.loads(line))
-            wanted, format = told.pop("sha256"), (told["kind"], told["format"])
-            if wanted != _hash(told, body):
+            head = dict(json.loads(line))
+            wanted, format = head.pop("sha256"), (head["kind"], head["format"])
+            if wanted != _hash(head, body):
                 raise ValueError("its SHA-256 differs")
             if format != (KIND, FORMAT):
                 raise ValueError(f"it is a {format[0]} of format {format[1]}, not {FORMAT}")
-            arms, columns = int(told["arms"]), int(told.get("columns", 0))
+            arms, columns = int(head["arms"]), int(head.get("columns", 0))
             shape = (arms, columns) if columns else (arms,)
             size = arms * max(1, columns)
             rows = np.frombuffer(body, _DTYPES[0], arms)
             means, deviations = (
-                np.frombuffer(body, dtype, size, 4 * (arms + size * place)).reshape(shape)
-                for place, dtype in enumerate(_DTYPES[1:])
+                np.frombuffer(body, dtype, size, 4 * (arms + size * part)).reshape(shape)
+                for part, dtype in enumerate(_DTYPES[1:])
             )
-            version, number, seq, learned = (
-                int(told[name]) for name in ("version", "number", "seq", "learned")
-            )
-            snapshot = str(told["snapshot"])
+            version, number, seq, learned = (int(head[name]) for name in _NUMBERS)
+            snapshot = str(head["snapshot"])
             return Delta(version, snapshot, number, seq, learned, rows, means, deviations)
         except (ValueError, LookupError, TypeError) as error:
             raise SnapshotError(
@@ -95,7 +84,6 @@ class Delta:
             ) from error
 
     def check_for(self, version: int, snapshot: str) -> Delta:
-        """Return it, if it belongs to a snapshot."""
         if (self.version, self.snapshot) != (version, snapshot):
             raise SnapshotError(
                 f"A delta needs the snapshot that it was made for: got one for version "
@@ -112,19 +100,13 @@ class DeltaFiles:
         self._folder = folder
 
     def path(self, version: int) -> Path:
-        """Return the file of a version's delta."""
         return self._folder / f"{version:06d}.delta"
 
-    def mark(self, version: int) -> tuple[int, int]:
-        """Return what tells one file from the next, at the cost of a stat; zeros for none."""
-        try:
-            found = os.stat(self.path(version))
-        except OSError:
-            return (0, 0)
-        return found.st_mtime_ns, found.st_ino
+    def mark(self, version: int) -> tuple[int, int] | None:
+        """Return what changes with each file; None where there is none."""
+        return mark_of(self.path(version))
 
     def read(self, version: int, snapshot: str) -> Delta | None:
-        """Return the delta of a snapshot, None where there is none."""
         try:
             content = self.path(version).read_bytes()
         except FileNotFoundError:
@@ -137,25 +119,20 @@ class DeltaFiles:
         return Delta.of(content).check_for(version, snapshot)
 
     def write(self, delta: Delta) -> None:
-        """Put a delta in place of the last one, and forget those of other versions."""
+        """Write a delta in place of the last one, and forget those of other versions."""
         path = self.path(delta.version)
-        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            beside.write_bytes(delta.to_bytes())
-            os.replace(beside, path)
+            write_atomic(path, delta.to_bytes(), sync=False)
             for other in self._folder.glob("*.delta*"):
                 if other != path:
                     other.unlink(missing_ok=True)
         except OSError as error:
-            with suppress(OSError):
-                beside.unlink(missing_ok=True)
             raise SnapshotError(
                 f"Deltas need a folder that can be written to: {self._folder} cannot ({error}). "
                 f"Make room there; what serves goes on without."
             ) from error
 
 
-def _hash(told: dict[str, Any], body: bytes) -> str:
-    """Return the hash of all that a delta says."""
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode() + b"\n" + body).hexdigest()
+def _hash(head: dict[str, Any], body: bytes) -> str:
+    return hashlib.sha256(json.dumps(head, sort_keys=True).encode() + b"\n" + body).hexdigest()

@@ -3,7 +3,7 @@
 The context is the namespace `context`. Each action is an arm: its id in the namespace `arm`,
 and its numbers in `features` where the log holds them. The first arm that was chosen is the
 first action, and has the label: a cost of minus the reward, and how likely it was. Arms that
-were listed as eligible are the other actions; each is told an even part of the rest.
+were listed as eligible are the other actions; each has an even part of the rest.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 import apsw
 from msgspec import Raw, Struct, json
 
-from fastbandit.events import ArmId
+from fastbandit.storage.events import ArmId
 from fastbandit.storage.joined_rows import Row
 
 NO_REWARD = "no reward yet"
 NO_PROPENSITY = "no propensity"
-_CHANGES = "SELECT seq, put FROM changes WHERE seq > ? AND seq <= ? ORDER BY seq"
+_CHANGES = "SELECT seq, upserted FROM changes WHERE seq > ? AND seq <= ? ORDER BY seq"
 
 
-class _Put(Struct, array_like=True):
+class _Arm(Struct, array_like=True):
     """An arm as a change holds it, less what is not needed."""
 
     id: ArmId
@@ -38,17 +38,19 @@ class DsjsonLines:
         self._features: dict[ArmId, Raw] = {}
 
     def of(self, rows: Sequence[Row]) -> tuple[list[bytes], Counter[str]]:
-        """Give the lines of rows, and how many had none: a label needs all of its parts."""
+        """Return the lines of rows, and how many had none: a label needs all of its parts."""
         reasons = [_why_not(row) for row in rows]
         lines = [self._line(row) for row, why in zip(rows, reasons, strict=True) if not why]
         return lines, Counter(filter(None, reasons))
 
     def _line(self, row: Row) -> bytes:
         self._learn_arms(row.catalogue)
-        arms, probability = _actions(row), _probability(row) or 0.0
+        listed = row.eligible if isinstance(row.eligible, list) else []
+        arms = [*row.arms, *(arm for arm in listed if arm not in row.arms)]
+        probability = _probability(row) or 0.0
         others = len(arms) - 1
         rest = (1.0 - probability) / others if others else 0.0
-        told = {
+        line = {
             "_label_cost": -(row.reward or 0.0),
             "_label_probability": probability,
             "_label_Action": 1,
@@ -61,7 +63,7 @@ class DsjsonLines:
             "p": [probability, *[rest] * others],
             "VWState": {"m": str(row.version)},
         }
-        return json.encode(told)
+        return json.encode(line)
 
     def _action(self, arm: ArmId) -> dict[str, Any]:
         action: dict[str, Any] = {"_tag": str(arm), "arm": {"id": str(arm)}}
@@ -72,22 +74,17 @@ class DsjsonLines:
         """Take in the changes that a decision knew of; an arm that went keeps its features."""
         if catalogue <= self._known:
             return
-        for _, put in self._log.execute(_CHANGES, (self._known, catalogue)):
-            for arm in json.decode(put, type=list[_Put]):
+        for _, upserted in self._log.execute(_CHANGES, (self._known, catalogue)):
+            for arm in json.decode(upserted, type=list[_Arm]):
                 self._features[arm.id] = arm.features.copy()
         self._known = catalogue
 
 
-def _actions(row: Row) -> list[ArmId]:
-    listed = row.eligible if isinstance(row.eligible, list) else []
-    return [*row.arms, *(arm for arm in listed if arm not in row.arms)]
-
-
 def _probability(row: Row) -> float | None:
-    """Give how likely the first arm was, where that is known."""
+    """Return how likely the first arm was, where that is known."""
     if row.propensities:
         return row.propensities[0]
-    is_certain = row.decided_by == "bandit" and not (row.explored or row.floor)
+    is_certain = row.decided_by == "bandit" and not (row.explored or row.epsilon)
     return 1.0 if is_certain else None
 
 

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_type_hints
 
 import apsw
 from msgspec import json
 
-from fastbandit.errors import DataError, FastbanditError, MissingExtraError, SettingError
+from fastbandit.errors import DataError, SettingError
+from fastbandit.files.atomic import raising, replacing
+from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.dsjson import DsjsonLines
-from fastbandit.storage.joined_rows import (
-    Bounds,
-    Row,
-    count_decisions,
-    has_text_ids,
-    joined_rows,
-)
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.events import ArmId
+from fastbandit.storage.joined_rows import Bounds, Row, count_decisions, has_text_ids, joined_rows
 from fastbandit.storage.log_reader import one_moment_of
-from fastbandit.storage.sealed import rename
 
 FORMATS = ("parquet", "dsjson", "jsonl")
 _SUFFIXES = {".parquet": "parquet", ".dsjson": "dsjson", ".jsonl": "jsonl", ".csv": "csv"}
 ALL = Bounds()
 _ROWS_A_GROUP = 20_000
 Write: TypeAlias = Callable[[Sequence[Row]], Counter[str]]
-"""Writes rows; tells how many it left out, by reason."""
+"""Writes rows; returns how many it left out, by reason."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,13 @@ def export(
     rows, left_out = 0, Counter[str]()
     with one_moment_of(data_dir / LOG_FILE) as log:
         steps = count_decisions(log, bounds)
-        with _written_beside(out) as beside, _opened(format, beside, log, bounds) as write:
+        needs = f"An export needs a file that can be written: {out} cannot"
+        hint = "Make room there, or name another."
+        with (
+            raising(DataError, lambda error: f"{needs} ({error}). {hint}"),
+            replacing(out) as beside,
+            _opened(format, beside, log, bounds) as write,
+        ):
             for batch in joined_rows(log, bounds):
                 left_out += write(batch)
                 rows += len(batch)
@@ -65,7 +67,7 @@ def export(
 
 
 def format_of(out: Path, format: str | None) -> str:
-    """Give the format of a file by its name, where none is told; both have to agree."""
+    """Return the format of a file by its name, where none is named; both have to agree."""
     named = _SUFFIXES.get(out.suffix, "" if out.suffix else "parquet")
     wanted = format or named
     if wanted not in FORMATS or (named != wanted and out.suffix in _SUFFIXES):
@@ -75,29 +77,6 @@ def format_of(out: Path, format: str | None) -> str:
             f"so, or the format with --format."
         )
     return wanted
-
-
-@contextmanager
-def _written_beside(out: Path) -> Iterator[Path]:
-    """Give a file beside a place, which takes it once it is whole and synced."""
-    beside = out.with_name(f"{out.name}.part")
-    try:
-        yield beside
-        with beside.open("rb") as file:
-            os.fsync(file.fileno())
-        rename(beside, out)
-    except OSError as error:
-        if isinstance(error, FastbanditError):
-            raise
-        raise DataError(
-            f"An export needs a file that can be written: {out} cannot ({error}). Make room "
-            f"there, or name another."
-        ) from error
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-# -- formats
 
 
 def _opened(
@@ -126,17 +105,13 @@ def _lines(
 
 @contextmanager
 def _parquet(path: Path, *, has_text_ids: bool) -> Iterator[Write]:
-    try:
-        import pyarrow
-        from pyarrow.parquet import ParquetWriter
-    except ImportError as error:
-        raise MissingExtraError(
-            "Parquet files need pyarrow: it is not installed. Run pip install "
-            "'fastbandit[evaluation]', or export as jsonl."
-        ) from error
+    what = "An export as Parquet, unlike one as jsonl,"
+    pyarrow = needed("pyarrow", what=what, extra="evaluation")
     schema = _schema(pyarrow, has_text_ids=has_text_ids)
     waiting: list[Row] = []
-    with ParquetWriter(path, schema) as writer:
+    with needed("pyarrow.parquet", what=what, extra="evaluation").ParquetWriter(
+        path, schema
+    ) as writer:
 
         def flush() -> None:
             columns = [
@@ -158,37 +133,27 @@ def _parquet(path: Path, *, has_text_ids: bool) -> Iterator[Write]:
 
 
 def _schema(arrow: Any, *, has_text_ids: bool) -> Any:
-    number, whole, truth, text = arrow.float64(), arrow.int64(), arrow.bool_(), arrow.string()
-    numbers, time = arrow.list_(number), arrow.timestamp("us", tz="UTC")
-    return arrow.schema(
-        [
-            ("seq", whole),
-            ("at", time),
-            ("decision", text),
-            ("context", numbers),
-            ("arms", arrow.list_(text if has_text_ids else whole)),
-            ("scores", numbers),
-            ("reward", number),
-            ("rewards", numbers),
-            ("propensities", numbers),
-            ("version", whole),
-            ("catalogue", whole),
-            ("seed", whole),
-            ("explored", truth),
-            ("floor", number),
-            ("degraded", truth),
-            ("until", time),
-            ("otherwise", number),
-            ("sums", truth),
-            ("eligible", text),
-            ("decided_by", text),
-            ("other", text if has_text_ids else whole),
-        ]
-    )
+    number, whole, text = arrow.float64(), arrow.int64(), arrow.string()
+    numbers, id = arrow.list_(number), text if has_text_ids else whole
+    kinds: dict[Any, Any] = {
+        int: whole,
+        float: number,
+        float | None: number,
+        bool: arrow.bool_(),
+        str: text,
+        datetime: arrow.timestamp("us", tz="UTC"),
+        list[float]: numbers,
+        list[float] | None: numbers,
+        list[float | None]: numbers,
+        list[ArmId]: arrow.list_(id),
+        ArmId | None: id,
+        Any: text,
+    }
+    return arrow.schema([(name, kinds[kind]) for name, kind in get_type_hints(Row).items()])
 
 
 def _cell(row: Row, name: str, has_text_ids: bool) -> Any:
-    """Give a value as the column of its name holds it: ids of one kind, predicates as JSON."""
+    """Return a value as the column of its name holds it: ids of one kind, predicates as JSON."""
     value = getattr(row, name)
     if name == "arms" and has_text_ids:
         return [str(arm) for arm in value]

@@ -1,32 +1,30 @@
 """Decisions joined with what came of them, read from one moment of a log in SQL.
 
-A reward is told as it is learned: the first that counted, or where rewards add up their sum
+A reward is the one that is learned: the first that counted, or where rewards add up their sum
 once the time for them is over; where none came by then, the one that the decision says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import apsw
-from msgspec import Struct, json
+from msgspec import Struct, json, structs
 
-from fastbandit.events import ArmId
-from fastbandit.storage.log_schema import check_version
+from fastbandit.storage.event_rows import to_decision
+from fastbandit.storage.events import ArmId, DecisionMade
+from fastbandit.storage.log_schema import open_for_reading
+from fastbandit.storage.sqlite_sql import DECISION
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BATCH = 5_000
 _NEVER = 2**63 - 1
 _RANGE = "seq >= ?1 AND seq < ?2 AND at >= ?3 AND at < ?4"
-_DECISIONS = f"""
-SELECT seq, at, id, context, arms, scores, propensities, version, catalogue, seed, explored,
-    floor, degraded, until, otherwise, sums, eligible, decided_by, other
-FROM decisions WHERE {_RANGE} AND seq > ?5 ORDER BY seq LIMIT {_BATCH}
-"""
+_DECISIONS = f"{DECISION} WHERE {_RANGE} AND seq > ?5 ORDER BY seq LIMIT {_BATCH}"
 _COUNT = f"SELECT count(*) FROM decisions WHERE {_RANGE}"
 _TEXT_IDS = f"""
 SELECT 1 FROM decisions, json_each(decisions.arms) arm
@@ -58,11 +56,11 @@ class Row(Struct):
     catalogue: int
     seed: int
     explored: bool
-    floor: float
+    epsilon: float
     degraded: bool
     until: datetime
-    otherwise: float
-    sums: bool
+    default_reward: float
+    adds_up: bool
     eligible: Any
     decided_by: str
     other: ArmId | None
@@ -79,71 +77,52 @@ class Bounds:
     def values(self) -> tuple[int, int, int, int]:
         """The first number and the one after the last, then the same of times."""
         numbers, times = [0, _NEVER], [0, _NEVER]
-        for place, bound in enumerate((self.since, self.until)):
+        for end, bound in enumerate((self.since, self.until)):
             if isinstance(bound, datetime):
-                times[place] = (bound - _EPOCH) // timedelta(microseconds=1)
+                times[end] = (bound - _EPOCH) // timedelta(microseconds=1)
             else:
-                numbers[place] = bound
+                numbers[end] = bound
         return numbers[0], numbers[1], times[0], times[1]
 
 
 def count_decisions(log: apsw.Connection, bounds: Bounds) -> int:
-    """Tell how many decisions of a log lie within bounds."""
     return int(_rows(log, _COUNT, *bounds.values)[0][0])
 
 
 def has_text_ids(log: apsw.Connection, bounds: Bounds) -> bool:
-    """Tell whether some arm that was chosen has a text as its id."""
+    """Return whether some arm that was chosen has a text as its id."""
     return bool(_rows(log, _TEXT_IDS, *bounds.values))
 
 
 def joined_rows(log: apsw.Connection, bounds: Bounds) -> Iterator[list[Row]]:
-    """Give the decisions of a log within bounds, in their order, a few thousand at a time."""
-    check_version(log, Path(log.filename), is_reader=True)
+    """Yield the decisions of a log within bounds, in their order, a few thousand at a time."""
+    open_for_reading(log, Path(log.filename))
     now, last = max(row[0] or 0 for row in _rows(log, _LAST_AT)), 0
-    while found := _rows(log, _DECISIONS, *bounds.values, last):
-        first, last = found[0][0], found[-1][0]
+    while found := [*map(to_decision, _rows(log, _DECISIONS, *bounds.values, last))]:
+        first, last = found[0].seq, found[-1].seq
         counted: dict[str, dict[ArmId, float]] = {}
         for decision, arm, value in _rows(log, _REWARDS, first, last):
-            sums, id = counted.setdefault(decision, {}), json.decode(arm)
-            sums[id] = sums.get(id, 0.0) + value
-        yield [_to_row(row, counted.get(row[2], {}), now) for row in found]
+            totals, id = counted.setdefault(decision, {}), json.decode(arm)
+            totals[id] = totals.get(id, 0.0) + value
+        yield [_to_row(made, counted.get(made.id, {}), now) for made in found]
 
 
 def _rows(log: apsw.Connection, sql: str, *values: int) -> list[Any]:
     return log.execute(sql, values).fetchall()
 
 
-def _to_row(found: Sequence[Any], counted: dict[ArmId, float], now: int) -> Row:
-    seq, at, id, context, arms, scores, propensities, version, catalogue, seed, *rest = found
-    explored, floor, degraded, until, otherwise, sums, eligible, decided_by, other = rest
-    chosen, is_over = json.decode(arms), now > until
-    late = otherwise if is_over else None
-    known = {} if sums and not is_over else counted
-    rewards = [known.get(arm, late) for arm in chosen]
-    return Row(
-        seq=seq,
-        at=_time(at),
-        decision=id,
-        context=json.decode(context),
-        arms=chosen,
-        scores=json.decode(scores),
-        reward=rewards[0],
-        rewards=rewards,
-        propensities=None if propensities is None else json.decode(propensities),
-        version=version,
-        catalogue=catalogue,
-        seed=seed,
-        explored=bool(explored),
-        floor=floor,
-        degraded=bool(degraded),
-        until=_time(until),
-        otherwise=otherwise,
-        sums=bool(sums),
-        eligible=None if eligible is None else json.decode(eligible),
-        decided_by=decided_by,
-        other=None if other is None else json.decode(other),
-    )
+def _to_row(made: DecisionMade, counted: dict[ArmId, float], now: int) -> Row:
+    is_over = now > made.until
+    known = {} if made.adds_up and not is_over else counted
+    rewards = [known.get(arm, made.default_reward if is_over else None) for arm in made.arms]
+    fields = structs.asdict(made) | {
+        "decision": made.id,
+        "at": _time(made.at),
+        "until": _time(made.until),
+        "reward": rewards[0],
+        "rewards": rewards,
+    }
+    return Row(*[fields[name] for name in Row.__struct_fields__])
 
 
 def _time(at: int) -> datetime:

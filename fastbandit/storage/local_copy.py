@@ -1,4 +1,7 @@
-"""A shared log as a file of this machine, for whoever reads data folders.
+"""A shared log as a file of this machine: same numbers, times and statuses.
+
+Events are written as they were judged, not judged anew: so a copy of a log whose oldest days
+were dropped is right too. Each page is one transaction; a copy that is broken off goes on.
 
 The copy stands in the folder `copy` of a data folder. One process at a time brings it up to date;
 the others wait for that, or take what is there.
@@ -8,21 +11,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from fcntl import LOCK_EX, LOCK_NB, flock
 from math import inf
 from pathlib import Path
 from shutil import disk_usage, rmtree
+from typing import NamedTuple
 
 import apsw
 
-from fastbandit.errors import FastbanditError, LogAwayError, LogError
-from fastbandit.events import EventLog
+from fastbandit.errors import FastbanditError, LogError, LogUnavailableError
 from fastbandit.progress import Progress, silent
-from fastbandit.storage.copying import Copied, OtherLogError, copy_log
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
+from fastbandit.storage.events import Event, EventLog
 from fastbandit.storage.shared import open_log
+from fastbandit.storage.sqlite_log import SqliteLog
 
 COPY = "copy"
 _WHOLE = "whole"  # an empty file in the copy: written to whenever nothing was missing
@@ -32,8 +36,52 @@ _UNITS = ((86400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
 _DAMAGED = (apsw.CorruptError, apsw.NotADBError)
 
 
-def untold(note: str) -> None:
-    """Tell nobody."""
+class OtherLogError(LogError):
+    """A folder holds the copy of another log, or of what this one was before a restore."""
+
+
+class Copied(NamedTuple):
+    """The file, how many events came into it just now, its last number, and those missing yet."""
+
+    file: Path
+    events: int
+    last: int
+    behind: int
+
+
+def copy_log(
+    source: EventLog,
+    folder: str | Path,
+    *,
+    page: int = 5_000,
+    seconds: float = inf,
+    progress: Progress = silent,
+) -> Copied:
+    """Copy all events that a folder's log does not hold yet, up to those there are now.
+
+    After so many seconds it leaves the rest for the next time.
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    path, end, count, until = Path(folder) / LOG_FILE, source.last, 0, time.monotonic() + seconds
+    with closing(SqliteLog(path)) as copy:  # nobody else writes meanwhile
+        last = copy.last
+        if last and (last > end or _event(source, last) != _event(copy, last)):
+            raise OtherLogError(
+                f"A copy goes on from a copy of the same log: event {last:,} of the folder is not "
+                f"the one of the log, which ends at {end:,}. Name an empty folder."
+            )
+        behind = end - last
+        while behind and (not count or time.monotonic() < until):
+            events = [one for one in source.read(after=last, limit=page) if one.seq <= end]
+            copy.copy(events)
+            last, count = copy.last, count + len(events)
+            behind = end - last if events else 0  # the last days may have been dropped
+            progress(last, end, f"event {last:,}")
+    return Copied(path, count, last, behind)
+
+
+def _event(log: EventLog, seq: int) -> list[Event]:
+    return log.read(after=seq - 1, limit=1)
 
 
 def local_copy(
@@ -44,32 +92,37 @@ def local_copy(
     wait_seconds: float = 60.0,
     fresh_seconds: float = 300.0,
     timeout_seconds: float = 10.0,
-    tell: Callable[[str], None] = untold,
+    warn: Callable[[str], None] = lambda note: None,
     progress: Progress = silent,
 ) -> Path:
-    """Bring the copy of the log at a URL up to date, and give its file.
+    """Bring the copy of the log at a URL up to date, and return its file.
 
     It copies for so many seconds at most. Where another process copies for longer than
-    `wait_seconds`, what is there is given if it is fresh enough; where no answer of the database
-    comes within `timeout_seconds`, however old it is. `tell` is told what the copy lacks, in a
-    sentence. A folder that is not there yet is made such that only this user can read it.
+    `wait_seconds`, what is there is taken if it is fresh enough; where no answer of the database
+    comes within `timeout_seconds`, however old it is. `warn` is called with a sentence on what the
+    copy lacks. A folder that is not there yet is made such that only this user can read it.
     """
-    place = folder / COPY
+    copy = folder / COPY
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _turn(folder, wait_seconds) as is_ours:
+        with _writing(folder, wait_seconds) as is_ours:
             if is_ours:
                 opened = open_log(url, folder, is_reader=True, timeout_seconds=timeout_seconds)
                 with closing(opened) as source:
                     shown = _with_room(folder, progress)
-                    _copy(source, place, seconds=seconds, tell=tell, progress=shown)
+                    _copy(source, copy, seconds=seconds, warn=warn, progress=shown)
             else:
-                _check_fresh(place, fresh_seconds)
-                tell(f"Another process copies the shared log: this is {_age(place)}.")
-    except LogAwayError:
-        if not (place / LOG_FILE).exists():
+                age = time.time() - (_whole_at(copy) or -inf)
+                if age > fresh_seconds or not (copy / LOG_FILE).exists():
+                    raise LogError(
+                        f"Reading a shared log needs a copy of it: another process makes the one "
+                        f"in {copy}, and what is there is {_age(copy)}. Try again when it is done."
+                    )
+                warn(f"Another process copies the shared log: this is {_age(copy)}.")
+    except LogUnavailableError:
+        if not (copy / LOG_FILE).exists():
             raise
-        tell(f"The database is away: this is {_age(place)}.")
+        warn(f"The database is unavailable: this is {_age(copy)}.")
     except OSError as error:
         if isinstance(error, FastbanditError):
             raise
@@ -77,44 +130,44 @@ def local_copy(
             f"The copy of a shared log needs a folder that can be written to: {folder} cannot "
             f"({error}). Let it be written to, or name another data folder."
         ) from error
-    return place / LOG_FILE
+    return copy / LOG_FILE
 
 
 def _copy(
-    source: EventLog,
-    place: Path,
-    *,
-    seconds: float,
-    tell: Callable[[str], None],
-    progress: Progress,
+    source: EventLog, copy: Path, *, seconds: float, warn: Callable[[str], None], progress: Progress
 ) -> None:
     """Go on with the copy, or with a new one beside it where it is of another log."""
-    draft = place.with_name(f"{place.name}.new")
-    if draft.exists() and not place.exists():
-        draft.rename(place)
-    made = _go_on(source, place, seconds, progress)
+    draft = copy.with_name(f"{copy.name}.new")
+    if draft.exists() and not copy.exists():
+        draft.rename(copy)
+    made = _go_on(source, copy, seconds, progress)
     if made is None:
         made = _go_on(source, draft, seconds, progress)
         if made is None:
             rmtree(draft)
             made = copy_log(source, draft, seconds=seconds, progress=progress)
         if made.behind:
-            tell(
-                f"The shared log is another one than before: this is {_age(place)}, and "
+            warn(
+                f"The shared log is another one than before: this is {_age(copy)}, and "
                 f"{made.behind:,} events are to be copied anew."
             )
             return
-        _replace(place, draft)
+        old = copy.with_name(f"{copy.name}.old")
+        if old.exists():
+            rmtree(old)
+        copy.rename(old)
+        draft.rename(copy)
+        rmtree(old)
     elif draft.exists():
         rmtree(draft)
     if made.behind:
-        tell(f"The copy of the shared log is {made.behind:,} events behind.")
+        warn(f"The copy of the shared log is {made.behind:,} events behind.")
     else:
-        (place / _WHOLE).touch()
+        (copy / _WHOLE).touch()
 
 
 def _with_room(folder: Path, progress: Progress) -> Progress:
-    """Give a progress that raises where the disk is nearly full; what was copied stays."""
+    """Return a progress that raises where the disk is nearly full; what was copied stays."""
 
     def show(done: int, steps: int, doing: str) -> None:
         progress(done, steps, doing)
@@ -130,7 +183,7 @@ def _with_room(folder: Path, progress: Progress) -> Progress:
 
 
 def _go_on(source: EventLog, folder: Path, seconds: float, progress: Progress) -> Copied | None:
-    """Copy on, or give None where a folder holds something else."""
+    """Copy on, or return None where a folder holds something else."""
     try:
         return copy_log(source, folder, seconds=seconds, progress=progress)
     except OtherLogError:
@@ -141,18 +194,9 @@ def _go_on(source: EventLog, folder: Path, seconds: float, progress: Progress) -
         raise
 
 
-def _replace(place: Path, draft: Path) -> None:
-    old = place.with_name(f"{place.name}.old")
-    if old.exists():
-        rmtree(old)
-    place.rename(old)
-    draft.rename(place)
-    rmtree(old)
-
-
 @contextmanager
-def _turn(folder: Path, wait_seconds: float) -> Iterator[bool]:
-    """Wait for our turn to write the copy; tell whether it came."""
+def _writing(folder: Path, wait_seconds: float) -> Iterator[bool]:
+    """Wait until no other process writes the copy; yield whether that is so."""
     deadline = time.monotonic() + wait_seconds
     with (folder / f"{COPY}.lock").open("a") as file:
         while not (is_ours := _locked(file.fileno())) and time.monotonic() < deadline:
@@ -168,19 +212,8 @@ def _locked(file: int) -> bool:
     return True
 
 
-def _check_fresh(place: Path, seconds: float) -> None:
-    whole = _whole_at(place)
-    age = inf if whole is None else time.time() - whole
-    if age > seconds or not (place / LOG_FILE).exists():
-        raise LogError(
-            f"Reading a shared log needs a copy of it: another process makes the one in "
-            f"{place}, and what is there is {_age(place)}. Try again when it is done."
-        )
-
-
-def _age(place: Path) -> str:
-    """Word how old a copy is."""
-    whole = _whole_at(place)
+def _age(copy: Path) -> str:
+    whole = _whole_at(copy)
     if whole is None:
         return "a copy that was never whole"
     made, seconds = datetime.fromtimestamp(whole, UTC), max(0.0, time.time() - whole)
@@ -188,9 +221,8 @@ def _age(place: Path) -> str:
     return f"the copy of {made:%Y-%m-%d %H:%M:%S} UTC, {seconds / unit:,.0f} {name} old"
 
 
-def _whole_at(place: Path) -> float | None:
-    """Give the time at which a copy lacked nothing, None where it never did."""
-    try:
-        return (place / _WHOLE).stat().st_mtime
-    except FileNotFoundError:
-        return None
+def _whole_at(copy: Path) -> float | None:
+    """Return the time at which a copy lacked nothing, None where it never did."""
+    with suppress(FileNotFoundError):
+        return (copy / _WHOLE).stat().st_mtime
+    return None

@@ -1,4 +1,4 @@
-"""What an event needs to be, so that a log gives back exactly what it was given."""
+"""Checks of events: what a log takes, it returns exactly as it came."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import json
 
 from fastbandit.errors import InputError, NotFiniteError
-from fastbandit.events import ArmId, ArmsChanged, DecisionMade, Event, RewardCame
+from fastbandit.storage.events import ArmId, ArmsChanged, DecisionMade, Event, RewardCame
 
 _LARGEST = 2**63 - 1
 
@@ -17,7 +17,7 @@ _LARGEST = 2**63 - 1
 def check_events(events: Iterable[Event]) -> None:
     """Raise unless all numbers are finite, and whole ones have at most 64 bits.
 
-    JSON has no word for numbers that are not finite: they would be read back as nothing.
+    JSON cannot hold numbers that are not finite: they would be read back as null.
     """
     for event in events:
         if isinstance(event, DecisionMade) and _is_ordinary(event):
@@ -37,7 +37,6 @@ def check_events(events: Iterable[Event]) -> None:
 
 
 def text_of(value: Any) -> str:
-    """Write a value as JSON."""
     try:
         return json.encode(value).decode()
     except UnicodeEncodeError as error:
@@ -47,18 +46,18 @@ def text_of(value: Any) -> str:
         ) from error
     except TypeError as error:
         raise InputError(
-            f"An event needs values that JSON has a word for: got others ({error}). Give texts, "
+            f"An event needs values that JSON can hold: got others ({error}). Use texts, "
             f"numbers, lists and dicts."
         ) from error
 
 
 def _is_ordinary(made: DecisionMade) -> bool:
-    """Tell quickly that nothing is wrong with a decision, as with nearly all of them."""
+    """Check quickly that nothing is wrong with a decision, as with nearly all of them."""
     total = sum(made.context) + sum(made.scores) + sum(made.propensities or ())
     numbers = (made.seed, made.version, made.catalogue, made.wait)
     whole = [id for id in _ids_of(made) if not isinstance(id, str)]
     is_small = max(*numbers, *whole) <= _LARGEST and min(*numbers, *whole) >= -_LARGEST
-    return is_small and isfinite(total + made.otherwise + made.floor)
+    return is_small and isfinite(total + made.default_reward + made.epsilon)
 
 
 def _ids_of(made: DecisionMade) -> list[ArmId]:
@@ -70,11 +69,11 @@ def _numbers_of(event: Event) -> Iterator[Sequence[float]]:
         yield event.context
         yield event.scores
         yield event.propensities or ()
-        yield (event.otherwise, event.floor)
+        yield (event.default_reward, event.epsilon)
     elif isinstance(event, RewardCame):
         yield (event.value,)
     elif isinstance(event, ArmsChanged):
-        yield from (arm.features for arm in event.put)
+        yield from (arm.features for arm in event.upserted)
 
 
 def _whole_numbers_of(event: Event) -> Iterator[int]:
@@ -85,5 +84,5 @@ def _whole_numbers_of(event: Event) -> Iterator[int]:
     elif isinstance(event, RewardCame) and event.arm is not None:
         ids = [event.arm]
     elif isinstance(event, ArmsChanged):
-        ids = [*(arm.id for arm in event.put), *event.taken]
+        ids = [*(arm.id for arm in event.upserted), *event.discarded]
     yield from (id for id in ids if isinstance(id, int))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -21,14 +21,11 @@ def one_moment_of(path: Path) -> Iterator[apsw.Connection]:
             f"folder that the service writes to."
         )
     try:
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
             connection.set_busy_timeout(5_000)
             connection.execute("BEGIN")
             version_of(connection, path)
             yield connection
-        finally:
-            connection.close()
     except apsw.Error as error:
         raise LogError(
             f"The event log needs a file that can be read: {path} cannot "

@@ -1,25 +1,25 @@
 """The tables of the event log in SQLite, and the steps from each version to the next.
 
 A step is one transaction that ends by writing the new version into the file's header, so a
-step that is interrupted has not begun. A copy of the file is kept beside it before the first.
+step that is interrupted has not begun. A copy of the file is made beside it before the first.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from fastbandit.errors import LogError
+from fastbandit.files.atomic import replacing
 
 APPLICATION_ID = 0x46424C47  # "FBLG", in the header: this file is ours
-STEPS: tuple[tuple[str, str], ...] = (
-    (
-        "tables of events",
-        """
+STEPS: tuple[str, ...] = (
+    """
+        -- tables of events
         CREATE TABLE decisions (
             seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, id TEXT NOT NULL UNIQUE,
             context TEXT NOT NULL, arms TEXT NOT NULL, scores TEXT NOT NULL,
@@ -36,25 +36,37 @@ STEPS: tuple[tuple[str, str], ...] = (
             seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, put TEXT NOT NULL, taken TEXT NOT NULL
         ) STRICT;
         CREATE TABLE ticks (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
-        """,
-    ),
-    (
-        "counted rewards by their decision",
-        """
+    """,
+    """
+        -- counted rewards by their decision
         CREATE INDEX counted_rewards ON rewards (decision, arm, part) WHERE status = 'counted';
-        """,
-    ),
-    (
-        "who decided, and the arm of the other",
-        """
+    """,
+    """
+        -- who decided, and the arm of the other
         ALTER TABLE decisions ADD COLUMN decided_by TEXT NOT NULL DEFAULT 'bandit';
         ALTER TABLE decisions ADD COLUMN other TEXT;
         CREATE INDEX compared_decisions ON decisions (seq) WHERE other IS NOT NULL;
-        """,
-    ),
+    """,
+    """
+        -- columns named as the field names them
+        ALTER TABLE decisions RENAME COLUMN otherwise TO default_reward;
+        ALTER TABLE decisions RENAME COLUMN sums TO adds_up;
+        ALTER TABLE decisions RENAME COLUMN floor TO epsilon;
+        ALTER TABLE changes RENAME COLUMN put TO upserted;
+        ALTER TABLE changes RENAME COLUMN taken TO discarded;
+    """,
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)
+_AS_TODAY = {
+    3: """
+    CREATE TEMP VIEW IF NOT EXISTS decisions AS SELECT *, otherwise AS default_reward,
+        sums AS adds_up, floor AS epsilon FROM main.decisions;
+    CREATE TEMP VIEW IF NOT EXISTS changes AS SELECT *, put AS upserted, taken AS discarded
+        FROM main.changes;
+    """
+}
+"""By older versions that can be read as they are: views that name columns as today."""
 
 
 def prepare(
@@ -65,8 +77,15 @@ def prepare(
     if found == VERSION:
         return
     if found:
-        _keep_copy(connection, path.with_name(f"{path.name}.version-{found}"), reached)
-    for number, (_, sql) in enumerate(STEPS[found:], start=found + 1):
+        with replacing(path.with_name(f"{path.name}.version-{found}")) as beside:
+            with (
+                closing(apsw.Connection(str(beside))) as copy,
+                copy.backup("main", connection, "main") as backup,
+            ):
+                backup.step()
+            reached("copied")
+        reached("copy named")
+    for number, sql in enumerate(STEPS[found:], start=found + 1):
         reached(f"before step {number}")
         with connection:
             connection.execute(sql)
@@ -76,18 +95,20 @@ def prepare(
         reached(f"after step {number}")
 
 
-def check_version(connection: apsw.Connection, path: Path, *, is_reader: bool) -> None:
-    """Raise unless a log can be written to, or read as it is."""
+def open_for_reading(connection: apsw.Connection, path: Path) -> None:
+    """Let a log be read by the names of today's columns, or raise where it is too old for that."""
     found = version_of(connection, path)
-    if is_reader and found != VERSION:
+    if found in _AS_TODAY:
+        connection.execute(_AS_TODAY[found])
+    elif found != VERSION:
         raise LogError(
-            f"Reading needs a log of version {VERSION}: {path} has version {found}. Open it for "
-            f"writing once, which upgrades it: start the service."
+            f"Reading needs a log of version {min(_AS_TODAY)} to {VERSION}: {path} has version "
+            f"{found}. Open it for writing once, which upgrades it: start the service."
         )
 
 
 def version_of(connection: apsw.Connection, path: Path) -> int:
-    """Give the version of the tables in a file: 0 for an empty one."""
+    """Return the version of the tables in a file: 0 for an empty one."""
     tables = _number(connection, "SELECT count(*) FROM sqlite_schema")
     mark = _number(connection, "PRAGMA application_id")
     version = _number(connection, "PRAGMA user_version")
@@ -109,27 +130,3 @@ def version_of(connection: apsw.Connection, path: Path) -> int:
 def _number(connection: apsw.Connection, sql: str) -> int:
     rows: list[Any] = connection.execute(sql).fetchall()
     return int(rows[0][0])
-
-
-def _keep_copy(connection: apsw.Connection, path: Path, reached: Callable[[str], None]) -> None:
-    """Copy the whole log beside itself, under a name that is only given to a whole copy."""
-    beside = path.with_name(f"{path.name}.part")
-    beside.unlink(missing_ok=True)
-    copy = apsw.Connection(str(beside))
-    with copy.backup("main", connection, "main") as backup:
-        backup.step()
-    copy.close()
-    _sync(beside)
-    reached("copied")
-    beside.replace(path)
-    _sync(path.parent)
-    reached("copy named")
-
-
-def _sync(path: Path) -> None:
-    """Have a file, or the names in a folder, outlive a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -7,19 +7,18 @@ from collections.abc import Callable, Sequence
 
 from msgspec import json, structs
 
-from fastbandit.events import DecisionMade, Event, Outcome, RewardCame, RewardStatus
+from fastbandit.storage.events import DecisionMade, Event, Outcome, RewardCame, RewardStatus
 from fastbandit.storage.log_input import check_events, text_of
 
 
 class MemoryLog:
-    """Remembers events as long as it lives; `clock` gives the time in microseconds."""
+    """Remembers events as long as it lives; `clock` returns the time in microseconds."""
 
     def __init__(self, *, clock: Callable[[], int] = lambda: time.time_ns() // 1000) -> None:
         self._clock = clock
         self._events: list[Event] = []
 
     def append(self, events: Sequence[Event]) -> list[Outcome]:
-        """Write events in their order, all or none."""
         check_events(events)
         copies = [json.decode(text_of(event), type=type(event)) for event in events]
         at = max(self.last_at, self._clock())
@@ -30,22 +29,18 @@ class MemoryLog:
         ]
 
     def decision(self, id: str) -> DecisionMade | None:
-        """Give the decision of an id."""
         made = (event for event in self._events if isinstance(event, DecisionMade))
         return next((event for event in made if event.id == id), None)
 
     def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
-        """Give the events that come after a number, in their order, at most so many."""
         return [event for event in self._events if event.seq > after][:limit]
 
     @property
     def last(self) -> int:
-        """The number of the last event, 0 where there is none."""
         return self._events[-1].seq if self._events else 0
 
     @property
     def last_at(self) -> int:
-        """The time of the last event, 0 where there is none."""
         return self._events[-1].at if self._events else 0
 
     def close(self) -> None:
@@ -67,7 +62,7 @@ class MemoryLog:
         return Outcome(event.seq, status)
 
     def _judge(self, came: RewardCame, made: DecisionMade | None) -> RewardStatus:
-        """Tell what a reward is worth, by its decision and by the rewards before it."""
+        """Return the status of a reward, by its decision and by the rewards before it."""
         if made is None:
             return "unknown"
         if came.arm not in made.arms:
@@ -75,6 +70,6 @@ class MemoryLog:
         for earlier in self._events:
             if isinstance(earlier, RewardCame) and earlier.status == "counted":
                 is_same_arm = (earlier.decision, earlier.arm) == (came.decision, came.arm)
-                if is_same_arm and (not made.sums or earlier.part == came.part):
+                if is_same_arm and (not made.adds_up or earlier.part == came.part):
                     return "duplicate" if earlier.value == came.value else "conflicting"
         return "late" if came.at > made.until else "counted"

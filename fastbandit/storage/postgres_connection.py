@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fastbandit.errors import LogAwayError, LogError
-from fastbandit.storage.postgres_driver import psycopg, psycopg_pool
+from fastbandit.errors import LogError, LogUnavailableError
+from fastbandit.packages import missing
+
+try:
+    import psycopg as psycopg
+    import psycopg_pool
+    from psycopg import sql as sql
+except ModuleNotFoundError as error:
+    raise missing(error.name or "psycopg", what="A log in PostgreSQL") from error
 
 if TYPE_CHECKING:
     from psycopg.abc import PQGen
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
 Pool: TypeAlias = "psycopg_pool.ConnectionPool[Connection]"
 _Found = TypeVar("_Found")
 _OLDEST = 130_000
-_AWAY = frozenset(
+_UNAVAILABLE = frozenset(
     {
         "25006",  # a standby: whoever wrote before was replaced
         "25P03",  # we held the lock of the log for too long
@@ -33,6 +40,8 @@ _AWAY = frozenset(
 )
 """What a server says of itself while it cannot be used, besides saying nothing."""
 
+logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # our errors say the same
+
 
 class TooLate(psycopg.OperationalError):
     """No answer came in time."""
@@ -42,7 +51,7 @@ class Connection(psycopg.Connection[Any]):
     """A connection on which nothing waits longer than `limit` seconds.
 
     The server's own timeouts do not help where its process, or its disk, hangs. Once an answer
-    was too late, `is_late`, the connection is closed: nobody knows what comes next on it.
+    was too late, `is_late`, the connection is closed: what comes next on it is not known.
     """
 
     limit = 10.0
@@ -83,10 +92,10 @@ class Server:
     def __init__(self, url: str, *, schema: str, timeout_seconds: float) -> None:
         self.schema, self.timeout_seconds = schema, timeout_seconds
         try:
-            told = psycopg.conninfo.conninfo_to_dict(url)
+            parts = psycopg.conninfo.conninfo_to_dict(url)
         except psycopg.ProgrammingError:  # whose text may hold the URL, with its password
-            told = {}
-        if not told:
+            parts = {}
+        if not parts:
             raise LogError(
                 "A log in PostgreSQL needs a URL: what came cannot be read as one. Name "
                 "one such as postgresql://user@host:5432/database."
@@ -96,15 +105,17 @@ class Server:
             "keepalives_interval": 2,
             "keepalives_count": 3,
             "tcp_user_timeout": int(1000 * timeout_seconds),
-            **told,
+            **parts,
             "connect_timeout": max(2, round(timeout_seconds)),
-            "application_name": told.get("application_name", "fastbandit"),
+            "application_name": parts.get("application_name", "fastbandit"),
         }
-        host = str(told.get("host", told.get("hostaddr", "localhost")))
-        self.name = f"{host}:{told.get('port', 5432)}/{told.get('dbname', '')}, {schema}"
+        host = str(parts.get("host", parts.get("hostaddr", "localhost")))
+        self.name = f"{host}:{parts.get('port', 5432)}/{parts.get('dbname', '')}, {schema}"
 
-    def connect(self, *, is_reader: bool = False) -> Connection:
-        """Make one connection, at once; a writer's commits when it is told to, and lastingly."""
+    def connect(
+        self, prepare: Callable[[Connection], object] = id, *, is_reader: bool = False
+    ) -> Connection:
+        """Make one connection, at once, and prepare it; a writer's commits are durable."""
         target = {} if is_reader else {"target_session_attrs": "read-write"}
         settings = {**target, **self._settings}
         connection = Connection.connect(**settings, autocommit=True, prepare_threshold=0)
@@ -112,6 +123,7 @@ class Server:
             self._configure(connection)
             if not is_reader:
                 _check_durable(connection, self.name)
+            prepare(connection)
         except BaseException:
             connection.close()
             raise
@@ -119,7 +131,6 @@ class Server:
 
     def pool(self, most: int) -> Pool:
         """Make a pool of connections that only read, each page of them at one moment."""
-        logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # our errors say the same
 
         def configure(connection: Connection) -> None:
             self._configure(connection)
@@ -149,10 +160,10 @@ class Server:
             yield
         except psycopg.Error as error:
             said = " ".join(str(error).split())
-            if is_away(error):
+            if is_unavailable(error):
                 is_known = done in ("read", "written to")
                 fate = "nothing was written" if is_known else "whether a change was made shows then"
-                raise LogAwayError(
+                raise LogUnavailableError(
                     f"The event log needs its server to be {done}: {self.name} cannot be "
                     f"reached ({type(error).__name__}: {said}). See that it runs and takes "
                     f"connections; {fate}."
@@ -179,17 +190,16 @@ class Server:
                 connection.execute("SELECT set_config(%s, %s, false)", (name, value))
 
 
-def is_away(error: BaseException) -> bool:
-    """Tell whether an error says that a server cannot be used now."""
+def is_unavailable(error: BaseException) -> bool:
+    """Return whether an error says that a server cannot be used now."""
     if isinstance(error, psycopg.InterfaceError):
         return True
     is_silent = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
     state = error.sqlstate if isinstance(error, psycopg.Error) else None
-    return is_silent or state in _AWAY or (state or "").startswith("08")
+    return is_silent or state in _UNAVAILABLE or (state or "").startswith("08")
 
 
 def is_slow(error: BaseException) -> bool:
-    """Tell whether an error says that something took too long."""
     slow = (TooLate, psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable)
     return isinstance(error, slow)
 
@@ -207,7 +217,6 @@ def taking_its_time(connection: Connection) -> Iterator[None]:
 
 
 def rows(connection: Connection, query: Any, *values: Any) -> list[tuple[Any, ...]]:
-    """Give the rows that a query finds."""
     return connection.execute(query, values or None).fetchall()
 
 

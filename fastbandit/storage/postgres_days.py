@@ -1,6 +1,6 @@
 """Partitions of a log in PostgreSQL, a day each: made ahead, and dropped when they are old.
 
-An event whose day has no partition lies in one for the rest, so none is ever refused.
+An event whose day has no partition lies in one for the rest, so none is ever rejected.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from fastbandit.errors import InputError
-from fastbandit.storage.postgres_connection import Connection, rows, taking_its_time
-from fastbandit.storage.postgres_driver import psycopg, sql
+from fastbandit.storage.postgres_connection import Connection, psycopg, rows, sql, taking_its_time
 
 DAY = 86_400_000_000
 """The microseconds of a day."""
@@ -21,6 +20,8 @@ _FORGET = (
     "DELETE FROM counted USING {} old WHERE counted.decision = old.id",
     "DELETE FROM terms USING {} old WHERE terms.id = old.id",
 )
+_CREATE = sql.SQL("CREATE TABLE IF NOT EXISTS {} PARTITION OF {} FOR VALUES FROM ({}) TO ({})")
+_NEWEST = sql.SQL("SELECT coalesce(max(seq), 0) FROM {}")
 _PARTITIONS = """
 SELECT inhrelid::regclass::text FROM pg_inherits
 WHERE inhparent = 'decisions'::regclass AND inhrelid <> 'decisions_rest'::regclass
@@ -28,27 +29,28 @@ WHERE inhparent = 'decisions'::regclass AND inhrelid <> 'decisions_rest'::regcla
 
 
 def make_days(connection: Connection, at: int) -> bool:
-    """Make the partitions of the day of a time and of the next two; tell whether all are there."""
+    """Make the partitions of a time's day and of the next two; return whether all are there."""
     there, first = set(days(connection)), at // DAY
     wanted = [day for day in range(first, first + _AHEAD + 1) if day not in there]
     return all(_make(connection, day) for day in wanted)
 
 
 def days(connection: Connection) -> list[int]:
-    """Give the days that have partitions, in their order, counted from 1970 on."""
+    """Return the days that have partitions, in their order, counted from 1970 on."""
     names = [name.rpartition("_")[2] for (name,) in rows(connection, _PARTITIONS)]
     dates = [datetime.strptime(name, "%Y%m%d").replace(tzinfo=UTC) for name in names]
     return sorted((date - _FIRST).days for date in dates)
 
 
 def drop_days(connection: Connection, at: int, *, learned: int) -> int:
-    """Drop all days that end before a time; tell how many. None may hold events after `learned`.
+    """Drop all days that end before a time; return how many. None may hold events after `learned`.
 
-    The first day that holds such an event is refused with an error, and none is dropped then.
+    A day that holds such an event is an error, and none is dropped then.
     """
     old = [day for day in days(connection) if (day + 1) * DAY <= at]
     for day in old:
-        newest = max(_newest(connection, _named(kind, day)) for kind in _KINDS)
+        tables = [sql.Identifier(_named(kind, day)) for kind in _KINDS]
+        newest = max(rows(connection, _NEWEST.format(table))[0][0] for table in tables)
         if newest > learned:
             raise InputError(
                 f"Dropping a day needs all of it to be learned: {_date(day):%Y-%m-%d} holds event "
@@ -56,7 +58,12 @@ def drop_days(connection: Connection, at: int, *, learned: int) -> int:
                 f"time, or let the learner go on."
             )
     for day in old:
-        _drop(connection, day)
+        decisions, rewards = (sql.Identifier(_named(kind, day)) for kind in _KINDS)
+        with taking_its_time(connection):
+            for query in _FORGET:
+                connection.execute(sql.SQL(query).format(decisions))
+            connection.execute(_PATIENCE)
+            connection.execute(sql.SQL("DROP TABLE {}, {}").format(decisions, rewards))
     _delete_rest(connection, at, learned=learned)
     return len(old)
 
@@ -67,26 +74,13 @@ def _make(connection: Connection, day: int) -> bool:
         with connection.transaction():
             connection.execute(_PATIENCE)
             for kind in _KINDS:
-                made = sql.SQL(
-                    "CREATE TABLE IF NOT EXISTS {} PARTITION OF {} FOR VALUES FROM ({}) TO ({})"
-                )
                 name, parent = sql.Identifier(_named(kind, day)), sql.Identifier(kind)
-                connection.execute(made.format(name, parent, *bounds))
+                connection.execute(_CREATE.format(name, parent, *bounds))
     except psycopg.errors.LockNotAvailable:
         return False  # who reads goes first: there is time
     except psycopg.errors.CheckViolation:
         return True  # that day's events lie with the rest
     return True
-
-
-def _drop(connection: Connection, day: int) -> None:
-    """Drop a day of both kinds, and what is known of its decisions."""
-    decisions, rewards = (sql.Identifier(_named(kind, day)) for kind in _KINDS)
-    with taking_its_time(connection):
-        for query in _FORGET:
-            connection.execute(sql.SQL(query).format(decisions))
-        connection.execute(_PATIENCE)
-        connection.execute(sql.SQL("DROP TABLE {}, {}").format(decisions, rewards))
 
 
 def _delete_rest(connection: Connection, at: int, *, learned: int) -> None:
@@ -98,11 +92,6 @@ def _delete_rest(connection: Connection, at: int, *, learned: int) -> None:
         for table in ("decisions_rest", "rewards_rest", "ticks"):
             everything = sql.SQL("DELETE FROM {} old WHERE true").format(sql.Identifier(table))
             connection.execute(everything + old)
-
-
-def _newest(connection: Connection, table: str) -> int:
-    query = sql.SQL("SELECT coalesce(max(seq), 0) FROM {}").format(sql.Identifier(table))
-    return int(rows(connection, query)[0][0])
 
 
 def _named(kind: str, day: int) -> str:

@@ -1,9 +1,9 @@
 """An event log in PostgreSQL, to which any number of services append.
 
 An append is one transaction. Its rows are copied into temporary tables; then it locks the one
-row of `head`, which holds the last number and time, and gives its events the next ones. So
-numbers are given in the order in which they can be seen, and who has read up to a number never
-misses an event before it. What a reward is worth is told by SQL, in the same transaction.
+row of `head`, which holds the last number and time, and numbers its events from there. So
+numbers follow the order in which they can be seen, and who has read up to a number never
+misses an event before it. SQL judges rewards, in the same transaction.
 """
 
 from __future__ import annotations
@@ -17,29 +17,24 @@ from itertools import islice
 from typing import Any
 from uuid import uuid4
 
-from fastbandit.errors import LogAwayError, LogError, SettingError
-from fastbandit.events import ArmsChanged, DecisionMade, Event, Outcome, RewardStatus
+from fastbandit.errors import LogError, LogUnavailableError, SettingError
 from fastbandit.storage import postgres_sql as sql
+from fastbandit.storage.event_rows import READERS, to_change, to_decision
+from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, Outcome, RewardStatus
 from fastbandit.storage.log_input import check_events
-from fastbandit.storage.postgres_connection import Connection, Pool, Server, is_away, is_slow, rows
-from fastbandit.storage.postgres_days import DAY, drop_days, make_days
-from fastbandit.storage.postgres_driver import psycopg
-from fastbandit.storage.postgres_rows import (
-    Staged,
-    stage,
-    to_change,
-    to_decision,
-    to_reward,
-    to_tick,
+from fastbandit.storage.postgres_connection import (
+    Connection,
+    Pool,
+    Server,
+    is_slow,
+    is_unavailable,
+    psycopg,
+    rows,
 )
+from fastbandit.storage.postgres_days import DAY, drop_days, make_days
+from fastbandit.storage.postgres_rows import Staged, stage
 from fastbandit.storage.postgres_schema import check_version, prepare
 
-_KINDS: tuple[tuple[str, Callable[[Sequence[Any]], Event]], ...] = (
-    (sql.DECISION, to_decision),
-    (sql.REWARD, to_reward),
-    (sql.CHANGE, to_change),
-    (sql.TICK, to_tick),
-)
 _MOST_STAGED = 8_000
 _PAUSE = 60.0  # seconds until partitions that could not be made are tried again
 
@@ -47,13 +42,13 @@ _PAUSE = 60.0  # seconds until partitions that could not be made are tried again
 class PostgresLog:
     """Remembers events in a schema of the database that `url` names; a reader cannot write.
 
-    Appends are for one thread at a time; any may read. `clock` gives the time in microseconds:
+    Appends are for one thread at a time; any may read. `clock` returns the time in microseconds:
     by default the server's, so that services on several machines share one. No answer of the
     server is waited for longer than `timeout_seconds`. At most `readers` connections read at a
-    time, besides the one that writes. `reached` is told each step of an upgrade and an append.
+    time, besides the one that writes. `reached` is called at each step of an upgrade and an append.
 
     It connects, and makes or checks its tables, when it is first used: a log may be opened while
-    its server is away.
+    its server is unavailable.
     """
 
     def __init__(
@@ -67,9 +62,13 @@ class PostgresLog:
         readers: int = 4,
         reached: Callable[[str], None] = lambda step: None,
     ) -> None:
-        self._server = Server(url, schema=_checked(schema), timeout_seconds=timeout_seconds)
-        self._schema, self._is_reader, self._clock = schema, is_reader, clock
-        self._reached = reached
+        if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", schema):
+            raise SettingError(
+                f"A schema needs a name of small letters, digits and _: got {schema!r}. Name "
+                f"another, such as fastbandit."
+            )
+        self._server = Server(url, schema=schema, timeout_seconds=timeout_seconds)
+        self._is_reader, self._clock, self._reached = is_reader, clock, reached
         self._writer, self._appends = uuid4(), 0
         self._connection: Connection | None = None
         self._pool: Pool | None = self._server.pool(readers)
@@ -83,7 +82,7 @@ class PostgresLog:
     def append(self, events: Sequence[Event]) -> list[Outcome]:
         """Write events in their order, all or none: on return they outlive a power cut.
 
-        Where the server goes away while it commits, and is not back in time, nobody knows
+        Where the server is lost while it commits, and is not back in time, nobody knows
         whether they were written; the error says so.
         """
         check_events(events)
@@ -100,7 +99,7 @@ class PostgresLog:
             try:
                 return self._attempt(connection, staged)
             except psycopg.Error as error:
-                if connection.is_late or is_slow(error) or not is_away(error):
+                if connection.is_late or is_slow(error) or not is_unavailable(error):
                     raise
                 return self._attempt(self._opened(), staged)  # nothing was written yet
 
@@ -120,7 +119,7 @@ class PostgresLog:
         return outcomes
 
     def _write(self, connection: Connection, staged: Staged) -> tuple[int, int, list[Outcome]]:
-        """Write the rows; give the last number and the time, and what became of each event.
+        """Write the rows; return the last number and the time, and the outcome of each event.
 
         While it has the lock it sends one statement at a time: only then does the server put an
         end to a writer that stalls, and others wait for.
@@ -141,8 +140,8 @@ class PostgresLog:
             judged |= {seq - last: status for seq, status in found}
         for change in staged.changes:
             connection.execute(sql.INSERT_CHANGE, change)
-        for place in staged.ticks:
-            connection.execute(sql.INSERT_TICK, (place,))
+        for position in staged.ticks:
+            connection.execute(sql.INSERT_TICK, (position,))
         self._reached("written")
         return last, at, staged.outcomes(last, known, judged)
 
@@ -170,7 +169,7 @@ class PostgresLog:
                 connection.execute("COMMIT")
             self._reached("committed")
         except psycopg.Error as error:
-            if not is_away(error):
+            if not is_unavailable(error):
                 raise
             self._drop()
             if connection.is_late:  # to ask it would take as long again
@@ -189,8 +188,8 @@ class PostgresLog:
             raise self._unknown(error) from error
         return found == [(self._appends,)]
 
-    def _unknown(self, error: psycopg.Error) -> LogAwayError:
-        return LogAwayError(
+    def _unknown(self, error: psycopg.Error) -> LogUnavailableError:
+        return LogUnavailableError(
             f"The event log needs its server to say what it wrote: {self._server.name} went "
             f"away ({type(error).__name__}) while it committed. Try again: whether these "
             f"events were written shows when it is back."
@@ -208,24 +207,22 @@ class PostgresLog:
     # -- reading
 
     def decision(self, id: str) -> DecisionMade | None:
-        """Give the decision of an id."""
         with self._server.reporting("read"), self._reading() as connection:
-            place = rows(connection, sql.PLACE_OF, id)
-            found = _select(connection, sql.DECISION_AT, *place[0]).fetchall() if place else []
-        return to_decision(found[0]) if found else None
+            for position in rows(connection, sql.POSITION_OF, id):
+                for row in _select(connection, sql.DECISION_AT, *position):
+                    return to_decision(row)
+        return None
 
     def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
-        """Give the events that come after a number, in their order, at most so many."""
         seq, at = self._seen
         since = at if after >= seq else 0  # leaves out the partitions of earlier days
         with self._server.reporting("read"), self._reading() as connection:
             with connection.pipeline():
-                cursors = [
-                    _select(connection, kind + sql.SOME, after, since, limit) for kind, _ in _KINDS
-                ]
+                values = after, since, limit
+                cursors = [_select(connection, kind + sql.SOME, *values) for kind in sql.KINDS]
             found = [
                 [(row[-2], to_event, row) for row in cursor.fetchall()]
-                for cursor, (_, to_event) in zip(cursors, _KINDS, strict=True)
+                for cursor, to_event in zip(cursors, READERS, strict=True)
             ]
         merged = islice(merge(*found, key=lambda one: one[0]), limit)
         events = [to_event(row) for _, to_event, row in merged]
@@ -234,24 +231,20 @@ class PostgresLog:
         return events
 
     def changes(self, *, after: int = 0) -> list[ArmsChanged]:
-        """Give the changes of the arms that come after a number."""
         query = sql.CHANGE + " WHERE seq > %s ORDER BY seq"
         with self._server.reporting("read"), self._reading() as connection:
             found = _select(connection, query, after).fetchall()
         return [to_change(row) for row in found]
 
     def last_change(self) -> int:
-        """Give the number of the last change of the arms, 0 where there was none."""
         return self._number("SELECT coalesce(max(seq), 0) FROM changes")
 
     @property
     def last(self) -> int:
-        """The number of the last event, 0 where there is none."""
         return self._number("SELECT last FROM head")
 
     @property
     def last_at(self) -> int:
-        """The time of the last event, 0 where there is none."""
         return self._number("SELECT at FROM head")
 
     def _number(self, query: str) -> int:
@@ -261,10 +254,10 @@ class PostgresLog:
     # -- days
 
     def drop_before(self, at: int, *, learned: int) -> int:
-        """Drop all days that end before a time; tell how many.
+        """Drop all days that end before a time; return how many.
 
         `learned` is the number up to which no snapshot needs any event: `since` of its cut. A
-        day that holds a later one is refused, and none is dropped then.
+        day that holds a later one is an error, and none is dropped then.
         """
         with self._server.reporting("pruned"), closing(self._server.connect()) as connection:
             return drop_days(connection, at, learned=learned)
@@ -272,7 +265,6 @@ class PostgresLog:
     # -- connections
 
     def close(self) -> None:
-        """Let go of all connections."""
         connection, pool = self._connection, self._pool
         self._connection = self._pool = None
         if connection is not None:
@@ -284,19 +276,16 @@ class PostgresLog:
 
     def _opened(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            connection = self._server.connect()
-            try:
-                prepare(connection, self._schema, name=self._server.name, reached=self._reached)
-                connection.execute(sql.STAGING, prepare=False)
-                ((at,),) = rows(connection, "SELECT at FROM head")
-            except BaseException:
-                connection.close()
-                raise
-            self._connection, self._is_prepared = connection, True
-            self._make_days(
-                max(at, time.time_ns() // 1000 if self._clock is None else self._clock())
-            )
+            self._connection = self._server.connect(self._prepare_to_write)
+            self._is_prepared = True
+            now = time.time_ns() // 1000 if self._clock is None else self._clock()
+            ((at,),) = rows(self._connection, "SELECT at FROM head")
+            self._make_days(max(at, now))
         return self._connection
+
+    def _prepare_to_write(self, connection: Connection) -> None:
+        prepare(connection, self._server, reached=self._reached)
+        connection.execute(sql.STAGING, prepare=False)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -311,15 +300,15 @@ class PostgresLog:
         """Make the tables before they are first read; a reader only checks them."""
         with closing(self._server.connect(is_reader=self._is_reader)) as connection:
             if self._is_reader:
-                check_version(connection, self._schema, name=self._server.name)
+                check_version(connection, self._server)
             else:
-                prepare(connection, self._schema, name=self._server.name, reached=self._reached)
+                prepare(connection, self._server, reached=self._reached)
         self._is_prepared = True
 
     def _undo(self, connection: Connection, error: BaseException) -> None:
         """Leave no transaction behind after an error; where that is doubtful, no connection."""
         try:
-            if is_away(error) or not isinstance(error, psycopg.Error):
+            if is_unavailable(error) or not isinstance(error, psycopg.Error):
                 self._drop()
             else:
                 connection.execute("ROLLBACK")
@@ -330,15 +319,6 @@ class PostgresLog:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
-
-
-def _checked(schema: str) -> str:
-    if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", schema):
-        raise SettingError(
-            f"A schema needs a name of small letters, digits and _: got {schema!r}. Name another, "
-            f"such as fastbandit."
-        )
-    return schema
 
 
 def _copy(connection: Connection, query: str, block: bytes) -> None:

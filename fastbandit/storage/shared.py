@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -29,10 +29,11 @@ def open_log(
     return PostgresLog(url, is_reader=is_reader, timeout_seconds=timeout_seconds)
 
 
-def open_store(log_url: str, place: str, folder: Path) -> SnapshotStore:
-    """Open the snapshots of a data folder; with a place for all, the folder follows that."""
-    if not place:
+def open_store(log_url: str, url: str, folder: Path) -> SnapshotStore:
+    """Open the snapshots of a data folder; with a URL for all machines, the folder follows that."""
+    if not url:
         return SnapshotStore(folder / "snapshots")
-    from fastbandit.storage.snapshot_registry import RegisteredStore, SnapshotRegistry
+    from fastbandit.storage.registered_store import RegisteredStore
+    from fastbandit.storage.snapshot_registry import SnapshotRegistry
 
-    return RegisteredStore(folder / "snapshots", SnapshotRegistry(log_url, place))
+    return RegisteredStore(folder / "snapshots", SnapshotRegistry(log_url, url))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import Any
 
 from fastbandit.errors import MissingExtraError, SettingError, SnapshotError
+from fastbandit.files.atomic import file_digest, sync_path
 from fastbandit.packages import needed
-from fastbandit.storage.passwords import hide_password
-from fastbandit.storage.sealed import sync_folder
+from fastbandit.settings.passwords import hide_password
 
 
 def locate(
     url: str, *, what: str = "A shared store of snapshots", extra: str | None = None
 ) -> tuple[Any, str]:
-    """Give the file system of a path or URL, and the path there."""
+    """Return the file system of a path or URL, and the path there."""
     core = needed("fsspec.core", what=what, extra=extra)
     try:
         system, path = core.url_to_fs(os.path.expanduser(url))
@@ -33,36 +32,23 @@ def locate(
     return system, path
 
 
-def upload(folder: Path, place: str) -> dict[str, tuple[int, str]]:
-    """Upload all files of a folder; give the size and SHA-256 of each, by name."""
-    system, path = locate(place)
-    told: dict[str, tuple[int, str]] = {}
+def upload(folder: Path, url: str) -> dict[str, tuple[int, str]]:
+    """Upload all files of a folder; return the size and SHA-256 of each, by name."""
+    system, path = locate(url)
+    uploaded: dict[str, tuple[int, str]] = {}
     for file in sorted(it for it in folder.rglob("*") if it.is_file()):
         name = file.relative_to(folder).as_posix()
         system.makedirs(f"{path}/{name}".rpartition("/")[0], exist_ok=True)
         system.put_file(str(file), f"{path}/{name}")
-        with file.open("rb") as opened:
-            digest = hashlib.file_digest(opened, "sha256").hexdigest()
         size = file.stat().st_size
         found = system.info(f"{path}/{name}")["size"]
         if found != size:
-            raise OSError(f"{place}/{name} has {found} bytes of {size} after the upload")
-        told[name] = (size, digest)
-    _sync_where_local(system, path)
-    return told
-
-
-def _sync_where_local(system: Any, path: str) -> None:
-    """Let an upload to a disk outlive a power cut, as one to an object store does."""
-    if "file" not in system.protocol:
-        return
-    for found in (Path(path), *Path(path).rglob("*")):
-        descriptor = os.open(found, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    sync_folder(Path(path).parent)
+            raise OSError(f"{url}/{name} has {found} bytes of {size} after the upload")
+        uploaded[name] = (size, file_digest(file))
+    if "file" in system.protocol:  # an upload to an object store outlives a power cut anyhow
+        for found in (Path(path), *Path(path).rglob("*"), Path(path).parent):
+            sync_path(found)
+    return uploaded
 
 
 def fetch(url: str, file: Path, *, size: int, digest: str) -> None:
@@ -70,10 +56,8 @@ def fetch(url: str, file: Path, *, size: int, digest: str) -> None:
     system, path = locate(url)
     file.parent.mkdir(parents=True, exist_ok=True)
     system.get_file(path, str(file))
-    with file.open("rb+") as opened:
-        found = hashlib.file_digest(opened, "sha256").hexdigest()
-        os.fsync(opened.fileno())
-    if file.stat().st_size != size or found != digest:
+    sync_path(file)
+    if file.stat().st_size != size or file_digest(file) != digest:
         raise SnapshotError(
             f"A snapshot needs to be fetched as it was uploaded: {hide_password(url)} has another "
             f"SHA-256 or size. Roll back to an older version, or upload it again."

@@ -1,11 +1,11 @@
 """A bandit saved whole: safetensors for the numbers, JSON for the rest, no pickle.
 
-How the folder is written and checked is told in `fastbandit.storage.sealed`.
+How the folder is written and checked: see `fastbandit.files.manifest`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,26 +13,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fastbandit import blueprint as plans
-from fastbandit.arms.box import Box
+from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue
+from fastbandit.arms.columns import Columns
 from fastbandit.arms.frame import Frame
 from fastbandit.arms.ids import IdTable
-from fastbandit.blueprint import Blueprint
+from fastbandit.arms.rows import ArmRows
 from fastbandit.errors import SnapshotError
-from fastbandit.interfaces import Affine
+from fastbandit.files.json_ids import id_from_json, id_to_json
+from fastbandit.files.manifest import BANDIT, read_arrays, write_arrays
+from fastbandit.files.mapped import Arrays
+from fastbandit.interfaces import FittedSearch, LearnsToSearch
 from fastbandit.policy import Policy
-from fastbandit.search.generator import ArmGenerator, GeneratorSearch
-from fastbandit.storage.json_ids import id_from_json, id_to_json
-from fastbandit.storage.mapped import Arrays
-from fastbandit.storage.sealed import BANDIT, read_sealed, write_sealed
+from fastbandit.score import Affine
+from fastbandit.settings.blueprint import Blueprint
+from fastbandit.settings.parts import Modules, read, write
 from fastbandit.training.update import embed
 from fastbandit.types import Inputs, Interactions
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-FORMAT = 2
+FORMAT = 3
+OLDER = (2,)
 
 
 @dataclass(frozen=True)
@@ -53,19 +56,22 @@ def save_snapshot(saved: Saved, folder: Path) -> None:
     arrays, notes = _write_policy(saved.policy)
     if saved.history is not None:
         arrays |= _write_history(saved.history)
-    plan = plans.write(saved.blueprint)
-    told = {"blueprint": plan, "version": saved.version, "decisions": saved.decisions, **notes}
+    plan = write(saved.blueprint)
+    described = {"blueprint": plan, "version": saved.version, "decisions": saved.decisions, **notes}
     if saved.pending:
-        told["pending"] = saved.pending
-    write_sealed(folder, arrays, told, kind=BANDIT, format=FORMAT)
+        described["pending"] = saved.pending
+    write_arrays(folder, arrays, described, kind=BANDIT, format=FORMAT)
 
 
-def load_snapshot(folder: Path, *, device: str) -> Saved:
-    """Read a snapshot, or say why it cannot be trusted."""
-    manifest, mapped = read_sealed(folder, kind=BANDIT, format=FORMAT)
+def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
+    """Read a snapshot, or say why it cannot be trusted.
+
+    Parts from outside the package are imported from these modules alone.
+    """
+    manifest, mapped = read_arrays(folder, kind=BANDIT, format=FORMAT, older=OLDER)
     arrays = {name: array.copy() for name, array in mapped.items()}
     try:
-        plan: Blueprint = plans.read(manifest["blueprint"])
+        plan: Blueprint = read(manifest["blueprint"], modules=modules)
         version, decisions = int(manifest["version"]), int(manifest["decisions"])
         policy = _read_policy(plan, manifest, arrays, is_trained=version > 0, device=device)
         history = _read_history(arrays) if "history.rewards" in arrays else None
@@ -78,28 +84,28 @@ def load_snapshot(folder: Path, *, device: str) -> Saved:
     return Saved(plan, policy, history, version, decisions, pending)
 
 
-# -- the policy
-
-
 def _write_policy(policy: Policy) -> tuple[Arrays, dict[str, Any]]:
     arrays = _write_tensors("model", policy.model.state_dict())
     notes: dict[str, Any] = {}
-    if isinstance(policy.search, GeneratorSearch) and policy.search.generator is not None:
-        generator = policy.search.generator
-        arrays |= _write_tensors("generator", generator.state_dict())
-        notes["generator"] = {"inputs": generator.inputs, "dim": generator.dim}
-    if isinstance(policy.arms, Box):
-        notes["box"] = plans.write(policy.arms)
+    if isinstance(policy.search, FittedSearch):
+        tensors, notes["generator"] = policy.search.state()
+        arrays |= _write_tensors("generator", tensors)
+    if isinstance(policy.arms, BoxSpace):
+        notes["box"] = write(policy.arms.box)
         return arrays, notes
     catalogue = policy.arms
     arrays |= _write_inputs("arms", catalogue.features)
-    arrays["arms.alive"] = catalogue.alive
+    arrays["arms.alive"] = catalogue.live
     notes["ids"] = None if catalogue.table.is_numbered else [id_to_json(i) for i in catalogue.table]
+    columns = catalogue.rows.columns
+    if columns is not None:
+        notes["columns"] = columns.notes()
+        arrays |= {f"columns.{name}": array for name, array in columns.arrays().items()}
     if catalogue.vectors is not None and catalogue.frame is not None and catalogue.lookup:
         arrays["arms.vectors"] = _array(catalogue.vectors)
         arrays["arms.indexed"] = catalogue.lookup.rows
-        arrays["arms.centre"] = _array(catalogue.frame.place.centre)
-        arrays["arms.axes"] = _array(catalogue.frame.place.axes)
+        arrays["arms.centre"] = _array(catalogue.frame.to_embedding.centre)
+        arrays["arms.axes"] = _array(catalogue.frame.to_embedding.axes)
         arrays["arms.inverse"] = _array(catalogue.frame.inverse)
     return arrays, notes
 
@@ -110,51 +116,43 @@ def _read_policy(
     model = plan.model(device=device)
     arms = _read_box_or_catalogue(manifest, arrays, device=device)
     model.load_state_dict(_read_tensors("model", arrays))
-    if isinstance(arms, Box) and is_trained:
+    if isinstance(arms, BoxSpace) and is_trained:
         arms = embed(arms, model)
-    search = plan.search
-    if isinstance(search, GeneratorSearch) and manifest.get("generator"):
-        shape = manifest["generator"]
-        generator = ArmGenerator(
-            int(shape["inputs"]),
-            int(shape["dim"]),
-            heads=search.heads,
-            hidden=search.hidden,
-            bounded=search.bounded,
-            rng=torch.Generator(),
-        )
-        generator.load_state_dict(_read_tensors("generator", arrays))
-        search = replace(search, generator=generator.requires_grad_(False).to(device))
+    search, notes = plan.search, manifest.get("generator")
+    if isinstance(search, LearnsToSearch) and notes:
+        tensors = _read_tensors("generator", arrays)
+        moved = {name: tensor.to(device) for name, tensor in tensors.items()}
+        search = search.restored(moved, notes)
     return Policy(model, plan.exploration, search, arms)
 
 
 def _read_box_or_catalogue(
     manifest: dict[str, Any], arrays: Arrays, *, device: str
-) -> Catalogue | Box:
+) -> Catalogue | BoxSpace:
     if "box" in manifest:
-        box: Box = plans.read(manifest["box"])
-        return box
-    features, alive = _read_inputs("arms", arrays), arrays["arms.alive"]
+        return BoxSpace(read(manifest["box"]))
+    features, live = _read_inputs("arms", arrays), arrays["arms.alive"]
     ids = manifest["ids"]
-    listed = list(range(len(alive))) if ids is None else [id_from_json(id) for id in ids]
-    catalogue = Catalogue(IdTable.restored(listed), features, alive)
+    listed = list(range(len(live))) if ids is None else [id_from_json(id) for id in ids]
+    columns = None
+    if "columns" in manifest:  # bandits were saved without columns once
+        values = {name: arrays[f"columns.{name}"] for name in manifest["columns"]}
+        columns = Columns.restored(manifest["columns"], values, rows=len(live))
+    catalogue = Catalogue(ArmRows(IdTable.restored(listed), live, features, columns))
     if "arms.vectors" not in arrays:
         return catalogue
-    place = Affine(*(_tensor(arrays[f"arms.{name}"], device) for name in ("centre", "axes")))
-    frame = Frame(place, _tensor(arrays["arms.inverse"], device))
+    to_embedding = Affine(*(_tensor(arrays[f"arms.{name}"], device) for name in ("centre", "axes")))
+    frame = Frame(to_embedding, _tensor(arrays["arms.inverse"], device))
     return catalogue.restored(
         frame, _tensor(arrays["arms.vectors"], device), arrays["arms.indexed"]
     )
 
 
-# -- values
-
-
 def _write_history(history: Interactions) -> Arrays:
     contexts = _write_inputs("history.contexts", history.contexts)
     arms = _write_inputs("history.arms", history.arms)
-    told = {"weights": history.weights, "rows": history.rows}
-    some = {f"history.{name}": array for name, array in told.items() if array is not None}
+    extra = {"weights": history.weights, "rows": history.rows}
+    some = {f"history.{name}": array for name, array in extra.items() if array is not None}
     return {**contexts, **arms, "history.rewards": history.rewards, **some}
 
 

@@ -1,6 +1,6 @@
-"""An event log that goes on deciding while its server is away, from a spool on the local disk.
+"""An event log that goes on while its server is unavailable, by a spool on the local disk.
 
-Decisions that the server cannot take are kept in a file, marked as degraded. When the server is
+Decisions that the server cannot take go to a file, marked as degraded. When the server is
 back they are appended before anything else, in their order. A decision is known by its id, so
 one that is sent twice is written once: whatever is interrupted is simply done again, and the
 file goes only when all of it is in the log.
@@ -15,8 +15,8 @@ from pathlib import Path
 
 from msgspec import structs
 
-from fastbandit.errors import FastbanditError, LogAwayError, LogError
-from fastbandit.events import DecisionMade, Event, EventLog, Outcome
+from fastbandit.errors import FastbanditError, LogError, LogUnavailableError
+from fastbandit.storage.events import DecisionMade, Event, EventLog, Outcome
 from fastbandit.storage.sqlite_log import SqliteLog
 
 _LOGGER = logging.getLogger("fastbandit.storage")
@@ -24,14 +24,15 @@ _GROUP = 256  # fewer than a writer gathers: a slow server takes them more easil
 
 
 class SpooledLog:
-    """Appends to `remote`; while that is away, keeps up to `most` decisions in the file `spool`.
+    """Appends to `remote`; while that is unavailable, up to `most` decisions go to a spool.
 
-    Appends come from one thread. While the remote is away, as it may be at first, another one
-    tries it, after `pauses[0]` seconds, then ever later up to `pauses[1]`, so that appends need
+    Appends come from one thread. While the remote is unavailable, as it may be at first, another
+    one tries it, after `pauses[0]` seconds, then ever later up to `pauses[1]`, so that appends need
     not: they wait for it only where it has just answered.
 
-    `away` says why it is away, None where it is not. `conflicts` counts spooled decisions
-    whose id the log holds with other arms: those of the log stand. `reached` is told each step.
+    `unavailable` says why it is, None where it is not. `conflicts` counts spooled decisions
+    whose id the log holds with other arms: those of the log stand. `reached` is called at each
+    step.
     """
 
     def __init__(
@@ -48,55 +49,56 @@ class SpooledLog:
         self._lock, self._closing = threading.Lock(), threading.Event()
         self._spool: SqliteLog | None = None
         self._thread: threading.Thread | None = None
-        self._kept = self._sent = 0  # numbers in the spool
+        self._spooled = self._sent = 0  # numbers in the spool
         self._last = 0
-        self.away: FastbanditError | None = None
+        self.unavailable: FastbanditError | None = None
         self.conflicts = 0
         try:
             if self._path.exists():  # of an earlier life
                 self._opened()
             self.replay()
-        except LogAwayError as error:
-            self._go_away(error)
+        except LogUnavailableError as error:
+            self._become_unavailable(error)
         except BaseException:
             self.close()
             raise
 
-    # -- writing
-
     def append(self, events: Sequence[Event]) -> list[Outcome]:
         """Write events in their order, all or none; decisions go to the spool where they must.
 
-        Those are told as "spooled", without a number. Other events raise while the remote is
-        away: whoever sent them tries again.
+        Those are "spooled", without a number. Other events raise while the remote is unavailable:
+        whoever sent them tries again.
         """
         with self._lock:
-            if self.away is not None:
-                return self._keep(events, self.away)
+            if self.unavailable is not None:
+                return self._append_to_spool(events, self.unavailable)
         try:
             return self._remote.append(events)
-        except LogAwayError as error:
+        except LogUnavailableError as error:
             with self._lock:
-                self._go_away(error)
-                return self._keep(events, error)
+                self._become_unavailable(error)
+                return self._append_to_spool(events, error)
 
     def replay(self) -> None:
-        """Append what is spooled to the remote, and remove the spool; raise where that is away."""
-        while len(sent := self._send_next()) == _GROUP:
-            pass
+        """Append what is spooled to the remote, and remove the spool; raise if unavailable."""
+        sent = _GROUP
+        while sent == _GROUP:
+            with self._lock:
+                group = self._group()
+            sent = self._send(group)
         if not sent:
-            self._last = self._remote.last  # raises where it is away
+            self._last = self._remote.last  # raises where it is unavailable
         with self._lock:  # what comes meanwhile waits: the rest is little, and the remote is there
             while self._send(self._group()):
                 pass
             self._remove()
-            self.away = None
+            self.unavailable = None
 
-    def _keep(self, events: Sequence[Event], away: FastbanditError) -> list[Outcome]:
-        """Write decisions to the spool, or raise what keeps the remote away."""
+    def _append_to_spool(self, events: Sequence[Event], reason: FastbanditError) -> list[Outcome]:
+        """Write decisions to the spool, or raise why the remote is unavailable."""
         decisions = [event for event in events if isinstance(event, DecisionMade)]
         if len(decisions) < len(events):
-            raise LogAwayError(str(away)) from away
+            raise LogUnavailableError(str(reason)) from reason
         if not decisions:
             return []
         spool = self._opened()
@@ -104,63 +106,53 @@ class SpooledLog:
             raise LogError(
                 f"The spool of decisions may hold {self._most:,}: {self._path} holds "
                 f"{spool.last:,}, and {len(decisions):,} more came. See that the server of the "
-                f"log is back ({away})."
+                f"log is back ({reason})."
             )
         outcomes = spool.append([structs.replace(made, degraded=True) for made in decisions])
-        self._kept = spool.last
+        self._spooled = spool.last
         self._reached("spooled")
         return [Outcome(0, "repeated" if it.status == "repeated" else "spooled") for it in outcomes]
 
     def _group(self) -> list[DecisionMade]:
-        """Give the next decisions of the spool."""
         events = [] if self._spool is None else self._spool.read(after=self._sent, limit=_GROUP)
         return [event for event in events if isinstance(event, DecisionMade)]
 
-    def _send_next(self) -> list[DecisionMade]:
-        with self._lock:
-            group = self._group()
-        return self._send(group)
-
-    def _send(self, group: list[DecisionMade]) -> list[DecisionMade]:
+    def _send(self, group: list[DecisionMade]) -> int:
         if group:
             for made, outcome in zip(group, self._remote.append(group), strict=True):
                 if outcome.status == "repeated":
                     self._compare(made)
             self._sent = group[-1].seq
             self._reached("sent")
-        return group
+        return len(group)
 
     def _compare(self, made: DecisionMade) -> None:
         """Count a decision that the log holds with other arms."""
         first = self._remote.decision(made.id)
         if first is not None and first.arms != made.arms:
             self.conflicts += 1
-            told = {"decision": made.id, "spooled": made.arms, "logged": first.arms}
-            _LOGGER.error("a spooled decision was made otherwise elsewhere", extra=told)
-
-    # -- reading
+            both = {"decision": made.id, "spooled": made.arms, "logged": first.arms}
+            _LOGGER.error("a spooled decision was made differently elsewhere", extra=both)
 
     def decision(self, id: str) -> DecisionMade | None:
-        """Give the decision of an id, from the spool or from the log."""
+        """Return the decision of an id, from the spool or from the log."""
         with self._lock:
             spooled = None if self._spool is None else self._spool.decision(id)
         return self._remote.decision(id) if spooled is None else spooled
 
     def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
-        """Give the events of the log that come after a number, in their order."""
         return self._remote.read(after=after, limit=limit)
 
     @property
     def last(self) -> int:
-        """The number of the last event of the log; while that is away, as it was last known."""
-        if self.away is None:
+        """The number of the last event of the log, as it was last known."""
+        if self.unavailable is None:
             self._last = self._remote.last
         return self._last
 
     @property
     def waiting(self) -> int:
-        """The number of decisions that wait in the spool."""
-        return max(0, self._kept - self._sent)
+        return max(0, self._spooled - self._sent)
 
     def close(self) -> None:
         """Let go of the log and of the spool, which stays where it was not replayed."""
@@ -171,27 +163,24 @@ class SpooledLog:
             self._spool.close()
         self._remote.close()
 
-    # -- the spool, and the thread that tries the remote
-
     def _opened(self) -> SqliteLog:
         if self._spool is None:
             self._spool = SqliteLog(self._path)
-            self._kept = self._spool.last
+            self._spooled = self._spool.last
         return self._spool
 
     def _remove(self) -> None:
-        """Remove the spool, all of which is in the log."""
         if self._spool is None:
             return
         self._spool.close()
-        self._spool, self._kept, self._sent = None, 0, 0
+        self._spool, self._spooled, self._sent = None, 0, 0
         self._reached("closed")
         self._path.unlink(missing_ok=True)
         self._reached("removed")
 
-    def _go_away(self, error: LogAwayError) -> None:
-        _LOGGER.error("the log is away", extra={"reason": " ".join(str(error).split())})
-        self.away = error
+    def _become_unavailable(self, error: LogUnavailableError) -> None:
+        _LOGGER.error("the log is unavailable", extra={"reason": " ".join(str(error).split())})
+        self.unavailable = error
         self._thread = threading.Thread(target=self._try_again, name="log spool", daemon=True)
         self._thread.start()
 
@@ -201,7 +190,7 @@ class SpooledLog:
             try:
                 self.replay()
             except FastbanditError as error:
-                self.away, pause = error, min(2 * pause, longest)
+                self.unavailable, pause = error, min(2 * pause, longest)
             else:
                 _LOGGER.info("the log is back")
                 return

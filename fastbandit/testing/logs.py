@@ -1,9 +1,6 @@
-"""The contract of event logs: what each must do, wherever it keeps events.
+"""The contract of event logs: what each must do, wherever it stores events.
 
-Call `check_event_log` on your own; tests/contracts/test_event_log.py holds ours to it.
-
-The docstring of each law is what it holds a log to. A log that breaks it raises an
-AssertionError that says what was seen.
+Call `check_event_log` on your own. The docstring of each law is what it holds a log to.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ from typing import Any
 from msgspec import structs
 
 from fastbandit.errors import InputError
-from fastbandit.events import (
+from fastbandit.storage.events import (
     Arm,
     ArmsChanged,
     DecisionMade,
@@ -27,6 +24,7 @@ from fastbandit.events import (
     TimePassed,
 )
 from fastbandit.storage.memory_log import MemoryLog
+from fastbandit.testing.laws import need, need_equal
 
 _ODD = 'it\'s "é" 😀 \\ \x01\n\x7f\u2028'
 _WAIT = 1_000
@@ -34,21 +32,20 @@ _WAIT = 1_000
 
 @dataclass
 class Clock:
-    """A clock that stands still until it is told the time, in microseconds."""
+    """A clock that stands still until its time is set, in microseconds."""
 
     time: int = 1_000_000
 
     def __call__(self) -> int:
-        """Give the time."""
         return self.time
 
 
 @dataclass(frozen=True)
 class LogBackend:
-    """How to come by logs of one kind.
+    """How logs of one kind are opened.
 
-    `make` gives an empty log that goes by a clock. `reopen` closes a log and gives what is
-    found when it is opened again. `beside` gives another log that reads what a first writes.
+    `make` returns an empty log that goes by a clock. `reopen` closes a log and opens it again.
+    `beside` returns another log that reads what a first writes.
     """
 
     make: Callable[[Clock], EventLog]
@@ -68,9 +65,9 @@ def check_event_log(backend: LogBackend) -> None:
 def check_empty(backend: LogBackend) -> None:
     """An empty log has no events and no last number, and writing nothing changes nothing."""
     log = backend.make(Clock())
-    _need(isinstance(log, EventLog), f"{type(log).__name__} lacks a method of EventLog")
-    _need_equal(log.append([]), [], "the outcomes of nothing")
-    _need_equal((log.last, log.read(), log.decision("a")), (0, [], None), "an empty log")
+    need(isinstance(log, EventLog), f"{type(log).__name__} lacks a method of EventLog")
+    need_equal(log.append([]), [], "the outcomes of nothing")
+    need_equal((log.last, log.read(), log.decision("a")), (0, [], None), "an empty log")
     log.close()
 
 
@@ -82,15 +79,15 @@ def check_numbers(backend: LogBackend) -> None:
     outcomes = log.append(events[:3])
     clock.time += 5
     outcomes += [one for event in events[3:] for one in log.append([event])]
-    _need_equal([one.seq for one in outcomes], list(range(1, len(events) + 1)), "the numbers")
+    need_equal([one.seq for one in outcomes], list(range(1, len(events) + 1)), "the numbers")
     times = [1_000_000] * 3 + [1_000_005] * (len(events) - 3)
     wanted = [
         structs.replace(event, seq=seq, at=at)
         for seq, (event, at) in enumerate(zip(events, times, strict=True), start=1)
     ]
-    _need_equal([_unjudged(event) for event in log.read()], wanted, "the events")
-    _need_equal(log.last, len(events), "the last number")
-    _need_equal(log.decision(_ODD), wanted[1], "a decision by its id")
+    need_equal([_unjudged(event) for event in log.read()], wanted, "the events")
+    need_equal(log.last, len(events), "the last number")
+    need_equal(log.decision(_ODD), wanted[1], "a decision by its id")
     log.close()
 
 
@@ -105,12 +102,12 @@ def check_times(backend: LogBackend) -> None:
     log = backend.reopen(log)
     log.append([TimePassed()])
     times = [event.at - 1_000_000 for event in log.read()]
-    _need_equal(times, [0, 7, 7, 7, 8, 8], "the times, from the first on")
+    need_equal(times, [0, 7, 7, 7, 8, 8], "the times, from the first on")
     log.close()
 
 
 def check_all_or_none(backend: LogBackend) -> None:
-    """An append that cannot be kept exactly leaves no trace, and the next one works."""
+    """An append that cannot be stored exactly leaves no trace, and the next one works."""
     log = backend.make(Clock())
     log.append([_made("a")])
     nan, whole = float("nan"), 2**63
@@ -120,7 +117,7 @@ def check_all_or_none(backend: LogBackend) -> None:
         RewardCame("a", 1.0, whole),
         _made("b", context=[0.0, float("inf")]),
         _made("b", seed=whole),
-        _made("b", otherwise=nan),
+        _made("b", default_reward=nan),
         _made("b", other=whole),
         ArmsChanged([Arm("x", [nan])]),
     ]
@@ -129,10 +126,10 @@ def check_all_or_none(backend: LogBackend) -> None:
             outcome = log.append([_made("c"), RewardCame("a", 1.0), event, TimePassed()])
         except InputError:
             outcome = []
-        _need_equal(outcome, [], f"the outcome of {event}")
-        _need_equal((log.last, log.decision("c")), (1, None), f"the log after {event}")
+        need_equal(outcome, [], f"the outcome of {event}")
+        need_equal((log.last, log.decision("c")), (1, None), f"the log after {event}")
     outcomes = log.append([_made("c"), RewardCame("a", 1.0)])
-    _need_equal(outcomes, [Outcome(2, "written"), Outcome(3, "counted")], "the append after")
+    need_equal(outcomes, [Outcome(2, "written"), Outcome(3, "counted")], "the append after")
     log.close()
 
 
@@ -141,19 +138,19 @@ def check_repeated(backend: LogBackend) -> None:
     log = backend.make(Clock())
     outcomes = log.append([_made("a"), _made("a", seed=2), _made("b"), _made("b", seed=2)])
     statuses = ["written", "repeated", "written", "repeated"]
-    _need_equal([one.status for one in outcomes], statuses, "the statuses within an append")
-    _need_equal(outcomes[1].seq, outcomes[0].seq, "the number of a repeated decision")
-    _need_equal(log.last, outcomes[2].seq, "the last number, after a repeated decision")
+    need_equal([one.status for one in outcomes], statuses, "the statuses within an append")
+    need_equal(outcomes[1].seq, outcomes[0].seq, "the number of a repeated decision")
+    need_equal(log.last, outcomes[2].seq, "the last number, after a repeated decision")
     last = log.last
     again = log.append([_made("a", seed=3)])
-    _need_equal(again, [Outcome(outcomes[0].seq, "repeated")], "a repeated decision, later")
-    _need_equal(log.last, last, "the last number, after nothing but a repeated decision")
+    need_equal(again, [Outcome(outcomes[0].seq, "repeated")], "a repeated decision, later")
+    need_equal(log.last, last, "the last number, after nothing but a repeated decision")
     log = backend.reopen(log)
-    _need_equal(log.last, last, "the last number, opened again")
+    need_equal(log.last, last, "the last number, opened again")
     seeds = [event.seed for event in log.read() if isinstance(event, DecisionMade)]
-    _need_equal(seeds, [1, 1], "the seeds of the first")
+    need_equal(seeds, [1, 1], "the seeds of the first")
     (tick,) = log.append([TimePassed()])
-    _need(tick.seq > last, f"the number {tick.seq} comes after {last}")
+    need(tick.seq > last, f"the number {tick.seq} comes after {last}")
     log.close()
 
 
@@ -162,15 +159,17 @@ def check_repeated(backend: LogBackend) -> None:
 
 def check_statuses(backend: LogBackend) -> None:
     """A reward is counted once for each arm, or for each part where they sum, while in time."""
-    for sums in (False, True):
+    for adds_up in (False, True):
         clock = Clock()
         log = backend.make(clock)
-        log.append([RewardCame("d", 1.0), _made("d", sums=sums, arms=["x", "y", "z", 1, "1"])])
+        log.append(
+            [RewardCame("d", 1.0), _made("d", adds_up=adds_up, arms=["x", "y", "z", 1, "1"])]
+        )
         rewards = [
             (RewardCame("d", 1.0), "counted"),
             (RewardCame("d", 1.0, "x"), "duplicate"),
             (RewardCame("d", 2.0, "x"), "conflicting"),
-            (RewardCame("d", 1.0, "x", "more"), "counted" if sums else "duplicate"),
+            (RewardCame("d", 1.0, "x", "more"), "counted" if adds_up else "duplicate"),
             (RewardCame("d", 2.0, "x", "more"), "conflicting"),
             (RewardCame("d", 0.0, 1), "counted"),
             (RewardCame("d", 5.0, "1"), "counted"),
@@ -178,20 +177,20 @@ def check_statuses(backend: LogBackend) -> None:
             (RewardCame("e", 1.0), "unknown"),
         ]
         outcomes = log.append([came for came, _ in rewards])
-        _need_equal([one.status for one in outcomes], [s for _, s in rewards], "the statuses")
+        need_equal([one.status for one in outcomes], [s for _, s in rewards], "the statuses")
         clock.time += _WAIT
-        _need_equal(_status(log, RewardCame("d", 1.0, "z")), "counted", "one at the end")
+        need_equal(_status(log, RewardCame("d", 1.0, "z")), "counted", "one at the end")
         clock.time += 1
-        _need_equal(_status(log, RewardCame("d", 1.0, "y")), "late", "one after the end")
-        _need_equal(_status(log, RewardCame("d", 1.0, "y")), "late", "one after the end, again")
-        _need_equal(_status(log, RewardCame("d", 1.0, "x")), "duplicate", "an old one, late")
-        kept = [event.status for event in log.read() if isinstance(event, RewardCame)]
-        _need_equal(kept[:2], ["unknown", "counted"], "the statuses that are kept")
+        need_equal(_status(log, RewardCame("d", 1.0, "y")), "late", "one after the end")
+        need_equal(_status(log, RewardCame("d", 1.0, "y")), "late", "one after the end, again")
+        need_equal(_status(log, RewardCame("d", 1.0, "x")), "duplicate", "an old one, late")
+        stored = [event.status for event in log.read() if isinstance(event, RewardCame)]
+        need_equal(stored[:2], ["unknown", "counted"], "the statuses that are stored")
         log.close()
 
 
 def check_orders(backend: LogBackend) -> None:
-    """A reward's status depends on the order of events, not on how they were put in appends."""
+    """A reward's status depends on the order of events, not on how appends divide them."""
     rewards = [
         RewardCame("", 1.0),
         RewardCame("", 1.0, "x"),
@@ -199,15 +198,15 @@ def check_orders(backend: LogBackend) -> None:
         RewardCame("", 2.0, "y", "more"),
         RewardCame("", 3.0, "z"),
     ]
-    for sums, late in product((False, True), range(4)):
+    for adds_up, late in product((False, True), range(4)):
         logs: list[tuple[EventLog, Clock]] = []
         for make in (backend.make, lambda clock: MemoryLog(clock=clock)):
             clock = Clock()
             logs.append((make(clock), clock))
         runs = list(product(rewards, repeat=3))
-        found, wanted = (_run_orders(*log, runs, sums=sums, late=late) for log in logs)
+        found, wanted = (_run_orders(*log, runs, adds_up=adds_up, late=late) for log in logs)
         for run, one, other in zip(runs, found, wanted, strict=True):
-            _need_equal(one, other, f"the statuses of {run} (sums: {sums}, late from {late})")
+            need_equal(one, other, f"the statuses of {run} (adds_up: {adds_up}, late from {late})")
 
 
 def _run_orders(
@@ -215,12 +214,12 @@ def _run_orders(
     clock: Clock,
     runs: Sequence[Sequence[RewardCame]],
     *,
-    sums: bool,
+    adds_up: bool,
     late: int,
 ) -> list[list[str]]:
-    """Give the statuses of each run of rewards: first one append a step, then one for all."""
+    """Return the statuses of each run of rewards: first one append a step, then one for all."""
     statuses: list[list[str]] = [[] for _ in runs]
-    log.append([_made(f"{row}", sums=sums) for row in range(len(runs))])
+    log.append([_made(f"{row}", adds_up=adds_up) for row in range(len(runs))])
     for step in range(3):
         clock.time += (_WAIT + 1) * (step == late)
         came = [structs.replace(run[step], decision=f"{row}") for row, run in enumerate(runs)]
@@ -229,7 +228,7 @@ def _run_orders(
     for row, run in enumerate(runs):
         id = f"again {row}"
         events = [structs.replace(one, decision=id) for one in run]
-        events.insert(late % 3, _made(id, sums=sums))  # type: ignore[arg-type]
+        events.insert(late % 3, _made(id, adds_up=adds_up))  # type: ignore[arg-type]
         statuses[row] += [outcome.status for outcome in log.append(events)]
     log.close()
     return statuses
@@ -246,22 +245,22 @@ def check_paging(backend: LogBackend) -> None:
     for limit in range(1, len(everything) + 2):
         pages: list[Event] = []
         while page := log.read(after=pages[-1].seq if pages else 0, limit=limit):
-            _need(len(page) <= limit, f"{len(page)} events in a page of {limit}")
+            need(len(page) <= limit, f"{len(page)} events in a page of {limit}")
             pages += page
-        _need_equal(pages, everything, f"the pages of {limit}")
+        need_equal(pages, everything, f"the pages of {limit}")
     log.close()
 
 
 def check_beside(backend: LogBackend) -> None:
-    """Who reads beside the writer sees what was acknowledged, at once and ever after."""
+    """A reader beside the writer sees what was acknowledged, at once and ever after."""
     log = backend.make(Clock())
     log.append([_made("a")])
     reader = backend.beside(log)
     for id in ("b", "c", "d"):
         log.append([_made(id), RewardCame(id, 1.0)])
-        _need_equal(reader.read(), log.read(), "what is read beside the writer")
-        _need_equal(reader.last, log.last, "the last number beside the writer")
-        _need_equal(reader.decision(id), log.decision(id), "a decision beside the writer")
+        need_equal(reader.read(), log.read(), "what is read beside the writer")
+        need_equal(reader.last, log.last, "the last number beside the writer")
+        need_equal(reader.decision(id), log.decision(id), "a decision beside the writer")
     reader.close()
     log.append([TimePassed()])
     log.close()
@@ -276,11 +275,11 @@ def check_reopened(backend: LogBackend) -> None:
         everything = log.read()
         last = log.last
         log = backend.reopen(log)
-        _need_equal(log.read(), everything, "the events, opened again")
-        _need_equal(log.last, last, "the last number, opened again")
+        need_equal(log.read(), everything, "the events, opened again")
+        need_equal(log.last, last, "the last number, opened again")
     numbers = [event.seq for event in everything]
-    _need_equal(numbers, sorted(set(numbers)), "the numbers")
-    _need_equal(_status(log, RewardCame("0", 1.0)), "duplicate", "a reward from before")
+    need_equal(numbers, sorted(set(numbers)), "the numbers")
+    need_equal(_status(log, RewardCame("0", 1.0)), "duplicate", "a reward from before")
     log.close()
 
 
@@ -302,7 +301,7 @@ def _made(id: str, **changed: Any) -> DecisionMade:
 
 
 def _one_of_each() -> list[Event]:
-    """Give events of every kind, with values that are easily lost."""
+    """Return events of every kind, with values that are easily lost."""
     return [
         TimePassed(),
         _made(
@@ -311,10 +310,10 @@ def _one_of_each() -> list[Event]:
             arms=[_ODD, 2**53 + 1, "null", "1", 1],
             scores=[1 / 3, 0.2, 0.1, 0.0, -1.0],
             seed=2**63 - 1,
-            otherwise=2 / 3,
-            sums=True,
+            default_reward=2 / 3,
+            adds_up=True,
             explored=False,
-            floor=0.1 + 0.2,
+            epsilon=0.1 + 0.2,
             propensities=[1 / 7],
             eligible={"price": {"<=": 10.5}, _ODD: [None, "null", 2**53 + 1]},
             degraded=True,
@@ -323,7 +322,7 @@ def _one_of_each() -> list[Event]:
         ),
         RewardCame(_ODD, 0.1 + 0.2, 2**53 + 1, _ODD),
         ArmsChanged([Arm(_ODD, [1 / 3], {_ODD: _ODD}), Arm(2**63 - 1, [])], [_ODD, -(2**63)]),
-        RewardCame("nobody", -1 / 3, _ODD),
+        RewardCame("no decision", -1 / 3, _ODD),
         _made("plain", other=2**53 + 1),
     ]
 
@@ -334,15 +333,6 @@ def _unjudged(event: Event) -> Event:
 
 def _status(log: EventLog, came: RewardCame) -> str:
     return log.append([came])[0].status
-
-
-def _need(is_met: bool, otherwise: str) -> None:
-    if not is_met:
-        raise AssertionError(otherwise)
-
-
-def _need_equal(found: Any, wanted: Any, what: str) -> None:
-    _need(found == wanted, f"{what}: {found!r}, not {wanted!r}")
 
 
 LAWS: tuple[Callable[[LogBackend], None], ...] = (

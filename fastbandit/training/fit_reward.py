@@ -1,27 +1,27 @@
-"""Minibatch steps on a reward model, and how much of the past it is taught."""
+"""Minibatch steps on a reward model, and how much of the past it learns."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from fastbandit.declaration import part, setting
 from fastbandit.interfaces import RewardModel
-from fastbandit.ranges import check_fields
-from fastbandit.training.team import ALONE, Team, share_of
+from fastbandit.optim.process_group import SINGLE, ProcessGroup, share_of
+from fastbandit.optim.schedule import cosine_factor, set_rate
 from fastbandit.types import Interactions
 
 Curve = Callable[[int, float], None]
-"""Told the iterations done, and the mean loss of the last of them."""
+"""Called with the iterations done, and the mean loss of the last of them."""
 
 _CURVE_STEP = 50
 
 
-@dataclass(frozen=True)
+@part("training", name="reward")
 class RewardFit:
     """How long and how fast a reward model learns in one update, and from how much of the past.
 
@@ -30,20 +30,17 @@ class RewardFit:
     them, alike.
     """
 
-    iterations: int = 1000
+    iterations: int = setting(default=1000, least=0)
     batch: int = 256
-    rate: float = 4e-3
+    rate: float = setting(default=4e-3, above=0)
     weight_decay: float = 0.0
-    is_cooling: bool = True
+    cosine_schedule: bool = setting(default=True, formerly="is_cooling")
     window: int | None = None
-    half_life: float | None = None
-
-    def __post_init__(self) -> None:
-        check_fields(self)
+    half_life: float | None = setting(default=None, above=0)
 
 
 def recall(history: Interactions, settings: RewardFit) -> Interactions:
-    """Give what is to be learned of a history: its newest part, each with its weight."""
+    """Return what is to be learned of a history: its newest part, each with its weight."""
     if settings.window is not None:
         history = history.take(slice(max(0, len(history) - settings.window), None))
     if settings.half_life is None:
@@ -61,9 +58,9 @@ def fit_reward(
     rng: Generator,
     done: Callable[[int], None] = lambda iterations: None,
     curve: Curve | None = None,
-    team: Team = ALONE,
+    group: ProcessGroup = SINGLE,
 ) -> None:
-    """Teach the model its history; the learning rate falls to nothing along half a cosine."""
+    """Let the model learn its history; the learning rate falls to nothing along half a cosine."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     if not parameters:  # all is learned in closed form
         return
@@ -74,11 +71,11 @@ def fit_reward(
     rewards = torch.from_numpy(history.rewards)
     sums = None if history.weights is None else torch.from_numpy(history.weights.cumsum())
     losses: list[torch.Tensor] = []
-    noise = team.noise(rng)
+    noise = group.noise(rng)
     for iteration in range(settings.iterations):
-        if settings.is_cooling:
-            set_rate(optimiser, settings.rate * cooled(iteration / settings.iterations))
-        rows, weight = share_of(_draw_rows(len(history), sums, settings.batch, rng=rng), team)
+        if settings.cosine_schedule:
+            set_rate(optimiser, settings.rate * cosine_factor(iteration / settings.iterations))
+        rows, weight = share_of(_draw_rows(len(history), sums, settings.batch, rng=rng), group)
         picked = rows.numpy()
         loss = model.loss(
             history.contexts.take(picked),
@@ -89,7 +86,7 @@ def fit_reward(
         )
         optimiser.zero_grad()
         (loss * weight).backward()
-        team.average(parameters)
+        group.average(parameters)
         optimiser.step()
         done(iteration + 1)
         if curve is None:
@@ -98,22 +95,12 @@ def fit_reward(
         if len(losses) == _CURVE_STEP or iteration + 1 == settings.iterations:
             curve(iteration + 1, float(torch.stack(losses).mean()))
             losses.clear()
-    team.check(parameters)
+    group.check(parameters)
 
 
 def _draw_rows(count: int, sums: Tensor | None, batch: int, *, rng: Generator) -> Tensor:
     """Draw a minibatch, each interaction as often as its weight says (`sums`: so far)."""
     if sums is None:
         return torch.randint(count, (batch,), generator=rng)
-    lots = torch.rand(batch, generator=rng, dtype=torch.float64) * sums[-1]
-    return torch.searchsorted(sums, lots, right=True).clamp_max(count - 1)
-
-
-def cooled(share: float) -> float:
-    """Give the learning rate's factor after a share of the training: 1 falling to 0.01."""
-    return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * share))
-
-
-def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
-    for group in optimiser.param_groups:
-        group["lr"] = rate
+    numbers = torch.rand(batch, generator=rng, dtype=torch.float64) * sums[-1]
+    return torch.searchsorted(sums, numbers, right=True).clamp_max(count - 1)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError, ShapeError
-from fastbandit.features import shown, to_floats
+from fastbandit.features.kinds import shown, to_floats
 
 MOST = 10.0
 """An interaction counts at most so many times as much as the median one."""

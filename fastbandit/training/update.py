@@ -10,32 +10,33 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from fastbandit.arms.box import Box
+from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.cell_ranges import index_in_ranges
-from fastbandit.interfaces import RewardModel
+from fastbandit.arms.partition_ranges import RangeWork, Rows, index_in_ranges
+from fastbandit.declaration import part
+from fastbandit.interfaces import LearnsToSearch, RewardModel, SearchFit, scans
+from fastbandit.noise.philox import Stream, philox
+from fastbandit.optim.process_group import SINGLE, ProcessGroup
 from fastbandit.policy import Arms, Policy
 from fastbandit.progress import Progress, silent
-from fastbandit.reward.gradient_model import GradientReward
-from fastbandit.reward.hierarchical_model import HierarchicalReward
-from fastbandit.search.exhaustive import Exhaustive
-from fastbandit.search.generator import GeneratorSearch
-from fastbandit.training.fit_generator import GeneratorFit, fit_generator
-from fastbandit.training.fit_guess import fit_guess
+from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import Curve, RewardFit, fit_reward, recall
-from fastbandit.training.team import ALONE, Team, TeamSpread
 from fastbandit.types import Inputs, Interactions
 
-_FEWEST = 50  # interactions that are worth holding some of them back
-_HELD = 4  # one in so many is held back
 
-
-@dataclass(frozen=True)
+@part("training")
 class Training:
-    """How an update trains the reward model and the generator."""
+    """How an update trains the reward model, and a search that learns."""
 
     reward: RewardFit = field(default_factory=RewardFit)
     generator: GeneratorFit = field(default_factory=GeneratorFit)
+
+
+def training_rng(seed: int, version: int) -> Generator:
+    """Return the random source of one update: a function of the seed and the version alone."""
+    root = np.array([seed % 2**64], dtype=np.uint64)
+    block = philox(root, np.array([version], dtype=np.uint64), int(Stream.TRAINING))[0, 0]
+    return Generator().manual_seed(int(block[0]))
 
 
 def update(
@@ -47,78 +48,84 @@ def update(
     rng: Generator,
     progress: Progress = silent,
     curve: Curve | None = None,
-    team: Team = ALONE,
+    group: ProcessGroup = SINGLE,
 ) -> Policy:
-    """Learn a history, of which the last `fresh` interactions are new, as far back as told to.
+    """Learn a history, of which the last `fresh` interactions are new, as far back as settings say.
 
-    Each member of a `team` calls this with the same arguments, and gets the same policy.
+    Each rank of a process group calls this with the same arguments, and gets the same policy.
     """
     history = recall(history, training.reward)
     model = copy.deepcopy(policy.model).requires_grad_(True)
     if isinstance(policy.arms, Catalogue):
-        model.meet(policy.arms.features)
-    if isinstance(model, HierarchicalReward) and model.is_undecided and len(history) >= _FEWEST:
-        model.judge(_rehearsed(model, history, training.reward, team=team))
+        model.observe_arms(policy.arms.features)
+    model.rehearse(
+        history, partial(_learn, settings=training.reward, seed=len(history), group=group)
+    )
     model.start(history, fresh=min(fresh, len(history)))
-    first, second = training.reward.iterations, training.generator.iterations
-    search, is_few = policy.search, _is_few(policy)
-    is_taught = isinstance(search, GeneratorSearch) and not is_few
-    steps = first + second * is_taught
-    learning = partial(_report, progress, 0, steps, "learning rewards")
-    fit_reward(model, history, training.reward, rng=rng, done=learning, curve=curve, team=team)
-    model.settle(history)
+    search, first = policy.search, training.reward.iterations
+    will_scan = scans(search, policy.arms.size)
+    learns = isinstance(search, LearnsToSearch) and not will_scan
+    steps = first + training.generator.iterations * learns
+    report = partial(_report, progress, 0, steps, "learning rewards")
+    fit_reward(model, history, training.reward, rng=rng, done=report, curve=curve, group=group)
+    model.fit_posterior(history)
     model.requires_grad_(False)
-    arms = embed(policy.arms, model, team=team)
-    if team.size > 1 and not (is_few or isinstance(search, Exhaustive)):
-        _index(arms, team)
-    shared = model.current if isinstance(model, HierarchicalReward) else model
-    if isinstance(shared, GradientReward) and not isinstance(search, Exhaustive):
-        fit_guess(shared, arms, history.contexts, rng=rng)
-    if isinstance(search, GeneratorSearch) and is_few:
-        search = replace(search, generator=None)
-    elif isinstance(search, GeneratorSearch):
-        search = fit_generator(
-            search,
+    arms = embed(policy.arms, model, group=group)
+    if group.size > 1 and not will_scan:
+        _index(arms, group)
+    if not will_scan:
+        model.fit_surrogate(arms, history.contexts, rng=rng)
+    if isinstance(search, LearnsToSearch):
+        task = SearchFit(
             model,
             policy.exploration,
             arms,
             history.contexts,
             training.generator,
-            rng=rng,
-            done=partial(_report, progress, first, steps, "teaching the generator"),
-            team=team,
+            rng,
+            partial(_report, progress, first, steps, "training the generator"),
+            group,
         )
-        assert search.generator is not None
-        search.generator.requires_grad_(False)
+        search = search.fit(task, before=search)
     return replace(policy, model=model, arms=arms, search=search)
 
 
-def _is_few(policy: Policy) -> bool:
-    """Tell whether there are so few arms that a search by a generator scores them all."""
-    search, arms = policy.search, policy.arms
-    if not isinstance(search, GeneratorSearch) or isinstance(arms, Box):
-        return False
-    return len(arms) <= search.exhaustive_up_to
+def _learn(
+    model: RewardModel,
+    history: Interactions,
+    *,
+    settings: RewardFit,
+    seed: int,
+    group: ProcessGroup,
+) -> None:
+    """Let a model learn a history from start to posterior, always alike."""
+    model.start(history, fresh=len(history))
+    rng = Generator().manual_seed(seed)
+    fit_reward(model, history, settings, rng=rng, group=group)
+    model.fit_posterior(history)
 
 
-def _rehearsed(
-    model: HierarchicalReward, history: Interactions, settings: RewardFit, *, team: Team
-) -> list[float]:
-    """Teach a copy most of a history, and tell how well it predicts the rest."""
-    trial = copy.deepcopy(model)
-    is_held = np.arange(len(history)) % _HELD == 0
-    taught = history.take(np.flatnonzero(~is_held))
-    trial.start(taught, fresh=len(taught))
-    rng = Generator().manual_seed(len(history))
-    fit_reward(trial, taught, settings, rng=rng, team=team)
-    trial.settle(taught)
-    return trial.likelihoods(history.take(np.flatnonzero(is_held)))
-
-
-def _index(arms: Arms, team: Team) -> None:
-    """Build the index of a catalogue, a part of it by each member."""
+def _index(arms: Arms, group: ProcessGroup) -> None:
+    """Build the index of a catalogue, a part of it by each rank."""
     if isinstance(arms, Catalogue) and arms.lookup is not None:
-        index_in_ranges(arms.lookup, TeamSpread(team))
+        index_in_ranges(arms.lookup, _GroupRanges(group))
+
+
+@dataclass(frozen=True)
+class _GroupRanges:
+    """Works out ranges, one for each rank; all ranks get all of it."""
+
+    group: ProcessGroup
+
+    @property
+    def parts(self) -> int:
+        return self.group.size
+
+    def __call__(self, work: RangeWork, count: int) -> Rows:
+        """Do work on this rank's range of range(count), and return those of all together."""
+        first, last = (count * (self.group.rank + more) // self.group.size for more in (0, 1))
+        rows: Rows = self.group.gather(torch.from_numpy(work(first, last))).numpy()
+        return rows
 
 
 def _report(progress: Progress, before: int, steps: int, doing: str, iterations: int) -> None:
@@ -126,18 +133,18 @@ def _report(progress: Progress, before: int, steps: int, doing: str, iterations:
         progress(before + iterations, steps, doing)
 
 
-def embed(arms: Arms, model: RewardModel, *, team: Team = ALONE) -> Arms:
-    """Give the arms as this model sees them."""
-    if isinstance(arms, Box):
+def embed(arms: Arms, model: RewardModel, *, group: ProcessGroup = SINGLE) -> Arms:
+    """Return the arms as this model sees them."""
+    if isinstance(arms, BoxSpace):
         return arms.embedded_by(model.encode_arms, device=model.device)
     with torch.no_grad():
-        return arms.embedded_by(partial(_embedded, model, team))
+        return arms.embedded_by(partial(_embedded, model, group))
 
 
-def _embedded(model: RewardModel, team: Team, features: Inputs) -> Tensor:
-    """Embed arms, a part of them by each member."""
+def _embedded(model: RewardModel, group: ProcessGroup, features: Inputs) -> Tensor:
+    """Embed arms, a part of them by each rank."""
     count = len(features)
-    if team.size == 1 or count < team.size:
+    if group.size == 1 or count < group.size:
         return model.embed_arms(features)
-    first, last = (count * (team.rank + more) // team.size for more in (0, 1))
-    return team.gather(model.embed_arms(features.take(slice(first, last))))
+    first, last = (count * (group.rank + more) // group.size for more in (0, 1))
+    return group.gather(model.embed_arms(features.take(slice(first, last))))

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fastbandit.cluster.engine import Engine, word_error
+from fastbandit.cluster.engine import Engine, describe_error
 from fastbandit.cores import one_thread
 from fastbandit.errors import MissingExtraError
 from fastbandit.progress import Progress, silent
 from lab.bakeoff.play import play
-from lab.bakeoff.results import Key, read_result, words_of, write
-from lab.bakeoff.sets import Set, World
+from lab.bakeoff.results import Key, notes_of, read_result, write
+from lab.bakeoff.sets import Set, Setting
 from lab.bakeoff.systems import System
 
 _LOOK_SECONDS = 0.2
@@ -64,42 +64,44 @@ def at_most(seconds: float) -> Iterator[None]:
 
 @dataclass
 class Baker:
-    """Makes runs and writes their results; keeps the last world, which many systems share.
+    """Makes runs and writes their results; keeps the last setting, which many systems share.
 
     A set that cannot be loaded, and a library that is not installed, leave no result: they may come
-    later. Any other failure, of making a player or of playing, is a result.
+    later. Any other failure, of making an agent or of playing, is a result.
     """
 
     folder: Path
     data: Path | None
     most_seconds: float
-    _last: tuple[tuple[str, int], World] | None = field(default=None, init=False)
+    _last: tuple[tuple[str, int], Setting] | None = field(default=None, init=False)
 
-    def __call__(self, job: Job, *, tell: Callable[[int], None]) -> dict[str, Any]:
+    def __call__(self, job: Job, *, report: Callable[[int], None]) -> dict[str, Any]:
         """Make one run, and return its result, or only why it cannot be made here ("missing")."""
         one_thread()
         try:
-            world = self._world(job)
+            setting = self._setting(job)
         except Exception as error:
-            return {"missing": word_error(error)}
+            return {"missing": describe_error(error)}
         started = time.perf_counter()
-        found: dict[str, Any] = {"arms": world.environment.size}
-        rounds = min(job.set.rounds, world.environment.rounds or job.set.rounds)
+        found: dict[str, Any] = {"arms": setting.environment.size}
+        rounds = min(job.set.rounds, setting.environment.rounds or job.set.rounds)
         try:
             with at_most(self.most_seconds):
-                player = job.system.make(world.environment, job.seed, rounds)
-                played = play(world, player, rounds=rounds, batch=job.set.batch, after_batch=tell)
-            found |= words_of(played, batch=job.set.batch)
+                agent = job.system.make(setting.environment, job.seed, rounds)
+                played = play(
+                    setting, agent, rounds=rounds, batch=job.set.batch, after_batch=report
+                )
+            found |= notes_of(played, batch=job.set.batch)
         except (ModuleNotFoundError, MissingExtraError) as error:
-            return {"missing": word_error(error)}
+            return {"missing": describe_error(error)}
         except _TimeUpError:
             found["error"] = f"It took more than {self.most_seconds:g} s of the processor."
         except Exception as error:
-            found["error"] = word_error(error)
+            found["error"] = describe_error(error)
         found["seconds"] = time.perf_counter() - started
         return write(job.key.path(self.folder), job.key, found)
 
-    def _world(self, job: Job) -> World:
+    def _setting(self, job: Job) -> Setting:
         name = (job.set.name, job.seed)
         if self._last is None or self._last[0] != name:
             self._last = None  # let go of one before the next is made
@@ -108,7 +110,7 @@ class Baker:
 
 
 def jobs_of(sets: Sequence[Set], systems: Sequence[System], seeds: int) -> list[Job]:
-    """List the runs, those of one world next to each other."""
+    """List the runs, those of one setting next to each other."""
     ordered = sorted(sets, key=lambda entry: [other.name for other in sets].index(entry.name))
     names = list(dict.fromkeys(entry.name for entry in ordered))
     return [
@@ -143,18 +145,18 @@ def bake(
     total = sum(jobs[number].set.rounds for number in todo)
     baker = Baker(folder.resolve(), data and data.resolve(), most_seconds)
     with closing(engine.run(baker, [jobs[number] for number in todo])) as news:
-        for told in news:
-            number = todo[told.job]
+        for item in news:
+            number = todo[item.job]
             job = jobs[number]
-            steps[number] = job.set.rounds if told.is_over else told.steps
+            steps[number] = job.set.rounds if item.is_over else item.steps
             progress(sum(steps.values()), total, f"{job.system.name} on {job.set.name}")
-            if told.error is not None:  # its process died
-                found = {"arms": None, "error": told.error, "seconds": None}
+            if item.error is not None:  # its process died
+                found = {"arms": None, "error": item.error, "seconds": None}
                 made[number] = write(job.key.path(folder), job.key, found)
-            elif told.is_over and "missing" in told.result:
-                missing.append((job, told.result["missing"]))
-            elif told.is_over:
-                made[number] = told.result
+            elif item.is_over and "missing" in item.result:
+                missing.append((job, item.result["missing"]))
+            elif item.is_over:
+                made[number] = item.result
     return [result for result in made.values() if result is not None], missing
 
 

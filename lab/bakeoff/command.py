@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from fastbandit.cluster.engine import engine_for
+from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
-from fastbandit.names import known_name
 from fastbandit.progress import progress_bar
 from lab.bakeoff.bake import Job, bake, jobs_of
 from lab.bakeoff.page import figure_of, text_of, write_figure, write_into
@@ -97,9 +97,9 @@ def bakeoff_command(
     """
     entries = asked(_names("set", sets, SET_NAMES), rounds=rounds, batch=batch)
     chosen = _names("system", systems, SYSTEM_NAMES)
-    players = [system for system in SYSTEMS if system.name in chosen]
+    chosen_systems = [system for system in SYSTEMS if system.name in chosen]
     _make_folder(out)
-    jobs = jobs_of(entries, players, seeds)
+    jobs = jobs_of(entries, chosen_systems, seeds)
     if made_only:
         jobs = [job for job in jobs if job.key.path(out).exists()]
     with progress_bar("Bake-off") as progress, engine_for("local", workers=workers) as engine:
@@ -113,9 +113,9 @@ def bakeoff_command(
             progress=progress,
         )
     rows = summarise(results)
-    text = text_of(rows, entries, players) if rows else "No run could be made."
+    text = text_of(rows, entries, chosen_systems) if rows else "No run could be made."
     if picture is not None and rows:
-        write_figure(picture, figure_of(rows, entries, players))
+        write_figure(picture, figure_of(rows, entries, chosen_systems))
     if doc is not None:
         write_into(doc, text if picture is None else f"{_shown(picture, doc)}\n\n{text}")
     click.echo(_as_json(rows, missing) if as_json else text)
@@ -150,7 +150,7 @@ def _shown(picture: Path, doc: Path) -> str:
 
 
 def _failures(missing: Sequence[tuple[Job, str]]) -> list[str]:
-    """Word what could not be tried, runs with the same error in one line."""
+    """Format what could not be tried, runs with the same error in one line."""
     groups: dict[str, list[Job]] = {}
     for job, error in missing:
         groups.setdefault(error, []).append(job)
@@ -162,8 +162,8 @@ def _failures(missing: Sequence[tuple[Job, str]]) -> list[str]:
 
 
 def _as_json(rows: Sequence[Row], missing: Sequence[tuple[Job, str]]) -> str:
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "rows": [asdict(row) for row in rows],
         "missing": [{**asdict(job.key), "error": error} for job, error in missing],
     }
-    return json.dumps(told, indent=1, allow_nan=False)
+    return json.dumps(report, indent=1, allow_nan=False)

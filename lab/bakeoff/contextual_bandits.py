@@ -47,7 +47,7 @@ class ContextualBandits:
         self._is_linear = is_linear
         self._seed = seed
         self._history = History(environment.context, has_plain_words)
-        self._player: Any = None
+        self._model: Any = None
 
     @property
     def _is_streaming(self) -> bool:
@@ -57,23 +57,23 @@ class ContextualBandits:
         """Return the arms that the explorer predicts."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            chosen = self._player.predict(_floats(self._history.show(contexts)))
+            chosen = self._model.predict(_floats(self._history.show(contexts)))
         return np.asarray(chosen, dtype=np.int64).reshape(-1)
 
     def update(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
         """Fit to all rewards so far, or, where each is learned once, to those that are new."""
         self._history.add(contexts, arms, rewards)
         if self._is_streaming:
-            told = (self._history.show(contexts), np.asarray(arms), np.asarray(rewards))
+            learned = (self._history.show(contexts), np.asarray(arms), np.asarray(rewards))
         else:
-            told = (self._history.vectors(), self._history.rows, self._history.rewards)
-        vectors = _floats(told[0])
-        if self._player is None:
-            self._player = self._made(vectors.shape[1])
-        learn = self._player.partial_fit if self._is_streaming else self._player.fit
+            learned = (self._history.vectors(), self._history.rows, self._history.rewards)
+        vectors = _floats(learned[0])
+        if self._model is None:
+            self._model = self._made(vectors.shape[1])
+        learn = self._model.partial_fit if self._is_streaming else self._model.fit
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a fit that stops early is still a fit
-            learn(vectors, told[1], told[2])
+            learn(vectors, learned[1], learned[2])
 
     def _made(self, columns: int) -> Any:
         settings: dict[str, Any] = {"nchoices": self._arms, "random_state": self._seed + 1}

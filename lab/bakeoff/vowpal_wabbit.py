@@ -5,7 +5,7 @@ the library's tutorials. A reward r is the cost -r. Settings are the library's d
 numbers of its examples, but for two where these do much worse: RegCB is the optimistic one with a
 mellowness of .001, and cover leaves out uniform draws with a psi of .1, as in its authors' own
 comparison (Bietti, Agarwal and Langford, "A contextual bandit bake-off", 2018). Features are hashed
-into 2²² places, not 2¹⁸: thousands of arms times thousands of words would collide.
+into 2²² slots, not 2¹⁸: thousands of arms times thousands of words would collide.
 """
 
 from __future__ import annotations
@@ -51,36 +51,36 @@ class VowpalWabbit:
         self._chosen: tuple[Rows, Floats] | None = None
 
     def select(self, contexts: Any, /) -> Rows:
-        """Return arms drawn by the chances that the exploration gives each."""
-        rows, chances = [], []
+        """Return arms drawn by the probabilities that the exploration gives each."""
+        rows, probabilities = [], []
         for head in self._heads(self._history.show(contexts)):
             given = np.array(self._workspace.predict([head, *self._arms]), dtype=np.float64)
             row = drawn(given, float(self._rng.random()))
             rows.append(row)
-            chances.append(given[row] / given.sum())
-        self._chosen = (np.array(rows), np.array(chances))
+            probabilities.append(given[row] / given.sum())
+        self._chosen = (np.array(rows), np.array(probabilities))
         return self._chosen[0]
 
     def update(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
-        """Learn each reward once, with the chance that its arm had."""
+        """Learn each reward once, with the probability that its arm had."""
         rows = np.asarray(arms, dtype=np.int64)
-        chances = self._chances_of(rows)
+        probabilities = self._probabilities_of(rows)
         self._history.add(contexts, rows, rewards)
         heads = self._heads(self._history.show(contexts))
-        for head, row, reward, chance in zip(heads, rows, rewards, chances, strict=True):
-            label = f"0:{-float(reward):g}:{chance:.6g} {self._lines[row]}"
+        for head, row, reward, probability in zip(heads, rows, rewards, probabilities, strict=True):
+            label = f"0:{-float(reward):g}:{probability:.6g} {self._lines[row]}"
             examples = [head, *self._arms]
             examples[1 + row] = self._workspace.parse([label])[0]
             self._workspace.learn(examples)
 
-    def _chances_of(self, rows: Rows) -> Floats:
-        """Return the chances of arms that were chosen here; of others, that of each arm."""
+    def _probabilities_of(self, rows: Rows) -> Floats:
+        """Return the probabilities of arms that were chosen here; of others, that of each arm."""
         if self._chosen is not None and np.array_equal(self._chosen[0], rows):
             return self._chosen[1]
         return np.full(len(rows), 1.0 / len(self._lines))
 
     def _heads(self, vectors: Any) -> list[Any]:
-        return [self._workspace.parse([f"shared |u {words}"])[0] for words in _worded(vectors)]
+        return [self._workspace.parse([f"shared |u {text}"])[0] for text in _worded(vectors)]
 
 
 def _arm_lines(environment: Environment) -> list[str]:
@@ -88,22 +88,22 @@ def _arm_lines(environment: Environment) -> list[str]:
     features = [""] * size
     if environment.arms is not None:
         features = _worded(np.asarray(environment.arms))
-    return [f"|a id{row} {words}" for row, words in enumerate(features)]
+    return [f"|a id{row} {text}" for row, text in enumerate(features)]
 
 
 def _worded(vectors: Any) -> list[str]:
-    """Word rows of numbers, those that are zero left out."""
+    """Format rows of numbers, those that are zero left out."""
     from scipy.sparse import csr_matrix
 
     rows = csr_matrix(vectors)
     ends: Sequence[int] = rows.indptr.tolist()
     return [
-        _pairs(rows.indices[first:last], rows.data[first:last]) for first, last in pairwise(ends)
+        _weighted(rows.indices[first:last], rows.data[first:last]) for first, last in pairwise(ends)
     ]
 
 
-def _pairs(places: NDArray[Any], numbers: NDArray[Any]) -> str:
+def _weighted(columns: NDArray[Any], numbers: NDArray[Any]) -> str:
     return " ".join(
-        f"f{place}:{number:{_DIGITS}}"
-        for place, number in zip(places.tolist(), numbers.tolist(), strict=True)
+        f"f{column}:{number:{_DIGITS}}"
+        for column, number in zip(columns.tolist(), numbers.tolist(), strict=True)
     )

@@ -3,7 +3,7 @@
 Srinivas, Krause, Kakade and Seeger, "Gaussian process optimization in the bandit setting"
 (2010); Chowdhury and Gopalan, "On kernelized multi-armed bandits" (2017). The kernel is
 Matérn 5/2 with a length for each side, and noise; scikit-learn fits these numbers by maximum
-likelihood. A batch of GP-UCB is picked one by one, each pick with the mean as a pretend reward
+likelihood. A batch of GP-UCB is picked one by one, each pick with the mean as a fantasy reward
 (Desautels, Krause and Burdick 2014). The theory's width √β grows and is far too wide: here it
 is `width`.
 """
@@ -19,19 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastbandit.arm_table import Request, read_context
+from fastbandit.arms.requests import Request, read_context
 from fastbandit.errors import MissingExtraError, SettingError
-from fastbandit.features import Features
-from fastbandit.noise import Stream, decision_seeds, normals, uniforms
-from fastbandit.rewards import RewardKind
-from fastbandit.types import Decision
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import Stream, decision_seeds, normals, uniforms
+from fastbandit.types import Decision, Features
 from lab.baselines.points import BoxTable, Floats, cover
 
 if TYPE_CHECKING:
     from fastbandit.arms.box import Box
 
 _FIT_POINTS = 300  # that lengths and noise are fitted on
-_KEPT_POINTS = 1000  # different points that the posterior is computed from
+_STORED_POINTS = 1000  # different points that the posterior is computed from
 _PICKS = 128  # different points in a batch
 _FAR = 2**61  # a position in the seed's life that no decision will reach
 _RADII = (0.2, 0.07, 0.025, 0.01)  # of the looks around the best points, in shares of the box
@@ -54,7 +53,7 @@ class Kernel:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What is believed after rewards at points; a point with n rewards has a n-th of the noise."""
+    """The posterior after rewards at points; a point with n rewards has a n-th of the noise."""
 
     kernel: Kernel
     points: Floats
@@ -71,7 +70,7 @@ class Posterior:
         return np.asarray(np.linalg.cholesky(self.kernel(self.points, self.points) + noise))
 
     def halves(self, points: Floats) -> Floats:
-        """Give H with Hᵀ H = what is known of the covariance of points: (n, m)."""
+        """Return H with Hᵀ H = what is known of the covariance of points: (n, m)."""
         from scipy.linalg import solve_triangular
 
         known = self.kernel(self.points, points)
@@ -124,14 +123,14 @@ class Candidates:
         """Pick points one by one, each as if its mean had been seen `repeats` times."""
         kernel, variances = self.posterior.kernel, self.variances.copy()
         columns, picked, bounds = np.empty((count, len(self.points))), [], []
-        for place in range(count):
+        for number in range(count):
             scores = self.means + width * np.sqrt(np.maximum(variances, 0.0))
             best = int(scores.argmax())
             column = kernel(self.points[best : best + 1], self.points)[0]
             column -= self.halves[:, best] @ self.halves
-            column -= columns[:place, best] @ columns[:place]
-            columns[place] = column / np.sqrt(max(column[best], 0.0) + kernel.noise / repeats)
-            variances -= columns[place] ** 2
+            column -= columns[:number, best] @ columns[:number]
+            columns[number] = column / np.sqrt(max(column[best], 0.0) + kernel.noise / repeats)
+            variances -= columns[number] ** 2
             picked.append(best)
             bounds.append(float(scores[best]))
         return picked, bounds
@@ -141,7 +140,7 @@ class GaussianProcessBandit(ABC):
     """A Gaussian process over the points of a box; contexts are read and make no difference.
 
     Rewards at the same point are averaged. Of more than 1,000 different points the posterior
-    keeps 1,000, drawn by lot with the seed. Lengths and noise are fitted on at most 300
+    keeps 1,000, drawn with the seed. Lengths and noise are fitted on at most 300
     rewards, the first 150 and as many of the others, evenly spread; they are fitted again
     whenever there are half as many rewards again.
     """
@@ -174,7 +173,7 @@ class GaussianProcessBandit(ABC):
 
     @abstractmethod
     def _choose(self, candidates: Candidates, request: Request) -> tuple[Any, Floats]:
-        """Give a candidate's number and a score for each decision."""
+        """Return a candidate's number and a score for each decision."""
 
     def select(self, contexts: Any, *, explore: bool = True) -> Decision:
         """Choose a point for each context (the highest mean, without exploration)."""
@@ -220,8 +219,8 @@ class GaussianProcessBandit(ABC):
         dim = self._table.box.dim
         if dim == 1:
             return Candidates(posterior, cover(1000, 1))
-        lots = decision_seeds(self._table.seed, _FAR, 1)
-        shift = uniforms(lots, dim, Stream.TRAINING)[0].astype(np.float64)
+        seeds = decision_seeds(self._table.seed, _FAR, 1)
+        shift = uniforms(seeds, dim, Stream.TRAINING)[0].astype(np.float64)
         points = cover(self._global_points, dim, shift=shift)
         for radius in _RADII:
             bounds = Candidates(posterior, points).bounds(self._width)
@@ -297,7 +296,7 @@ class GaussianProcessTS(GaussianProcessBandit):
 
 
 def fit_kernel(points: Floats, rewards: Floats, *, start: Kernel | None) -> Kernel:
-    """Find the most likely variance, lengths and noise, from `start` or from three guesses."""
+    """Find the most likely variance, lengths and noise, from `start` or from three starts."""
     rows = _fit_rows(len(rewards))
     spread = float(rewards[rows].std()) or 1.0
     values = (rewards[rows] - rewards[rows].mean()) / spread
@@ -337,16 +336,16 @@ def _fit_rows(count: int) -> Any:
 
 
 def _distinct(points: Floats, rewards: Floats, *, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Give different points, their mean rewards and how many each had; 1,000 at most."""
-    found, place = np.unique(points, axis=0, return_inverse=True)
-    place = place.reshape(-1)
-    counts = np.bincount(place).astype(np.float64)
-    means = np.bincount(place, rewards) / counts
-    if len(found) <= _KEPT_POINTS:
+    """Return different points, their mean rewards and how many each had; 1,000 at most."""
+    found, numbers = np.unique(points, axis=0, return_inverse=True)
+    numbers = numbers.reshape(-1)
+    counts = np.bincount(numbers).astype(np.float64)
+    means = np.bincount(numbers, rewards) / counts
+    if len(found) <= _STORED_POINTS:
         return found, means, counts
-    lots = uniforms(decision_seeds(seed, _FAR + 1, len(found)), 1, Stream.TRAINING)[:, 0]
-    kept = np.argsort(lots, kind="stable")[:_KEPT_POINTS]
-    return found[kept], means[kept], counts[kept]
+    drawn = uniforms(decision_seeds(seed, _FAR + 1, len(found)), 1, Stream.TRAINING)[:, 0]
+    stored = np.argsort(drawn, kind="stable")[:_STORED_POINTS]
+    return found[stored], means[stored], counts[stored]
 
 
 def _needed(module: str) -> Any:

@@ -2,7 +2,7 @@
 
 Jun, Bhargava, Nowak and Willett, "Scalable generalized linear bandits: online computation and
 hashing" (2017). An online Newton step predicts each reward before it is seen; ridge regression
-on these predictions gives the centre and the shape of a confidence set. Features of a pair are
+on these predictions gives the centre and the shape of a confidence set. Features are
 context ⊗ arm; the link is logistic for binary rewards, the identity for real ones.
 
 We differ in four things. The theory's radius √β̄ is far too wide to be of use, so `width` and
@@ -13,22 +13,21 @@ once for each context of a batch. Arms are found through inverted lists, not thr
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arm_table import Request, take_best
+from fastbandit.arms.requests import Request, take_best
+from fastbandit.baselines.exploration import LinearExploration, UpperConfidence
 from fastbandit.baselines.linear import LinearBandit
-from fastbandit.baselines.ridge import Floats, Rows, Seeds, SharedRidge
-from fastbandit.features import Features
-from fastbandit.noise import Stream, normals
-from fastbandit.ranges import check_number
-from fastbandit.rewards import RewardKind
-from fastbandit.types import Decision
+from fastbandit.baselines.ridge import Floats, LinearModel, Rows, Seeds, SharedRidge
+from fastbandit.declaration import check_number
+from fastbandit.noise.philox import Stream, normals
+from fastbandit.types import Decision, Inputs
 from lab.baselines.inner_product import (
     InnerProductIndex,
     check_index_memory,
@@ -42,7 +41,7 @@ _LOGISTIC_CURVATURE = 0.2  # the slope of the logistic function at 1
 
 @dataclass(frozen=True, eq=False)
 class OnlineNewton:
-    """Ridge regression on the predictions of an online learner, whose `newton` weights it keeps."""
+    """Ridge regression on the predictions of an online learner, whose `newton` weights it has."""
 
     ridge: SharedRidge
     newton: Floats
@@ -53,13 +52,13 @@ class OnlineNewton:
         """Take one Newton step for each reward, in order: O(P²) each for P weights."""
         covariance, newton = self.ridge.root @ self.ridge.root.T, self.newton.copy()
         predictions = np.empty(len(rows))
-        for place, (row, reward) in enumerate(zip(rows, rewards, strict=True)):
-            pair = np.outer(contexts[place], self.ridge.arms[row]).reshape(-1)
-            predictions[place] = pair @ newton
-            pull = covariance @ pair
-            gain = pull / (1.0 + pair @ pull)
+        for number, (row, reward) in enumerate(zip(rows, rewards, strict=True)):
+            products = np.outer(contexts[number], self.ridge.arms[row]).reshape(-1)
+            predictions[number] = products @ newton
+            pull = covariance @ products
+            gain = pull / (1.0 + products @ pull)
             covariance -= np.outer(gain, pull)
-            miss = reward - self.in_rewards(predictions[place])
+            miss = reward - self.in_rewards(predictions[number])
             newton += gain * (miss / self.curvature)
         return replace(self, ridge=self.ridge.learn(contexts, rows, predictions), newton=newton)
 
@@ -80,7 +79,7 @@ class OnlineNewton:
         return self.ridge.blocks(contexts)
 
     def pulls(self, contexts: Floats, seeds: Seeds, *, scale: float) -> Floats:
-        """Give what each context asks of an arm, under a draw of its own: (b, D)."""
+        """Return what each context asks of an arm, under a draw of its own: (b, D)."""
         means = contexts @ self.ridge.weights
         if scale == 0.0:
             return np.asarray(means)
@@ -89,54 +88,41 @@ class OnlineNewton:
         return np.asarray(means + np.einsum("bc,bcd->bd", contexts, drift))
 
     def forms(self, contexts: Floats) -> Floats:
-        """Give M with aᵀ M a = the variance of arm a for each context: (b, D, D)."""
+        """Return M with aᵀ M a = the variance of arm a for each context: (b, D, D)."""
         arm_dim = self.ridge.arms.shape[1]
         squares = (contexts[:, :, None] * contexts[:, None, :]).reshape(len(contexts), -1)
         return (squares @ self.ridge.covariance).reshape(-1, arm_dim, arm_dim)
 
     @cached_property
     def narrowest(self) -> float:
-        """The standard deviation of a pair of length 1 in the direction best known."""
+        """The standard deviation of a product of length 1 in the direction best known."""
         return float(1.0 / np.sqrt(np.linalg.eigvalsh(self.ridge.precision)[-1]))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GeneralizedLinearBandit(LinearBandit):
-    """A linear bandit behind a link, whose model learns reward by reward."""
+    """A linear bandit behind a link, whose model learns reward by reward.
 
-    _model: OnlineNewton
+    `curvature` is the least slope of the link that Newton steps count on (None: 1 for real
+    rewards, 0.2 for binary ones); a smaller one makes longer steps.
+    """
 
-    def __init__(
-        self,
-        *,
-        arms: Any,
-        ids: Iterable[Any] | None,
-        context: int | Features,
-        reward: RewardKind,
-        seed: int,
-        intercept: bool,
-        ridge: float,
-        curvature: float | None,
-    ) -> None:
-        super().__init__(
-            arms=arms,
-            ids=ids,
-            context=context,
-            reward=reward,
-            seed=seed,
-            disjoint=False,
-            intercept=intercept,
-            ridge=ridge,
-        )
-        is_binary = reward == "binary"
+    disjoint: bool = field(default=False, init=False)
+    half_life: float | None = field(default=None, init=False)
+    curvature: float | None = None
+    _model: OnlineNewton = field(init=False)
+
+    def _new_model(self, features: Inputs | None, context_dim: int) -> OnlineNewton:
+        shared, is_binary = self._shared(features, context_dim), self._table.reward == "binary"
+        curvature = self.curvature
         if curvature is None:
             curvature = _LOGISTIC_CURVATURE if is_binary else 1.0
         check_number("curvature", curvature, above_zero=True)
-        shared = cast(SharedRidge, self._model)
-        newton = np.zeros_like(shared.moment)
-        self._model = OnlineNewton(shared, newton, is_binary, curvature)
+        return OnlineNewton(shared, np.zeros_like(shared.moment), is_binary, curvature)
 
     def _decide(self, request: Request, *, explore: bool) -> Decision:
-        return self._in_rewards(super()._decide(request, explore=explore))
+        decision = super()._decide(request, explore=explore)
+        return decision if decision.uniform else self._in_rewards(decision)
 
     def _in_rewards(self, decision: Decision) -> Decision:
         scores = self._model.in_rewards(decision.scores.astype(np.float64))
@@ -144,77 +130,57 @@ class GeneralizedLinearBandit(LinearBandit):
         return replace(decision, scores=scores.astype(np.float32))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GLOC(GeneralizedLinearBandit):
     """Optimism: the arm with the highest mean + `width` x standard deviation, of all arms.
 
-    `width` is in units of the linear part, before the link. `curvature` is the least slope of
-    the link that Newton steps count on (None: 1 for real rewards, 0.2 for binary ones); a
-    smaller one makes longer steps.
+    `width` is in units of the linear part, before the link.
     """
 
-    def __init__(
-        self,
-        *,
-        arms: Any = None,
-        ids: Iterable[Any] | None = None,
-        context: int | Features,
-        reward: RewardKind = "real",
-        seed: int = 0,
-        intercept: bool = False,
-        ridge: float = 1.0,
-        width: float = 1.0,
-        curvature: float | None = None,
-    ) -> None:
-        check_number("width", width)
-        super().__init__(
-            arms=arms,
-            ids=ids,
-            context=context,
-            reward=reward,
-            seed=seed,
-            intercept=intercept,
-            ridge=ridge,
-            curvature=curvature,
-        )
-        self._width = width
+    width: float = 1.0
 
-    def _score(self, contexts: Floats, seeds: Seeds) -> Floats:
-        return self._model.means(contexts) + self._width * self._model.stds(contexts)
+    @property
+    def exploration(self) -> LinearExploration:
+        """Bounds above the means."""
+        return UpperConfidence(self.width)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SearchedBandit(GeneralizedLinearBandit):
     """A bandit whose score is an inner product of a query and an arm, so an index finds arms.
 
-    From 4,096 arms on an index of the lifted arms gives 32 candidates (or k, if more), which
+    From 4,096 arms on an index of the expanded arms finds 32 candidates (or k, if more), which
     are scored exactly: `evaluations` counts these, `lookups` the query. Fewer arms, or all of
     them where faiss is missing, are scanned.
     """
 
     @abstractmethod
     def _queries(self, contexts: Floats, seeds: Seeds, *, explore: bool) -> Floats:
-        """Give what each context looks for among the lifted arms: (b, Q)."""
+        """Return what each context looks for among the expanded arms: (b, Q)."""
 
     @abstractmethod
-    def _lift(self, arms: Floats) -> Floats:
-        """Give the vectors that queries are multiplied with: (..., D) to (..., Q)."""
+    def _expand(self, arms: Floats) -> Floats:
+        """Return the vectors that queries are multiplied with: (..., D) to (..., Q)."""
 
-    def _score(self, contexts: Floats, seeds: Seeds) -> Floats:
-        return np.asarray(self._queries(contexts, seeds, explore=True) @ self._lifted.T)
+    @property
+    def exploration(self) -> LinearExploration:
+        """Inner products of queries and all arms."""
+        return _ByQuery(self)
 
     @property
     def _arms(self) -> Floats:
         return self._model.ridge.arms
 
     @cached_property
-    def _lifted(self) -> Floats:
-        return self._lift(self._arms)
+    def _expanded(self) -> Floats:
+        return self._expand(self._arms)
 
     @cached_property
     def _index(self) -> InnerProductIndex:
-        return InnerProductIndex(self._lift(self._arms))
+        return InnerProductIndex(self._expand(self._arms))
 
     def _decide(self, request: Request, *, explore: bool) -> Decision:
-        if not is_worth_an_index(len(self._arms)):
+        if self._version == 0 or not is_worth_an_index(len(self._arms)):
             return super()._decide(request, explore=explore)
         batch, contexts = len(request.seeds), self._to_vectors(request.contexts)
         rows = np.empty((batch, request.k), dtype=np.int64)
@@ -223,128 +189,101 @@ class SearchedBandit(GeneralizedLinearBandit):
         wanted = max(_CANDIDATES, request.k)
         for part in self._parts(batch, wanted):
             queries = self._queries(contexts[part], request.seeds[part], explore=explore)
-            found = self._find(queries, wanted, allowed=_part_of(request.allowed, part))
+            found = self._find(queries, wanted, eligible=_part_of(request.eligible, part))
             rows[part], best[part] = self._rank(queries, found, count=request.k)
             evaluations[part] = (found >= 0).sum(axis=1)
         decision = self._table.decide(request, rows, best, version=self._version)
         lookups = np.ones(batch, dtype=np.int64)
         return self._in_rewards(replace(decision, evaluations=evaluations, lookups=lookups))
 
-    def _find(self, queries: Floats, wanted: int, *, allowed: NDArray[np.bool_] | None) -> Rows:
-        if allowed is None or len(allowed) == 1:
-            mask = None if allowed is None else allowed[0]
-            return self._index.search(queries, wanted, allowed=mask)
+    def _find(self, queries: Floats, wanted: int, *, eligible: NDArray[np.bool_] | None) -> Rows:
+        if eligible is None or len(eligible) == 1:
+            mask = None if eligible is None else eligible[0]
+            return self._index.search(queries, wanted, eligible=mask)
         each = [
-            self._index.search(queries[place : place + 1], wanted, allowed=mask)
-            for place, mask in enumerate(allowed)
+            self._index.search(queries[number : number + 1], wanted, eligible=mask)
+            for number, mask in enumerate(eligible)
         ]
         return np.concatenate(each)
 
     def _rank(self, queries: Floats, found: Rows, *, count: int) -> tuple[Rows, Floats]:
-        lifted = self._lift(self._arms[found])  # (b, K, Q)
-        scores = np.einsum("bq,bkq->bk", queries, lifted)
-        places, best = take_best(scores, found >= 0, count=count)
-        return np.where(places < 0, -1, np.take_along_axis(found, places, axis=1)), best
+        expanded = self._expand(self._arms[found])  # (b, K, Q)
+        scores = np.einsum("bq,bkq->bk", queries, expanded)
+        columns, best = take_best(scores, found >= 0, count=count)
+        return np.where(columns < 0, -1, np.take_along_axis(found, columns, axis=1)), best
 
     def _parts(self, batch: int, wanted: int) -> Iterator[slice]:
-        width = wanted * self._lift(self._arms[:1]).shape[1]
+        width = wanted * self._expand(self._arms[:1]).shape[1]
         size = max(1, _BLOCK // max(width, self._model.ridge.weights.size))
         return (slice(start, min(start + size, batch)) for start in range(0, batch, size))
 
 
+@dataclass(frozen=True, eq=False)
+class _ByQuery:
+    """Scores all arms by the queries of a bandit."""
+
+    bandit: SearchedBandit
+
+    def score(self, model: LinearModel, contexts: Floats, seeds: Seeds) -> Floats:
+        queries = self.bandit._queries(contexts, seeds, explore=True)
+        return np.asarray(queries @ self.bandit._expanded.T)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class GLOCTS(SearchedBandit):
     """Thompson sampling: the best arm under one draw of the weights for each context.
 
     For a fixed context and draw the score is linear in the arm, so one index of the arms
-    serves all contexts. `scale` stands for √β̄; `curvature` as for GLOC.
+    serves all contexts. `scale` stands for √β̄.
     """
 
-    def __init__(
-        self,
-        *,
-        arms: Any = None,
-        ids: Iterable[Any] | None = None,
-        context: int | Features,
-        reward: RewardKind = "real",
-        seed: int = 0,
-        intercept: bool = False,
-        ridge: float = 1.0,
-        scale: float = 1.0,
-        curvature: float | None = None,
-    ) -> None:
-        check_number("scale", scale)
-        super().__init__(
-            arms=arms,
-            ids=ids,
-            context=context,
-            reward=reward,
-            seed=seed,
-            intercept=intercept,
-            ridge=ridge,
-            curvature=curvature,
-        )
-        self._scale = scale
+    scale: float = 1.0
+
+    def _prepare(self, features: Inputs | None) -> None:
+        check_number("scale", self.scale)
+        super()._prepare(features)
 
     def _queries(self, contexts: Floats, seeds: Seeds, *, explore: bool) -> Floats:
-        return self._model.pulls(contexts, seeds, scale=self._scale if explore else 0.0)
+        return self._model.pulls(contexts, seeds, scale=self.scale if explore else 0.0)
 
-    def _lift(self, arms: Floats) -> Floats:
+    def _expand(self, arms: Floats) -> Floats:
         return arms
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class QGLOC(SearchedBandit):
     """Optimism that an index can search: the highest mean + c x variance.
 
     The variance is quadratic in the arm, so the score is an inner product with the arm and
     the products of its features: D + D (D + 1) / 2 numbers. The factor c = `width` / m, with m
-    the standard deviation of an average pair in the direction best known: as doubt shrinks c
-    grows, and the bonus is at least about `width` deviations. `curvature` as for GLOC.
+    the standard deviation of an average interaction in the direction best known: as the posterior
+    narrows c grows, and the bonus is at least about `width` deviations.
     """
 
-    def __init__(
-        self,
-        *,
-        arms: Any = None,
-        ids: Iterable[Any] | None = None,
-        context: int | Features,
-        reward: RewardKind = "real",
-        seed: int = 0,
-        intercept: bool = False,
-        ridge: float = 1.0,
-        width: float = 0.5,
-        curvature: float | None = None,
-    ) -> None:
-        check_number("width", width)
-        super().__init__(
-            arms=arms,
-            ids=ids,
-            context=context,
-            reward=reward,
-            seed=seed,
-            intercept=intercept,
-            ridge=ridge,
-            curvature=curvature,
-        )
-        self._width = width
+    width: float = 0.5
+
+    def _prepare(self, features: Inputs | None) -> None:
+        check_number("width", self.width)
+        super()._prepare(features)
         count, dim = self._arms.shape
         check_index_memory(
             count, dim + dim * (dim + 1) // 2, advice="Give fewer features, or use GLOCTS"
         )
         self._arm_length = float(np.sqrt(np.square(self._arms).sum(axis=1).mean()))
-        self._pairs = np.triu_indices(dim)
-        self._pair_scale = np.where(self._pairs[0] == self._pairs[1], 1.0, np.sqrt(2.0))
+        self._products = np.triu_indices(dim)
+        self._product_scale = np.where(self._products[0] == self._products[1], 1.0, np.sqrt(2.0))
 
     def _queries(self, contexts: Floats, seeds: Seeds, *, explore: bool) -> Floats:
         pulls = self._model.pulls(contexts, seeds, scale=0.0)
         least = np.linalg.norm(contexts, axis=1) * self._arm_length * self._model.narrowest
-        factors = self._width / np.maximum(least, 1e-12) * explore
-        products = self._model.forms(contexts)[:, *self._pairs] * self._pair_scale
+        factors = self.width / np.maximum(least, 1e-12) * explore
+        products = self._model.forms(contexts)[:, *self._products] * self._product_scale
         return np.concatenate([pulls, factors[:, None] * products], axis=1)
 
-    def _lift(self, arms: Floats) -> Floats:
-        products = arms[..., self._pairs[0]] * arms[..., self._pairs[1]] * self._pair_scale
+    def _expand(self, arms: Floats) -> Floats:
+        products = arms[..., self._products[0]] * arms[..., self._products[1]] * self._product_scale
         return np.concatenate([arms, products], axis=-1)
 
 
-def _part_of(allowed: NDArray[np.bool_] | None, part: slice) -> NDArray[np.bool_] | None:
-    return allowed if allowed is None or len(allowed) == 1 else allowed[part]
+def _part_of(eligible: NDArray[np.bool_] | None, part: slice) -> NDArray[np.bool_] | None:
+    return eligible if eligible is None or len(eligible) == 1 else eligible[part]

@@ -1,7 +1,7 @@
 """GLM-UCB: upper confidence behind a link, about the weights of maximum likelihood.
 
 Filippi, Cappé, Garivier and Szepesvári, "Parametric bandits: the generalized linear case"
-(2010). Features of a pair are context ⊗ arm; the link is logistic for binary rewards, the
+(2010). Features are context ⊗ arm; the link is logistic for binary rewards, the
 identity for real ones, where the policy is LinUCB. The bonus is added after the link.
 
 We differ in three things. The theory's factor of the bonus is far too wide, so `width` stands
@@ -11,17 +11,15 @@ onto a ball.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from fastbandit.baselines.exploration import LinearExploration, UpperConfidence
 from fastbandit.baselines.linear import LinearBandit
-from fastbandit.baselines.ridge import Floats, Rows, Seeds, SharedRidge
-from fastbandit.features import Features
-from fastbandit.ranges import check_number
-from fastbandit.rewards import RewardKind
+from fastbandit.baselines.ridge import Floats, Rows, SharedRidge
+from fastbandit.types import Inputs
 
 _NEWTON_STEPS = 25
 _STILL = 1e-6
@@ -30,7 +28,7 @@ _BLOCK = 2**22  # numbers held at once
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
-    """A generalised linear model of all rewards so far, which it keeps."""
+    """A generalised linear model of all rewards so far, which it has stored."""
 
     ridge: SharedRidge
     weights: Floats
@@ -41,7 +39,7 @@ class Likelihood:
 
     @staticmethod
     def blank(ridge: SharedRidge, *, is_binary: bool) -> Likelihood:
-        """Give a model that has seen nothing."""
+        """Return a model that has seen nothing."""
         shape = ridge.weights.shape
         nothing = np.empty(0, dtype=np.int64)
         return Likelihood(
@@ -68,7 +66,7 @@ class Likelihood:
         return self.in_rewards(contexts @ self.weights @ self.ridge.arms.T)
 
     def stds(self, contexts: Floats) -> Floats:
-        """Give the length of each pair by the inverse of all pairs' sum of squares."""
+        """Return the length of each product by the inverse of their sum of squares."""
         return self.ridge.stds(contexts)
 
     def blocks(self, contexts: int) -> Iterator[slice]:
@@ -87,68 +85,55 @@ class Likelihood:
         return np.asarray(weights).reshape(self.weights.shape)
 
     def _height(self, weights: Floats) -> float:
-        """Give the log-likelihood of all rewards, less the penalty."""
+        """Return the log-likelihood of all rewards, less the penalty."""
         penalty = 0.5 * self.ridge.prior.ridge * weights @ weights
         values = self._values(weights)
         return float((self.rewards * values - np.logaddexp(0.0, values)).sum() - penalty)
 
     def _step(self, weights: Floats) -> Floats:
-        chances = self.in_rewards(self._values(weights))
+        probabilities = self.in_rewards(self._values(weights))
         slope = -self.ridge.prior.ridge * weights
         curve = self.ridge.prior.ridge * np.eye(len(weights))
         for part in self._parts():
-            pairs = self._pairs(part)
-            slope = slope + pairs.T @ (self.rewards[part] - chances[part])
-            curve += pairs.T @ (pairs * (chances[part] * (1.0 - chances[part]))[:, None])
+            products = self._products(part)
+            slope = slope + products.T @ (self.rewards[part] - probabilities[part])
+            curve += products.T @ (
+                products * (probabilities[part] * (1.0 - probabilities[part]))[:, None]
+            )
         return np.linalg.solve(curve, slope).astype(np.float64, copy=False)
 
     def _values(self, weights: Floats) -> Floats:
         pulls = self.contexts @ weights.reshape(self.weights.shape)
         return np.asarray(np.einsum("nd,nd->n", pulls, self.ridge.arms[self.rows]))
 
-    def _pairs(self, part: slice) -> Floats:
-        pairs = self.contexts[part, :, None] * self.ridge.arms[self.rows[part], None, :]
-        return pairs.reshape(len(pairs), -1)
+    def _products(self, part: slice) -> Floats:
+        products = self.contexts[part, :, None] * self.ridge.arms[self.rows[part], None, :]
+        return products.reshape(len(products), -1)
 
     def _parts(self) -> Iterator[slice]:
         size = max(1, _BLOCK // self.weights.size)
         return (slice(start, start + size) for start in range(0, len(self.rows), size))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GLMUCB(LinearBandit):
     """The arm with the highest link(mean) + `width` x standard deviation, of all arms.
 
-    `width` is in units of reward. All rewards are kept, and fitted anew in each update.
+    `width` is in units of reward. All rewards are stored, and fitted anew in each update.
     """
 
-    _model: Likelihood  # type: ignore[assignment]  # it gives no draws
+    disjoint: bool = field(default=False, init=False)
+    half_life: float | None = field(default=None, init=False)
+    width: float = 1.0
+    _model: Likelihood = field(init=False)  # type: ignore[assignment]  # it gives no draws
 
-    def __init__(
-        self,
-        *,
-        arms: Any = None,
-        ids: Iterable[Any] | None = None,
-        context: int | Features,
-        reward: RewardKind = "real",
-        seed: int = 0,
-        intercept: bool = False,
-        ridge: float = 1.0,
-        width: float = 1.0,
-    ) -> None:
-        check_number("width", width)
-        super().__init__(
-            arms=arms,
-            ids=ids,
-            context=context,
-            reward=reward,
-            seed=seed,
-            disjoint=False,
-            intercept=intercept,
-            ridge=ridge,
-        )
-        self._width = width
-        shared = cast(SharedRidge, self._model)
-        self._model = Likelihood.blank(shared, is_binary=reward == "binary")
+    @property
+    def exploration(self) -> LinearExploration:
+        """Bounds above the means."""
+        return UpperConfidence(self.width)
 
-    def _score(self, contexts: Floats, seeds: Seeds) -> Floats:
-        return self._model.means(contexts) + self._width * self._model.stds(contexts)
+    def _new_model(  # type: ignore[override]
+        self, features: Inputs | None, context_dim: int
+    ) -> Likelihood:
+        shared = self._shared(features, context_dim)
+        return Likelihood.blank(shared, is_binary=self._table.reward == "binary")

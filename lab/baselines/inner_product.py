@@ -15,8 +15,8 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.index import FaissIndex, import_faiss
 from fastbandit.errors import SettingError
+from lab.baselines.faiss_index import FaissIndex, import_faiss
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ _LIMIT = 2 * 2**30  # bytes
 
 
 def is_worth_an_index(vectors: int) -> bool:
-    """Tell whether so many vectors are searched through an index, or better scanned."""
+    """Return whether so many vectors are searched through an index, or better scanned."""
     return vectors >= _EXACT_BELOW and find_spec("faiss") is not None
 
 
@@ -43,17 +43,17 @@ class InnerProductIndex:
         return len(self._index)
 
     def search(
-        self, queries: Floats, count: int, *, allowed: NDArray[np.bool_] | None = None
+        self, queries: Floats, count: int, *, eligible: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Give about the `count` best rows of each query, -1 where fewer are allowed.
+        """Return about the `count` best rows of each query, -1 where fewer are eligible.
 
-        `allowed` is shared by all queries. A query's length does not change which rows are
-        best, so all are made as long as the vectors: they look into the cells around them.
+        `eligible` is shared by all queries. A query's length does not change which rows are
+        best, so all are made as long as the vectors: they look into the partitions around them.
         """
         lengths = np.linalg.norm(queries, axis=1, keepdims=True)
         scaled = queries * (self._radius / np.maximum(lengths, 1e-300))
         points = np.pad(scaled, ((0, 0), (0, 1))).astype(np.float32)
-        return self._index.search(points, count, allowed=allowed)
+        return self._index.search(points, count, eligible=eligible)
 
 
 def check_index_memory(vectors: int, dim: int, *, advice: str) -> None:

@@ -1,32 +1,32 @@
-"""KernelUCB: upper confidence by kernel regression on pairs of a context and an arm.
+"""KernelUCB: upper confidence by kernel regression on contexts and arms.
 
 Valko, Korda, Munos, Flaounas and Cristianini, "Finite-time analysis of kernelised contextual
 bandits" (2013). The kernel is Gaussian in the context times Gaussian in the arm.
 
 We differ in two things. The theory's factor of the bonus is `width` here. Printed, a decision
 costs the square of the number of rewards; here all rewards are seen through at most `points`
-pairs (Nyström): pairs are kept in the order they come while those kept say little of them,
-until there are so many, and the doubt that the others leave is counted in full (as Calandriello,
-Carratino, Lazaric, Valko and Rosasco do, 2019).
+interactions (Nyström): these are stored in the order they come while those before say little of
+them, until there are so many, and the variance that the others leave is counted in full (as
+Calandriello, Carratino, Lazaric, Valko and Rosasco do, 2019).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from fastbandit.baselines.exploration import LinearExploration, UpperConfidence
 from fastbandit.baselines.linear import LinearBandit
-from fastbandit.baselines.ridge import Floats, Rows, Seeds
+from fastbandit.baselines.ridge import Floats, Rows
+from fastbandit.declaration import check_number
 from fastbandit.errors import SettingError
-from fastbandit.features import Features, is_size
-from fastbandit.ranges import check_number
-from fastbandit.rewards import RewardKind
+from fastbandit.features.kinds import is_size
+from fastbandit.types import Inputs
 
-_NOVEL = 0.05  # of its variance is left open by the pairs kept: a pair is worth keeping
+_NOVEL = 0.05  # of its variance is left by those stored: an interaction is worth storing
 _BLOCK = 2**22  # numbers held at once while all arms are scored
 _JITTER = 1e-8
 
@@ -53,17 +53,17 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class KernelModel:
-    """Kernel regression through the pairs `kept`, with sums over all rewards.
+    """Kernel regression through the interactions `stored`, with sums over all rewards.
 
-    While fewer than `most` pairs are kept, `waiting` holds all rewards, to be seen again
-    through pairs yet to come. `root` is the Cholesky factor of the kernel of the pairs kept.
+    While fewer than `most` are stored, `waiting` holds all rewards, to be seen again through
+    those yet to come. `root` is the Cholesky factor of the kernel of those stored.
     """
 
     arms: Floats
     ridge: float
     length: float
     most: int
-    kept: Seen
+    stored: Seen
     waiting: Seen
     unit: float = 0.0
     root: Floats = field(default_factory=lambda: np.empty((0, 0)))
@@ -73,33 +73,32 @@ class KernelModel:
     def learn(self, contexts: Floats, rows: Rows, rewards: Floats) -> KernelModel:
         fresh = Seen(contexts, rows, rewards)
         model = replace(self, unit=self.unit or _spread_of(contexts))
-        is_growing = len(model.kept.rows) < model.most
+        is_growing = len(model.stored.rows) < model.most
         if not is_growing:
             return model._absorbed(fresh)
         model = model._grown(fresh)
         waiting = model.waiting.joined(fresh)
-        count = len(model.kept.rows)
+        count = len(model.stored.rows)
         model = replace(model, gram=np.zeros((count, count)), moment=np.zeros(count))
         model = model._absorbed(waiting)
         is_full = count >= model.most
-        kept = Seen.nothing(contexts.shape[1]) if is_full else waiting
-        return replace(model, waiting=kept)
+        return replace(model, waiting=Seen.nothing(contexts.shape[1]) if is_full else waiting)
 
     def _grown(self, fresh: Seen) -> KernelModel:
-        """Keep the fresh pairs of which those kept before leave much open."""
+        """Store the fresh interactions of which those before leave much variance."""
         from scipy.linalg import solve_triangular
 
         model = self
-        for place in range(len(fresh.rows)):
-            one = slice(place, place + 1)
-            pair = Seen(fresh.contexts[one], fresh.rows[one], fresh.rewards[one])
-            alike = model._kernel(pair.contexts, self.arms[pair.rows])[0, 0]  # (m,)
+        for number in range(len(fresh.rows)):
+            one = slice(number, number + 1)
+            tried = Seen(fresh.contexts[one], fresh.rows[one], fresh.rewards[one])
+            alike = model._kernel(tried.contexts, self.arms[tried.rows])[0, 0]  # (m,)
             half = solve_triangular(model.root, alike, lower=True) if len(alike) else alike
             left = 1.0 - half @ half
             if left > _NOVEL and len(alike) < model.most:
                 root = np.pad(model.root, ((0, 1), (0, 1)))
                 root[-1] = np.append(half, np.sqrt(left + _JITTER))
-                model = replace(model, kept=model.kept.joined(pair), root=root)
+                model = replace(model, stored=model.stored.joined(tried), root=root)
         return model
 
     def _absorbed(self, seen: Seen) -> KernelModel:
@@ -116,14 +115,14 @@ class KernelModel:
     # -- the kernel
 
     def _near_contexts(self, contexts: Floats) -> Floats:
-        """Give the kernel of contexts with those of the pairs kept: (b, m)."""
-        return _gaussian(contexts, self.kept.contexts, self.length * self.unit)
+        """Return the kernel of contexts with the stored ones: (b, m)."""
+        return _gaussian(contexts, self.stored.contexts, self.length * self.unit)
 
     def _near_arms(self, arms: Floats) -> Floats:
-        return _gaussian(arms, self.arms[self.kept.rows], self.length * self.arm_unit)
+        return _gaussian(arms, self.arms[self.stored.rows], self.length * self.arm_unit)
 
     def _kernel(self, contexts: Floats, arms: Floats) -> Floats:
-        """Give the kernel of all pairs of contexts and arms with the pairs kept: (b, n, m)."""
+        """Return the kernel of contexts and arms with the stored interactions: (b, n, m)."""
         return self._near_contexts(contexts)[:, None] * self._near_arms(arms)
 
     @cached_property
@@ -141,7 +140,7 @@ class KernelModel:
     def precision_inverse(self) -> Floats:
         return np.asarray(np.linalg.inv(self.gram + self.ridge * np.eye(len(self.gram))))
 
-    # -- what is believed
+    # -- the posterior
 
     def means(self, contexts: Floats) -> Floats:
         pulls = self._near_contexts(contexts) * (
@@ -170,54 +169,37 @@ class KernelModel:
         return (slice(start, start + size) for start in range(0, contexts, size))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelUCB(LinearBandit):
     """The arm with the highest mean + `width` x standard deviation, by kernel regression.
 
     `length` is how far the kernel reaches, in units of the spread of arms, and of contexts as
-    first seen. At most `points` pairs are kept; a decision costs their square for each arm.
+    first seen. At most `points` interactions are stored; a decision costs their square an arm.
     """
 
-    _model: KernelModel  # type: ignore[assignment]  # it gives no draws
+    disjoint: bool = field(default=False, init=False)
+    intercept: bool = field(default=False, init=False)
+    half_life: float | None = field(default=None, init=False)
+    width: float = 1.0
+    length: float = 1.0
+    points: int = 200
+    _model: KernelModel = field(init=False)  # type: ignore[assignment]  # it gives no draws
 
-    def __init__(
-        self,
-        *,
-        arms: Any = None,
-        ids: Iterable[Any] | None = None,
-        context: int | Features,
-        reward: RewardKind = "real",
-        seed: int = 0,
-        ridge: float = 1.0,
-        width: float = 1.0,
-        length: float = 1.0,
-        points: int = 200,
-    ) -> None:
-        check_number("width", width)
-        check_number("length", length, above_zero=True)
-        if not is_size(points):
-            raise SettingError(
-                f"A kernel needs at least 1 point to keep: got points={points!r}. Try 200."
-            )
-        self._width, self._length, self._points = width, length, int(points)
-        super().__init__(
-            arms=arms,
-            ids=ids,
-            context=context,
-            reward=reward,
-            seed=seed,
-            disjoint=False,
-            intercept=False,
-            ridge=ridge,
-        )
+    @property
+    def exploration(self) -> LinearExploration:
+        """Bounds above the means."""
+        return UpperConfidence(self.width)
 
-    def _blank(  # type: ignore[override]
-        self, vectors: Floats, *, context_dim: int, ridge: float, half_life: float | None
+    def _new_model(  # type: ignore[override]
+        self, features: Inputs | None, context_dim: int
     ) -> KernelModel:
-        nothing = Seen.nothing(context_dim)
-        return KernelModel(vectors, ridge, self._length, self._points, nothing, nothing)
-
-    def _score(self, contexts: Floats, seeds: Seeds) -> Floats:
-        return self._model.means(contexts) + self._width * self._model.stds(contexts)
+        check_number("length", self.length, above_zero=True)
+        if not is_size(self.points):
+            raise SettingError(
+                f"A kernel needs at least 1 point: got points={self.points!r}. Try 200."
+            )
+        arms, nothing = self._arm_vectors(features), Seen.nothing(context_dim)
+        return KernelModel(arms, self.ridge, self.length, int(self.points), nothing, nothing)
 
 
 def _gaussian(one: Floats, two: Floats, length: float) -> Floats:
@@ -226,6 +208,6 @@ def _gaussian(one: Floats, two: Floats, length: float) -> Floats:
 
 
 def _spread_of(vectors: Floats) -> float:
-    """Give the root of the summed variances of all columns, 1 where nothing varies."""
+    """Return the root of the summed variances of all columns, 1 where nothing varies."""
     spread = float(np.sqrt(vectors.var(axis=0).sum()))
     return spread if spread > 0.0 else 1.0

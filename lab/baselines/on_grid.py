@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arm_table import read_context
+from fastbandit.arms.requests import read_context
 from fastbandit.baselines.linear import LinearTS
 from fastbandit.errors import SettingError
-from fastbandit.features import Features
-from fastbandit.rewards import RewardKind
-from fastbandit.types import Decision
+from fastbandit.features.rewards import RewardKind
+from fastbandit.types import Decision, Features
 from lab.baselines.points import BoxTable, cover
 
 if TYPE_CHECKING:

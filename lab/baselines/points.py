@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arm_table import ArmTable, Request
 from fastbandit.arms.ids import IdTable
+from fastbandit.arms.requests import ArmTable, Request
 from fastbandit.errors import SettingError, ShapeError
-from fastbandit.features import Dense, Features
-from fastbandit.noise import Stream, uniforms
-from fastbandit.rewards import RewardKind, read_rewards
-from fastbandit.types import Decision
+from fastbandit.features.kinds import Dense
+from fastbandit.features.rewards import RewardKind, read_rewards
+from fastbandit.noise.philox import Stream, uniforms
+from fastbandit.types import Decision, Features
 
 if TYPE_CHECKING:
     from fastbandit.arms.box import Box
@@ -36,10 +36,10 @@ class BoxTable:
     seed: int
 
     def __post_init__(self) -> None:
-        if not hasattr(self.box, "lowest"):
+        if not hasattr(self.box, "cover"):
             raise SettingError(
                 f"A policy on a continuum needs a box: got {type(self.box).__name__}. Write "
-                f"Box.between([0.0], [1.0])."
+                f"Box([0.0], [1.0])."
             )
         self._table()
 
@@ -48,7 +48,7 @@ class BoxTable:
         return self._table().read_request(contexts, k=1, eligible=None, first=first)
 
     def read_feedback(self, *, contexts: Any, arms: Any, rewards: Any) -> tuple[Floats, Floats]:
-        """Check what happened; give the shares of the points (n, d), and the rewards."""
+        """Check what happened; return the shares of the points (n, d), and the rewards."""
         count = len(self._table().read_request(contexts, k=1, eligible=None, first=0).seeds)
         values = Dense(self.box.dim).read(arms, what="arms")
         if len(values) != count:
@@ -71,7 +71,7 @@ class BoxTable:
         version: int,
         evaluations: int | NDArray[np.int64],
     ) -> Decision:
-        """Put the chosen points (B, d) into words; `evaluations` were made for each (or all)."""
+        """Make a decision of the points chosen (B, d); `evaluations` were made for each."""
         batch = len(request.seeds)
         rows = np.zeros((batch, 1), dtype=np.int64)
         decision = self._table().decide(request, rows, scores[:, None], version=version)
@@ -90,14 +90,14 @@ class BoxTable:
         return (low + (high - low) * shares).astype(np.float32)
 
     def _corners(self) -> tuple[Floats, Floats]:
-        return np.asarray(self.box.lowest), np.asarray(self.box.highest)
+        return np.asarray(self.box.low), np.asarray(self.box.high)
 
     def _table(self) -> ArmTable:
         return ArmTable(IdTable(count=1), self.context, self.reward, self.seed)
 
 
 def cover(count: int, dim: int, *, shift: Floats | None = None) -> Floats:
-    """Give `count` points spread over the unit cube: a grid in one dimension, else Roberts'.
+    """Return `count` points spread over the unit cube: a grid in one dimension, else Roberts'.
 
     Roberts' sequence adds the powers of one irrational number, modulo 1; `shift` (d,) moves
     all points, modulo 1.

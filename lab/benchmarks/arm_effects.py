@@ -1,8 +1,8 @@
 """`python -m lab bench arm-effects`: what arms' own constants cost one decision, and what is found.
 
 A bandit that learned is frozen twice: as it is, and with a constant of its own for each of many
-arms, as wide as what features say. Both decide by turns. The search with two lists is compared
-with a scan of all arms under the same draws.
+arms, as wide as what features say. Both decide in alternation. The search with two lists is
+compared with a scan of all arms under the same draws.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.reward.model import NeuralReward
 from fastbandit.runtime.freezing import freeze
 from fastbandit.runtime.frozen import FrozenBandit
-from lab.benchmarks.wording import Tick, arms_option, over_sizes, tell, telling_options
-from lab.benchmarks.worlds import Contest, Setup, contest_of, silently
+from lab.benchmarks.reporting import Tick, arms_option, output_options, over_sizes, print_rows
+from lab.benchmarks.setups import Contest, Setup, contest_of, silently
 from lab.experiments.sizes import sizes_of
 
 HEADINGS = ("arms", "chosen once", "p50 µs without", "p50 µs with", "with ÷ without", "q", "bytes")
@@ -67,25 +67,25 @@ def with_constants(contest: Contest, chosen: int) -> Policy:
     rows = rng.choice(arms, size=chosen, replace=False)
     counts[rows] = 1.0
     rewards[rows] = rng.normal(0.0, width * np.sqrt(2.0), size=chosen)
-    nobody = np.zeros(0, dtype=np.int64)
+    no_rows = np.zeros(0, dtype=np.int64)
     model = HierarchicalReward(policy.model, None)
     model.constants = {
-        0: ArmConstants(counts, rewards, np.zeros(arms), nobody, width, noise=width**2, stamp=1)
+        0: ArmConstants(counts, rewards, np.zeros(arms), no_rows, width, noise=width**2, stamp=1)
     }
     return replace(policy, model=model)
 
 
-def compare(arms: int, *, turns: int, asked: int, tick: Tick = silently) -> Row:
-    """Time decisions with and without constants by turns, and audit the search with them."""
+def compare(arms: int, *, repeats: int, asked: int, tick: Tick = silently) -> Row:
+    """Time decisions with and without constants in alternation, and audit the search with them."""
     contest = contest_of(Setup(arms=arms), contexts=_CONTEXTS, tick=tick)
     chosen = min(_MOST_CHOSEN, arms // 3)
     policy, plan = with_constants(contest, chosen), contest.bandit.blueprint
     frozen = [freeze(plan, one, 1, 0) for one in (contest.policy, policy)]
     for one in frozen:
         one.warm()
-    tick("deciding by turns")
+    tick("deciding in alternation")
     taken: Sequence[list[float]] = ([], [])
-    for _ in range(turns):
+    for _ in range(repeats):
         for one, times in zip(frozen, taken, strict=True):
             times.append(1e6 * median_of(one, contest.contexts))
     tick("scanning all arms")
@@ -102,25 +102,25 @@ def median_of(frozen: FrozenBandit, contexts: NDArray[np.float32]) -> float:
     taken = []
     for number in range(_ASKED):
         started = time.perf_counter()
-        frozen.choose(contexts[number % len(contexts)], seed=number)
+        frozen.select_one(contexts[number % len(contexts)], seed=number)
         taken.append(time.perf_counter() - started)
     return median(taken)
 
 
 @click.command("arm-effects")
 @arms_option("10000,100000,1000000")
-@click.option("--turns", default=15, show_default=True, type=click.IntRange(1))
+@click.option("--repeats", default=15, show_default=True, type=click.IntRange(1))
 @click.option("--audited", default=100, show_default=True, type=click.IntRange(1))
-@telling_options
+@output_options
 def arm_effects_command(
-    arms: str, turns: int, audited: int, doc: Path | None, as_json: bool
+    arms: str, repeats: int, audited: int, doc: Path | None, as_json: bool
 ) -> None:
     """Time one decision with arms' own constants and without, and audit what is found."""
     rows = over_sizes(
         "Arm effects",
         sizes_of(arms),
-        lambda size, tick: compare(size, turns=turns, asked=audited, tick=tick),
+        lambda size, tick: compare(size, repeats=repeats, asked=audited, tick=tick),
         steps=_STEPS,
     )
-    note = f"Median of {turns} turns of {_ASKED:,} decisions each; q of {audited} decisions"
-    tell("arm-effects", HEADINGS, rows, note=note, doc=doc, as_json=as_json)
+    note = f"Median of {repeats} rounds of {_ASKED:,} decisions each; q of {audited} decisions"
+    print_rows("arm-effects", HEADINGS, rows, note=note, doc=doc, as_json=as_json)

@@ -14,19 +14,19 @@ from fastbandit.cores import cores, one_thread
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.types import Inputs
 from lab.benchmarks.peers import worded
-from lab.benchmarks.wording import (
+from lab.benchmarks.reporting import (
     Tick,
     arms_option,
+    output_options,
     over_sizes,
+    print_rows,
     read_doc,
     seconds_option,
-    tell,
-    telling_options,
-    world_options,
+    setup_options,
 )
-from lab.benchmarks.worlds import Contest, Seeds, Setup, contest_of, searching, silently
+from lab.benchmarks.setups import Contest, Seeds, Setup, contest_of, searching, silently
 from lab.experiments.sizes import sizes_of
-from lab.experiments.timing import Task, by_turns, machine_of
+from lab.experiments.timing import Task, machine_of, time_alternately
 
 SMALL, LARGE = 100, 10_000
 """Contexts in a batch: for ratios, and for rates."""
@@ -54,7 +54,7 @@ class Row:
     arms: int
     dim: int
     hidden: int
-    explore: str
+    exploration: str
     cores: int
     frozen_per_s: float
     frozen_all_cores_per_s: float
@@ -64,7 +64,7 @@ class Row:
     exhaustive_over_frozen: float
 
     def cells(self) -> tuple[str, ...]:
-        """Word the row for a table."""
+        """Format the row for a table."""
         return (
             f"{self.arms:,}",
             f"{self.frozen_per_s:,.0f}",
@@ -77,19 +77,21 @@ class Row:
 
 
 def measure_batch(setup: Setup, *, seconds: float, tick: Tick = silently) -> Row:
-    """Train and freeze a bandit, and time its batches by turns with those of torch."""
+    """Train and freeze a bandit, and time its batches in alternation with those of torch."""
     contest = contest_of(setup, contexts=LARGE, tick=tick)
     tasks = tasks_of(contest, contest.frozen())
     for task in tasks.values():
         task(0)
     tick("timing")
-    taken = by_turns(tasks, least=_FEWEST, most=10**6, seconds=seconds, clock=time.perf_counter)
-    took = {name: median(turns) for name, turns in taken.items()}
+    taken = time_alternately(
+        tasks, least=_FEWEST, most=10**6, seconds=seconds, clock=time.perf_counter
+    )
+    took = {name: median(repeats) for name, repeats in taken.items()}
     return Row(
         arms=setup.arms,
         dim=setup.dim,
         hidden=contest.hidden,
-        explore=setup.explore,
+        exploration=setup.exploration,
         cores=cores(),
         frozen_per_s=LARGE / took["one core"],
         frozen_all_cores_per_s=LARGE / took["all cores"],
@@ -122,14 +124,14 @@ def selecting(frozen: FrozenBandit, inputs: Inputs, seeds: Seeds, *, threads: in
 
 @click.command("batch")
 @arms_option("10000,100000")
-@world_options
+@setup_options
 @seconds_option(3.0, "Time each kind of batch for so long, at each number of arms.")
-@telling_options
+@output_options
 def batch_command(
     arms: str,
     dim: int,
     hidden: int | None,
-    explore: str,
+    exploration: str,
     seconds: float,
     doc: Path | None,
     as_json: bool,
@@ -144,16 +146,16 @@ def batch_command(
     one_thread()
 
     def measure(size: int, tick: Tick) -> Row:
-        return measure_batch(Setup(size, dim, hidden, explore), seconds=seconds, tick=tick)
+        return measure_batch(Setup(size, dim, hidden, exploration), seconds=seconds, tick=tick)
 
     rows = over_sizes("Batch", sizes, measure, steps=_STEPS)
-    tell("batch", HEADINGS, rows, note=note_on(rows), doc=doc, as_json=as_json)
+    print_rows("batch", HEADINGS, rows, note=note_on(rows), doc=doc, as_json=as_json)
 
 
 def note_on(rows: Sequence[Row]) -> str:
     """Say what was timed, and on which machine."""
     first = rows[0]
     return (
-        f"Batches, {first.explore}, {first.dim} features, {first.hidden} hidden units, "
+        f"Batches, {first.exploration}, {first.dim} features, {first.hidden} hidden units, "
         f"{machine_of('cpu')} ({first.cores} for all cores)"
     )

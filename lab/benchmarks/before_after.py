@@ -1,6 +1,6 @@
 """`python -m lab bench before-after`: one decision of this tree beside that of another commit.
 
-Both decide with the same frozen folder, each in an interpreter of its own, by turns: a noisy
+Both decide with the same frozen folder, each in an interpreter of its own, in alternation: a noisy
 moment of the machine meets both.
 """
 
@@ -20,10 +20,10 @@ from statistics import median
 import click
 
 from fastbandit.errors import SettingError
-from fastbandit.planning.untrained import untrained
-from lab.benchmarks.wording import Tick, arms_option, over_sizes, tell, telling_options
-from lab.benchmarks.worlds import silently
+from lab.benchmarks.reporting import Tick, arms_option, output_options, over_sizes, print_rows
+from lab.benchmarks.setups import silently
 from lab.experiments.sizes import sizes_of
+from lab.planning.untrained import untrained
 
 ROOT = Path(__file__).parents[2]
 HEADINGS = ("arms", "p50 µs before", "p50 µs after", "before ÷ after", "same arms")
@@ -35,13 +35,13 @@ import numpy as np
 from fastbandit import FrozenBandit
 frozen = FrozenBandit.load(sys.argv[1])
 contexts = np.random.default_rng(1).standard_normal((500, 8), dtype=np.float32)
-chosen = [frozen.choose(contexts[n % len(contexts)], seed=n) for n in range(len(contexts))]
+chosen = [frozen.select_one(contexts[n % len(contexts)], seed=n) for n in range(len(contexts))]
 print([one.row for one in chosen], flush=True)
 for line in sys.stdin:
     taken = []
     for n in range(int(line)):
         before = time.perf_counter()
-        frozen.choose(contexts[n % len(contexts)], seed=n)
+        frozen.select_one(contexts[n % len(contexts)], seed=n)
         taken.append(time.perf_counter() - before)
     print(sorted(taken)[len(taken) // 2], flush=True)
 """
@@ -103,8 +103,8 @@ class Worker:
 @contextmanager
 def checked_out(commit: str) -> Iterator[Path]:
     """Lay a commit out in a folder beside, for as long as it is needed."""
-    with tempfile.TemporaryDirectory() as place:
-        tree = Path(place) / "tree"
+    with tempfile.TemporaryDirectory() as temporary:
+        tree = Path(temporary) / "tree"
         git = ["git", "-C", str(ROOT)]
         made = subprocess.run(
             [*git, "worktree", "add", "--detach", str(tree), commit], capture_output=True, text=True
@@ -120,17 +120,17 @@ def checked_out(commit: str) -> Iterator[Path]:
             subprocess.run([*git, "worktree", "remove", "--force", str(tree)], check=False)
 
 
-def compare(before: Path, arms: int, *, turns: int, tick: Tick = silently) -> Row:
-    """Time decisions of both trees by turns, over random arms."""
+def compare(before: Path, arms: int, *, repeats: int, tick: Tick = silently) -> Row:
+    """Time decisions of both trees in alternation, over random arms."""
     tick("freezing")
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "frozen"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "frozen"
         policy = untrained(arms, _DIM, hidden=None)
         policy.frozen(policy.search).save(folder)
         workers = [Worker(before, folder), Worker(ROOT, folder)]
-        tick("deciding by turns")
+        tick("deciding in alternation")
         taken: Sequence[list[float]] = ([], [])
-        for _ in range(turns):
+        for _ in range(repeats):
             for worker, times in zip(workers, taken, strict=True):
                 times.append(1e6 * worker.median_of(_ASKED))
         for worker in workers:
@@ -143,18 +143,18 @@ def compare(before: Path, arms: int, *, turns: int, tick: Tick = silently) -> Ro
 @click.command("before-after")
 @click.option("--before", required=True, help="The commit to compare with.")
 @arms_option("10000,100000")
-@click.option("--turns", default=15, show_default=True, type=click.IntRange(1))
-@telling_options
+@click.option("--repeats", default=15, show_default=True, type=click.IntRange(1))
+@output_options
 def before_after_command(
-    before: str, arms: str, turns: int, doc: Path | None, as_json: bool
+    before: str, arms: str, repeats: int, doc: Path | None, as_json: bool
 ) -> None:
     """Time one decision of a frozen bandit by this tree and by that of another commit."""
     with checked_out(before) as tree:
         rows = over_sizes(
             "Before and after",
             sizes_of(arms),
-            lambda size, tick: compare(tree, size, turns=turns, tick=tick),
+            lambda size, tick: compare(tree, size, repeats=repeats, tick=tick),
             steps=_STEPS,
         )
-    note = f"Median of {turns} turns of {_ASKED:,} decisions each, before {before}"
-    tell("before-after", HEADINGS, rows, note=note, doc=doc, as_json=as_json)
+    note = f"Median of {repeats} rounds of {_ASKED:,} decisions each, before {before}"
+    print_rows("before-after", HEADINGS, rows, note=note, doc=doc, as_json=as_json)

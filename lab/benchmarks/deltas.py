@@ -19,11 +19,11 @@ import numpy as np
 from fastbandit.cores import cores
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import ServiceUnavailable
-from fastbandit.events import Event, RewardCame
 from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.storage.events import Event, RewardCame
 from fastbandit.storage.shared import open_log
 from lab.benchmarks.log import serving
-from lab.benchmarks.wording import read_doc, seconds_option, tell, telling_options
+from lab.benchmarks.reporting import output_options, print_rows, read_doc, seconds_option
 from lab.experiments.timing import machine_of
 from lab.faults.stage import HOST, Caller, Stage, running, set_stage, wait_for, write_stage
 
@@ -66,7 +66,7 @@ class Row:
     unknown_p95_s: float
 
     def cells(self) -> tuple[str, ...]:
-        """Word the row for a table."""
+        """Format the row for a table."""
         return (
             f"{self.arms:,}",
             f"{self.rewards_per_s:,.0f}",
@@ -140,14 +140,14 @@ def measure_deltas(
 
     Its log is shared, where the URL of a database is named.
     """
-    world = Synthetic(dim=_FEATURES, arms=arms)
+    environment = Synthetic(dim=_FEATURES, arms=arms)
     own = {} if preset == "little" else {"select.preset": preset}
     settings = {"learn.keep": _KEPT, **own}
     if url:
         shared = {"log.url": url, "snapshots.url": f"file://{home}/shared"}
-        stage = write_stage(home, world, {**settings, **shared})
+        stage = write_stage(home, environment, {**settings, **shared})
     else:
-        stage = set_stage(home, world, settings)
+        stage = set_stage(home, environment, settings)
     with running(stage), closing(Sender(stage)) as sender:
         sender.send(_FIRST)
         wait_for(lambda: sender.version() >= 1, seconds=_PATIENCE, what="a first version")
@@ -172,7 +172,7 @@ def measure_deltas(
 
 
 class Sender:
-    """Asks for decisions and rewards them; `acknowledged` tells when, by decision."""
+    """Asks for decisions and rewards them; `acknowledged` says when, by decision."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage, self._caller, self._round = stage, Caller(stage.port, seconds=60.0), 0
@@ -180,18 +180,18 @@ class Sender:
 
     def send(self, count: int) -> None:
         """Decide for so many contexts at once, and send the rewards of all."""
-        world = self._stage.world
-        asked = {"contexts": world.contexts(self._round, count).tolist()}
+        environment = self._stage.environment
+        asked = {"contexts": environment.contexts(self._round, count).tolist()}
         made = self._ask("/v1/select", asked)["decisions"]
         rows = np.array([int(one["arms"][0]) for one in made])
-        rewards = world.observed(self._round, rows).tolist()
-        told = [
+        rewards = environment.observed(self._round, rows).tolist()
+        sent = [
             {"decision": one["decision"], "value": value}
             for one, value in zip(made, rewards, strict=True)
         ]
-        self._ask("/v1/reward", {"rewards": told})
+        self._ask("/v1/reward", {"rewards": sent})
         now = time.monotonic()
-        self.acknowledged.update((one["decision"], now) for one in told)
+        self.acknowledged.update((one["decision"], now) for one in sent)
         self._round += count
 
     def version(self) -> int:
@@ -202,13 +202,13 @@ class Sender:
         """Let go of the connection."""
         self._caller.close()
 
-    def _ask(self, path: str, told: Any = None) -> Any:
-        reply = self._caller.ask(path, told)
+    def _ask(self, path: str, request: Any = None) -> Any:
+        reply = self._caller.ask(path, request)
         if reply is None or reply.status != 200:
             raise ServiceUnavailable(
                 f"The benchmark needs answers of {path}: got {reply}. See {self._stage.journal}."
             )
-        return reply.told
+        return reply.content
 
 
 def rewards_of(stage: Stage) -> list[RewardCame]:
@@ -230,13 +230,13 @@ def _row(
 ) -> Row:
     rewards = [one for one in rewards_of(stage) if one.decision in acknowledged]
     seqs = np.array([one.seq for one in rewards])  # in order
-    told = np.array([acknowledged[one.decision] for one in rewards])
+    acknowledged_at = np.array([acknowledged[one.decision] for one in rewards])
     at = np.array([look.at for look in looks])
     known = np.array([_known(stage, look) for look in looks])
     first = np.searchsorted(np.maximum.accumulate(known), seqs)
-    waits = np.maximum(at[first] - told, 0.0)
+    waits = np.maximum(at[first] - acknowledged_at, 0.0)
     next_one = np.searchsorted(seqs, known, side="right")
-    oldest = np.append(told, np.inf)[next_one]
+    oldest = np.append(acknowledged_at, np.inf)[next_one]
     ages = np.maximum(at - oldest, 0.0)
     return Row(
         arms=arms,
@@ -247,7 +247,7 @@ def _row(
         p50_s=float(np.quantile(waits, 0.5)),
         p95_s=float(np.quantile(waits, 0.95)),
         longest_s=float(waits.max()),
-        unknown_p95_s=float(np.quantile(ages[at <= told[-1]], 0.95)),
+        unknown_p95_s=float(np.quantile(ages[at <= acknowledged_at[-1]], 0.95)),
     )
 
 
@@ -262,7 +262,7 @@ def _row(
 @click.option("--preset", default="default", show_default=True, help="As select.preset; or little.")
 @click.option("--shared", "is_shared", is_flag=True, help="Keep the log in a PostgreSQL server.")
 @seconds_option(30.0, "Send rewards for so long.")
-@telling_options
+@output_options
 def deltas_command(
     arms: int,
     rate: float,
@@ -291,7 +291,7 @@ def deltas_command(
             url=url,
             progress=meanwhile.enter_context(progress_bar("Deltas")),
         )
-    tell("deltas", HEADINGS, [row], note=note_on(), doc=doc, as_json=as_json)
+    print_rows("deltas", HEADINGS, [row], note=note_on(), doc=doc, as_json=as_json)
 
 
 def note_on() -> str:

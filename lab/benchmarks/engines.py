@@ -15,9 +15,13 @@ import click
 import numpy as np
 
 from fastbandit.cluster.engine import Engine, engine_for
-from fastbandit.cluster.joining import RayJoin
-from fastbandit.cluster.training import RayTrainer
-from fastbandit.config import (
+from fastbandit.cluster.ray_joining import RayJoin
+from fastbandit.cluster.ray_training import RayTraining
+from fastbandit.cores import one_thread
+from fastbandit.demo.synthetic import Synthetic
+from fastbandit.learning.learner import Learner
+from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.settings.service import (
     ArmsConfig,
     Config,
     ContextConfig,
@@ -26,15 +30,11 @@ from fastbandit.config import (
     SelectConfig,
     ServerConfig,
 )
-from fastbandit.cores import one_thread
-from fastbandit.demo.synthetic import Synthetic
-from fastbandit.events import DecisionMade, Event, RewardCame
-from fastbandit.learning.learner import Learner
-from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
+from fastbandit.storage.events import DecisionMade, Event, RewardCame
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
-from lab.benchmarks.wording import read_doc, tell, telling_options
+from lab.benchmarks.reporting import output_options, print_rows, read_doc
 from lab.experiments.timing import machine_of
 
 WORKERS = 2
@@ -65,14 +65,14 @@ class Row:
     ray_seconds: float
 
     def cells(self) -> tuple[str, ...]:
-        """Word the row for a table."""
+        """Format the row for a table."""
         numbers = (self.local, self.ray, self.ray - self.local, self.noise)
         return (self.measured, *(f"{n:.4f}" for n in numbers), "yes" if self.is_within else "no")
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What a version is worth: its loss on pairs that it has not seen, and its q."""
+    """What a version is worth: its loss on interactions that it has not seen, and its q."""
 
     loss: float
     quality: float
@@ -89,8 +89,8 @@ def compare(
     progress: Progress = silent,
 ) -> list[Row]:
     """Learn one log with several seeds, here and on an engine of Ray."""
-    world = Synthetic("h3", _DIM, arms, noise=_NOISE)
-    write_world(world, folder / "log", rounds)
+    environment = Synthetic("h3", _DIM, arms, noise=_NOISE)
+    write_environment(environment, folder / "log", rounds)
     local, ray = [], []
     for seed in range(seeds):
         progress(2 * seed, 2 * seeds, f"seed {seed}: local")
@@ -100,14 +100,17 @@ def compare(
     return [row_of(name, local, ray) for name in ("loss", "quality")]
 
 
-def write_world(world: Synthetic, folder: Path, rounds: int) -> None:
-    """Write the arms of a world, and a log of random choices among them."""
+def write_environment(environment: Synthetic, folder: Path, rounds: int) -> None:
+    """Write the arms of an environment, and a log of random choices among them."""
     folder.mkdir(parents=True)
-    names = [f"x{column}" for column in range(world.dim)]
-    lines = [",".join(map(repr, [row, *arm])) for row, arm in enumerate(world.arms.tolist())]
+    names = [f"x{column}" for column in range(environment.dim)]
+    lines = [",".join(map(repr, [row, *arm])) for row, arm in enumerate(environment.arms.tolist())]
     (folder / "arms.csv").write_text("\n".join([",".join(["id", *names]), *lines]))
-    rows = np.random.default_rng(0).integers(world.size, size=rounds)
-    contexts, rewards = world.contexts(0, rounds).tolist(), world.observed(0, rows).tolist()
+    rows = np.random.default_rng(0).integers(environment.size, size=rounds)
+    contexts, rewards = (
+        environment.contexts(0, rounds).tolist(),
+        environment.observed(0, rows).tolist(),
+    )
     events: list[Event] = []
     for number, row in enumerate(rows.tolist()):
         context, reward = contexts[number], rewards[number]
@@ -120,28 +123,28 @@ def write_world(world: Synthetic, folder: Path, rounds: int) -> None:
 
 
 def learn(folder: Path, seed: int, *, rounds: int, engine: Engine | None = None) -> Learned:
-    """Learn a copy of the log whole: one version, judged on the last pairs, which it never saw."""
-    place = folder / f"{'local' if engine is None else 'ray'}-{seed}"
-    shutil.copytree(folder / "log", place)
+    """Learn a copy of the log whole: one version, judged on interactions that are held out."""
+    home = folder / f"{'local' if engine is None else 'ray'}-{seed}"
+    shutil.copytree(folder / "log", home)
     config = Config(
-        server=ServerConfig(data_dir=str(place)),
+        server=ServerConfig(data_dir=str(home)),
         context=ContextConfig(features=_DIM),
-        arms=ArmsConfig(file=str(place / "arms.csv")),
+        arms=ArmsConfig(file=str(home / "arms.csv")),
         reward=RewardConfig(kind="real"),
         select=SelectConfig(seed=seed),
         learn=LearnConfig(
-            fresh=rounds, held_out=_HELD_OUT, seconds=1e9, quality_floor=0.0, recall_floor=0.0
+            fresh=rounds, held_out=_HELD_OUT, seconds=1e9, min_quality=0.0, min_recall=0.0
         ),
     )
     learner = Learner(config)
     if engine is not None:
-        join = RayJoin("", place, engine.workers)
-        learner = Learner(config, teach=RayTrainer(engine.workers), join=join)
+        join = RayJoin("", home, engine.workers)
+        learner = Learner(config, train=RayTraining(engine.workers), join=join)
     learner.step()
     started = time.perf_counter()
     learner.step()
     seconds = time.perf_counter() - started
-    current = SnapshotStore(place / "snapshots").current()
+    current = SnapshotStore(home / "snapshots").current()
     assert current is not None
     checks = current.notes["checks"]
     return Learned(checks["loss"], checks["quality"], seconds)
@@ -172,11 +175,11 @@ def row_of(name: str, local: list[Learned], ray: list[Learned]) -> Row:
 @click.option("--rounds", default=4_000, show_default=True, type=click.IntRange(10))
 @click.option("--arms", default=2_000, show_default=True, type=click.IntRange(2))
 @click.option("--seeds", default=5, show_default=True, type=click.IntRange(2))
-@telling_options
+@output_options
 def engines_command(rounds: int, arms: int, seeds: int, doc: Path | None, as_json: bool) -> None:
     """Learn one log in one process and on two workers of Ray, and compare what was learned.
 
-    The log holds random choices in the world h3; the last 30 % of its rewards, at most 1,000,
+    The log holds random choices in the environment h3; the last 30 % of its rewards, at most 1,000,
     are held out. Engines differ by chance alone where their means over seeds lie no farther
     apart than two standard errors, by the spread of the local engine.
     """
@@ -196,4 +199,4 @@ def engines_command(rounds: int, arms: int, seeds: int, doc: Path | None, as_jso
         f"{rounds:,} rewards, {arms:,} arms, {seeds} seeds; a version took {here:.1f} s here and "
         f"{there:.1f} s on Ray, {machine_of('cpu')}"
     )
-    tell("engines", HEADINGS, rows, note=note, doc=doc, as_json=as_json)
+    print_rows("engines", HEADINGS, rows, note=note, doc=doc, as_json=as_json)

@@ -14,19 +14,19 @@ from fastbandit.audit import audit
 from fastbandit.cores import one_thread
 from fastbandit.errors import SettingError
 from lab.benchmarks.peers import worded
-from lab.benchmarks.wording import (
+from lab.benchmarks.reporting import (
     Tick,
     arms_option,
+    output_options,
     over_sizes,
+    print_rows,
     read_doc,
     seconds_option,
-    tell,
-    telling_options,
-    world_options,
+    setup_options,
 )
-from lab.benchmarks.worlds import Setup, contest_of, searching, silently
+from lab.benchmarks.setups import Setup, contest_of, searching, silently
 from lab.experiments.sizes import sizes_of
-from lab.experiments.timing import by_turns, clock_on, machine_of
+from lab.experiments.timing import clock_on, machine_of, time_alternately
 
 BATCH = 100_000
 _PAIRS = 10**10  # of a context and an arm in an exhaustive batch: a second, not minutes
@@ -44,7 +44,7 @@ class Row:
     arms: int
     dim: int
     hidden: int
-    explore: str
+    exploration: str
     device: str
     batch: int
     exhaustive_batch: int
@@ -54,7 +54,7 @@ class Row:
     quality: float
 
     def cells(self) -> tuple[str, ...]:
-        """Word the row for a table."""
+        """Format the row for a table."""
         return (
             f"{self.arms:,}",
             f"{self.seconds:.2e}",
@@ -65,7 +65,7 @@ class Row:
 
 
 def measure_gpu(setup: Setup, *, batch: int, seconds: float, tick: Tick = silently) -> Row:
-    """Train a bandit on the device, and time its batches by turns with exhaustive ones."""
+    """Train a bandit on the device, and time its batches in alternation with exhaustive ones."""
     contest = contest_of(setup, contexts=_CONTEXTS, tick=tick)
     fewer = max(1, min(batch, _PAIRS // setup.arms))
     tasks = {
@@ -76,7 +76,7 @@ def measure_gpu(setup: Setup, *, batch: int, seconds: float, tick: Tick = silent
     for task in tasks.values():
         task(0)
     clock = clock_on(setup.device)
-    taken = by_turns(tasks, least=_FEWEST, most=_MOST, seconds=seconds, clock=clock)
+    taken = time_alternately(tasks, least=_FEWEST, most=_MOST, seconds=seconds, clock=clock)
     ours, exhaustive = median(taken["ours"]) / batch, median(taken["exhaustive"]) / fewer
     tick("auditing")
     inputs, seeds = contest.inputs(_AUDITED)
@@ -84,7 +84,7 @@ def measure_gpu(setup: Setup, *, batch: int, seconds: float, tick: Tick = silent
         arms=setup.arms,
         dim=setup.dim,
         hidden=contest.hidden,
-        explore=setup.explore,
+        exploration=setup.exploration,
         device=setup.device,
         batch=batch,
         exhaustive_batch=fewer,
@@ -100,23 +100,23 @@ def measure_gpu(setup: Setup, *, batch: int, seconds: float, tick: Tick = silent
 
 @click.command("gpu")
 @arms_option("10000,100000,1000000")
-@world_options
+@setup_options
 @click.option(
     "--batch", default=BATCH, show_default=True, type=click.IntRange(1), help="Contexts at once."
 )
 @seconds_option(5.0, "Time each search for so long, at each number of arms.")
-@telling_options
+@output_options
 def gpu_command(
     arms: str,
     dim: int,
     hidden: int | None,
-    explore: str,
+    exploration: str,
     batch: int,
     seconds: float,
     doc: Path | None,
     as_json: bool,
 ) -> None:
-    """Time large batches on a GPU: the policy's own search and the exhaustive one, by turns.
+    """Time large batches on a GPU: the policy's own search and the exhaustive one, in alternation.
 
     The exhaustive search takes fewer contexts at once where arms are many.
     """
@@ -127,11 +127,11 @@ def gpu_command(
     one_thread()
 
     def measure(size: int, tick: Tick) -> Row:
-        setup = Setup(size, dim, hidden, explore, device="cuda")
+        setup = Setup(size, dim, hidden, exploration, device="cuda")
         return measure_gpu(setup, batch=batch, seconds=seconds, tick=tick)
 
     rows = over_sizes("GPU", sizes, measure, steps=_STEPS)
-    tell("gpu", HEADINGS, rows, note=note_on(rows), doc=doc, as_json=as_json)
+    print_rows("gpu", HEADINGS, rows, note=note_on(rows), doc=doc, as_json=as_json)
 
 
 def check_gpu() -> None:
@@ -147,6 +147,6 @@ def note_on(rows: Sequence[Row]) -> str:
     """Say what was timed, and on which device."""
     first = rows[0]
     return (
-        f"Batches of {first.batch:,}, {first.explore}, {first.dim} features, {first.hidden} "
+        f"Batches of {first.batch:,}, {first.exploration}, {first.dim} features, {first.hidden} "
         f"hidden units, {machine_of(first.device)}"
     )

@@ -1,4 +1,4 @@
-"""`python -m lab bench index`: our cells and hops against the inverted lists of faiss."""
+"""`python -m lab bench index`: our partitions and hops against the inverted lists of faiss."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fastbandit.arms.cells import GROUPS, Cells, measured_size, nearest_cells, padded
+from fastbandit.arms.partitions import GROUPS, Partitions, measured_size, nearest_partitions, padded
 from fastbandit.cores import one_thread
-from fastbandit.interfaces import Candidates
 from fastbandit.packages import needed
 from fastbandit.runtime.freezing import catalogue_of
-from fastbandit.search.generator import GeneratorSearch
+from fastbandit.score import Candidates
+from fastbandit.search.arm_generator import generator_inputs
+from fastbandit.search.generator import FittedGenerator, GeneratorSearch
 from fastbandit.search.gradient_ascent import best_points, climb
 from fastbandit.search.neighbours import hop
 from fastbandit.search.ranking import Tally, rank
-from lab.benchmarks.peers import take_turns, worded
-from lab.benchmarks.select import TURN, turn_of
-from lab.benchmarks.wording import (
+from lab.benchmarks.peers import alternate, worded
+from lab.benchmarks.reporting import (
     Tick,
     arms_option,
+    output_options,
     over_sizes,
+    print_rows,
     read_doc,
     seconds_option,
-    tell,
-    telling_options,
-    world_options,
+    setup_options,
 )
-from lab.benchmarks.worlds import (
+from lab.benchmarks.select import ROUND_SECONDS, round_of
+from lab.benchmarks.setups import (
     Contest,
     Floats,
     Setup,
@@ -65,7 +66,7 @@ HEADINGS = (
 
 @dataclass(frozen=True)
 class Way:
-    """A way to real arms: `neighbours` of each point by faiss, or our cells where that is 0."""
+    """A way to real arms: `neighbours` of each point by faiss; our partitions where it is 0."""
 
     neighbours: int
     hops: int
@@ -73,10 +74,10 @@ class Way:
 
     @property
     def name(self) -> str:
-        return f"faiss IVF, {self.neighbours}" if self.neighbours else "cells"
+        return f"faiss IVF, {self.neighbours}" if self.neighbours else "partitions"
 
     def search(self, usual: GeneratorSearch) -> GeneratorSearch:
-        """Give the usual search, landing and hopping this way."""
+        """Return the usual search, landing and hopping this way."""
         return replace(usual, neighbours=self.neighbours, hops=self.hops, beam=self.beam)
 
 
@@ -94,7 +95,7 @@ class Row:
     hops_us: float
 
     def cells(self) -> tuple[str, ...]:
-        """Word the row for a table."""
+        """Format the row for a table."""
         return (
             f"{self.arms:,}",
             self.lookup,
@@ -108,7 +109,7 @@ class Row:
 
 
 def ways_of(usual: GeneratorSearch) -> list[Way]:
-    """Give the usual way with and without its hops, and those by faiss with few hops."""
+    """Return the usual way with and without its hops, and those by faiss with few hops."""
     ours = [Way(0, usual.hops, usual.beam), Way(0, 0, 1)]
     return ours + [Way(count, *walk) for count in (16, 32) for walk in ((0, 1), (1, 2))]
 
@@ -133,14 +134,15 @@ def measure_index(setup: Setup, *, seconds: float, tick: Tick = silently) -> lis
 
 
 def audit_of(contest: Contest, way: Way, index: Any, ruler: Yardstick) -> tuple[float, float]:
-    """Give q and the mean evaluations of a way, in torch."""
+    """Return q and the mean evaluations of a way, in torch."""
     policy, search = contest.policy, way.search(usual_of(contest))
     inputs, seeds = contest.inputs(len(ruler.seeds))
     with torch.no_grad():
         if way.neighbours:
             scores, evaluations = land_by(index, contest, search, len(seeds))
         else:
-            choice = replace(policy, search=search).select(inputs, seeds=seeds)
+            fitted = replace(fitted_of(contest), declared=search)
+            choice = replace(policy, search=fitted).select(inputs, seeds=seeds)
             scores, evaluations = choice.scores, choice.evaluations
         found = policy.model.in_rewards(scores[:, 0]).numpy()
     return ruler.quality(found), float(evaluations.float().mean())
@@ -156,15 +158,20 @@ def land_by(
     points = points_of(contest, search, count, tally)
     _, found = index.search(points.reshape(-1, points.shape[2]), search.neighbours)
     rows = torch.from_numpy(found).reshape(count, -1)
-    ranked = rank(score, Candidates(rows, arms.at(rows)), tally, allowed=None)
-    ranked = hop(score, arms, ranked, tally, hops=search.hops, beam=search.beam, allowed=None)
+    ranked = rank(score, Candidates(rows, arms.at(rows)), tally, eligible=None)
+    ranked = hop(score, arms, ranked, tally, hops=search.hops, beam=search.beam, eligible=None)
     return ranked.best(1).scores, tally.evaluations
 
 
 def usual_of(contest: Contest) -> GeneratorSearch:
-    """Give the search that the bandit learned."""
+    """Return the search of the bandit as it was declared."""
+    return fitted_of(contest).declared
+
+
+def fitted_of(contest: Contest) -> FittedGenerator:
+    """Return the search of the bandit with its generator."""
     search = contest.policy.search
-    assert isinstance(search, GeneratorSearch)
+    assert isinstance(search, FittedGenerator)
     return search
 
 
@@ -180,22 +187,22 @@ def time_lookups(
     points = points_of(contest, usual, count, Tally(count))
     lookup = catalogue_of(contest.policy).lookup
     assert lookup is not None
-    tasks: dict[str, Task] = {"0": _cells_task(lookup.cells, points, usual.cells)}
+    tasks: dict[str, Task] = {"0": _partitions_task(lookup.partitions, points, usual.partitions)}
     for neighbours in {way.neighbours for way in ways} - {0}:
         tasks[str(neighbours)] = _faiss_task(index, points, neighbours)
     return {int(name): us for name, us in medians_of(tasks, seconds=seconds).items()}
 
 
-def _cells_task(cells: Cells, points: Floats, wanted: int) -> Task:
-    """Find the nearest cells of a decision's points, as compiled code does within a decision."""
+def _partitions_task(partitions: Partitions, points: Floats, wanted: int) -> Task:
+    """Find the nearest partitions of a decision's points, as compiled code does."""
     filled = padded(points.reshape(-1, points.shape[2])).reshape(*points.shape[:2], -1)
-    near = np.empty(min(wanted, cells.count), np.int32)
+    near = np.empty(min(wanted, partitions.count), np.int32)
     groups = np.empty(GROUPS, np.int32)
-    numbers = np.empty(measured_size(cells.centres, len(near), GROUPS), np.float32)
+    numbers = np.empty(measured_size(partitions.centres, len(near), GROUPS), np.float32)
 
     def task(number: int) -> None:
         for point in filled[number % len(filled)]:
-            nearest_cells(point, cells.centres, cells.groups, near, groups, numbers)
+            nearest_partitions(point, partitions.centres, partitions.groups, near, groups, numbers)
 
     return task
 
@@ -205,13 +212,12 @@ def _faiss_task(index: Any, points: Floats, neighbours: int) -> Task:
 
 
 def points_of(contest: Contest, search: GeneratorSearch, count: int, tally: Tally) -> Floats:
-    """Give the points that are looked up for some contexts: (contexts, look-ups, D)."""
-    assert search.generator is not None
+    """Return the points that are looked up for some contexts: (contexts, look-ups, D)."""
     inputs, seeds = contest.inputs(count)
     arms = contest.policy.arms
     with torch.no_grad():
         score = contest.policy.score(inputs, seeds=seeds)
-        points = search.generator(search.tell(score, arms, tally, seeds=seeds), arms)
+        points = fitted_of(contest).generator(generator_inputs(score, arms, tally), arms)
         points = best_points(score, points, search.lookups, tally)
         points = climb(score, points, arms, tally, steps=search.steps, step_size=search.step_size)
     return np.ascontiguousarray(points.numpy())
@@ -230,16 +236,17 @@ def time_hops(contest: Contest, ways: Sequence[Way], *, seconds: float) -> dict[
 
 
 def _choosing(contest: Contest, search: GeneratorSearch) -> Task:
-    frozen, contexts = contest.frozen(search), contest.contexts
-    return lambda number: frozen.choose(contexts[number % len(contexts)], seed=number)
+    frozen = contest.frozen(replace(fitted_of(contest), declared=search))
+    contexts = contest.contexts
+    return lambda number: frozen.select_one(contexts[number % len(contexts)], seed=number)
 
 
 def medians_of(tasks: dict[str, Task], *, seconds: float) -> dict[str, float]:
-    """Time tasks of some microseconds by short turns, once warm: the median of each in µs."""
+    """Time tasks of some microseconds in short rounds, once warm: the median of each in µs."""
     for task in tasks.values():
         task(0)
-    turns = {name: turn_of(task) for name, task in tasks.items()}
-    taken, _ = take_turns(turns, seconds=seconds, turn=TURN)
+    rounds = {name: round_of(task) for name, task in tasks.items()}
+    taken, _ = alternate(rounds, seconds=seconds, round_seconds=ROUND_SECONDS)
     return {name: 1e6 * median(seconds) for name, seconds in taken.items()}
 
 
@@ -266,19 +273,19 @@ def index_of(vectors: Float[Tensor, "N D"]) -> Any:
 
 @click.command("index")
 @arms_option("10000,100000,1000000")
-@world_options
+@setup_options
 @seconds_option(1.0, "Time each look-up and each walk for so long, at each number of arms.")
-@telling_options
+@output_options
 def index_command(
     arms: str,
     dim: int,
     hidden: int | None,
-    explore: str,
+    exploration: str,
     seconds: float,
     doc: Path | None,
     as_json: bool,
 ) -> None:
-    """Compare our cells and hops with inverted lists of faiss, from the same points.
+    """Compare our partitions and hops with inverted lists of faiss, from the same points.
 
     The look-ups of one decision are called from Python in both ways; hops are what they add
     to a decision of the frozen bandit.
@@ -289,8 +296,8 @@ def index_command(
     one_thread()
 
     def measure(size: int, tick: Tick) -> list[Row]:
-        return measure_index(Setup(size, dim, hidden, explore), seconds=seconds, tick=tick)
+        return measure_index(Setup(size, dim, hidden, exploration), seconds=seconds, tick=tick)
 
     rows = [row for part in over_sizes("Index", sizes, measure, steps=_STEPS) for row in part]
-    note = f"From 2 points to an arm, {explore}, {dim} features, {machine_of('cpu')}"
-    tell("index", HEADINGS, rows, note=note, doc=doc, as_json=as_json)
+    note = f"From 2 points to an arm, {exploration}, {dim} features, {machine_of('cpu')}"
+    print_rows("index", HEADINGS, rows, note=note, doc=doc, as_json=as_json)

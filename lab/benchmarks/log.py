@@ -17,11 +17,11 @@ import numpy as np
 
 from fastbandit.cores import cores
 from fastbandit.errors import SettingError
-from fastbandit.events import DecisionMade, Event, RewardCame
 from fastbandit.progress import progress_bar
+from fastbandit.storage.events import DecisionMade, Event, RewardCame
 from fastbandit.storage.sqlite_log import SqliteLog
-from lab.benchmarks.wording import read_doc, seconds_option, tell, telling_options
-from lab.experiments.timing import Task, by_turns, machine_of
+from lab.benchmarks.reporting import output_options, print_rows, read_doc, seconds_option
+from lab.experiments.timing import Task, machine_of, time_alternately
 
 _FEWEST, _MOST_EVENTS = 5, 150_000
 _WAIT = 3_600_000_000
@@ -52,7 +52,7 @@ class Row:
     sqlite_per_s: float
 
     def cells(self) -> tuple[str, ...]:
-        """Word the row for a table."""
+        """Format the row for a table."""
         return (
             f"{self.decisions:,}",
             f"{self.rewards:,}",
@@ -64,11 +64,11 @@ class Row:
 
 
 def measure_log(url: str, folder: Path, *, size: int, seconds: float) -> Row:
-    """Append groups of one size to three logs by turns, and time each."""
+    """Append groups of one size to three logs in alternation, and time each."""
     from fastbandit.storage.postgres_log import PostgresLog
 
-    turns = max(_FEWEST, _MOST_EVENTS // size)
-    groups = groups_of(size, turns)
+    repeats = max(_FEWEST, _MOST_EVENTS // size)
+    groups = groups_of(size, repeats)
     schema = f"bench_{uuid4().hex}"
     log, beside = PostgresLog(url, schema=schema), SqliteLog(folder / f"{size}.db")
     with closing(log), closing(beside), dropping(url, schema) as connection:
@@ -78,7 +78,7 @@ def measure_log(url: str, folder: Path, *, size: int, seconds: float) -> Row:
             "sqlite": lambda number: beside.append(groups[number]),
         }
         clock = time.perf_counter
-        taken = by_turns(tasks, least=_FEWEST, most=turns, seconds=seconds, clock=clock)
+        taken = time_alternately(tasks, least=_FEWEST, most=repeats, seconds=seconds, clock=clock)
     rate = {name: len(groups[0]) / median(took) for name, took in taken.items()}
     return Row(
         decisions=size,
@@ -102,7 +102,7 @@ def group_of(size: int, name: str, rng: np.random.Generator) -> Group:
     arms = rng.integers(1_000_000, size=size).tolist()
     made = [
         DecisionMade(
-            f"{rng.integers(2**63):016x}-{name}-{place}",
+            f"{rng.integers(2**63):016x}-{name}-{index}",
             context=context,
             arms=[f"arm-{arm}"],
             scores=[context[0]],
@@ -111,14 +111,14 @@ def group_of(size: int, name: str, rng: np.random.Generator) -> Group:
             catalogue=1,
             wait=_WAIT,
         )
-        for place, (context, arm) in enumerate(zip(contexts, arms, strict=True))
+        for index, (context, arm) in enumerate(zip(contexts, arms, strict=True))
     ]
     return [*made, *(RewardCame(one.id, 1.0) for one in made[1::2])]
 
 
 @contextmanager
 def dropping(url: str, schema: str) -> Iterator[Any]:
-    """Give a connection into the schema of a log, all of which is dropped in the end."""
+    """Return a connection into the schema of a log, all of which is dropped in the end."""
     from fastbandit.storage.postgres_connection import Connection
 
     with Connection.connect(url, autocommit=True) as connection:
@@ -161,7 +161,7 @@ def copying(connection: Any, groups: Sequence[Group]) -> Callable[[int], None]:
     help="Decisions in a group, comma-separated.",
 )
 @seconds_option(3.0, "Append groups of each size to each log for so long.")
-@telling_options
+@output_options
 def log_command(url: str, group: str, seconds: float, doc: Path | None, as_json: bool) -> None:
     """Time appends to the event log: in PostgreSQL, by bare COPY, and in SQLite.
 
@@ -176,7 +176,7 @@ def log_command(url: str, group: str, seconds: float, doc: Path | None, as_json:
         for done, size in enumerate(sizes):
             progress(done, len(sizes), f"groups of {size:,}")
             rows.append(measure_log(found, Path(folder), size=size, seconds=seconds))
-    tell("log", HEADINGS, rows, note=note_on(), doc=doc, as_json=as_json)
+    print_rows("log", HEADINGS, rows, note=note_on(), doc=doc, as_json=as_json)
 
 
 def sizes_of(text: str) -> list[int]:
@@ -195,11 +195,11 @@ def sizes_of(text: str) -> list[int]:
 
 @contextmanager
 def serving(url: str) -> Iterator[str]:
-    """Give the URL of a server: of the one that is named, or of one that lives meanwhile."""
+    """Return the URL of a server: of the one that is named, or of one that lives meanwhile."""
     if url:
         yield url
         return
-    from fastbandit.storage.postgres_server import little_server
+    from lab.postgres_server import little_server
 
     with little_server() as started:
         yield started.url

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import SettingError
-from fastbandit.noise import Stream, decision_seeds, uniforms
+from fastbandit.noise.philox import Stream, decision_seeds, uniforms
 from lab.experiments.environment import FAR
 
 if TYPE_CHECKING:
@@ -45,17 +45,17 @@ class Task:
 
 
 def task_of(arms: int, dim: int, *, seed: int = 0) -> Task:
-    """Make a world of `arms` arms, in which a few hundred random ones were tried."""
-    world = Synthetic("h3", dim, arms, seed=seed)
+    """Make an environment of `arms` arms, in which a few hundred random ones were tried."""
+    environment = Synthetic("h3", dim, arms, seed=seed)
     root = int(decision_seeds(seed, FAR + 4, 1)[0])
-    lots = uniforms(decision_seeds(root, 0, LEARNED), 1, Stream.UNIFORM_CHOICE)[:, 0]
-    rows = (lots.astype(np.float64) * arms).astype(np.int64)
+    draws = uniforms(decision_seeds(root, 0, LEARNED), 1, Stream.UNIFORM_CHOICE)[:, 0]
+    rows = (draws.astype(np.float64) * arms).astype(np.int64)
     return Task(
-        arms=world.arms,
-        contexts=world.contexts(0, LEARNED),
+        arms=environment.arms,
+        contexts=environment.contexts(0, LEARNED),
         rows=rows,
-        rewards=world.observed(0, rows),
-        asked=world.contexts(LEARNED, ASKED),
+        rewards=environment.observed(0, rows),
+        asked=environment.contexts(LEARNED, ASKED),
         seed=seed,
     )
 
@@ -65,13 +65,13 @@ def task_of(arms: int, dim: int, *, seed: int = 0) -> Task:
 
 def frozen_bandit(task: Task) -> Decide:
     """Train a bandit with default settings and freeze it."""
-    frozen = taught(task).freeze()
-    return lambda number: int(frozen.choose(task.asked[number % ASKED], seed=number).row)
+    frozen = trained(task).freeze()
+    return lambda number: int(frozen.select_one(task.asked[number % ASKED], seed=number).row)
 
 
 def torch_sweep(task: Task) -> Decide:
     """Score all arms in torch, as a bandit with the exhaustive search does."""
-    bandit = taught(task, search="exhaustive")
+    bandit = trained(task, search="exhaustive")
 
     def decide(number: int) -> int:
         context = task.asked[number % ASKED, None]
@@ -131,11 +131,11 @@ class Forward:
 
 
 def forwards_of(bandit: Bandit, contexts: Floats) -> tuple[Floats, list[Forward]]:
-    """Give the embedded arms, and the network with the draw of each context's number."""
+    """Return the embedded arms, and the network with the draw of each context's number."""
     import torch
 
     from fastbandit.arms.catalogue import Catalogue
-    from fastbandit.noise import Stream, uniforms
+    from fastbandit.noise.philox import Stream, uniforms
     from fastbandit.reward.dropout_model import DropoutReward
     from fastbandit.types import Inputs
 
@@ -168,24 +168,24 @@ def forwards_of(bandit: Bandit, contexts: Floats) -> tuple[Floats, list[Forward]
 
 def numpy_network(task: Task) -> Decide:
     """Score all arms in NumPy through the network as it is written, layer by layer."""
-    arms, forwards = forwards_of(taught(task, search="exhaustive"), task.asked)
+    arms, forwards = forwards_of(trained(task, search="exhaustive"), task.asked)
     return lambda number: forwards[number % ASKED].best(arms)
 
 
 def numpy_plain(task: Task) -> Decide:
     """Score all arms in NumPy at once; folding the network is not counted."""
-    vectors, sweeps = sweeps_of(taught(task, search="exhaustive"), task.asked)
+    vectors, sweeps = sweeps_of(trained(task, search="exhaustive"), task.asked)
     return lambda number: int(sweeps[number % ASKED].plainly(vectors).argmax())
 
 
 def numpy_blocks(task: Task) -> Decide:
     """Score all arms in NumPy as fast as it goes; folding the network is not counted."""
-    vectors, sweeps = sweeps_of(taught(task, search="exhaustive"), task.asked)
+    vectors, sweeps = sweeps_of(trained(task, search="exhaustive"), task.asked)
     return lambda number: int(sweeps[number % ASKED].in_blocks(vectors).argmax())
 
 
 def sweeps_of(bandit: Bandit, contexts: Floats) -> tuple[Floats, list[Sweep]]:
-    """Give the arms' vectors, and the folded network of each context, seeded by its number."""
+    """Return the arms' vectors, and the folded network of each context, seeded by its number."""
     import torch
 
     from fastbandit.types import Inputs
@@ -203,7 +203,7 @@ def sweeps_of(bandit: Bandit, contexts: Floats) -> tuple[Floats, list[Sweep]]:
     return policy.arms.all().points[0].numpy(), [Sweep(*part, leak) for part in parts]
 
 
-def taught(task: Task, *, search: str = "generator") -> Bandit:
+def trained(task: Task, *, search: str = "generator") -> Bandit:
     """Train a bandit on what is known; its reward network is the same whatever the search."""
     from fastbandit.bandit import Bandit
 
@@ -212,7 +212,7 @@ def taught(task: Task, *, search: str = "generator") -> Bandit:
         context=task.dim,
         reward="real",
         search=search,
-        doubt="neural",
+        posterior="neural",
         seed=task.seed,
         progress=False,
     )
@@ -224,12 +224,12 @@ def taught(task: Task, *, search: str = "generator") -> Bandit:
 
 
 def squarecb(task: Task) -> Decide:
-    """Let Vowpal Wabbit give the chance of every arm, and draw one."""
+    """Let Vowpal Wabbit give the probability of every arm, and draw one."""
     return _vowpal_wabbit(task, "--cb_explore_adf --squarecb")
 
 
 def squarecb_large(task: Task) -> Decide:
-    """Let Vowpal Wabbit give a few arms a chance, found by a factorisation, and draw one."""
+    """Let Vowpal Wabbit give a few arms a probability, found by a factorisation, and draw one."""
     return _vowpal_wabbit(task, "--cb_explore_adf --squarecb --large_action_space")
 
 
@@ -238,58 +238,58 @@ def _vowpal_wabbit(task: Task, options: str) -> Decide:
         f"{options} --interactions ua --quiet --random_seed {task.seed}"
     )
     lines = [f"|a {_worded(arm)}" for arm in task.arms]
-    for lesson in vw_lessons(task, lines):
-        workspace.learn(lesson)
+    for example in vw_examples(task, lines):
+        workspace.learn(example)
     heads = [workspace.parse([f"shared |u {_worded(context)}"])[0] for context in task.asked]
     examples = [heads[0], *workspace.parse(lines)]
-    lots = uniforms(decision_seeds(task.seed, 0, ASKED), 1, Stream.UNIFORM_CHOICE)[:, 0]
+    draws = uniforms(decision_seeds(task.seed, 0, ASKED), 1, Stream.UNIFORM_CHOICE)[:, 0]
 
     def decide(number: int) -> int:
         examples[0] = heads[number % ASKED]
-        return drawn(np.array(workspace.predict(examples)), float(lots[number % ASKED]))
+        return drawn(np.array(workspace.predict(examples)), float(draws[number % ASKED]))
 
     return decide
 
 
-def vw_lessons(task: Task, lines: list[str]) -> list[list[str]]:
-    """Word what is known: the arm that was tried first, among others it was drawn from."""
-    lessons = []
-    for place, row in enumerate(task.rows):
-        head = f"shared |u {_worded(task.contexts[place])}"
-        tried = f"0:{-task.rewards[place]:.6g}:{1 / _SHOWN} {lines[row]}"
+def vw_examples(task: Task, lines: list[str]) -> list[list[str]]:
+    """Format what is known: the arm that was tried first, among others it was drawn from."""
+    examples = []
+    for index, row in enumerate(task.rows):
+        head = f"shared |u {_worded(task.contexts[index])}"
+        tried = f"0:{-task.rewards[index]:.6g}:{1 / _SHOWN} {lines[row]}"
         others = [lines[(row + step) % len(lines)] for step in range(1, _SHOWN)]
-        lessons.append([head, tried, *others])
-    return lessons
+        examples.append([head, tried, *others])
+    return examples
 
 
-def drawn(chances: NDArray[np.float64], lot: float) -> int:
-    """Draw a row by its chance with a number between 0 and 1."""
-    sums = chances.cumsum()
-    return min(int(sums.searchsorted(lot * sums[-1], side="right")), len(chances) - 1)
+def drawn(probabilities: NDArray[np.float64], uniform: float) -> int:
+    """Draw a row by its probability with a number between 0 and 1."""
+    sums = probabilities.cumsum()
+    return min(int(sums.searchsorted(uniform * sums[-1], side="right")), len(probabilities) - 1)
 
 
 def _worded(features: Floats) -> str:
-    return " ".join(f"{place}:{number:.6g}" for place, number in enumerate(features))
+    return " ".join(f"{index}:{number:.6g}" for index, number in enumerate(features))
 
 
 def mabwiser_linucb(task: Task) -> Decide:
     """Let MABWiser keep a linear model for each arm; it takes no features of arms."""
     mab = import_module("mabwiser.mab")
-    player = mab.MAB(
+    model = mab.MAB(
         arms=list(range(len(task.arms))),
         learning_policy=mab.LearningPolicy.LinUCB(alpha=1.0),
         seed=task.seed,
     )
-    player.fit(decisions=task.rows, rewards=task.rewards, contexts=task.contexts)
-    return lambda number: int(player.predict(task.asked[number % ASKED, None]))
+    model.fit(decisions=task.rows, rewards=task.rewards, contexts=task.contexts)
+    return lambda number: int(model.predict(task.asked[number % ASKED, None]))
 
 
 def contextualbandits_linucb(task: Task) -> Decide:
     """Let contextualbandits keep a linear model for each arm; it takes no features of arms."""
     online = import_module("contextualbandits.online")
-    player = online.LinUCB(nchoices=len(task.arms), random_state=task.seed + 1, njobs=1)
-    player.fit(task.contexts, task.rows, task.rewards)
-    return lambda number: int(player.predict(task.asked[number % ASKED, None])[0])
+    model = online.LinUCB(nchoices=len(task.arms), random_state=task.seed + 1, njobs=1)
+    model.fit(task.contexts, task.rows, task.rewards)
+    return lambda number: int(model.predict(task.asked[number % ASKED, None])[0])
 
 
 def two_towers(task: Task) -> Decide:

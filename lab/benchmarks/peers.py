@@ -1,7 +1,7 @@
 """`python -m lab bench peers`: the time of one decision, of other libraries beside ours.
 
 Every peer runs in a process of its own, with one thread, over the same arms and contexts. They
-take short turns, so that a noisy moment hits all of them.
+alternate in short rounds, so that a noisy moment hits all of them.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from statistics import median
 
 import click
 
-from fastbandit.cluster.engine import word_error
-from fastbandit.cluster.local_engine import one_thread_asked
-from fastbandit.names import known_name
-from fastbandit.planning.timing import decide_for
+from fastbandit.cluster.engine import describe_error
+from fastbandit.cluster.local_engine import one_thread_per_process
+from fastbandit.declaration import known_name
 from fastbandit.progress import progress_bar
 from lab.benchmarks.peer_libraries import OURS, PEERS, Peer, task_of
-from lab.benchmarks.wording import Tick, arms_option
+from lab.benchmarks.reporting import Tick, arms_option
 from lab.experiments.sizes import sizes_of
+from lab.planning.timing import decide_for
 
-TURN_SECONDS = 0.3
+ROUND_SECONDS = 0.3
 BUILD_SECONDS = 60.0
 DECISION_SECONDS = 5.0
 
-Turn = Callable[[float], list[float] | str]
+Round = Callable[[float], list[float] | str]
 """Decides again and again for so many seconds: gives the seconds of each, or why it cannot."""
 
 
@@ -42,7 +42,7 @@ class Limits:
     """How long a peer is timed, and how slow it may be to be timed at all."""
 
     seconds: float = 2.0
-    turn: float = TURN_SECONDS
+    round_seconds: float = ROUND_SECONDS
     build: float = BUILD_SECONDS
     decision: float = DECISION_SECONDS
 
@@ -66,7 +66,7 @@ def rows_of(
     arms: int,
     dim: int,
 ) -> list[Row]:
-    """Turn the seconds of each peer's decisions into medians, and those into ratios to ours."""
+    """Return the median seconds of each peer's decisions, and their ratios to ours."""
     medians = {name: 1e6 * median(seconds) for name, seconds in taken.items() if seconds}
     ours = medians.get(OURS)
     rows = []
@@ -77,26 +77,26 @@ def rows_of(
     return rows
 
 
-# -- turns
+# -- alternation
 
 
-def take_turns(
-    peers: Mapping[str, Turn],
+def alternate(
+    peers: Mapping[str, Round],
     *,
     seconds: float,
-    turn: float = TURN_SECONDS,
+    round_seconds: float = ROUND_SECONDS,
     tick: Tick = lambda name: None,
 ) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """Let each peer decide for `turn` seconds, then the next, until each had `seconds`.
+    """Let each peer decide for `round_seconds`, then the next, until each had `seconds`.
 
-    Give the seconds of all decisions, and why some peers stopped early.
+    Return the seconds of all decisions, and why some peers stopped early.
     """
     taken: dict[str, list[float]] = {name: [] for name in peers}
     stopped: dict[str, str] = {}
     todo = list(peers)
     while todo:
         for name in tuple(todo):
-            answer = peers[name](min(turn, max(seconds - sum(taken[name]), 0.0)))
+            answer = peers[name](min(round_seconds, max(seconds - sum(taken[name]), 0.0)))
             if isinstance(answer, str):
                 stopped[name] = answer
             else:
@@ -111,7 +111,7 @@ def take_turns(
 
 
 class PeerProcess:
-    """A peer in a process of its own, which waits for its turns."""
+    """A peer in a process of its own, which waits for its rounds."""
 
     def __init__(self, peer: Peer, *, arms: int, dim: int, seed: int) -> None:
         context = get_context("spawn")
@@ -119,12 +119,12 @@ class PeerProcess:
         self._process: BaseProcess = context.Process(
             target=_serve, args=(there, peer, arms, dim, seed), daemon=True
         )
-        with one_thread_asked():
+        with one_thread_per_process():
             self._process.start()
         there.close()
 
     def get_ready(self, limits: Limits) -> str | None:
-        """Wait until it is built and has decided; give the reason where it is left out."""
+        """Wait until it is built and has decided; return the reason where it is left out."""
         built = self._hear(limits.build, f"left out: building takes over {limits.build:g} s")
         if isinstance(built, str):
             return built
@@ -132,7 +132,7 @@ class PeerProcess:
         decided = self._hear(limits.decision, late)
         return decided if isinstance(decided, str) else None
 
-    def turn(self, seconds: float) -> list[float] | str:
+    def run_round(self, seconds: float) -> list[float] | str:
         """Let it decide for so many seconds."""
         try:
             self._connection.send(seconds)
@@ -160,7 +160,7 @@ class PeerProcess:
 
 
 def _serve(connection: Connection, peer: Peer, arms: int, dim: int, seed: int) -> None:
-    """Build a peer, let it decide twice, then take turns until the parent ends this process."""
+    """Build a peer, let it decide twice, then alternate until the parent ends this process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _hush()
     try:
@@ -176,7 +176,7 @@ def _serve(connection: Connection, peer: Peer, arms: int, dim: int, seed: int) -
     except EOFError:
         return
     except Exception as error:
-        connection.send(f"failed: {word_error(error)}")
+        connection.send(f"failed: {describe_error(error)}")
 
 
 def _hush() -> None:
@@ -198,7 +198,7 @@ def measure_peers(
     limits: Limits | None = None,
     tick: Tick = lambda name: None,
 ) -> list[Row]:
-    """Time the decisions of peers among so many arms, by turns."""
+    """Time the decisions of peers among so many arms, in alternation."""
     limits = limits or Limits()
     notes = {peer.name: note_on(peer) for peer in peers}
     ready: dict[str, PeerProcess] = {}
@@ -212,8 +212,10 @@ def measure_peers(
                     notes[peer.name] = reason
                     ready.pop(peer.name).stop()
             tick(peer.title)
-        turns = {name: process.turn for name, process in ready.items()}
-        taken, stopped = take_turns(turns, seconds=limits.seconds, turn=limits.turn, tick=tick)
+        rounds = {name: process.run_round for name, process in ready.items()}
+        taken, stopped = alternate(
+            rounds, seconds=limits.seconds, round_seconds=limits.round_seconds, tick=tick
+        )
     finally:
         for process in ready.values():
             process.stop()
@@ -256,16 +258,14 @@ def note_on(peer: Peer) -> str:
     type=click.FloatRange(0.0),
     help="Time each peer for so long, at each number of arms.",
 )
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the world of arms."
-)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the arms.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def peers_command(
     arms: str, dim: int, peers: str, seconds: float, seed: int, as_json: bool
 ) -> None:
     """Time one decision of other libraries beside ours: the same arms, the same contexts.
 
-    Each runs in a process of its own with one thread, and they take turns. What takes over a
+    Each runs in a process of its own with one thread, and they alternate. What takes over a
     minute to build or five seconds to decide is left out.
     """
     sizes, chosen = sizes_of(arms), _read_peers(peers)
@@ -321,7 +321,7 @@ def footnotes(rows: Sequence[Row]) -> list[str]:
 
 
 def title_of(name: str) -> str:
-    """Give what a table calls a peer."""
+    """Return what a table calls a peer."""
     return next((peer.title for peer in PEERS if peer.name == name), name)
 
 

@@ -22,22 +22,22 @@ from fastbandit.cores import cores, one_thread
 from fastbandit.errors import SettingError
 from fastbandit.packages import needed
 from lab.benchmarks.peers import worded
-from lab.benchmarks.wording import (
+from lab.benchmarks.reporting import (
     Tick,
     arms_option,
+    output_options,
     over_sizes,
+    print_rows,
     read_doc,
-    tell,
-    telling_options,
-    world_options,
+    setup_options,
 )
-from lab.benchmarks.worlds import Floats, Setup, contest_of, silently
+from lab.benchmarks.setups import Floats, Setup, contest_of, silently
 from lab.experiments.sizes import sizes_of
 from lab.experiments.timing import machine_of
 
 WORKERS = (1, 2)
 _FILES = 8
-_LEARNING = 3  # that `contest_of` tells
+_LEARNING = 3  # ticks of `contest_of`
 _PAUSE = 0.005  # seconds between two looks at the parts that are there
 HEADINGS = (
     "arms",
@@ -63,7 +63,7 @@ class Row:
     contexts: int
     dim: int
     hidden: int
-    explore: str
+    exploration: str
     cores: int
     parts: int
     one_per_s: float
@@ -74,7 +74,7 @@ class Row:
     is_same: bool
 
     def cells(self) -> tuple[str, ...]:
-        """Word the row for a table."""
+        """Format the row for a table."""
         return (
             f"{self.arms:,}",
             f"{self.contexts:,}",
@@ -95,15 +95,15 @@ class Scoring:
     rows: int | None = None
 
     def command(self, out: str, workers: int) -> list[str]:
-        """Give the words of a run."""
-        places = {"frozen": "frozen", "contexts": "contexts", "out": out}
-        words = [f"--{name}={self.folder / place}" for name, place in places.items()]
+        """Return the command of a run."""
+        paths = {"frozen": "frozen", "contexts": "contexts", "out": out}
+        options = [f"--{name}={self.folder / path}" for name, path in paths.items()]
         sized = [] if self.rows is None else [f"--rows={self.rows}"]
         known = [sys.executable, "-m", "fastbandit", "score", "--json"]
-        return [*known, *words, *sized, f"--workers={workers}"]
+        return [*known, *options, *sized, f"--workers={workers}"]
 
     def run(self, out: str, workers: int) -> tuple[float, dict[str, Any]]:
-        """Run the command to its end; give the seconds it took, and what it told."""
+        """Run the command to its end; return the seconds it took, and what it printed."""
         started = time.perf_counter()
         done = subprocess.run(self.command(out, workers), capture_output=True, text=True)
         if done.returncode:
@@ -111,7 +111,7 @@ class Scoring:
         return time.perf_counter() - started, dict(json.loads(done.stdout))
 
     def kill(self, out: str, *, parts: int, kill: Callable[[int], None]) -> dict[str, Any]:
-        """Kill something once half of the parts are there, and go on; give what was told."""
+        """Kill something once half of the parts are there, and go on; return what was printed."""
         command = self.command(out, WORKERS[-1])
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
             while running.poll() is None and self.parts_in(out) < parts // 2:
@@ -122,8 +122,10 @@ class Scoring:
                     f"half of {parts} parts were seen. Score more contexts."
                 )
             kill(running.pid)
-            told, _ = running.communicate()
-        return dict(json.loads(told)) if running.returncode == 0 else self.run(out, WORKERS[-1])[1]
+            output, _ = running.communicate()
+        return (
+            dict(json.loads(output)) if running.returncode == 0 else self.run(out, WORKERS[-1])[1]
+        )
 
     def parts_in(self, out: str) -> int:
         """Count the parts that are there."""
@@ -139,21 +141,21 @@ def measure_score(
     folder: Path,
     *,
     contexts: int,
-    turns: int = 1,
+    repeats: int = 1,
     rows: int | None = None,
     tick: Tick = silently,
 ) -> Row:
-    """Make a bandit and contexts, and score them by turns; then kill a worker, and the command."""
+    """Make a bandit and contexts, and score them; then kill a worker, and the command."""
     contest = contest_of(setup, contexts=contexts, tick=tick)
     contest.frozen().save(folder / "frozen")
     write_contexts(contest.contexts, folder / "contexts")
-    scoring, taken = Scoring(folder, rows), {workers: [0.0] * turns for workers in WORKERS}
+    scoring, taken = Scoring(folder, rows), {workers: [0.0] * repeats for workers in WORKERS}
     parts = 0
-    for turn in range(turns):
+    for repeat in range(repeats):
         for workers in WORKERS:
             tick(f"{workers} workers")
-            seconds, told = scoring.run(f"{workers}-{turn}", workers)
-            taken[workers][turn], parts = seconds, told["parts"]
+            seconds, notes = scoring.run(f"{workers}-{repeat}", workers)
+            taken[workers][repeat], parts = seconds, notes["parts"]
     tick("killing a worker")
     after_worker = scoring.kill("worker", parts=parts, kill=kill_worker)
     tick("killing the command")
@@ -165,7 +167,7 @@ def measure_score(
         contexts=contexts,
         dim=setup.dim,
         hidden=contest.hidden,
-        explore=setup.explore,
+        exploration=setup.exploration,
         cores=cores(),
         parts=parts,
         one_per_s=contexts / one,
@@ -227,17 +229,19 @@ def workers_of(process: int) -> list[int]:
 @click.option(
     "--contexts", default=1_000_000, show_default=True, type=click.IntRange(8), help="Rows."
 )
-@world_options
-@click.option("--turns", default=1, show_default=True, type=click.IntRange(1), help="Runs of each.")
+@setup_options
+@click.option(
+    "--repeats", default=1, show_default=True, type=click.IntRange(1), help="Runs of each."
+)
 @click.option("--rows", type=click.IntRange(1), help="Rows of a part.  [default: 8192 to 65536]")
-@telling_options
+@output_options
 def score_command(
     arms: str,
     contexts: int,
     dim: int,
     hidden: int | None,
-    explore: str,
-    turns: int,
+    exploration: str,
+    repeats: int,
     rows: int | None,
     doc: Path | None,
     as_json: bool,
@@ -253,20 +257,20 @@ def score_command(
     one_thread()
 
     def measure(size: int, tick: Tick) -> Row:
-        setup = Setup(size, dim, hidden, explore)
+        setup = Setup(size, dim, hidden, exploration)
         with tempfile.TemporaryDirectory() as folder:
             return measure_score(
-                setup, Path(folder), contexts=contexts, turns=turns, rows=rows, tick=tick
+                setup, Path(folder), contexts=contexts, repeats=repeats, rows=rows, tick=tick
             )
 
-    rows_told = over_sizes("Score", sizes, measure, steps=_LEARNING + 2 * turns + 2)
-    tell("score", HEADINGS, rows_told, note=note_on(rows_told), doc=doc, as_json=as_json)
+    measured = over_sizes("Score", sizes, measure, steps=_LEARNING + 2 * repeats + 2)
+    print_rows("score", HEADINGS, measured, note=note_on(measured), doc=doc, as_json=as_json)
 
 
 def note_on(rows: Sequence[Row]) -> str:
     """Say what was timed, and on which machine."""
     first = rows[0]
     return (
-        f"Scoring of files, {first.explore}, {first.dim} features, {first.hidden} hidden units, "
-        f"{first.parts} parts, {machine_of('cpu')} ({first.cores} there are)"
+        f"Scoring of files, {first.exploration}, {first.dim} features, {first.hidden} hidden units"
+        f", {first.parts} parts,  {machine_of('cpu')} ({first.cores} there are)"
     )

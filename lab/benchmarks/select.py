@@ -18,24 +18,23 @@ import numpy as np
 
 from fastbandit.cores import one_thread
 from fastbandit.demo.page import import_matplotlib, make_folder, write_all
-from fastbandit.planning.timing import build_seconds, decide_for
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.parts import KEPT_AS
+from fastbandit.runtime.parts import DTYPES
 from lab.benchmarks.figure import figure_of
 from lab.benchmarks.peer_libraries import OURS, Decide, Sweep, forwards_of, sweeps_of
-from lab.benchmarks.peers import Turn, take_turns, worded
-from lab.benchmarks.wording import (
+from lab.benchmarks.peers import Round, alternate, worded
+from lab.benchmarks.reporting import (
     Tick,
     arms_option,
     json_of,
+    output_options,
     over_sizes,
+    print_rows,
     read_doc,
     seconds_option,
-    tell,
-    telling_options,
-    world_options,
+    setup_options,
 )
-from lab.benchmarks.worlds import (
+from lab.benchmarks.setups import (
     Contest,
     Floats,
     Setup,
@@ -46,15 +45,16 @@ from lab.benchmarks.worlds import (
 from lab.experiments.figures import png_of, svg_of
 from lab.experiments.sizes import sizes_of
 from lab.experiments.timing import machine_of
+from lab.planning.timing import build_seconds, decide_for
 
 AUDITED = 100
 _CONTEXTS = 10_000
 _SWEPT = 16  # contexts of the sweeps over all arms
 _MOST_SWEPT = 1_000_000  # arms; beyond, a sweep says nothing new
-TURN = 0.05
-"""Seconds of one turn."""
+ROUND_SECONDS = 0.05
+"""Seconds of one round of the alternation."""
 _CALLS = 1_000
-_STEPS = 6  # that are told, for each number of arms
+_STEPS = 6  # ticks for each number of arms
 HEADINGS = (
     "arms",
     "p50 µs",
@@ -83,7 +83,7 @@ class Row:
     arms: int
     dim: int
     hidden: int
-    explore: str
+    exploration: str
     p50_us: float
     p99_us: float
     exhaustive_ratio: float | None
@@ -97,7 +97,7 @@ class Row:
     allocations: float
 
     def cells(self) -> tuple[str, ...]:
-        """Word the row for a table."""
+        """Format the row for a table."""
         return (
             f"{self.arms:,}",
             worded(self.p50_us),
@@ -119,7 +119,7 @@ def measure_select(
 ) -> Row:
     """Train, freeze, time and audit a bandit over so many arms."""
     contest = contest_of(setup, contexts=_CONTEXTS, tick=tick)
-    tick("building cells")
+    tick("building partitions")
     build_s = build_seconds(contest.policy.arms.all().points[0].numpy())
     frozen = contest.frozen()
     tick("timing")
@@ -134,7 +134,7 @@ def measure_select(
         arms=setup.arms,
         dim=setup.dim,
         hidden=contest.hidden,
-        explore=setup.explore,
+        exploration=setup.exploration,
         p50_us=1e6 * float(p50),
         p99_us=1e6 * float(p99),
         exhaustive_ratio=ratios.get("network"),
@@ -155,33 +155,33 @@ def measure_select(
 def times_of(
     frozen: FrozenBandit, sweeps: Mapping[str, Decide], contexts: Floats, *, seconds: float
 ) -> dict[str, list[float]]:
-    """Time decisions one by one, by turns with sweeps over all arms: seconds of each, by name.
+    """Time decisions in alternation with sweeps over all arms: seconds of each, by name.
 
-    Ours decides many times in a turn, as a server does that has its arms in the cache.
+    Ours decides many times in a round, as a server does that has its arms in the cache.
     """
 
     def ours(number: int) -> int:
-        return frozen.choose(contexts[number % len(contexts)], seed=number).row
+        return frozen.select_one(contexts[number % len(contexts)], seed=number).row
 
-    turns = {OURS: turn_of(ours), **{name: turn_of(sweep) for name, sweep in sweeps.items()}}
+    rounds = {OURS: round_of(ours), **{name: round_of(sweep) for name, sweep in sweeps.items()}}
     for number in range(_CALLS):
         ours(number)
-    taken, _ = take_turns(turns, seconds=seconds, turn=TURN)
+    taken, _ = alternate(rounds, seconds=seconds, round_seconds=ROUND_SECONDS)
     return taken
 
 
-def turn_of(decide: Callable[[int], object]) -> Turn:
-    """Let a task go on from turn to turn: it is told how often it ran before."""
+def round_of(decide: Callable[[int], object]) -> Round:
+    """Let a task go on from round to round; it is called with how often it ran before."""
     numbers = count()
 
     def again(_: int) -> int:
         decide(next(numbers))
         return 0
 
-    def turn(seconds: float) -> list[float] | str:
+    def run_round(seconds: float) -> list[float] | str:
         return decide_for(again, seconds, first=0)
 
-    return turn
+    return run_round
 
 
 def sweeps_for(contest: Contest) -> dict[str, Decide]:
@@ -190,7 +190,7 @@ def sweeps_for(contest: Contest) -> dict[str, Decide]:
     There are none for upper confidence, whose bound is no plain network, and for over a
     million arms.
     """
-    if contest.setup.arms > _MOST_SWEPT or contest.setup.explore == "ucb":
+    if contest.setup.arms > _MOST_SWEPT or contest.setup.exploration == "ucb":
         return {}
     contexts = contest.contexts[:_SWEPT]
     vectors, sweeps = sweeps_of(contest.bandit, contexts)
@@ -210,8 +210,8 @@ def best_of(sweep: Sweep, vectors: Floats) -> int:
 
 def load_seconds(frozen: FrozenBandit) -> float:
     """Save a frozen bandit, and time how long loading it takes."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "frozen"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "frozen"
         frozen.save(folder)
         started = time.perf_counter()
         FrozenBandit.load(folder)
@@ -226,7 +226,7 @@ def allocations_of(frozen: FrozenBandit, contexts: Floats) -> float:
     gc.collect()
     arrays, blocks = compiled.rtsys.get_allocation_stats().alloc, sys.getallocatedblocks()
     for number in range(_CALLS):
-        answers[number] = frozen.choose(contexts[number % len(contexts)], seed=number)
+        answers[number] = frozen.select_one(contexts[number % len(contexts)], seed=number)
     blocks = sys.getallocatedblocks() - blocks
     arrays = compiled.rtsys.get_allocation_stats().alloc - arrays
     compiled._nrt.memsys_disable_stats()
@@ -238,25 +238,25 @@ def allocations_of(frozen: FrozenBandit, contexts: Floats) -> float:
 
 @click.command("select")
 @arms_option("10000,100000,1000000")
-@world_options
+@setup_options
 @click.option(
-    "--keep-as",
-    type=click.Choice(KEPT_AS),
+    "--dtype",
+    type=click.Choice(DTYPES),
     default="float32",
     show_default=True,
-    help="How the arms' coordinates are kept.",
+    help="How the arms' coordinates are stored.",
 )
 @seconds_option(5.0, "Time ours and the sweep for so long each, at each number of arms.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Folder for the rows and a figure of them."
 )
-@telling_options
+@output_options
 def select_command(
     arms: str,
     dim: int,
     hidden: int | None,
-    explore: str,
-    keep_as: str,
+    exploration: str,
+    dtype: str,
     seconds: float,
     out: Path | None,
     doc: Path | None,
@@ -264,7 +264,7 @@ def select_command(
 ) -> None:
     """Time one decision of a frozen bandit among many arms, on one thread, and audit it.
 
-    By turns with one NumPy sweep over all arms, up to a million of them. Before that a bandit
+    In alternation with one NumPy sweep over all arms, up to a million of them. Before that a bandit
     learns from 5,000 rounds of h3.
     """
     sizes = sizes_of(arms)
@@ -276,20 +276,20 @@ def select_command(
     one_thread()
 
     def measure(size: int, tick: Tick) -> Row:
-        setup = Setup(size, dim, hidden, explore, keep_as=keep_as)
+        setup = Setup(size, dim, hidden, exploration, dtype=dtype)
         return measure_select(setup, seconds=seconds, tick=tick)
 
     rows = over_sizes("Select", sizes, measure, steps=_STEPS)
     if out is not None:
         write_select(rows, out)
-    tell("select", HEADINGS, rows, note=note_on(rows), doc=doc, as_json=as_json)
+    print_rows("select", HEADINGS, rows, note=note_on(rows), doc=doc, as_json=as_json)
 
 
 def note_on(rows: Sequence[Row]) -> str:
     """Say what was timed, and on which machine."""
     first = rows[0]
     return (
-        f"One decision, {first.explore}, {first.dim} features, {first.hidden} hidden units, "
+        f"One decision, {first.exploration}, {first.dim} features, {first.hidden} hidden units, "
         f"{machine_of('cpu')}"
     )
 

@@ -14,9 +14,9 @@ from fastbandit.evaluation.intervals import INTERVALS
 from fastbandit.progress import progress_bar
 from fastbandit.runtime.frozen import FrozenBandit
 from lab.estimators.coverage import check_coverage, coverage_rows
-from lab.estimators.open_bandit import check_open_bandit, rows_of, words_of
+from lab.estimators.open_bandit import check_open_bandit, rows_of, summary_of
 from lab.estimators.page import write_into
-from lab.estimators.speed import check_speed, speed_words
+from lab.estimators.speed import check_speed, speed_sentences
 from lab.experiments.tables import markdown
 
 _COUNT = click.IntRange(1)
@@ -43,8 +43,8 @@ def coverage_command(logs: int, interval: str, seed: int, page: Path | None, as_
     """Count how often intervals hold the truth, over synthetic logs."""
     with progress_bar("Checking") as progress:
         found = check_coverage(logs=logs, interval=interval, seed=seed, progress=progress)
-    told = [{**asdict(one), "is_met": one.is_met} for one in found]
-    _tell("coverage", _table(coverage_rows(found)), told, page=page, as_json=as_json)
+    values = [{**asdict(one), "is_met": one.is_met} for one in found]
+    _show("coverage", _table(coverage_rows(found)), values, page=page, as_json=as_json)
 
 
 @click.command("open-bandit")
@@ -54,8 +54,8 @@ def open_bandit_command(data: Path | None, seed: int, page: Path | None, as_json
     """Judge each policy of the Open Bandit data from the log of the other."""
     with progress_bar("Open Bandit") as progress:
         found = check_open_bandit(data, seed=seed, progress=progress)
-    text = f"{_table(rows_of(found))}\n\n{words_of(found)}"
-    _tell("open-bandit", text, [one.to_json() for one in found], page=page, as_json=as_json)
+    text = f"{_table(rows_of(found))}\n\n{summary_of(found)}"
+    _show("open-bandit", text, [one.to_json() for one in found], page=page, as_json=as_json)
 
 
 @click.command("speed")
@@ -80,13 +80,13 @@ def speed_command(
             rounds=rounds, arms=arms, frozen=frozen, draws=draws, seed=seed, progress=progress
         )
     check = "speed" if frozen is None else "frozen-speed"
-    _tell(check, speed_words(found), found.to_json(), page=page, as_json=as_json)
+    _show(check, speed_sentences(found), found.to_json(), page=page, as_json=as_json)
 
 
-def _tell(check: str, text: str, told: Any, *, page: Path | None, as_json: bool) -> None:
+def _show(check: str, text: str, values: Any, *, page: Path | None, as_json: bool) -> None:
     if page is not None:
         write_into(page, check, text)
-    click.echo(json.dumps(told, indent=1, allow_nan=False) if as_json else text)
+    click.echo(json.dumps(values, indent=1, allow_nan=False) if as_json else text)
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

@@ -1,4 +1,4 @@
-"""A check of the estimators on made-up logs whose true value is known."""
+"""A check of the estimators on synthetic logs whose true value is known."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.evaluation.report import NAMES, Evaluation
+from fastbandit.evaluation.estimators import declared_estimators
+from fastbandit.evaluation.report import Evaluation
 from fastbandit.evaluation.rounds import Floats, LoggedRounds
 from fastbandit.evaluation.run import evaluate
 from fastbandit.evaluation.sparse_policy import SparsePolicy
@@ -19,30 +20,30 @@ _POOL = 200
 
 
 @dataclass(frozen=True, eq=False)
-class World:
-    """Contexts that come again and again, arms, chances of a reward, and two policies.
+class LoggedEnvironment:
+    """Contexts that come again and again, arms, probabilities of a reward, and two policies.
 
     All expectations are sums over a table of contexts and arms: the true value is exact.
     """
 
     contexts: NDArray[np.float32]  # (M, C)
     vectors: NDArray[np.float32]  # (N, D)
-    chances: Floats  # (M, N)
+    probabilities: Floats  # (M, N)
     logging: Floats  # (M, N)
     target: Floats  # (M, N)
 
     @staticmethod
-    def make(*, arms: int = 20, dim: int = 5, seed: int = 0) -> World:
-        """Make a world in which the target leans to better arms than the logging policy does."""
+    def make(*, arms: int = 20, dim: int = 5, seed: int = 0) -> LoggedEnvironment:
+        """Make one in which the target leans to better arms than the logging policy does."""
         rng = np.random.default_rng(seed)
         contexts, vectors = rng.normal(size=(_POOL, dim)), rng.normal(size=(arms, dim))
         worth = contexts @ rng.normal(size=(dim, dim)) @ vectors.T / dim
-        chances = 1.0 / (1.0 + np.exp(1.0 - worth))
+        probabilities = 1.0 / (1.0 + np.exp(1.0 - worth))
         tilt = 0.5 * rng.normal(size=arms)
-        return World(
+        return LoggedEnvironment(
             contexts.astype(np.float32),
             vectors.astype(np.float32),
-            chances,
+            probabilities,
             _softmax(0.5 * worth + tilt),
             _softmax(1.5 * worth - 0.5 * tilt),
         )
@@ -50,24 +51,24 @@ class World:
     @property
     def value(self) -> float:
         """What the target policy earns a round."""
-        return float((self.target * self.chances).sum(axis=1).mean())
+        return float((self.target * self.probabilities).sum(axis=1).mean())
 
     def log(self, count: int, *, seed: int) -> tuple[LoggedRounds, SparsePolicy]:
-        """Let the logging policy play; give its rounds, and the target in them."""
+        """Let the logging policy play; return its rounds, and the target in them."""
         rng = np.random.default_rng(seed)
-        places = rng.integers(0, len(self.contexts), count)
-        ends = self.logging.cumsum(axis=1)[places]
+        positions = rng.integers(0, len(self.contexts), count)
+        ends = self.logging.cumsum(axis=1)[positions]
         chosen = (rng.random((count, 1)) * ends[:, -1:] > ends).sum(axis=1)
         rounds = LoggedRounds(
-            contexts=self.contexts[places],
+            contexts=self.contexts[positions],
             chosen=chosen,
-            rewards=(rng.random(count) < self.chances[places, chosen]).astype(np.float64),
-            propensities=self.logging[places, chosen],
+            rewards=(rng.random(count) < self.probabilities[positions, chosen]).astype(np.float64),
+            propensities=self.logging[positions, chosen],
             arms=len(self.vectors),
             vectors=self.vectors,
         )
         rows = np.broadcast_to(np.arange(rounds.arms, dtype=np.int32), (count, rounds.arms))
-        return rounds, SparsePolicy(rows, self.target[places], arms=rounds.arms)
+        return rounds, SparsePolicy(rows, self.target[positions], arms=rounds.arms)
 
 
 @dataclass(frozen=True)
@@ -97,37 +98,38 @@ def check_coverage(
     progress: Progress = silent,
 ) -> list[Coverage]:
     """Estimate on many logs of each size, and count how often the interval holds the truth."""
-    world, found = World.make(seed=seed), []
-    for place, count in enumerate(sizes):
+    environment, found = LoggedEnvironment.make(seed=seed), []
+    for done, count in enumerate(sizes):
         made: list[Evaluation] = []
         for log in range(logs):
-            progress(place * logs + log, len(sizes) * logs, f"{count} rounds")
-            rounds, policy = world.log(count, seed=1_000_003 * (log + 1) + count + seed)
+            progress(done * logs + log, len(sizes) * logs, f"{count} rounds")
+            rounds, policy = environment.log(count, seed=1_000_003 * (log + 1) + count + seed)
             made.append(
                 evaluate(rounds, policy, estimators=estimators, interval=interval, seed=log)
             )
-        found += [_coverage(name, count, world.value, made) for name in estimators]
+        found += [_coverage(name, environment.value, made) for name in estimators]
     return found
 
 
 def coverage_rows(found: Sequence[Coverage]) -> list[tuple[str, ...]]:
-    """Give rows of a table, headings first."""
+    """Return rows of a table, headings first."""
+    known = declared_estimators()
     rows: list[tuple[str, ...]] = [
         ("estimator", "rounds", "logs", "coverage", "bias", "error", "within .90 to .99")
     ]
     for one in found:
         numbers = (f"{one.coverage:.3f}", f"{one.bias:+.5f}", f"{one.error:.5f}")
         met = "yes" if one.is_met else "no"
-        rows.append((NAMES[one.estimator], f"{one.rounds:,}", str(one.logs), *numbers, met))
+        rows.append((known[one.estimator].title, f"{one.rounds:,}", str(one.logs), *numbers, met))
     return rows
 
 
-def _coverage(name: str, count: int, truth: float, made: Sequence[Evaluation]) -> Coverage:
+def _coverage(name: str, truth: float, made: Sequence[Evaluation]) -> Coverage:
     values = np.array([one[name].value for one in made])
     held = [one[name].low <= truth <= one[name].high for one in made]
     return Coverage(
         estimator=name,
-        rounds=count,
+        rounds=made[0].rounds,
         logs=len(made),
         coverage=float(np.mean(held)),
         bias=float(values.mean() - truth),

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from fastbandit.evaluation.estimators import Terms
-from fastbandit.evaluation.intervals import intervals_of
+from fastbandit.evaluation.estimators import Contributions, declared_estimators
+from fastbandit.evaluation.intervals import Interval, intervals_of
 from fastbandit.evaluation.open_bandit import Campaign, read_campaign
-from fastbandit.evaluation.report import NAMES, Estimate, Evaluation
+from fastbandit.evaluation.report import Estimate, Evaluation
 from fastbandit.evaluation.run import evaluate
 from fastbandit.evaluation.sparse_policy import SparsePolicy
 from fastbandit.progress import Progress, silent
@@ -33,9 +33,9 @@ class Judged:
     truth: Estimate
 
     def to_json(self) -> dict[str, Any]:
-        """Give all of it as values that JSON knows."""
-        told = {"campaign": self.campaign, "policy": self.policy, "log": self.by}
-        return {**told, "truth": asdict(self.truth), "found": self.found.to_json()}
+        """Return all of it as values that JSON knows."""
+        named = {"campaign": self.campaign, "policy": self.policy, "log": self.by}
+        return {**named, "truth": asdict(self.truth), "found": self.found.to_json()}
 
 
 def check_open_bandit(
@@ -43,8 +43,8 @@ def check_open_bandit(
 ) -> list[Judged]:
     """Judge each policy of each campaign from the log of the other."""
     found = []
-    for place, name in enumerate(CAMPAIGNS):
-        progress(2 * place, 2 * len(CAMPAIGNS), f"campaign {name}")
+    for done, name in enumerate(CAMPAIGNS):
+        progress(2 * done, 2 * len(CAMPAIGNS), f"campaign {name}")
         first, second = (find_campaign(data, policy, name) for policy in ("random", "bts"))
         found += [_judge(second, by=first, seed=seed), _judge(first, by=second, seed=seed)]
     return found
@@ -57,30 +57,30 @@ def find_campaign(data: Path | None, policy: str, name: str) -> Campaign:
 
 
 def policy_behind(log: Campaign, rounds: Campaign) -> SparsePolicy:
-    """Tell what the policy that made one log would have done in the rounds of another.
+    """Return what the policy that made one log would have done in the rounds of another.
 
-    The policy "random" is uniform. The policy "bts" looks at the place on the page alone and
-    changed over the week: its probabilities are its shares of arms at each place, in its log.
+    The policy "random" is uniform. The policy "bts" looks at the position on the page alone and
+    changed over the week: its probabilities are its shares of arms at each position, in its log.
     """
     if log.policy == "random":
         return SparsePolicy.uniform(rounds.rounds)
-    arms, count = log.rounds.arms, int(log.places.max()) + 1
-    cells = np.bincount(log.places * arms + log.rounds.chosen, minlength=count * arms)
-    shares = cells.reshape(count, arms) / np.bincount(log.places)[:, None]
+    arms, count = log.rounds.arms, int(log.positions.max()) + 1
+    counts = np.bincount(log.positions * arms + log.rounds.chosen, minlength=count * arms)
+    shares = counts.reshape(count, arms) / np.bincount(log.positions)[:, None]
     rows = np.broadcast_to(np.arange(arms, dtype=np.int32), (len(rounds.rounds), arms))
-    return SparsePolicy(rows, shares[rounds.places], arms=arms)
+    return SparsePolicy(rows, shares[rounds.positions], arms=arms)
 
 
 def _judge(judged: Campaign, *, by: Campaign, seed: int) -> Judged:
-    own = Terms(judged.rounds.rewards)
-    ends = intervals_of([own], "bootstrap", seed=seed)[0]
+    own = Contributions(judged.rounds.rewards)
+    ends = intervals_of([own], Interval(), seed=seed)[0]
     found = evaluate(by.rounds, policy_behind(judged, by), estimators=ASKED, seed=seed)
     return Judged(judged.name, judged.policy, by.policy, found, Estimate("own", own.value, *ends))
 
 
 def rows_of(found: Sequence[Judged]) -> list[tuple[str, ...]]:
-    """Give rows of a table in clicks of a thousand rounds, headings first."""
-    names = tuple(NAMES[name] for name in ASKED)
+    """Return rows of a table in clicks of a thousand rounds, headings first."""
+    names = tuple(declared_estimators()[name].title for name in ASKED)
     rows: list[tuple[str, ...]] = [
         ("campaign", "policy", "from the log of", "effective size", "own mean", *names)
     ]
@@ -95,12 +95,13 @@ def _cell(one: Estimate) -> str:
     return f"{1e3 * one.value:.1f} [{1e3 * one.low:.1f}, {1e3 * one.high:.1f}]"
 
 
-def words_of(found: Sequence[Judged]) -> str:
+def summary_of(found: Sequence[Judged]) -> str:
     """Say how often the interval of each estimator holds what the policy earned itself."""
     held = []
     for name in ASKED:
         ends = [(one.found[name].low, one.found[name].high, one.truth.value) for one in found]
-        held.append(f"{NAMES[name]} {sum(low <= own <= high for low, high, own in ends)}")
+        title = declared_estimators()[name].title
+        held.append(f"{title} {sum(low <= own <= high for low, high, own in ends)}")
     return (
         f"Clicks of a thousand rounds, with 95 % intervals. Of {len(found)} intervals, these held "
         f"the policy's own mean: {', '.join(held)}. (The own mean has an interval itself.)"

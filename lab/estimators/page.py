@@ -10,7 +10,7 @@ from lab.experiments.tables import between_marks
 
 
 def marks_of(check: str) -> tuple[str, str]:
-    """Give what stands in a page before and after the words of a check."""
+    """Return what stands in a page before and after the text of a check."""
     return f"<!-- {check}: written by python -m lab estimators -->", f"<!-- end of {check} -->"
 
 

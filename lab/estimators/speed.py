@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from fastbandit.cores import cores
 from fastbandit.errors import SettingError
-from fastbandit.evaluation.drawn_policies import draws_for
-from fastbandit.evaluation.report import NAMES, Evaluation
+from fastbandit.evaluation.drawn_policies import Draws
+from fastbandit.evaluation.report import Evaluation
 from fastbandit.evaluation.rounds import Floats, LoggedRounds, Rows
 from fastbandit.evaluation.run import evaluate
 from fastbandit.evaluation.sparse_policy import SparsePolicy
-from fastbandit.features import Dense
-from fastbandit.noise import decision_seeds
+from fastbandit.features.kinds import Dense
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.progress import Progress, silent
 from fastbandit.runtime.frozen import FrozenBandit
 from lab.estimators.coverage import CHECKED
@@ -44,9 +44,9 @@ class Speed:
     evaluation: Evaluation
 
     def to_json(self) -> dict[str, Any]:
-        """Give all of it as values that JSON knows."""
-        told = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**told, "evaluation": self.evaluation.to_json()}
+        """Return all of it as values that JSON knows."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**values, "evaluation": self.evaluation.to_json()}
 
 
 def check_speed(
@@ -60,7 +60,7 @@ def check_speed(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Speed:
-    """Evaluate a policy on a made-up log, and tell time, memory and the true value.
+    """Evaluate a policy on a synthetic log; return time, memory and the true value.
 
     The policy is a sparse one, of some candidates a round, or the frozen bandit, of so many draws.
     """
@@ -70,7 +70,7 @@ def check_speed(
         log, policy, truth = large_log(rounds, arms, candidates=candidates, seed=seed)
     else:
         log, truth = frozen_log(frozen, rounds, seed=seed, progress=progress)
-        policy, arms, candidates = frozen, log.arms, draws or draws_for(rounds)
+        policy, arms, candidates = frozen, log.arms, Draws(draws).a_round(rounds)
     made = perf_counter()
     found = evaluate(log, policy, estimators=estimators, draws=draws, progress=progress)
     ended = perf_counter()
@@ -88,10 +88,10 @@ def check_speed(
     )
 
 
-def speed_words(found: Speed) -> str:
+def speed_sentences(found: Speed) -> str:
     """Say how long it took, how much memory, and how near the estimates came."""
-    named = ", ".join(
-        f"{NAMES[one.name]} {one.value:.4f} [{one.low:.4f}, {one.high:.4f}]"
+    estimates = ", ".join(
+        f"{one.title} {one.value:.4f} [{one.low:.4f}, {one.high:.4f}]"
         for one in found.evaluation.estimates
     )
     few = f"{found.candidates} candidates a round"
@@ -101,18 +101,18 @@ def speed_words(found: Speed) -> str:
     return (
         f"{found.rounds:,} rounds over {found.arms:,} arms, {few}: "
         f"{found.evaluated_s:.1f} s, bootstrap included, and at most {found.peak_gib:.2f} GiB in "
-        f"memory, on {cores()} cores. The true value is {found.truth:.4f}: {named}; the log's own "
-        f"policy earned {found.evaluation.logged.value:.4f}."
+        f"memory, on {cores()} cores. The true value is {found.truth:.4f}: {estimates}; the log's "
+        f"own policy earned {found.evaluation.logged.value:.4f}."
     )
 
 
 def large_log(
     rounds: int, arms: int, *, candidates: int, dim: int = _DIM, seed: int = 0
 ) -> tuple[LoggedRounds, SparsePolicy, float]:
-    """Make up a log and a policy over many arms; give what the policy earns in these contexts.
+    """Make a log and a policy over many arms; return what the policy earns in these contexts.
 
-    Both policies have the same candidates in a round, and a floor under them; the logging policy
-    leans to the worst of them, the other to the best. The reward is 1 with a chance that is
+    Both policies have the same candidates in a round, and some uniform mixing; the logging policy
+    leans to the worst of them, the other to the best. The reward is 1 with a probability that is
     linear in products of context and arm.
     """
     rng = np.random.default_rng(seed)
@@ -121,22 +121,22 @@ def large_log(
     rows, worth = _ranked(contexts, vectors, rng.integers(0, arms, size=(rounds, candidates)))
     ours = np.arange(1.0, candidates + 1.0)
     logging, target = 0.9 * ours[::-1] / ours.sum(), 0.95 * ours / ours.sum()
-    places = rng.choice(candidates, size=rounds, p=logging / logging.sum())
-    chosen = rows[np.arange(rounds), places].astype(np.int64)
+    positions = rng.choice(candidates, size=rounds, p=logging / logging.sum())
+    chosen = rows[np.arange(rounds), positions].astype(np.int64)
     is_any = rng.random(rounds) < 0.1
     chosen[is_any] = rng.integers(0, arms, size=int(is_any.sum()))
     shares = np.broadcast_to(target, rows.shape)
-    behind = SparsePolicy(rows, np.broadcast_to(logging, rows.shape), arms=arms, floor=0.1)
-    chances = 0.5 + 0.4 / dim * np.einsum("nd,nd->n", contexts, vectors[chosen])
+    behind = SparsePolicy(rows, np.broadcast_to(logging, rows.shape), arms=arms, epsilon=0.1)
+    probabilities = 0.5 + 0.4 / dim * np.einsum("nd,nd->n", contexts, vectors[chosen])
     log = LoggedRounds(
         contexts,
         chosen,
-        rng.random(rounds) < chances,
+        rng.random(rounds) < probabilities,
         behind.probability_of(chosen),
         arms=arms,
         vectors=vectors,
     )
-    policy = SparsePolicy(rows, shares, arms=arms, floor=0.05)
+    policy = SparsePolicy(rows, shares, arms=arms, epsilon=0.05)
     anywhere = float((contexts @ vectors.mean(axis=0)).mean())
     return log, policy, 0.5 + 0.4 / dim * float(worth.mean(axis=0) @ target + 0.05 * anywhere)
 
@@ -144,31 +144,31 @@ def large_log(
 def frozen_log(
     frozen: FrozenBandit, rounds: int, *, seed: int = 0, progress: Progress = silent
 ) -> tuple[LoggedRounds, float]:
-    """Make up a log of what a frozen bandit would do, and any arm in a tenth of the rounds.
+    """Make a log of what a frozen bandit would do, and any arm in a tenth of the rounds.
 
-    Contexts come again: so many draws in each tell nearly all arms that the bandit takes there,
-    and how likely. The reward is 1 with a chance that is linear in products of context and arm.
+    Contexts come again: so many draws in each show nearly all arms that the bandit takes there,
+    and how likely. The reward is 1 with a probability linear in products of context and arm.
     """
     rng = np.random.default_rng(seed)
     contexts = rng.normal(size=(_FEW, _columns_of(frozen))).astype(np.float32)
     vectors = rng.uniform(-1.0, 1.0, size=(len(frozen), _DIM)).astype(np.float32)
     drawn = _draws_in(frozen, contexts, seed=seed, progress=progress)  # (_FEW, _DRAWS)
-    places = rng.integers(0, _FEW, rounds)
-    chosen = drawn[places, rng.integers(0, _DRAWS, rounds)]
+    positions = rng.integers(0, _FEW, rounds)
+    chosen = drawn[positions, rng.integers(0, _DRAWS, rounds)]
     is_any = rng.random(rounds) < 0.1
     chosen[is_any] = rng.integers(0, len(frozen), size=int(is_any.sum()))
     axes = rng.normal(size=(contexts.shape[1], _DIM)).astype(np.float32)
     towards = np.tanh(contexts @ axes)
-    chances = 0.5 + 0.4 / _DIM * np.einsum("nd,nd->n", towards[places], vectors[chosen])
+    probabilities = 0.5 + 0.4 / _DIM * np.einsum("nd,nd->n", towards[positions], vectors[chosen])
     log = LoggedRounds(
-        contexts[places],
+        contexts[positions],
         chosen,
-        rng.random(rounds) < chances,
-        0.9 * _shares_of(drawn, places, chosen) + 0.1 / len(frozen),
+        rng.random(rounds) < probabilities,
+        0.9 * _shares_of(drawn, positions, chosen) + 0.1 / len(frozen),
         vectors=vectors,
     )
     worth = np.stack([vectors[rows].mean(axis=0) for rows in drawn])
-    return log, 0.5 + 0.4 / _DIM * float((towards * worth).sum(axis=1)[places].mean())
+    return log, 0.5 + 0.4 / _DIM * float((towards * worth).sum(axis=1)[positions].mean())
 
 
 def _columns_of(frozen: FrozenBandit) -> int:
@@ -186,18 +186,18 @@ def _draws_in(
 ) -> Rows:
     """Let the bandit decide many times in each context: rows (contexts, draws)."""
     drawn = np.empty((len(contexts), _DRAWS), dtype=np.int64)
-    for place, context in enumerate(contexts):
-        progress(place, len(contexts), "making a log")
-        seeds = decision_seeds(seed, place * _DRAWS, _DRAWS)
-        drawn[place] = frozen.select(np.tile(context, (_DRAWS, 1)), seeds=seeds).rows[:, 0]
+    for position, context in enumerate(contexts):
+        progress(position, len(contexts), "making a log")
+        seeds = decision_seeds(seed, position * _DRAWS, _DRAWS)
+        drawn[position] = frozen.select(np.tile(context, (_DRAWS, 1)), seeds=seeds).rows[:, 0]
     return drawn
 
 
-def _shares_of(drawn: Rows, places: Rows, chosen: Rows) -> Floats:
-    """Give the share of each round's arm among the draws of its context."""
+def _shares_of(drawn: Rows, positions: Rows, chosen: Rows) -> Floats:
+    """Return the share of each round's arm among the draws of its context."""
     size = 1 + int(max(drawn.max(), chosen.max()))
     keys, counts = np.unique(drawn + size * np.arange(len(drawn))[:, None], return_counts=True)
-    wanted = chosen + size * places
+    wanted = chosen + size * positions
     found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[found] == wanted, counts[found] / drawn.shape[1], 0.0)
 
@@ -206,8 +206,10 @@ def _ranked(
     contexts: NDArray[np.float32], vectors: NDArray[np.float32], rows: Rows
 ) -> tuple[NDArray[np.int32], Floats]:
     """Put the candidates of each round in the order of their worth, the best last."""
-    places = range(rows.shape[1])
-    worth = np.stack([np.einsum("nd,nd->n", contexts, vectors[rows[:, p]]) for p in places], axis=1)
+    positions = range(rows.shape[1])
+    worth = np.stack(
+        [np.einsum("nd,nd->n", contexts, vectors[rows[:, p]]) for p in positions], axis=1
+    )
     order = np.argsort(worth, axis=1)
     ranked = np.take_along_axis(rows, order, axis=1).astype(np.int32)
     return ranked, np.take_along_axis(worth, order, axis=1).astype(np.float64)

@@ -44,7 +44,7 @@ _T95 = (
 
 
 @dataclass(frozen=True)
-class World:
+class Setting:
     """A dataset with its options."""
 
     dataset: str
@@ -58,8 +58,8 @@ class World:
         return f"{name} ({said})" if said else name
 
     @property
-    def place(self) -> tuple[Any, ...]:
-        """Give the sorting key: datasets as listed, plain ones before those with options."""
+    def sort_key(self) -> tuple[Any, ...]:
+        """Return the sorting key: datasets as listed, plain ones before those with options."""
         known = list(DATASETS)
         number = known.index(self.dataset) if self.dataset in known else len(known)
         return (number, self.dataset, len(self.options), self.options)
@@ -84,9 +84,9 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """How one policy did in one world with one preset and one length of play."""
+    """How one policy did in one setting with one preset and one length of play."""
 
-    world: World
+    setting: Setting
     preset: str
     policy: str
     runs: tuple[Result, ...]
@@ -119,7 +119,7 @@ class Standing:
         return self.share_on(self.by_seed)
 
     def share_on(self, seeds: Iterable[int]) -> Estimate | None:
-        """Give that share over some of the seeds."""
+        """Return that share over some of the seeds."""
         shares = [share_of(self.by_seed[seed]) for seed in seeds]
         return None if None in shares else estimate([s for s in shares if s is not None])
 
@@ -149,15 +149,15 @@ class Standing:
         return found
 
     def reward_curve(self) -> Curve:
-        """Give the cumulative expected reward."""
+        """Return the cumulative expected reward."""
         return self._curve(lambda run: np.cumsum(run["earned"]))
 
     def regret_curve(self) -> Curve:
-        """Give what the best arms would have earned beyond it."""
+        """Return what the best arms would have earned beyond it."""
         return self._curve(lambda run: np.cumsum(run["best"]) - np.cumsum(run["earned"]))
 
     def best_curve(self) -> Curve:
-        """Give the cumulative expected reward of the best arms."""
+        """Return the cumulative expected reward of the best arms."""
         return self._curve(lambda run: np.cumsum(run["best"]))
 
     def _curve(self, heights: Callable[[Result], Floats]) -> Curve:
@@ -169,69 +169,69 @@ class Standing:
         return Curve(ends.astype(float), table.mean(axis=0), half)
 
 
-def world_of(result: Result) -> World:
-    """Give the dataset and options of a result."""
+def setting_of(result: Result) -> Setting:
+    """Return the dataset and options of a result."""
     options = result.get("options") or {}
-    return World(result["dataset"], tuple(sorted((k, str(v)) for k, v in options.items())))
+    return Setting(result["dataset"], tuple(sorted((k, str(v)) for k, v in options.items())))
 
 
 def standings_of(results: Iterable[Result]) -> list[Standing]:
-    """Group the played runs by world, preset, policy and length, in the order they are shown."""
+    """Group the played runs by setting, preset, policy and length, in the order they are shown."""
     groups: dict[tuple[Any, ...], list[Result]] = {}
     for run in results:
         if run["kind"] == "play":
-            key = (world_of(run), run["preset"], run["policy"], played(run), run["batch"])
+            key = (setting_of(run), run["preset"], run["policy"], played(run), run["batch"])
             groups.setdefault(key, []).append(run)
     found = [Standing(key[0], key[1], key[2], tuple(runs)) for key, runs in groups.items()]
-    return sorted(found, key=_place)
+    return sorted(found, key=_sort_key)
 
 
-def _place(standing: Standing) -> tuple[Any, ...]:
+def _sort_key(standing: Standing) -> tuple[Any, ...]:
     preset = (standing.preset != "default", standing.preset)
     length = (-standing.rounds, -standing.batch)
-    return (standing.world.place, preset, policy_place(standing.policy), length)
+    return (standing.setting.sort_key, preset, policy_sort_key(standing.policy), length)
 
 
-def policy_place(policy: str) -> tuple[int, str]:
-    """Give the sorting key of a policy."""
+def policy_sort_key(policy: str) -> tuple[int, str]:
+    """Return the sorting key of a policy."""
     known = list(STYLES)
     return (known.index(policy) if policy in known else len(known), policy)
 
 
 def longest(standings: Iterable[Standing]) -> list[Standing]:
-    """Keep the longest play of each policy in each world with each preset."""
-    kept: dict[tuple[Any, ...], Standing] = {}
+    """Keep the longest play of each policy in each setting with each preset."""
+    found: dict[tuple[Any, ...], Standing] = {}
     for standing in standings:
-        kept.setdefault((standing.world, standing.preset, standing.policy), standing)
-    return list(kept.values())
+        found.setdefault((standing.setting, standing.preset, standing.policy), standing)
+    return list(found.values())
 
 
 def played(run: Result) -> int:
-    """Give the number of rounds that a run played."""
+    """Return the number of rounds that a run played."""
     return int(run["played"] if "played" in run else run["rounds"])
 
 
 def share_of(run: Result, batches: int | None = None) -> float | None:
-    """Give the share of the best possible reward that a run kept in its first batches."""
+    """Return the share of the best possible reward that a run earned in its first batches."""
     best = sum(run["best"][:batches])
     return sum(run["earned"][:batches]) / best if best > 0 else None
 
 
 def late_share_of(run: Result) -> float | None:
-    """Give the share of the best possible reward that a run kept in its last quarter."""
+    """Return the share of the best possible reward that a run earned in its last quarter."""
     first = len(run["best"]) - max(1, len(run["best"]) // 4)
     best = sum(run["best"][first:])
     return sum(run["earned"][first:]) / best if best > 0 else None
 
 
 def shares_together(one: Standing, two: Standing) -> tuple[float, float] | None:
-    """Give the mean shares of two policies over the seeds and batches that both played."""
+    """Return the mean shares of two policies over the seeds and batches that both played."""
     pair = paired_shares(one, two)
     return None if pair is None else (float(np.mean(pair[0])), float(np.mean(pair[1])))
 
 
 def paired_shares(one: Standing, two: Standing) -> tuple[list[float], list[float]] | None:
-    """Give the shares of two policies, seed by seed; all there are where they share no seed."""
+    """Return the shares of two policies, seed by seed; all there are where they share no seed."""
     seeds = [seed for seed in one.by_seed if seed in two.by_seed]
     batches = None
     if one.batch == two.batch:
@@ -248,16 +248,16 @@ def paired_shares(one: Standing, two: Standing) -> tuple[list[float], list[float
 
 def yardstick_of(policy: str) -> str | None:
     """Name the exhaustive search with the same exploration as a policy that has one."""
-    family, _, explore = policy.partition(" ")
-    is_search = family in ("Exhaust", "FastBandit", "GANBandit") and explore in ("TS", "UCB")
-    return f"Exhaust {explore}" if is_search else None
+    family, _, exploration = policy.partition(" ")
+    is_search = family in ("Exhaust", "FastBandit", "GANBandit") and exploration in ("TS", "UCB")
+    return f"Exhaust {exploration}" if is_search else None
 
 
 def of_exhaust(standing: Standing, others: Iterable[Standing]) -> float | None:
-    """Give the share ÷ that of the exhaustive search in the same world with the same preset."""
+    """Return the share ÷ that of the exhaustive search in the same setting with the same preset."""
     name = yardstick_of(standing.policy)
-    places = (standing.world, standing.preset, name)
-    exhaust = next((o for o in others if (o.world, o.preset, o.policy) == places), None)
+    wanted = (standing.setting, standing.preset, name)
+    exhaust = next((o for o in others if (o.setting, o.preset, o.policy) == wanted), None)
     pair = None if exhaust is None else shares_together(standing, exhaust)
     return None if pair is None or pair[1] <= 0 else pair[0] / pair[1]
 
@@ -270,7 +270,7 @@ class Bar:
     quarter of the rounds.
     """
 
-    world: World
+    setting: Setting
     policy: str
     other: str
     need: float
@@ -306,30 +306,30 @@ PAIRS = (
 
 
 def bars_of(standings: Iterable[Standing]) -> list[Bar]:
-    """Judge each world's default runs; bars of worlds without either policy are not given."""
+    """Judge each setting's default runs; bars of settings without either policy are not given."""
     mine = [s for s in longest(standings) if s.preset == "default"]
     bars: list[Bar] = []
-    for world in dict.fromkeys(standing.world for standing in mine):
-        found = {s.policy: s for s in mine if s.world == world}
-        fresh = list(_bars_in(world, found))
+    for setting in dict.fromkeys(standing.setting for standing in mine):
+        found = {s.policy: s for s in mine if s.setting == setting}
+        fresh = list(_bars_in(setting, found))
         bars += fresh if any(bar.shares for bar in fresh) else []
     return bars
 
 
-def _bars_in(world: World, found: dict[str, Standing]) -> Iterator[Bar]:
+def _bars_in(setting: Setting, found: dict[str, Standing]) -> Iterator[Bar]:
     for policy, other, need in PAIRS:
         pair = None
         if policy in found and other in found:
             pair = paired_shares(found[policy], found[other])
         if pair is None:
-            yield Bar(world, policy, other, need, None)
+            yield Bar(setting, policy, other, need, None)
             continue
         gap = None
         if len(pair[0]) == len(pair[1]):
             gap = estimate([one - need * two for one, two in zip(*pair, strict=True)])
         shares = (float(np.mean(pair[0])), float(np.mean(pair[1])))
         late = (_late(found[policy]), _late(found[other]))
-        yield Bar(world, policy, other, need, shares, gap, late)
+        yield Bar(setting, policy, other, need, shares, gap, late)
 
 
 def _late(standing: Standing) -> float:
@@ -346,7 +346,7 @@ def estimate(values: list[float]) -> Estimate:
 
 
 def t_quantile(seeds: int) -> float:
-    """Give how many standard errors a 95 % interval reaches to each side."""
+    """Return how many standard errors a 95 % interval reaches to each side."""
     freedom = seeds - 1
     if freedom <= len(_T95):
         return _T95[freedom - 1]

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.features import Features
 from fastbandit.reward.context_features import CLIP, robust_scale
-from fastbandit.types import Inputs
+from fastbandit.types import Features, Inputs
 
 Vectors = Any
 """Rows of numbers: an array (n, d) of float64, or a SciPy matrix where most are zero."""

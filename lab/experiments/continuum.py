@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError, ShapeError
-from fastbandit.features import Dense, Features, to_array
-from fastbandit.noise import Stream, decision_seeds, normals
-from fastbandit.rewards import RewardKind
+from fastbandit.features.kinds import Dense, to_array
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import Stream, decision_seeds, normals
+from fastbandit.types import Features
 from lab.experiments.environment import FAR, Floats
 
 
@@ -44,7 +45,7 @@ class Continuum:
         self._landscape = _LANDSCAPES[function]
         self.name, self.noise, self.seed = function, noise, seed
         self.context: Features = Dense(1)
-        self.arms = Box.between(self._landscape.lowest, self._landscape.highest)
+        self.arms = Box(self._landscape.lowest, self._landscape.highest)
         self.embed_ids = False
         self.reward: RewardKind = "real"
         self._summit = self._landscape.summit()
@@ -59,25 +60,25 @@ class Continuum:
         """There is no end of rounds."""
 
     def contexts(self, first: int, count: int) -> NDArray[np.float32]:
-        """Give the same context `count` times: (count, 1)."""
+        """Return the same context `count` times: (count, 1)."""
         return np.ones((count, 1), dtype=np.float32)
 
     def expected(self, first: int, chosen: Any) -> Floats:
-        """Give the expected rewards of points (n, d), the same in every round."""
+        """Return the expected rewards of points (n, d), the same in every round."""
         return self._landscape.rewards(self._read(chosen))
 
     def observed(self, first: int, chosen: Any) -> Floats:
-        """Give the rewards of rounds `first` and on, with their noise."""
+        """Return the rewards of rounds `first` and on, with their noise."""
         means = self.expected(first, chosen)
         seeds = decision_seeds(self._noise_seed, first, len(means))
         return means + self.noise * normals(seeds, 1, Stream.TRAINING)[:, 0].astype(np.float64)
 
     def ceiling(self, first: int, count: int) -> Floats:
-        """Give the maximum of the function for each round: (n,)."""
+        """Return the maximum of the function for each round: (n,)."""
         return np.full(count, float(self.expected(first, self._summit[None])[0]))
 
     def best_arm(self, rounds: int) -> Floats:
-        """Give the point where the function is highest: (d,)."""
+        """Return the point where the function is highest: (d,)."""
         return self._summit.copy()
 
     def _read(self, chosen: Any) -> Floats:

@@ -1,6 +1,6 @@
-"""Rewards that drift: what a context is worth turns with the rounds, at a known pace.
+"""Rewards that drift: what a context is worth rotates with the rounds, at a known pace.
 
-The world keeps its contexts and arms; a round's rewards are those of its context turned by a
+The environment keeps its contexts and arms; a round's rewards are those of its context rotated by a
 rotation that depends on the round's number alone. So the best possible reward of every round is
 known, and what was learned long ago misleads.
 """
@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
-from fastbandit.names import known_name
-from fastbandit.noise import Stream, decision_seeds, normals
+from fastbandit.noise.philox import Stream, decision_seeds, normals
 from lab.experiments.environment import FAR, Floats
 
 KINDS = ("switch", "turn")
@@ -23,10 +23,10 @@ KINDS = ("switch", "turn")
 
 @dataclass(frozen=True)
 class Drift:
-    """A turn of contexts that changes with the rounds.
+    """A rotation of contexts that changes with the rounds.
 
     "switch": another rotation, drawn with the seed, after every `period` rounds; the first of
-    them turns nothing. "turn": steadily, by a full turn in the plane of each two coordinates
+    them rotates nothing. "turn": steadily, by a full turn in the plane of each two coordinates
     within `period` rounds.
     """
 
@@ -41,18 +41,18 @@ class Drift:
                 f"A drift needs a period of at least 1 round: got {self.period}. Raise it."
             )
 
-    def turn(self, contexts: Any, first: int) -> Floats:
-        """Give the contexts (n, d) of rounds `first` and on as their rewards see them."""
+    def drifted(self, contexts: Any, first: int) -> Floats:
+        """Return the contexts (n, d) of rounds `first` and on as their rewards see them."""
         contexts = np.asarray(contexts, dtype=np.float64)
         rounds = np.arange(first, first + len(contexts))
         if self.kind == "turn":
-            return _turned(contexts, 2 * math.pi * (rounds % self.period) / self.period)
-        turned = np.empty_like(contexts)
+            return _rotated(contexts, 2 * math.pi * (rounds % self.period) / self.period)
+        rotated = np.empty_like(contexts)
         spells = rounds // self.period
         for spell in np.unique(spells):
             is_now = spells == spell
-            turned[is_now] = contexts[is_now] @ self._rotation(int(spell), contexts.shape[1])
-        return turned
+            rotated[is_now] = contexts[is_now] @ self._rotation(int(spell), contexts.shape[1])
+        return rotated
 
     def _rotation(self, spell: int, dim: int) -> Floats:
         if spell == 0:
@@ -63,11 +63,11 @@ class Drift:
         return np.asarray(axes * np.sign(np.diagonal(scales)))
 
 
-def _turned(contexts: Floats, angles: Floats) -> Floats:
-    """Turn each pair of coordinates by the angle of its row; an odd one stays."""
-    turned = contexts.copy()
+def _rotated(contexts: Floats, angles: Floats) -> Floats:
+    """Rotate each two coordinates by the angle of its row; an odd one stays."""
+    rotated = contexts.copy()
     even, odd = slice(0, contexts.shape[1] // 2 * 2, 2), slice(1, None, 2)
     cosines, sines = np.cos(angles)[:, None], np.sin(angles)[:, None]
-    turned[:, even] = cosines * contexts[:, even] - sines * contexts[:, odd]
-    turned[:, odd] = sines * contexts[:, even] + cosines * contexts[:, odd]
-    return turned
+    rotated[:, even] = cosines * contexts[:, even] - sines * contexts[:, odd]
+    rotated[:, odd] = sines * contexts[:, even] + cosines * contexts[:, odd]
+    return rotated

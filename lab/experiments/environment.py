@@ -1,7 +1,7 @@
-"""What a policy is played against: rounds of contexts, arms, and the reward of any pair.
+"""What a policy is played against: rounds of contexts, arms, and the reward of any arm.
 
 A round is known by its number alone. Its context and the noise of its reward do not depend on
-what was chosen before, so all policies meet the same world, however they batch.
+what was chosen before, so all policies meet the same environment, however they batch.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from fastbandit.demo.synthetic import FAR as FAR
 from fastbandit.demo.synthetic import Floats as Floats
 from fastbandit.errors import InputError, SettingError
-from fastbandit.features import Features
-from fastbandit.noise import Stream, decision_seeds, normals, uniforms
-from fastbandit.rewards import RewardKind
-from fastbandit.types import Inputs
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import Stream, decision_seeds, normals, uniforms
+from fastbandit.types import Features, Inputs
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -65,23 +64,23 @@ class Environment(Protocol):
         ...
 
     def contexts(self, first: int, count: int) -> Any:
-        """Give the contexts of rounds `first` to `first + count - 1`, as `context` reads them."""
+        """Return the contexts of rounds `first` to `first + count - 1`, as `context` reads them."""
         ...
 
     def expected(self, first: int, chosen: Any) -> Floats:
-        """Give the expected rewards of what was chosen in rounds `first` and on: (n,)."""
+        """Return the expected rewards of what was chosen in rounds `first` and on: (n,)."""
         ...
 
     def observed(self, first: int, chosen: Any) -> Floats:
-        """Give the rewards that a policy sees for it, noise included: (n,)."""
+        """Return the rewards that a policy sees for it, noise included: (n,)."""
         ...
 
     def ceiling(self, first: int, count: int) -> Floats:
-        """Give the expected reward of the best arm in each round: (n,)."""
+        """Return the expected reward of the best arm in each round: (n,)."""
         ...
 
     def best_arm(self, rounds: int) -> Any:
-        """Give the one arm (a row or a point) that would earn most in the first `rounds`."""
+        """Return the one arm (a row or a point) that would earn most in the first `rounds`."""
         ...
 
 
@@ -133,8 +132,8 @@ class Tabled:
     def _order(self) -> Rows:
         visits = np.arange(len(self.instances)) if self.visits is None else self.visits
         root = int(decision_seeds(self.seed, FAR + 3, 1)[0])
-        lots = uniforms(decision_seeds(root, 0, len(visits)), 1, Stream.TRAINING)[:, 0]
-        return np.asarray(visits[np.argsort(lots, kind="stable")])
+        draws = uniforms(decision_seeds(root, 0, len(visits)), 1, Stream.TRAINING)[:, 0]
+        return np.asarray(visits[np.argsort(draws, kind="stable")])
 
     def contexts(self, first: int, count: int) -> Any:
         return as_raw(self.instances.take(self._of_rounds(first, count)))
@@ -149,8 +148,8 @@ class Tabled:
         root = int(decision_seeds(self.seed, FAR + 2, 1)[0])
         seeds = decision_seeds(root, first, len(means))
         if self.reward == "binary":
-            lots = uniforms(seeds, 1, Stream.TRAINING)[:, 0]
-            return (lots < means).astype(np.float64)
+            draws = uniforms(seeds, 1, Stream.TRAINING)[:, 0]
+            return (draws < means).astype(np.float64)
         return means + self.noise * normals(seeds, 1, Stream.TRAINING)[:, 0].astype(np.float64)
 
     def ceiling(self, first: int, count: int) -> Floats:
@@ -168,7 +167,7 @@ class Tabled:
         if wrong.size:
             raise InputError(
                 f"An arm's row needs to be from 0 to {self.size - 1}: got {wrong[0]}. Leave out "
-                f"the empty places of a decision."
+                f"the empty rows of a decision."
             )
         return rows
 
@@ -182,7 +181,7 @@ class Tabled:
 
 
 def as_raw(inputs: Inputs) -> Any:
-    """Give inputs in the form a bandit is handed: features, ids, or a pair of both."""
+    """Return inputs in the form a bandit is handed: features, ids, or both."""
     features = inputs.dense if inputs.sparse is None else inputs.sparse
     if inputs.ids is None:
         return features

@@ -22,7 +22,7 @@ from fastbandit.demo.figures import Line as Line
 from fastbandit.demo.figures import import_matplotlib as import_matplotlib
 from fastbandit.demo.figures import png_of as png_of
 from fastbandit.demo.figures import svg_of as svg_of
-from fastbandit.progress import seconds_in_words
+from fastbandit.progress import format_seconds
 
 STYLES = {
     "Random": figures.STYLES["Random"],
@@ -99,7 +99,7 @@ def draw_scaling(lines: Sequence[Line], *, ylabel: str) -> Any:
     axes.set_xlabel("Arms", color=INK)
     axes.set_ylabel(ylabel, color=INK)
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.yaxis.set_major_formatter(lambda seconds, _: seconds_in_words(seconds))
+    axes.yaxis.set_major_formatter(lambda seconds, _: format_seconds(seconds))
     axes.minorticks_off()
     axes.autoscale_view()
     label_ends(axes, lines, styles=STYLES)
@@ -120,7 +120,7 @@ def draw_dots(
         _put_dot(axes, dot, rows.index(dot.row) + 0.8 * lane / lanes)
     if is_log:
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda seconds, _: seconds_in_words(seconds))
+        axes.xaxis.set_major_formatter(lambda seconds, _: format_seconds(seconds))
         axes.minorticks_off()
     if near is not None:
         axes.axvline(near, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))

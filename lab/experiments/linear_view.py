@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense, Features, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.reward.context_features import CLIP
-from fastbandit.types import Decision, Inputs
+from fastbandit.types import Decision, Features, Inputs
 from lab.experiments.context_scaling import Scaling, lengths, of_length_one
 from lab.experiments.environment import Environment
-from lab.experiments.run import Player
+from lab.experiments.run import Agent
 
 CONTEXT_COLUMNS = 64
 ID_COLUMNS = 8
@@ -133,19 +133,19 @@ class LinearView:
 class Projected:
     """A linear policy that sees contexts through a `LinearView`, which learns their scales."""
 
-    player: Player
+    agent: Agent
     view: LinearView
 
     def select(self, contexts: Any, /) -> Decision:
-        return self.player.select(self.view.show(contexts))
+        return self.agent.select(self.view.show(contexts))
 
     def update(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
         self.view.see(contexts)
-        self.player.update(contexts=self.view.show(contexts), arms=arms, rewards=rewards)
+        self.agent.update(contexts=self.view.show(contexts), arms=arms, rewards=rewards)
 
 
 def linear_arms(environment: Environment) -> tuple[Any, bool]:
-    """Give the arms as a linear policy takes them, and whether each needs its own model."""
+    """Return the arms as a linear policy takes them, and whether each needs its own model."""
     size = environment.size or 0
     if environment.arms is not None:
         return environment.arms, False

@@ -15,11 +15,10 @@ from fastbandit.errors import (
     SettingError,
     ShapeError,
 )
-from fastbandit.features import Features
-from fastbandit.noise import Stream, decision_seeds, uniforms
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import Stream, decision_seeds, uniforms
 from fastbandit.progress import Progress, silent
-from fastbandit.rewards import RewardKind
-from fastbandit.types import Inputs
+from fastbandit.types import Features, Inputs
 from lab.experiments.environment import FAR, Floats, Rows, Tabled
 
 if TYPE_CHECKING:
@@ -65,9 +64,9 @@ class LoggedData:
         return len(self)
 
 
-def check_no_log(world: object, what: str) -> None:
-    """Raise where a world is a log, which knows the rewards of what was taken alone."""
-    if isinstance(world, LoggedData):
+def check_no_log(environment: object, what: str) -> None:
+    """Raise where an environment is a log, which knows the rewards of what was taken alone."""
+    if isinstance(environment, LoggedData):
         raise SettingError(
             f"{what} needs rewards of all arms: got a log to be replayed. Use mode=simulator, "
             f"which fits them to the log."
@@ -127,7 +126,7 @@ def fit_simulator(
     folds: int = 5,
     progress: Progress = silent,
 ) -> Tabled:
-    """Fit a model of the reward to a log, and play on what it says of every pair.
+    """Fit a model of the reward to a log, and play on what it says of every context and arm.
 
     Logistic for binary rewards, ridge for others, in the context, the arm, the arm's features,
     and the products of context and features (of context and arm where there are none). The
@@ -140,8 +139,8 @@ def fit_simulator(
     _check_pairs(len(distinct), log.size)
     problem = _problem(log)
     scores = []
-    for place, strength in enumerate(strengths):
-        progress(place, len(strengths), "fitting the simulator")
+    for number, strength in enumerate(strengths):
+        progress(number, len(strengths), "fitting the simulator")
         scores.append(_left_out(problem, strength, folds=folds))
     best = int(np.argmax([model.mean() for model, _ in scores]))
     strength = strengths[best]
@@ -175,7 +174,7 @@ def _simulator_notes(
     verdict = "better" if gain > 2.0 * error else "better, within its error,"
     verdict = verdict if gain > 0.0 else "NO BETTER"
     return (
-        "simulator fitted to the log: rewards of pairs are the model's, not observed",
+        "simulator fitted to the log: rewards are the model's, not observed",
         f"held-out log-likelihood per round {model.mean():.6f}, of the constant model "
         f"{constant.mean():.6f}: {verdict} than the constant ({gain:+.2f} ± {error:.2f} over the "
         f"whole log)",
@@ -188,7 +187,7 @@ def _simulator_notes(
 class _Problem:
     """Rounds to fit: the worth of arm a to context x is (1, x) · (G W)_a, before the link.
 
-    The rows of G, one for each arm, hold a one, the arm's own place, and its features.
+    The rows of G, one for each arm, hold a one, the arm's own flag, and its features.
     `penalties` are 0 for the intercept and infinite for products that the model leaves out.
     """
 
@@ -201,7 +200,7 @@ class _Problem:
     spread: float = 1.0  # the variance of the rewards, where they are not binary
 
     def take(self, rows: Any) -> _Problem:
-        """Give the same problem on some of the rounds."""
+        """Return the same problem on some of the rounds."""
         return replace(
             self,
             contexts=self.contexts[rows],
@@ -236,33 +235,33 @@ class _Problem:
         return np.asarray(found.x).reshape(shape)
 
     def flat_raw(self) -> float:
-        """Give the worth that suits all rounds alike, before the link."""
+        """Return the worth that suits all rounds alike, before the link."""
         if not self.is_binary:
             return float(self.rewards.mean())
         share = (self.rewards.sum() + 0.5) / (len(self.rewards) + 1.0)
         return float(np.log(share / (1.0 - share)))
 
     def worth(self, coefficients: Floats) -> Floats:
-        """Give the expected reward of each round: (n,)."""
+        """Return the expected reward of each round: (n,)."""
         return self._link(self._raw(coefficients))
 
     def residual_std(self, coefficients: Floats) -> float:
-        """Give the deviation of the rewards about what is expected of them."""
+        """Return the deviation of the rewards about what is expected of them."""
         return float(np.sqrt(np.mean((self.rewards - self.worth(coefficients)) ** 2)))
 
     def every_worth(self, coefficients: Floats, rounds: Rows) -> Floats:
-        """Give the expected rewards of all arms in some of the rounds: (rounds, N)."""
+        """Return the expected rewards of all arms in some of the rounds: (rounds, N)."""
         return self._link(self.contexts[rounds] @ (self.arms @ coefficients).T)
 
     def log_likelihood(self, worth: Floats, *, spread: float) -> Floats:
-        """Give how likely the reward of each round is; `spread` is a variance."""
+        """Return how likely the reward of each round is; `spread` is a variance."""
         if self.is_binary:
             safe = np.clip(worth, 1e-12, 1.0 - 1e-12)
             return np.asarray(np.log(np.where(self.rewards == 1.0, safe, 1.0 - safe)))
         return -0.5 * (np.log(2.0 * np.pi * spread) + (self.rewards - worth) ** 2 / spread)
 
     def _loss(self, raw: Floats) -> tuple[float, Floats]:
-        """Give how unlikely the rewards are, up to a constant, and the slope in each round."""
+        """Return how unlikely the rewards are, up to a constant, and the slope in each round."""
         if self.is_binary:
             value = np.logaddexp(0.0, raw) - self.rewards * raw
             return float(value.sum()), self._link(raw) - self.rewards
@@ -308,13 +307,13 @@ def _scaled(columns: Floats) -> Floats:
 
 
 def _left_out(problem: _Problem, strength: float, *, folds: int) -> tuple[Floats, Floats]:
-    """Give the log-likelihood of each round left out, under the model and under a constant.
+    """Return the log-likelihood of each round left out, under the model and under a constant.
 
     The folds are the same for every seed: the simulator is a function of the log alone.
     """
     count = len(problem.chosen)
-    lots = uniforms(decision_seeds(0, FAR + 4, count), 1, Stream.TRAINING)[:, 0]
-    fold = np.argsort(np.argsort(lots, kind="stable")) % folds
+    draws = uniforms(decision_seeds(0, FAR + 4, count), 1, Stream.TRAINING)[:, 0]
+    fold = np.argsort(np.argsort(draws, kind="stable")) % folds
     model, constant = np.empty(count), np.empty(count)
     for number in range(folds):
         seen, out = problem.take(fold != number), problem.take(fold == number)

@@ -13,8 +13,8 @@ from lab.experiments.comparison import (
     Bar,
     Curve,
     Result,
+    Setting,
     Standing,
-    World,
     bars_of,
     longest,
     of_exhaust,
@@ -29,7 +29,7 @@ from lab.experiments.outline_times import (
     training_section,
 )
 from lab.experiments.policies import NEURAL
-from lab.experiments.report_drift import WORDS as DRIFT_WORDS
+from lab.experiments.report_drift import TEXT as DRIFT_TEXT
 from lab.experiments.report_drift import drift_table, is_drifting
 from lab.experiments.report_tables import (
     bars_table,
@@ -45,16 +45,16 @@ def outline(results: Sequence[Result]) -> list[Section]:
     """Arrange everything that the results say; what was not measured has no section."""
     standings = standings_of(results)
     kinds = {kind: [r for r in results if r["kind"] == kind] for kind in _KINDS}
-    drifting = [s for s in standings if is_drifting(s.world)]
-    still = [s for s in standings if not is_drifting(s.world)]
+    drifting = [s for s in standings if is_drifting(s.setting)]
+    still = [s for s in standings if not is_drifting(s.setting)]
     catalogue = [s for s in still if not _is_continuum(s)]
     continuum = [s for s in still if _is_continuum(s)]
     found = [
         *_bars_section(bars_of(standings)),
         *_overview(standings),
         *_plays_section("Datasets", (_DATASETS,), catalogue),
-        *_plays_section("Continuum", (_CONTINUUM_WORDS,), continuum),
-        *_plays_section("Drift", (DRIFT_WORDS, drift_table(standings)), drifting),
+        *_plays_section("Continuum", (_CONTINUUM_TEXT,), continuum),
+        *_plays_section("Drift", (DRIFT_TEXT, drift_table(standings)), drifting),
         *replay_section(replays_of(kinds["replay"])),
         *runtime_section(kinds["runtime"], standings),
         *scaling_section(kinds["scaling"]),
@@ -67,7 +67,7 @@ _KINDS = ("play", "replay", "training", "runtime", "scaling")
 
 READING = (
     "Share of best: expected reward earned ÷ that of the best arm in every round. The first "
-    "batch, of which nobody has learned yet, counts too. ± is half of the 95 % t-interval over "
+    "batch, of which no policy has learned yet, counts too. ± is half of the 95 % t-interval over "
     "seeds; with one seed there is none.",
     "÷ Exhaust: that share over the one of the exhaustive search with the same exploration and "
     "preset, on the seeds and rounds that both played.",
@@ -83,7 +83,7 @@ READING = (
     "T: the rounds that were played.",
 )
 _DATASETS = "All policies meet the same contexts and the same noise in every round."
-_CONTINUUM_WORDS = (
+_CONTINUUM_TEXT = (
     "Arms that fill a box: there is no catalogue, and nothing to score exhaustively. The best "
     "possible is the highest value of the function."
 )
@@ -97,31 +97,31 @@ def _bars_section(bars: Sequence[Bar]) -> Iterator[Section]:
         return
     judged = [bar for bar in bars if bar.is_met is not None]
     missed = [bar for bar in judged if not bar.is_met]
-    told = f"{len(judged) - len(missed)} of {len(judged)} bars are met, with the default preset."
+    summary = f"{len(judged) - len(missed)} of {len(judged)} bars are met, with the default preset."
     if missed:
-        told += " Missed: " + "; ".join(f"{b.name} on {b.world.label}" for b in missed) + "."
+        summary += " Missed: " + "; ".join(f"{b.name} on {b.setting.label}" for b in missed) + "."
     meaning = (
         f"A search should keep at least {NEAR:g} of what the exhaustive one earns (the number is "
         f"the ratio of the two), and the exhaustive one should earn no less than a linear model "
-        f"or one arm for all (the numbers are the two shares). Overall best arm is told all "
+        f"or one arm for all (the numbers are the two shares). Overall best arm knows all "
         f"rewards beforehand; Learned best arm has to learn, like the others."
     )
-    more = [words for words in (_open_words(missed), _late_words(missed)) if words]
-    yield Section("Bars", (told, meaning, bars_table(bars), *more))
+    more = [text for text in (_open_text(missed), _late_text(missed)) if text]
+    yield Section("Bars", (summary, meaning, bars_table(bars), *more))
 
 
-def _open_words(missed: Sequence[Bar]) -> str:
-    """Name the bars of which the seeds do not tell whether they are missed."""
-    found = [f"{b.name} on {b.world.label} ({_spread_words(b)})" for b in missed if b.is_open]
+def _open_text(missed: Sequence[Bar]) -> str:
+    """Name the bars of which the seeds leave open whether they are missed."""
+    found = [f"{b.name} on {b.setting.label} ({_spread_text(b)})" for b in missed if b.is_open]
     if not found:
         return ""
     return (
-        "Missed by less than the seeds tell apart, for the 95 % interval over seeds reaches the "
+        "Missed by less than the seeds can resolve, for the 95 % interval over seeds reaches the "
         "bar: " + "; ".join(found) + "."
     )
 
 
-def _spread_words(bar: Bar) -> str:
+def _spread_text(bar: Bar) -> str:
     assert bar.shares is not None
     assert bar.gap is not None
     assert bar.gap.half is not None
@@ -131,10 +131,10 @@ def _spread_words(bar: Bar) -> str:
     return f"difference {one - two:.3f} ± {bar.gap.half:.3f}"
 
 
-def _late_words(missed: Sequence[Bar]) -> str:
-    """Tell how one arm for all and what missed it compare once most is learned."""
+def _late_text(missed: Sequence[Bar]) -> str:
+    """Return how one arm for all and what missed it compare once most is learned."""
     found = [
-        f"{bar.world.label} {bar.late[0]:.3f}, {bar.late[1]:.3f}"
+        f"{bar.setting.label} {bar.late[0]:.3f}, {bar.late[1]:.3f}"
         for bar in missed
         if bar.other == "Overall best arm" and bar.late is not None
     ]
@@ -149,21 +149,21 @@ def _late_words(missed: Sequence[Bar]) -> str:
 def _overview(standings: Sequence[Standing]) -> Iterator[Section]:
     table = shares_table(standings)
     if table.rows:
-        words = (
+        text = (
             "Default preset, mean over the seeds that all policies played. q at least: the lowest "
             "mean q of the datasets."
         )
-        yield Section("At a glance", (words, *_ratio_sketch(standings), table))
+        yield Section("At a glance", (text, *_ratio_sketch(standings), table))
 
 
 def _ratio_sketch(standings: Sequence[Standing]) -> Iterator[Sketch]:
     mine = [s for s in longest(standings) if s.preset == "default"]
-    worlds = plainest(s.world for s in mine)
+    settings = plainest(s.setting for s in mine)
     dots = []
-    for standing in (s for world in worlds for s in mine if s.world == world):
+    for standing in (s for setting in settings for s in mine if s.setting == setting):
         ratio = of_exhaust(standing, mine)
         if ratio is not None and yardstick_of(standing.policy) != standing.policy:
-            dots.append(Dot(standing.world.label, standing.policy, ratio))
+            dots.append(Dot(standing.setting.label, standing.policy, ratio))
     if dots:
         yield Sketch(
             "of-exhaust",
@@ -177,35 +177,35 @@ def _ratio_sketch(standings: Sequence[Standing]) -> Iterator[Sketch]:
 
 
 def _is_continuum(standing: Standing) -> bool:
-    return standing.world.dataset in CONTINUUM or standing.arms is None
+    return standing.setting.dataset in CONTINUUM or standing.arms is None
 
 
 def _plays_section(
     title: str, blocks: tuple[Block, ...], standings: Sequence[Standing]
 ) -> Iterator[Section]:
-    worlds = dict.fromkeys(standing.world for standing in standings)
-    parts = [_world_section(w, [s for s in standings if s.world == w]) for w in worlds]
+    settings = dict.fromkeys(standing.setting for standing in standings)
+    parts = [_setting_section(w, [s for s in standings if s.setting == w]) for w in settings]
     if parts:
         yield Section(title, blocks, tuple(parts))
 
 
-def _world_section(world: World, standings: Sequence[Standing]) -> Section:
+def _setting_section(setting: Setting, standings: Sequence[Standing]) -> Section:
     plain = [s for s in standings if s.preset == "default"]
     shared = [s for s in plain if _is_free_of_presets(s)]
     blocks: list[Block] = [_settings(plain or standings)]
     if plain:
-        blocks += [*_curve_sketches(world, "default", plain), standings_table(plain)]
+        blocks += [*_curve_sketches(setting, "default", plain), standings_table(plain)]
     notes = dict.fromkeys(n for s in standings for run in s.runs for n in run.get("notes") or ())
     if lines := (*notes, *_exact_index(standings)):
         blocks.append(Notes(lines))
     parts = []
     for preset in dict.fromkeys(s.preset for s in standings if s.preset != "default"):
         mine = [s for s in standings if s.preset == preset]
-        drawn = _curve_sketches(world, preset, [*shared, *mine])
-        title = f"{world.label} with the preset {preset}"
-        told: tuple[Block, ...] = (_settings(mine), *drawn, standings_table(mine))
-        parts.append(Section(title, told, is_folded=True))
-    return Section(world.label, tuple(blocks), tuple(parts))
+        drawn = _curve_sketches(setting, preset, [*shared, *mine])
+        title = f"{setting.label} with the preset {preset}"
+        content: tuple[Block, ...] = (_settings(mine), *drawn, standings_table(mine))
+        parts.append(Section(title, content, is_folded=True))
+    return Section(setting.label, tuple(blocks), tuple(parts))
 
 
 def _is_free_of_presets(standing: Standing) -> bool:
@@ -220,12 +220,12 @@ def _settings(standings: Sequence[Standing]) -> str:
     batches = " or ".join(dict.fromkeys(f"{s.batch:,}" for s in standings))
     devices = sorted({str(run.get("device", "cpu")) for s in standings for run in s.runs})
     alone = [s for s in standings if len(s.by_seed) == 1]
-    told = f"{arms}; {lengths} rounds in batches of {batches}; on {', '.join(devices)}."
+    summary = f"{arms}; {lengths} rounds in batches of {batches}; on {', '.join(devices)}."
     if len(alone) == len(standings):
-        return f"{told} One seed each, so there are no bands."
+        return f"{summary} One seed each, so there are no bands."
     if alone:
-        return f"{told} One seed, so no band: {', '.join(s.policy for s in alone)}."
-    return told
+        return f"{summary} One seed, so no band: {', '.join(s.policy for s in alone)}."
+    return summary
 
 
 def _exact_index(standings: Sequence[Standing]) -> Iterator[str]:
@@ -239,10 +239,12 @@ def _exact_index(standings: Sequence[Standing]) -> Iterator[str]:
         yield f"Some runs searched an exact index in place of an approximate one: {names}."
 
 
-def _curve_sketches(world: World, preset: str, standings: Sequence[Standing]) -> Iterator[Sketch]:
+def _curve_sketches(
+    setting: Setting, preset: str, standings: Sequence[Standing]
+) -> Iterator[Sketch]:
     shown = longest(standings)
-    stem = file_name(*stem_of(world), preset)
-    where = world.label if preset == "default" else f"{world.label}, preset {preset}"
+    stem = file_name(*stem_of(setting), preset)
+    where = setting.label if preset == "default" else f"{setting.label}, preset {preset}"
     band = " Bands: 95 % over seeds." if any(len(s.by_seed) > 1 for s in shown) else ""
 
     def rewards() -> Any:
@@ -279,7 +281,7 @@ def _share_label(standing: Standing) -> str:
 
 def _ranking(standings: Sequence[Standing]) -> str:
     known = [(s.share.mean, s.policy) for s in standings if s.share is not None]
-    best_first = sorted(known, key=lambda pair: -pair[0])
+    best_first = sorted(known, key=lambda one: -one[0])
     return ", ".join(f"{policy} {share:.1%}" for share, policy in best_first) or "no shares"
 
 

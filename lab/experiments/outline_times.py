@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lab.experiments import paper_figures
-from lab.experiments.comparison import Result, Standing, World, longest
+from lab.experiments.comparison import Result, Setting, Standing, longest
 from lab.experiments.figures import Dot, Line, draw_dots, draw_scaling
 from lab.experiments.report_tables import (
     Replay,
@@ -25,8 +25,8 @@ from lab.experiments.sections import Block, Section, Sketch, file_name, stem_of
 def replay_section(replays: Sequence[Replay]) -> Iterator[Section]:
     """Show what policies earned on each log."""
     parts = []
-    for world in dict.fromkeys(replay.world for replay in replays):
-        mine = [r for r in replays if r.world == world]
+    for setting in dict.fromkeys(replay.setting for replay in replays):
+        mine = [r for r in replays if r.setting == setting]
         dots = [
             Dot("default", r.policy, r.mean, r.low, r.high)
             for r in mine
@@ -34,24 +34,24 @@ def replay_section(replays: Sequence[Replay]) -> Iterator[Section]:
         ]
         blocks: list[Block] = [replays_table(mine)]
         if dots:
-            blocks.insert(0, _replay_sketch(world, dots))
-        parts.append(Section(f"{world.label}, replayed", tuple(blocks)))
+            blocks.insert(0, _replay_sketch(setting, dots))
+        parts.append(Section(f"{setting.label}, replayed", tuple(blocks)))
     if parts:
-        words = (
+        text = (
             "Each policy is played on a log; only rounds where it chooses what the log chose "
             "count. Intervals are of one run, averaged over seeds where there are several: the "
             "log is the same, so seeds do not narrow them."
         )
-        yield Section("Replayed logs", (words,), tuple(parts))
+        yield Section("Replayed logs", (text,), tuple(parts))
 
 
-def _replay_sketch(world: World, dots: Sequence[Dot]) -> Sketch:
+def _replay_sketch(setting: Setting, dots: Sequence[Dot]) -> Sketch:
     rows = [Dot(d.policy, d.policy, d.value, d.low, d.high) for d in dots]
-    told = ", ".join(f"{dot.policy} {dot.value:.4f}" for dot in dots)
+    values = ", ".join(f"{dot.policy} {dot.value:.4f}" for dot in dots)
     return Sketch(
-        file_name(*stem_of(world), "replay"),
-        f"Mean reward on the log of {world.label} with 95 % intervals: {told}.",
-        f"{world.label}: mean reward of the matching rounds, with 95 % intervals.",
+        file_name(*stem_of(setting), "replay"),
+        f"Mean reward on the log of {setting.label} with 95 % intervals: {values}.",
+        f"{setting.label}: mean reward of the matching rounds, with 95 % intervals.",
         lambda: draw_dots(rows, xlabel="Mean reward"),
     )
 
@@ -66,13 +66,13 @@ def runtime_section(results: Sequence[Result], standings: Sequence[Standing]) ->
         groups.setdefault((result["preset"], _machine(result)), []).append(result)
     for number, ((preset, machine), mine) in enumerate(groups.items()):
         qualities = {
-            (s.world, s.policy): q
+            (s.setting, s.policy): q
             for s in reversed(longest(standings))
             if s.preset == preset and (q := s.mean("quality")) is not None
         }
         parts.append(_machine_section(number, preset, machine, mine, qualities))
     if parts:
-        words = (
+        text = (
             "Seconds for one selection. Single: one request at a time, arms scored one at a time. "
             "Request: one request at a time, its arms scored together. Batch: many requests at "
             "once. Train: seconds for one update. q: from the plays above. The paper's "
@@ -80,7 +80,7 @@ def runtime_section(results: Sequence[Result], standings: Sequence[Standing]) ->
             "printed, on another machine, so read speed-ups, not seconds. Its averages are its "
             "own: they are not the means of its figures for each dataset."
         )
-        yield Section("Run time", (words,), tuple(parts))
+        yield Section("Run time", (text,), tuple(parts))
 
 
 def _machine(result: Result) -> str:
@@ -92,17 +92,17 @@ def _machine_section(
     preset: str,
     machine: str,
     results: Sequence[Result],
-    qualities: dict[tuple[World, str], float],
+    qualities: dict[tuple[Setting, str], float],
 ) -> Section:
     blocks: list[Block] = []
     for measure in ("batch", "single"):
         blocks += _runtime_sketch(number, measure, machine, results)
     blocks.append(runtime_table(results, qualities))
-    for words, table in (
+    for text, table in (
         ("Times as fast as the exhaustive search of the same run:", speedup_table(results)),
         ("Averages over the datasets that the paper has:", averages_table(results)),
     ):
-        blocks += [words, table] if table.rows else []
+        blocks += [text, table] if table.rows else []
     requests = _from_to([r["requests"] for r in results if r.get("requests")])
     sizes = _from_to([r["batch_size"] for r in results if r.get("batch_size")])
     if requests and sizes:
@@ -122,12 +122,12 @@ def _runtime_sketch(
     number: int, measure: str, machine: str, results: Sequence[Result]
 ) -> Iterator[Sketch]:
     dots = []
-    for (world, policy), result in measured(results).items():
-        theirs = paper_figures.printed(world.dataset, policy)[measure == "batch"]
+    for (setting, policy), result in measured(results).items():
+        theirs = paper_figures.printed(setting.dataset, policy)[measure == "batch"]
         if result[measure]:
-            dots.append(Dot(world.label, policy, result[measure]))
+            dots.append(Dot(setting.label, policy, result[measure]))
         if result[measure] and theirs:
-            dots.append(Dot(world.label, policy, theirs, is_hollow=True))
+            dots.append(Dot(setting.label, policy, theirs, is_hollow=True))
     if dots:
         hollow = " Filled: measured. Hollow: printed in the paper."
         yield Sketch(
@@ -149,11 +149,11 @@ def scaling_section(results: Sequence[Result]) -> Iterator[Section]:
         blocks = (_scaling_sketch(preset, device, mine), scaling_table(mine))
         parts.append(Section(title, blocks, is_folded=preset != "default"))
     if parts:
-        words = (
+        text = (
             "Seconds per selection as the catalogue grows. The slope is that of the line in the "
             "figure: 1 is proportional to the number of arms, 0 does not depend on it."
         )
-        yield Section("Time over the number of arms", (words,), tuple(parts))
+        yield Section("Time over the number of arms", (text,), tuple(parts))
 
 
 def _scaling_sketch(preset: str, device: str, results: Sequence[Result]) -> Sketch:
@@ -163,10 +163,10 @@ def _scaling_sketch(preset: str, device: str, results: Sequence[Result]) -> Sket
         label = result["policy"] if slope is None else f"{result['policy']}  slope {slope:.2f}"
         arms, seconds = (np.array(result[name], dtype=float) for name in ("arms", "seconds"))
         lines.append(Line(result["policy"], arms, seconds, label))
-    told = "; ".join(line.label for line in lines)
+    labels = "; ".join(line.label for line in lines)
     return Sketch(
         file_name("scaling", preset, device),
-        f"Seconds per selection over the number of arms on {device}, both logarithmic: {told}.",
+        f"Seconds per selection over the number of arms on {device}, both logarithmic: {labels}.",
         f"Time per selection on {device}; both axes are logarithmic.",
         lambda: draw_scaling(lines, ylabel="Time per selection"),
     )
@@ -175,5 +175,5 @@ def _scaling_sketch(preset: str, device: str, results: Sequence[Result]) -> Sket
 def training_section(results: Sequence[Result]) -> Iterator[Section]:
     """Show what updates cost."""
     if results:
-        words = "Update of GANBandit ÷ update of Exhaust, on the same data, by turns."
-        yield Section("Training time", (words, training_table(results)))
+        text = "Update of GANBandit ÷ update of Exhaust, on the same data, in alternation."
+        yield Section("Training time", (text, training_table(results)))

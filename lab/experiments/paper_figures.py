@@ -85,12 +85,12 @@ AVERAGES = {
 
 
 def printed(dataset: str, policy: str) -> tuple[float, float] | tuple[None, None]:
-    """Give Single and Batch as printed: arms one at a time, and all arms at once."""
+    """Return Single and Batch as printed: arms one at a time, and all arms at once."""
     if dataset not in DATASETS or policy not in _PAIRS:
         return (None, None)
     return _PAIRS[policy][DATASETS.index(dataset)]
 
 
-def printed_training_ratio(explore: str) -> float:
-    """Give Train of GANBandit ÷ Train of Exhaust as printed, for "TS" or "UCB"."""
-    return AVERAGES[f"GANBandit {explore}"][2] / AVERAGES[f"Exhaust {explore}"][2]
+def printed_training_ratio(exploration: str) -> float:
+    """Return Train of GANBandit ÷ Train of Exhaust as printed, for "TS" or "UCB"."""
+    return AVERAGES[f"GANBandit {exploration}"][2] / AVERAGES[f"Exhaust {exploration}"][2]

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
-from fastbandit.names import known_name
 from lab.experiments.environment import Environment
 from lab.experiments.linear_view import LinearView, Projected, linear_arms
-from lab.experiments.run import Player
+from lab.experiments.run import Agent
 
 if TYPE_CHECKING:
-    from fastbandit.presets import Preset
+    from lab.experiments.recipe import Preset
 
 NEURAL = {
     "Exhaust TS": ("ts", "exhaustive", "neural"),
@@ -36,7 +36,7 @@ NEURAL = {
     "GANBandit window": ("ts", "generator", "neural"),
     "GANBandit fading": ("ts", "generator", "neural"),
 }
-"""Exploration, search and doubt of each neural policy."""
+"""Exploration, search and posterior of each neural policy."""
 
 _HALF_LIFE = 500.0
 _FORGETTING: dict[str, dict[str, float]] = {
@@ -72,7 +72,7 @@ _MORE_NEURAL = tuple(name for name in NEURAL if name not in NINE)
 NAMES = (*NINE, "Learned best arm", *_MORE_NEURAL, *_LINEAR[1:], *_CONTINUUM[:3])
 
 
-def player_for(
+def agent_for(
     name: str,
     environment: Environment,
     *,
@@ -80,10 +80,10 @@ def player_for(
     rounds: int,
     preset: Preset = "default",
     device: str = "cpu",
-) -> Player:
+) -> Agent:
     """Make a policy that knows nothing yet; `rounds` will be played.
 
-    Only "Overall best arm" is told anything: the one arm that earns most in those rounds.
+    Only "Overall best arm" knows anything: the one arm that earns most in those rounds.
     """
     known_name("policy", name, NAMES)
     if name in NEURAL:
@@ -97,13 +97,14 @@ def player_for(
 
 def _neural(
     name: str, environment: Environment, *, preset: Preset, seed: int, device: str
-) -> Player:
+) -> Agent:
     from fastbandit.bandit import Bandit
-    from fastbandit.presets import settings_for
+    from lab.experiments.paper_preset import bandit_parts
+    from lab.experiments.recipe import recipe_for
 
-    explore, search, doubt = NEURAL[name]
-    if name in _FORGETTING:
-        preset = settings_for(preset).merged({"training.reward": _FORGETTING[name]})
+    exploration, search, posterior = NEURAL[name]
+    recipe = recipe_for(preset).merged({"training.reward": _FORGETTING.get(name, {})})
+    parts = bandit_parts(recipe, exploration=exploration, search=search, posterior=posterior)
     arms = environment.arms
     return Bandit(
         arms=arms,
@@ -111,21 +112,18 @@ def _neural(
         embed_ids=environment.embed_ids,
         context=environment.context,
         reward=environment.reward,
-        explore=explore,
-        search=search,
-        doubt=doubt,
-        preset=preset,
+        **parts,
         seed=seed,
         device=device,
         progress=False,
     )
 
 
-def _linear(name: str, environment: Environment, *, seed: int) -> Player:
+def _linear(name: str, environment: Environment, *, seed: int) -> Agent:
     from fastbandit import baselines
     from lab import baselines as research
 
-    makers: dict[str, Callable[..., Player]] = {
+    makers: dict[str, Callable[..., Agent]] = {
         "LinearTS": baselines.LinearTS,
         "LinUCB": baselines.LinUCB,
         "LinearTS fading": partial(baselines.LinearTS, half_life=_HALF_LIFE),
@@ -155,7 +153,7 @@ def _linear(name: str, environment: Environment, *, seed: int) -> Player:
     return Projected(makers[name](**settings), view)
 
 
-def _context_free(name: str, environment: Environment, *, seed: int, rounds: int) -> Player:
+def _context_free(name: str, environment: Environment, *, seed: int, rounds: int) -> Agent:
     from fastbandit import baselines
 
     ids = range(environment.size or 0)
@@ -181,10 +179,10 @@ def _best_row(environment: Environment, rounds: int) -> int:
     return int(environment.best_arm(rounds))
 
 
-def _on_continuum(name: str, environment: Environment, *, seed: int) -> Player:
+def _on_continuum(name: str, environment: Environment, *, seed: int) -> Agent:
     from lab import baselines as research
 
-    makers: dict[str, Callable[..., Player]] = {
+    makers: dict[str, Callable[..., Agent]] = {
         "GP-UCB": research.GaussianProcessUCB,
         "GP-TS": research.GaussianProcessTS,
         "HOO": research.HOO,

@@ -1,12 +1,12 @@
 """A catalogue of up to 10⁸ arms that is never held whole, with the best arm known exactly.
 
 Arms are points of a lattice in [-1, 1]^d: the digits of an arm's row, in a number system of
-`levels` digits, name its place on each axis. The reward adds up over the axes,
+`levels` digits, name its position on each axis. The reward adds up over the axes,
 
     Σ_j w_j(x) (1 - s² + cos(3πs) / 4) / √d   with   s = a_j - t_j(x),
 
 and has several local maxima along each, so the best of all arms is found axis by axis in
-O(d levels), though no policy is told so.
+O(d levels), though no policy knows so.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError
-from fastbandit.features import Dense
-from fastbandit.noise import Stream, decision_seeds, normals, uniforms
-from fastbandit.rewards import RewardKind
+from fastbandit.features.kinds import Dense
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import Stream, decision_seeds, normals, uniforms
 from lab.experiments.environment import FAR, Floats, Rows
 
 _MOST_ARMS = 10**8
@@ -51,11 +51,11 @@ class Procedural:
         self.embed_ids = False
         self.reward: RewardKind = "real"
         self.levels = _levels(arms, dim)
-        lots, turns, self._contexts_seed, self._noise_seed = decision_seeds(
+        order_seed, rotation_seed, self._contexts_seed, self._noise_seed = decision_seeds(
             seed, FAR + 10, 4
         ).tolist()
-        self._places = _shuffled_places(lots, dim, self.levels)  # (d, levels)
-        self._turns = _rotation(turns, dim)  # (d, d)
+        self._positions = _shuffled_positions(order_seed, dim, self.levels)  # (d, levels)
+        self._rotation_matrix = _rotation(rotation_seed, dim)  # (d, d)
 
     @property
     def rounds(self) -> None:
@@ -78,7 +78,7 @@ class Procedural:
     def vectors(self, rows: Any) -> NDArray[np.float32]:
         """Work out the features of any rows, of any shape: (..., d)."""
         digits = self._digits(self._check_rows(rows))
-        return self._places[np.arange(self.dim), digits]
+        return self._positions[np.arange(self.dim), digits]
 
     def block(self, start: int, count: int) -> NDArray[np.float32]:
         """Work out the features of rows `start` to `start + count - 1`: (count, d)."""
@@ -91,23 +91,23 @@ class Procedural:
     # -- the rewards
 
     def contexts(self, first: int, count: int) -> NDArray[np.float32]:
-        """Give the contexts of rounds `first` to `first + count - 1`, in [-1, 1]^d."""
+        """Return the contexts of rounds `first` to `first + count - 1`, in [-1, 1]^d."""
         seeds = decision_seeds(self._contexts_seed, first, count)
         return 2.0 * uniforms(seeds, self.dim, Stream.TRAINING) - 1.0
 
     def means(self, contexts: Any, rows: Any) -> Floats:
-        """Give the expected reward of each context with its arm (n,) or arms (n, k)."""
+        """Return the expected reward of each context with its arm (n,) or arms (n, k)."""
         arms = self.vectors(rows).astype(np.float64)  # (n, d) or (n, k, d)
         x = np.asarray(contexts, dtype=np.float64)
         wide = x.reshape(len(x), *[1] * (arms.ndim - 2), self.dim)
         return np.asarray(self._terms(wide, arms).sum(axis=-1))
 
     def expected(self, first: int, chosen: Any) -> Floats:
-        """Give the expected rewards of the rows chosen in rounds `first` and on."""
+        """Return the expected rewards of the rows chosen in rounds `first` and on."""
         return self.means(self.contexts(first, len(chosen)), chosen)
 
     def observed(self, first: int, chosen: Any) -> Floats:
-        """Give the rewards of rounds `first` and on; a round's noise is the same for any arm."""
+        """Return the rewards of rounds `first` and on; a round's noise is the same for any arm."""
         means = self.expected(first, chosen)
         seeds = decision_seeds(self._noise_seed, first, len(means))
         noise = self.noise * normals(seeds, 1, Stream.TRAINING)[:, 0].astype(np.float64)
@@ -120,7 +120,7 @@ class Procedural:
         return self._best(first, count)[0]
 
     def ceiling(self, first: int, count: int) -> Floats:
-        """Give the expected reward of the best arm in each round: (n,); O(n d levels)."""
+        """Return the expected reward of the best arm in each round: (n,); O(n d levels)."""
         return self._best(first, count)[1]
 
     def best_arm(self, rounds: int) -> int:
@@ -144,9 +144,9 @@ class Procedural:
         ]
 
     def _by_digit(self, first: int, count: int) -> Floats:
-        """Give what each digit of each axis adds to the reward of each round: (n, d, levels)."""
+        """Return what each digit of each axis adds to the reward of each round: (n, d, levels)."""
         x = self.contexts(first, count).astype(np.float64)[:, None, :]  # (n, 1, d)
-        return self._terms(x, self._places.T.astype(np.float64)).swapaxes(1, 2)
+        return self._terms(x, self._positions.T.astype(np.float64)).swapaxes(1, 2)
 
     def _highest(self, terms: Floats) -> tuple[Rows, Floats]:
         """Find the rows below N whose terms add up to most, and their sums.
@@ -176,11 +176,11 @@ class Procedural:
         return digits @ self._weights, sums
 
     def _terms(self, contexts: Floats, arms: Floats) -> Floats:
-        """Give what each axis adds to the reward, for contexts and arms that broadcast."""
-        turned = contexts @ self._turns
-        away = arms - 0.8 * np.sin(2.0 * turned)
+        """Return what each axis adds to the reward, for contexts and arms that broadcast."""
+        rotated = contexts @ self._rotation_matrix
+        away = arms - 0.8 * np.sin(2.0 * rotated)
         shape = 1.0 - away**2 + 0.25 * np.cos(3.0 * np.pi * away)
-        return np.asarray((1.0 + 0.5 * np.cos(3.0 * turned)) * shape / np.sqrt(self.dim))
+        return np.asarray((1.0 + 0.5 * np.cos(3.0 * rotated)) * shape / np.sqrt(self.dim))
 
     @cached_property
     def _weights(self) -> Rows:
@@ -195,24 +195,24 @@ class Procedural:
         if wrong.size:
             raise InputError(
                 f"An arm's row needs to be from 0 to {self.size - 1}: got {wrong[0]}. Leave out "
-                f"the empty places of a decision."
+                f"the empty rows of a decision."
             )
         return checked
 
 
 def _levels(arms: int, dim: int) -> int:
-    """Give the fewest levels of an axis that make room for so many arms."""
+    """Return the fewest levels of an axis that make room for so many arms."""
     levels = max(1, round(arms ** (1.0 / dim)) - 1)
     while levels**dim < arms:
         levels += 1
     return levels
 
 
-def _shuffled_places(seed: int, dim: int, levels: int) -> NDArray[np.float32]:
-    """Give the place of each digit on each axis, evenly spread and in an order by lot."""
-    places = np.linspace(-1.0, 1.0, levels, dtype=np.float32) if levels > 1 else np.zeros(1)
-    lots = uniforms(decision_seeds(seed, 0, dim), levels, Stream.TRAINING)
-    return places[np.argsort(lots, axis=1, kind="stable")].astype(np.float32)
+def _shuffled_positions(seed: int, dim: int, levels: int) -> NDArray[np.float32]:
+    """Return the position of each digit on each axis, evenly spread and in random order."""
+    positions = np.linspace(-1.0, 1.0, levels, dtype=np.float32) if levels > 1 else np.zeros(1)
+    draws = uniforms(decision_seeds(seed, 0, dim), levels, Stream.TRAINING)
+    return positions[np.argsort(draws, axis=1, kind="stable")].astype(np.float32)
 
 
 def _rotation(seed: int, dim: int) -> Floats:

@@ -1,7 +1,7 @@
 """Play a policy on a log without a model: only rounds where it agrees with the log count.
 
 Li, Chu, Langford and Wang, "Unbiased offline evaluation of contextual-bandit-based news article
-recommendation algorithms" (WSDM 2011). Where the log was not uniform, rounds are first kept
+recommendation algorithms" (WSDM 2011). Where the log was not uniform, rounds are first accepted
 with a probability of smallest propensity / propensity, which leaves a uniform log behind.
 """
 
@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import InputError, SettingError
-from fastbandit.noise import Stream, decision_seeds, uniforms
+from fastbandit.features.rewards import RewardKind
+from fastbandit.noise.philox import Stream, decision_seeds, uniforms
 from fastbandit.progress import Progress, silent
-from fastbandit.rewards import RewardKind
 from lab.experiments.environment import FAR, Floats, Rows, as_raw
 from lab.experiments.logged import LoggedData
-from lab.experiments.run import Player
+from lab.experiments.run import Agent
 
 _NORMAL = 1.959964
 _FEWEST_MATCHES = 10.0
@@ -30,14 +30,14 @@ class Replayed:
     """What a policy earned in the rounds where it chose what the log chose.
 
     `rewards` are those of the matches in their order; `batch_matches` counts them by batch;
-    `offered` is the number of rounds it was asked about, `kept` how many of these were left
+    `offered` is the number of rounds it was asked about, `accepted` how many of these were left
     after the log was made uniform.
     """
 
     rewards: Floats
     batch_matches: Rows
     offered: int
-    kept: int
+    accepted: int
     reward: RewardKind
 
     @property
@@ -70,13 +70,13 @@ class Replayed:
 
 def replay(
     log: LoggedData,
-    player: Player,
+    agent: Agent,
     *,
     batch: int,
     passes: int = 1,
     progress: Progress = silent,
 ) -> Replayed:
-    """Let a player choose for the logged contexts, and learn where it agrees with the log.
+    """Let an agent choose for the logged contexts, and learn where it agrees with the log.
 
     With several `passes` the same log is played again and again: more matches, but what was
     learned from a round is then judged on it too.
@@ -86,17 +86,17 @@ def replay(
             f"A replay needs a batch and passes of at least 1: got batch={batch} and "
             f"passes={passes}. Raise them."
         )
-    order = _kept_rounds(log, passes)
+    order = _accepted_rounds(log, passes)
     rewards, matches = [], []
     for first in range(0, len(order), batch):
         rounds = order[first : first + batch]
-        decision = player.select(as_raw(log.contexts.take(rounds)))
+        decision = agent.select(as_raw(log.contexts.take(rounds)))
         agreed = np.flatnonzero(decision.rows[:, 0] == log.chosen[rounds])
         earned = log.rewards[rounds[agreed]]
         if len(agreed):
-            player.update(
+            agent.update(
                 contexts=as_raw(log.contexts.take(rounds[agreed])),
-                arms=[decision.arms[place] for place in agreed],
+                arms=[decision.arms[row] for row in agreed],
                 rewards=earned,
             )
         rewards.append(earned)
@@ -106,13 +106,13 @@ def replay(
         rewards=np.concatenate(rewards),
         batch_matches=np.array(matches, dtype=np.int64),
         offered=len(log) * passes,
-        kept=len(order),
+        accepted=len(order),
         reward=log.reward,
     )
 
 
 def wilson(wins: float, rounds: int) -> tuple[float, float]:
-    """Give Wilson's 95 % interval of a share; (0, 1) without any rounds."""
+    """Return Wilson's 95 % interval of a share; (0, 1) without any rounds."""
     if rounds == 0:
         return 0.0, 1.0
     share, square = wins / rounds, _NORMAL**2
@@ -122,17 +122,17 @@ def wilson(wins: float, rounds: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def _kept_rounds(log: LoggedData, passes: int) -> Rows:
-    """Give the rounds of a uniform log, in the order of the log, once for each pass."""
+def _accepted_rounds(log: LoggedData, passes: int) -> Rows:
+    """Return the rounds of a uniform log, in the order of the log, once for each pass."""
     if log.propensities is None:
         _check_uniform(log)
         return np.tile(np.arange(len(log)), passes)
-    chances = log.propensities.min() / log.propensities
-    _check_enough(chances, log.size, passes=passes)
+    probabilities = log.propensities.min() / log.propensities
+    _check_enough(probabilities, log.size, passes=passes)
     root = int(decision_seeds(log.seed, FAR + 5, 1)[0])
-    lots = uniforms(decision_seeds(root, 0, passes * len(log)), 1, Stream.TRAINING)[:, 0]
-    kept: NDArray[np.bool_] = lots < np.tile(chances, passes)
-    return np.flatnonzero(kept) % len(log)
+    draws = uniforms(decision_seeds(root, 0, passes * len(log)), 1, Stream.TRAINING)[:, 0]
+    accepted: NDArray[np.bool_] = draws < np.tile(probabilities, passes)
+    return np.flatnonzero(accepted) % len(log)
 
 
 def _check_uniform(log: LoggedData) -> None:
@@ -148,11 +148,11 @@ def _check_uniform(log: LoggedData) -> None:
         )
 
 
-def _check_enough(chances: Floats, arms: int, *, passes: int) -> None:
-    due = passes * float(chances.sum()) / arms
-    if due < _FEWEST_MATCHES and chances.min() < 1.0 - 1e-6:
+def _check_enough(probabilities: Floats, arms: int, *, passes: int) -> None:
+    due = passes * float(probabilities.sum()) / arms
+    if due < _FEWEST_MATCHES and probabilities.min() < 1.0 - 1e-6:
         raise InputError(
             f"A replay of a log that was not uniform needs about {_FEWEST_MATCHES:.0f} matches or "
-            f"more to tell anything: this one would give {due:.2g}, because its propensities "
-            f"differ by a factor of {1.0 / chances.min():,.0f}. Fit a simulator instead."
+            f"more to say anything: this one would give {due:.2g}, because its propensities "
+            f"differ by a factor of {1.0 / probabilities.min():,.0f}. Fit a simulator instead."
         )

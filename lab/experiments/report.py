@@ -94,7 +94,7 @@ def _are_numbers(values: Any) -> bool:
 
 
 def results_page(results: Sequence[Result]) -> str:
-    """Word everything as docs/results.md: the tables of the page, without its figures."""
+    """Format everything as docs/results.md: the tables of the page, without its figures."""
     lines = ["# Results", "", _OPENING, ""]
     for section in outline(results):
         lines += _markdown_section(section, 2)
@@ -116,7 +116,7 @@ def _markdown_section(section: Section, level: int) -> list[str]:
 
 
 def readme_table(results: Sequence[Result]) -> str:
-    """Word the share of each policy in each dataset, for the README."""
+    """Format the share of each policy in each dataset, for the README."""
     return shares_table(standings_of(results)).to_markdown()
 
 
@@ -140,13 +140,13 @@ def draw_all(
 
 
 def as_json(results: Sequence[Result]) -> dict[str, Any]:
-    """Give the bars and how each policy did as JSON values."""
+    """Return the bars and how each policy did as JSON values."""
     standings = standings_of(results)
     rows = [_standing_json(standing, longest(standings)) for standing in standings]
     bars = [
         {
-            "dataset": bar.world.dataset,
-            "options": dict(bar.world.options),
+            "dataset": bar.setting.dataset,
+            "options": dict(bar.setting.options),
             "bar": bar.name,
             "shares": bar.shares,
             "met": bar.is_met,
@@ -158,8 +158,8 @@ def as_json(results: Sequence[Result]) -> dict[str, Any]:
 
 def _standing_json(standing: Standing, others: Sequence[Standing]) -> dict[str, Any]:
     return {
-        "dataset": standing.world.dataset,
-        "options": dict(standing.world.options),
+        "dataset": standing.setting.dataset,
+        "options": dict(standing.setting.options),
         "preset": standing.preset,
         "policy": standing.policy,
         "seeds": len(standing.by_seed),
@@ -185,12 +185,12 @@ def _readme(path: Path, results: Sequence[Result]) -> str:
         raise SettingError(f"{path}: {error}") from error
 
 
-def _check_places(places: Sequence[tuple[str, Path | None]]) -> None:
-    """Refuse a place that cannot be written to before the work rather than after it."""
-    named = [path.resolve() for _, path in places if path is not None]
+def _check_outputs(outputs: Sequence[tuple[str, Path | None]]) -> None:
+    """Reject an output that cannot be written to before the work rather than after it."""
+    named = [path.resolve() for _, path in outputs if path is not None]
     if len(set(named)) < len(named):
         raise SettingError("Each of -o, --doc and --readme needs a file of its own: got one twice.")
-    for option, path in places:
+    for option, path in outputs:
         if path is not None and path.is_dir():
             raise SettingError(f"{option} needs the name of a file: got the folder {path}.")
         if path is not None:
@@ -227,10 +227,10 @@ def report_command(
     readme: Path | None,
     is_json: bool,
 ) -> None:
-    """Word and draw all result files below RESULTS as one HTML page that needs nothing else."""
+    """Write all result files below RESULTS as one HTML page that needs nothing else."""
     import_matplotlib()
     found = load_results(results)
-    _check_places((("-o", out), ("--doc", doc), ("--readme", readme)))
+    _check_outputs((("-o", out), ("--doc", doc), ("--readme", readme)))
     if figures is not None:
         make_folder(figures, option="--figures")
     files: dict[Path, bytes] = {}
@@ -249,8 +249,8 @@ def report_command(
         files |= {figures / f"{name}.png": png for name, png in pictures.items()}
     paths = write_all(files, option="-o")
     if is_json:
-        told = {**as_json(found), "written": [str(path) for path in paths]}
-        click.echo(json.dumps(told, indent=1, allow_nan=False))
+        output = {**as_json(found), "written": [str(path) for path in paths]}
+        click.echo(json.dumps(output, indent=1, allow_nan=False))
         return
     if sections[0].title == "Bars":
         click.echo(str(sections[0].blocks[0]))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.experiments.comparison import Standing, World, longest, shares_together
+from lab.experiments.comparison import Setting, Standing, longest, shares_together
 from lab.experiments.report_tables import NONE, Table
 
-WORDS = (
+TEXT = (
     "What a context is worth changes with the rounds, at once (drift switch) or steadily (drift "
     "turn); the best possible reward is that of each round. The table has the share of it, and in "
     "brackets what forgetting adds to the same policy that keeps all of the past, also where "
@@ -23,33 +23,37 @@ _PAIRS = {
 """Each policy that forgets, and the one that does not."""
 
 
-def is_drifting(world: World) -> bool:
-    """Tell whether the rewards of a world change with the rounds."""
-    return any(name == "drift" and value != "none" for name, value in world.options)
+def is_drifting(setting: Setting) -> bool:
+    """Return whether the rewards of a setting change with the rounds."""
+    return any(name == "drift" and value != "none" for name, value in setting.options)
 
 
 def drift_table(standings: Sequence[Standing]) -> Table:
-    """Word the share of each policy in worlds that drift, and in the same without a drift."""
+    """Return a table of the share of each policy in settings with and without a drift."""
     mine = [s for s in longest(standings) if s.preset == "default"]
-    worlds = _with_their_stills([s.world for s in mine])
-    found = {(s.policy, s.world): s for s in mine if s.world in worlds}
-    policies = dict.fromkeys(s.policy for s in mine if is_drifting(s.world))
-    rows = [(policy, *(_cell(policy, world, found) for world in worlds)) for policy in policies]
-    return Table(("policy", *(world.label for world in worlds)), tuple(rows))
+    settings = _with_their_stills([s.setting for s in mine])
+    found = {(s.policy, s.setting): s for s in mine if s.setting in settings}
+    policies = dict.fromkeys(s.policy for s in mine if is_drifting(s.setting))
+    rows = [
+        (policy, *(_cell(policy, setting, found) for setting in settings)) for policy in policies
+    ]
+    return Table(("policy", *(setting.label for setting in settings)), tuple(rows))
 
 
-def _with_their_stills(worlds: Sequence[World]) -> list[World]:
-    drifting = dict.fromkeys(world for world in worlds if is_drifting(world))
-    stills = dict.fromkeys(_still(world) for world in drifting)
-    return [*drifting, *(world for world in stills if world in worlds)]
+def _with_their_stills(settings: Sequence[Setting]) -> list[Setting]:
+    drifting = dict.fromkeys(setting for setting in settings if is_drifting(setting))
+    stills = dict.fromkeys(_still(setting) for setting in drifting)
+    return [*drifting, *(setting for setting in stills if setting in settings)]
 
 
-def _still(world: World) -> World:
-    return World(world.dataset, tuple(pair for pair in world.options if pair[0] not in _DRIFT))
+def _still(setting: Setting) -> Setting:
+    return Setting(
+        setting.dataset, tuple(pair for pair in setting.options if pair[0] not in _DRIFT)
+    )
 
 
-def _cell(policy: str, world: World, found: dict[tuple[str, World], Standing]) -> str:
-    standing, other = found.get((policy, world)), found.get((_PAIRS.get(policy, ""), world))
+def _cell(policy: str, setting: Setting, found: dict[tuple[str, Setting], Standing]) -> str:
+    standing, other = found.get((policy, setting)), found.get((_PAIRS.get(policy, ""), setting))
     if standing is None or standing.share is None:
         return NONE
     pair = None if other is None else shares_together(standing, other)

@@ -15,7 +15,7 @@ from lab.experiments.sections import Block, Notes, Section, Sketch
 def report_page(
     results: Sequence[Result], drawings: dict[str, str], *, sections: Sequence[Section]
 ) -> str:
-    """Give the whole page; `drawings` are the figures as SVG by name."""
+    """Return the whole page; `drawings` are the figures as SVG by name."""
     anchors = {id(section): f"part-{number}" for number, section in enumerate(_all(sections))}
     listed = "\n".join(_contents(section, anchors) for section in sections)
     body = "\n".join(_html_section(section, anchors, drawings, 2) for section in sections)
@@ -40,14 +40,14 @@ def _headline(results: Sequence[Result]) -> list[str]:
     plays = [r for r in results if r["kind"] == "play"]
     datasets = len({r["dataset"] for r in results if "dataset" in r})
     seeds = len({r["seed"] for r in plays})
-    told = [f"{len(results):,} result files; {datasets} datasets; up to {seeds} seeds."]
+    lines = [f"{len(results):,} result files; {datasets} datasets; up to {seeds} seeds."]
     versions = sorted({str(r["version"]) for r in results if r.get("version")})
     commits = sorted({_short(str(r["commit"])) for r in results if r.get("commit")})
     if versions:
-        told.append(
+        lines.append(
             f"fastbandit {', '.join(versions)}; commits: {', '.join(commits) or 'unknown'}."
         )
-    return told
+    return lines
 
 
 def _short(commit: str) -> str:
@@ -110,15 +110,15 @@ def _html_figure(sketch: Sketch, svg: str) -> str:
     return f"<figure>\n{drawing}\n<figcaption>{escape(sketch.caption)}</figcaption>\n</figure>"
 
 
-def _cell(word: str) -> str:
-    """Give a policy its colour, and a verdict its sign."""
-    if word in STYLES:
-        colour = style_of(word).colour
-        return f'<i class="swatch" style="background:{colour}"></i>{escape(word)}'
+def _cell(text: str) -> str:
+    """Return a policy its colour, and a verdict its sign."""
+    if text in STYLES:
+        colour = style_of(text).colour
+        return f'<i class="swatch" style="background:{colour}"></i>{escape(text)}'
     for verdict, sign in (("met", "✓"), ("missed", "✗")):
-        if word.startswith(f"{verdict}: "):
-            return f'<span class="{verdict}">{sign} {escape(word)}</span>'
-    return escape(word)
+        if text.startswith(f"{verdict}: "):
+            return f'<span class="{verdict}">{sign} {escape(text)}</span>'
+    return escape(text)
 
 
 _CSS = """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from fastbandit.progress import seconds_in_words
+from fastbandit.progress import format_seconds
 from lab.experiments import paper_figures
 from lab.experiments.comparison import (
     NEAR,
@@ -15,12 +15,12 @@ from lab.experiments.comparison import (
     Bar,
     Estimate,
     Result,
+    Setting,
     Standing,
-    World,
     longest,
     of_exhaust,
-    policy_place,
-    world_of,
+    policy_sort_key,
+    setting_of,
     yardstick_of,
 )
 from lab.experiments.policies import NINE
@@ -38,7 +38,7 @@ class Table:
     names: int = 1
 
     def to_markdown(self) -> str:
-        """Word it as Markdown."""
+        """Format it as Markdown."""
         rows = [[word.replace("|", "\\|") for word in row] for row in self.rows]
         return markdown(self.headings, rows, words=self.names)
 
@@ -47,7 +47,7 @@ class Table:
 
 
 def standings_table(standings: Sequence[Standing]) -> Table:
-    """Word how each policy did in one world."""
+    """Return a table of how each policy did in one setting."""
     headings = (
         "policy",
         "share of best",
@@ -83,51 +83,55 @@ def _standing_row(standing: Standing, others: Sequence[Standing]) -> tuple[str, 
 
 
 def shares_table(standings: Iterable[Standing]) -> Table:
-    """Word the shares of the paper's nine policies with the default preset, worlds as columns."""
+    """Return a table of shares: the nine policies with the default preset, a column a setting."""
     mine = [s for s in longest(standings) if s.preset == "default"]
-    worlds = plainest(s.world for s in mine)
-    found = {(s.policy, s.world): s for s in mine if s.policy in NINE}
+    settings = plainest(s.setting for s in mine)
+    found = {(s.policy, s.setting): s for s in mine if s.policy in NINE}
     seeds = {
-        world: _common_seeds(s for s in found.values() if s.world == world) for world in worlds
+        setting: _common_seeds(s for s in found.values() if s.setting == setting)
+        for setting in settings
     }
     rows = []
     for policy in NINE:
-        row = [found.get((policy, world)) for world in worlds]
+        row = [found.get((policy, setting)) for setting in settings]
         if any(row):
-            shares = [s.share_on(seeds[s.world] or s.by_seed) if s else None for s in row]
+            shares = [s.share_on(seeds[s.setting] or s.by_seed) if s else None for s in row]
             known = [q for s in row if s and (q := s.mean("quality")) is not None]
-            words = [NONE if share is None else f"{share.mean:.3f}" for share in shares]
-            rows.append((policy, *words, number(min(known, default=None), ".4f")))
-    labels = (world.label for world in worlds)
+            texts = [NONE if share is None else f"{share.mean:.3f}" for share in shares]
+            rows.append((policy, *texts, number(min(known, default=None), ".4f")))
+    labels = (setting.label for setting in settings)
     return Table(("share of the best possible reward", *labels, "q at least"), tuple(rows))
 
 
 def _common_seeds(standings: Iterable[Standing]) -> list[int]:
-    """Give the seeds that all policies played: what is shown side by side is of the same ones."""
+    """Return the seeds that all policies played: what is shown side by side is of the same ones."""
     played = [set(standing.by_seed) for standing in standings]
     return sorted(set.intersection(*played)) if played else []
 
 
-def plainest(worlds: Iterable[World]) -> list[World]:
-    """Keep one world of each dataset: the one with the fewest options."""
-    kept: dict[str, World] = {}
-    for world in sorted(set(worlds), key=lambda world: world.place):
-        kept.setdefault(world.dataset, world)
-    return list(kept.values())
+def plainest(settings: Iterable[Setting]) -> list[Setting]:
+    """Keep one setting of each dataset: the one with the fewest options."""
+    chosen: dict[str, Setting] = {}
+    for setting in sorted(set(settings), key=lambda setting: setting.sort_key):
+        chosen.setdefault(setting.dataset, setting)
+    return list(chosen.values())
 
 
 def bars_table(bars: Sequence[Bar]) -> Table:
-    """Word which bars were met, a row for each world."""
-    by_place = {(bar.world, bar.policy, bar.other): bar for bar in bars}
-    headings = [Bar(World(""), *pair, shares=None).name for pair in PAIRS]
+    """Return a table of which bars were met, a row for each setting."""
+    by_policies = {(bar.setting, bar.policy, bar.other): bar for bar in bars}
+    headings = [Bar(Setting(""), *pair, shares=None).name for pair in PAIRS]
     rows = [
-        (world.label, *(_bar_words(by_place[world, policy, other]) for policy, other, _ in PAIRS))
-        for world in dict.fromkeys(bar.world for bar in bars)
+        (
+            setting.label,
+            *(_bar_text(by_policies[setting, policy, other]) for policy, other, _ in PAIRS),
+        )
+        for setting in dict.fromkeys(bar.setting for bar in bars)
     ]
     return Table(("dataset", *headings), tuple(rows))
 
 
-def _bar_words(bar: Bar) -> str:
+def _bar_text(bar: Bar) -> str:
     if bar.shares is None:
         return NONE
     verdict = "met" if bar.is_met else "missed"
@@ -140,13 +144,18 @@ def _bar_words(bar: Bar) -> str:
 # -- what a choice and an update cost
 
 
-def measured(results: Iterable[Result]) -> dict[tuple[World, str], Result]:
-    """Give the medians of repeated measurements of each world and policy, in their order."""
-    groups: dict[tuple[World, str], list[Result]] = {}
+def measured(results: Iterable[Result]) -> dict[tuple[Setting, str], Result]:
+    """Return the medians of repeated measurements of each setting and policy, in their order."""
+    groups: dict[tuple[Setting, str], list[Result]] = {}
     for result in sorted(
-        results, key=lambda r: (world_of(r).place, _explore(r["policy"]), policy_place(r["policy"]))
+        results,
+        key=lambda r: (
+            setting_of(r).sort_key,
+            _exploration(r["policy"]),
+            policy_sort_key(r["policy"]),
+        ),
     ):
-        groups.setdefault((world_of(result), result["policy"]), []).append(result)
+        groups.setdefault((setting_of(result), result["policy"]), []).append(result)
     return {key: _medians(mine) for key, mine in groups.items()}
 
 
@@ -158,19 +167,19 @@ def _medians(results: Sequence[Result]) -> Result:
     return merged
 
 
-def runtime_table(results: Iterable[Result], qualities: dict[tuple[World, str], float]) -> Table:
-    """Word seconds beside the printed ones; ratios are measured ÷ printed."""
+def runtime_table(results: Iterable[Result], qualities: dict[tuple[Setting, str], float]) -> Table:
+    """Return a table of seconds beside the printed ones; ratios are measured ÷ printed."""
     found = measured(results)
     has_request = any(result["request"] is not None for result in found.values())
     rows = []
-    for (world, policy), result in found.items():
-        printed = paper_figures.printed(world.dataset, policy)
-        pairs = zip((result["single"], result["batch"]), printed, strict=True)
-        single, batch = (_beside(mine, theirs) for mine, theirs in pairs)
+    for (setting, policy), result in found.items():
+        printed = paper_figures.printed(setting.dataset, policy)
+        beside = zip((result["single"], result["batch"]), printed, strict=True)
+        single, batch = (_beside(mine, theirs) for mine, theirs in beside)
         request = [_seconds(result["request"])] if has_request else []
         arms = "continuum" if result.get("arms") is None else f"{result['arms']:,}"
-        ends = (_seconds(result["train"]), number(qualities.get((world, policy)), ".4f"))
-        rows.append((world.label, policy, arms, *single, *request, *batch, *ends))
+        ends = (_seconds(result["train"]), number(qualities.get((setting, policy)), ".4f"))
+        rows.append((setting.label, policy, arms, *single, *request, *batch, *ends))
     headings = ["dataset", "policy", "arms", "Single", "paper", "ratio"]
     headings += ["Request"] if has_request else []
     headings += ["Batch", "paper", "ratio", "Train", "q"]
@@ -178,31 +187,31 @@ def runtime_table(results: Iterable[Result], qualities: dict[tuple[World, str], 
 
 
 def speedup_table(results: Iterable[Result]) -> Table:
-    """Word how many times as fast as the exhaustive search of the same run each other one is."""
+    """Return a table of how many times as fast as the exhaustive search each other one is."""
     found = measured(results)
     rows = []
-    for (world, policy), result in found.items():
+    for (setting, policy), result in found.items():
         yardstick = yardstick_of(policy)
-        exhaust = found.get((world, yardstick or ""))
+        exhaust = found.get((setting, yardstick or ""))
         if exhaust is None or yardstick is None or policy == yardstick:
             continue
-        mine = paper_figures.printed(world.dataset, policy)
-        theirs = paper_figures.printed(world.dataset, yardstick)
+        mine = paper_figures.printed(setting.dataset, policy)
+        theirs = paper_figures.printed(setting.dataset, yardstick)
         cells = []
-        for place, measure in enumerate(("single", "batch")):
+        for column, measure in enumerate(("single", "batch")):
             cells += [times(_over(exhaust[measure], result[measure]))]
-            cells += [times(_over(theirs[place], mine[place]))]
+            cells += [times(_over(theirs[column], mine[column]))]
         cells.append(times(_over(result["train"], exhaust["train"])))
-        rows.append((world.label, policy, *cells))
+        rows.append((setting.label, policy, *cells))
     headings = ("dataset", "policy", "Single", "paper's", "Batch", "paper's", "Train takes")
     return Table(headings, tuple(rows), names=2)
 
 
 def averages_table(results: Iterable[Result]) -> Table:
-    """Word the averages over the datasets that the paper has too, beside those it prints."""
+    """Return a table of averages over the datasets of the paper, beside those it prints."""
     groups: dict[str, list[Result]] = {}
-    for (world, policy), result in measured(results).items():
-        is_printed = world.dataset in paper_figures.DATASETS and not result.get("options")
+    for (setting, policy), result in measured(results).items():
+        is_printed = setting.dataset in paper_figures.DATASETS and not result.get("options")
         if is_printed and policy in paper_figures.AVERAGES:
             groups.setdefault(policy, []).append(result)
     rows = []
@@ -221,19 +230,23 @@ def averages_table(results: Iterable[Result]) -> Table:
 
 
 def training_table(results: Iterable[Result]) -> Table:
-    """Word update times of GANBandit ÷ those of Exhaust, with those the paper prints."""
+    """Return a table of update times of GANBandit ÷ those of Exhaust, beside those of the paper."""
     rows = []
-    for result in sorted(results, key=lambda r: (_preset_place(r["preset"]), world_of(r).place)):
-        row = [world_of(result).label, result["preset"]]
-        for explore in ("TS", "UCB"):
-            ratio, seconds = (result["ratios"].get(k) for k in (explore, f"{explore} seconds"))
+    for result in sorted(
+        results, key=lambda r: (_preset_sort_key(r["preset"]), setting_of(r).sort_key)
+    ):
+        row = [setting_of(result).label, result["preset"]]
+        for exploration in ("TS", "UCB"):
+            ratio, seconds = (
+                result["ratios"].get(k) for k in (exploration, f"{exploration} seconds")
+            )
             row += [number(ratio, ".2f"), " ÷ ".join(map(_seconds, seconds or ())) or NONE]
         rows.append(tuple(row))
     if rows:
         averages = paper_figures.AVERAGES
         row = ["the paper's average", "paper, as printed"]
-        for explore in ("TS", "UCB"):
-            pair = (averages[f"GANBandit {explore}"][2], averages[f"Exhaust {explore}"][2])
+        for exploration in ("TS", "UCB"):
+            pair = (averages[f"GANBandit {exploration}"][2], averages[f"Exhaust {exploration}"][2])
             row += [f"{pair[0] / pair[1]:.2f}", " ÷ ".join(map(_seconds, pair))]
         rows.append(tuple(row))
     headings = ("dataset", "preset", "TS", "TS, times", "UCB", "UCB, times")
@@ -241,15 +254,15 @@ def training_table(results: Iterable[Result]) -> Table:
 
 
 def scaling_table(results: Sequence[Result]) -> Table:
-    """Word seconds per selection at each number of arms, the slope and the lowest q."""
+    """Return a table of seconds per selection by number of arms, the slope and the lowest q."""
     sizes = sorted({size for result in results for size in result["arms"]})
     rows = []
-    for result in sorted(results, key=lambda r: policy_place(r["policy"])):
+    for result in sorted(results, key=lambda r: policy_sort_key(r["policy"])):
         at = dict(zip(result["arms"], result["seconds"], strict=True))
         known = [q for q in result.get("quality") or () if q is not None]
-        words = [_seconds(at.get(size)) for size in sizes]
+        texts = [_seconds(at.get(size)) for size in sizes]
         slope = number(result.get("slope"), ".2f")
-        rows.append((result["policy"], *words, slope, number(min(known, default=None), ".4f")))
+        rows.append((result["policy"], *texts, slope, number(min(known, default=None), ".4f")))
     return Table(("policy", *(f"N = {s:,}" for s in sizes), "slope", "lowest q"), tuple(rows))
 
 
@@ -260,7 +273,7 @@ def scaling_table(results: Sequence[Result]) -> Table:
 class Replay:
     """What a policy earned on a log, averaged over seeds; so are the ends of its interval."""
 
-    world: World
+    setting: Setting
     preset: str
     policy: str
     seeds: int
@@ -274,19 +287,20 @@ def replays_of(results: Iterable[Result]) -> list[Replay]:
     """Average replayed logs over seeds."""
     groups: dict[tuple[Any, ...], list[Result]] = {}
     for result in results:
-        key = (world_of(result), result["preset"], result["policy"])
+        key = (setting_of(result), result["preset"], result["policy"])
         groups.setdefault(key, []).append(result)
     found = []
-    for (world, preset, policy), runs in groups.items():
+    for (setting, preset, policy), runs in groups.items():
         matches, mean, low, high = (_mean(runs, m) for m in ("matches", "mean", "low", "high"))
-        found.append(Replay(world, preset, policy, len(runs), matches, mean, low, high))
+        found.append(Replay(setting, preset, policy, len(runs), matches, mean, low, high))
     return sorted(
-        found, key=lambda r: (r.world.place, _preset_place(r.preset), policy_place(r.policy))
+        found,
+        key=lambda r: (r.setting.sort_key, _preset_sort_key(r.preset), policy_sort_key(r.policy)),
     )
 
 
 def replays_table(replays: Iterable[Replay]) -> Table:
-    """Word what policies earned in the rounds of a log where they agree with it."""
+    """Return a table of what policies earned in the rounds of a log where they agree with it."""
     rows = tuple(
         (
             replay.policy,
@@ -306,7 +320,7 @@ def replays_table(replays: Iterable[Replay]) -> Table:
 
 
 def times(ratio: float | None) -> str:
-    """Word a ratio with three digits."""
+    """Format a ratio with three digits."""
     if ratio is None:
         return NONE
     return f"{ratio:,.0f}×" if ratio >= 100 else f"{ratio:.3g}×"
@@ -320,10 +334,10 @@ def _plus_minus(found: Estimate | None, form: str) -> str:
 
 
 def _by_device(found: dict[str, float], scale: float) -> str:
-    words = {device: _three_digits(scale * seconds) for device, seconds in found.items()}
-    if len(words) == 1:
-        return next(iter(words.values()))
-    return ", ".join(f"{word} ({device})" for device, word in words.items()) or NONE
+    texts = {device: _three_digits(scale * seconds) for device, seconds in found.items()}
+    if len(texts) == 1:
+        return next(iter(texts.values()))
+    return ", ".join(f"{word} ({device})" for device, word in texts.items()) or NONE
 
 
 def _three_digits(number: float) -> str:
@@ -342,7 +356,7 @@ def _over(one: float | None, two: float | None) -> float | None:
 
 
 def _seconds(seconds: float | None) -> str:
-    return NONE if seconds is None else seconds_in_words(seconds)
+    return NONE if seconds is None else format_seconds(seconds)
 
 
 def _mean(results: Sequence[Result], measure: str) -> float | None:
@@ -350,9 +364,9 @@ def _mean(results: Sequence[Result], measure: str) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _explore(policy: str) -> bool:
+def _exploration(policy: str) -> bool:
     return policy.endswith("UCB")
 
 
-def _preset_place(preset: str) -> tuple[bool, str]:
+def _preset_sort_key(preset: str) -> tuple[bool, str]:
     return (preset != "default", preset)

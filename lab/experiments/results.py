@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ import numpy as np
 
 from fastbandit import __version__
 from fastbandit.errors import DataError
+from fastbandit.files.atomic import write_atomic
 from lab.experiments.policies import NAMES, NEURAL
 
 FORMAT = 1
@@ -43,7 +43,7 @@ class Key:
     device: str = "cpu"
 
     def path(self, folder: Path) -> Path:
-        """Give the file of this run's result; two keys never share one."""
+        """Return the file of this run's result; two keys never share one."""
         policy = self.policy.lower().replace(" ", "-")
         if self.policy not in (*NAMES, TRAINING):
             policy = _hashed(policy, self.policy)
@@ -52,11 +52,11 @@ class Key:
             preset = _hashed(Path(preset).stem, preset)
         name = f"{preset}-t{self.rounds}-b{self.batch}-seed{self.seed}"
         device = "" if self.device == "cpu" else f"-{_device_slug(self.device)}"
-        return folder / place_of(self.dataset, self.options) / policy / f"{name}{device}.json"
+        return folder / setting_name(self.dataset, self.options) / policy / f"{name}{device}.json"
 
 
-def place_of(dataset: str, options: Mapping[str, bool | int | float | str]) -> str:
-    """Give the folder's name of a dataset with options: h1-arms10000-dim4."""
+def setting_name(dataset: str, options: Mapping[str, bool | int | float | str]) -> str:
+    """Return the folder's name of a dataset with options: h1-arms10000-dim4."""
     ordered = sorted(options.items())
     name = "-".join([dataset, *(_option_slug(*option) for option in ordered)])
     is_plain = all(_is_plain(*option) for option in ordered)
@@ -95,7 +95,7 @@ def _hashed(name: str, content: Any) -> str:
 
 
 def write_result(path: Path, kind: str, key: Key, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Write what a run found, whole or not at all, and give it as it would be read."""
+    """Write what a run found, whole or not at all, and return it as it would be read."""
     result = {"format": FORMAT, "kind": kind, **asdict(key), **found}
     result |= {"version": __version__, "commit": code_commit()}
     text = json.dumps(result, indent=1, allow_nan=False)
@@ -113,12 +113,7 @@ def keep_result(path: Path, result: Mapping[str, Any]) -> None:
 
 def write_beside(path: Path, text: str) -> None:
     """Write a file beside its place, then rename it."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_atomic(path, text.encode(), sync=False)
 
 
 def read_results(folder: Path) -> list[dict[str, Any]]:
@@ -150,12 +145,12 @@ def read_result(path: Path) -> dict[str, Any]:
 
 @cache
 def code_commit() -> str | None:
-    """Give the commit of this code, with "-dirty" where it was changed since; None outside git."""
+    """Return the commit of this code, with "-dirty" where it changed since; None outside git."""
     root = Path(__file__).parents[2]
 
-    def git(*words: str) -> str:
-        told = ["git", "-C", str(root), *words]
-        return subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip()
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(root), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
         git("ls-files", "--error-unmatch", "fastbandit/__init__.py")
@@ -211,22 +206,22 @@ def summarise_replays(results: Iterable[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 def training_ratios(results: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Give the ratios of update times, GANBandit ÷ Exhaust, by exploration."""
+    """Return the ratios of update times, GANBandit ÷ Exhaust, by exploration."""
     groups = _grouped(r for r in results if r["kind"] == "training")
     return [{**_named(run), **run["ratios"]} for runs in groups.values() for run in runs]
 
 
 def share_of(result: dict[str, Any]) -> float | None:
-    """Give what was earned of the best possible, where the best is more than nothing."""
+    """Return what was earned of the best possible, where the best is more than nothing."""
     best = sum(result["best"])
     return sum(result["earned"]) / best if best > 0 else None
 
 
 def _grouped(results: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Put the runs together that differ in nothing but the seed, policies in their order."""
-    places = {name: place for place, name in enumerate(NAMES)}
+    order = {name: position for position, name in enumerate(NAMES)}
     groups: dict[str, list[dict[str, Any]]] = {}
-    ordered = sorted(results, key=lambda r: places.get(r["policy"], len(places)))
+    ordered = sorted(results, key=lambda r: order.get(r["policy"], len(order)))
     for result in sorted(ordered, key=_dataset_order):
         groups.setdefault(_group_of(result), []).append(result)
     return groups
@@ -260,8 +255,8 @@ def _of_exhaust(
         return None
     yardstick = f"Exhaust {policy.split()[-1]}"
     theirs = {r["seed"]: share_of(r) for r in groups.get(_group_of(runs[0], policy=yardstick), ())}
-    pairs = [(share_of(run), theirs[run["seed"]]) for run in runs if run["seed"] in theirs]
-    known = [(mine, best) for mine, best in pairs if mine is not None and best is not None]
+    shares = [(share_of(run), theirs[run["seed"]]) for run in runs if run["seed"] in theirs]
+    known = [(mine, best) for mine, best in shares if mine is not None and best is not None]
     total = sum(best for _, best in known)
     return sum(mine for mine, _ in known) / total if total > 0 else None
 

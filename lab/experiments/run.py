@@ -14,7 +14,7 @@ from fastbandit.types import Audit, Decision
 from lab.experiments.environment import Environment, Floats
 
 
-class Player(Protocol):
+class Agent(Protocol):
     """Anything that selects and learns: a bandit or a baseline."""
 
     def select(self, contexts: Any, /) -> Decision: ...
@@ -36,7 +36,7 @@ class Run:
 
     @property
     def share(self) -> float:
-        """The share of the best possible reward that was kept."""
+        """The share of the best possible reward that was earned."""
         return float(self.rewards.sum() / self.best.sum())
 
     @property
@@ -47,7 +47,7 @@ class Run:
 
 def run(
     environment: Environment,
-    player: Player,
+    agent: Agent,
     *,
     rounds: int,
     batch: int,
@@ -65,12 +65,12 @@ def run(
     for first in range(0, rounds, batch):
         count = min(batch, rounds - first)
         contexts = environment.contexts(first, count)
-        if first and audits and hasattr(player, "audit"):
-            report: Audit = player.audit(environment.contexts(first, min(audits, count)))
+        if first and audits and hasattr(agent, "audit"):
+            report: Audit = agent.audit(environment.contexts(first, min(audits, count)))
             qualities.append(report.quality)
 
         started = time.perf_counter()
-        decision = player.select(contexts)
+        decision = agent.select(contexts)
         select_seconds.append((time.perf_counter() - started) / count)
 
         chosen = decision.arms if environment.size is None else decision.rows[:, 0]
@@ -80,7 +80,7 @@ def run(
         if first + count < rounds:
             observed = environment.observed(first, chosen)
             started = time.perf_counter()
-            player.update(contexts=contexts, arms=decision.arms, rewards=observed)
+            agent.update(contexts=contexts, arms=decision.arms, rewards=observed)
             update_seconds.append(time.perf_counter() - started)
         after_batch(first + count)
     learned = decisions[1:] or decisions

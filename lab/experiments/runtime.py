@@ -14,17 +14,17 @@ import click
 
 from fastbandit.bandit import Bandit
 from fastbandit.cores import one_thread
+from fastbandit.declaration import known_name
 from fastbandit.demo.page import make_folder
 from fastbandit.errors import DataError, MissingExtraError
-from fastbandit.names import known_name
-from fastbandit.presets import settings_for
 from fastbandit.progress import progress_bar
 from fastbandit.types import Inputs
 from lab.experiments import datasets, paper_figures
 from lab.experiments.comparison import Result
 from lab.experiments.environment import Environment
 from lab.experiments.logged import check_no_log
-from lab.experiments.policies import NEURAL, player_for
+from lab.experiments.policies import NEURAL, agent_for
+from lab.experiments.recipe import recipe_for
 from lab.experiments.report_tables import Table, measured, runtime_table, times
 from lab.experiments.results import Key, write_result
 from lab.experiments.timing import (
@@ -34,16 +34,16 @@ from lab.experiments.timing import (
     Task,
     Tick,
     batch_of,
-    by_turns,
     clock_on,
     each_arm,
     each_request,
     fitting_size,
     learning,
-    lessons_for,
     machine_of,
     over_and_over,
     requests_after,
+    time_alternately,
+    training_batches_for,
     warm_up,
 )
 
@@ -52,9 +52,9 @@ _FAMILIES = ("Exhaust", "FastBandit", "GANBandit")
 _ANY_SIZE = ("h1", "h1b", "h2", "h3", "procedural")
 _FEWEST_REQUESTS = 3
 _REPETITIONS = 5
-_TURN_SECONDS = 0.05  # batches are decided for over and over until a turn takes about so long
+_ROUND_SECONDS = 0.05  # batches are decided for over and over until a round takes about so long
 
-Players = Mapping[str, Bandit]
+Agents = Mapping[str, Bandit]
 
 
 @dataclass(frozen=True)
@@ -79,26 +79,26 @@ class Plan:
 
 
 def measure(
-    world: Environment, plan: Plan, *, tick: Tick = lambda name: None
+    environment: Environment, plan: Plan, *, tick: Tick = lambda name: None
 ) -> dict[str, dict[str, Any]]:
-    """Give the times of each policy: seconds of one update, and seconds for one selection.
+    """Return the times of each policy: seconds of one update, and seconds for one selection.
 
     All learn from the same rounds, and decide for the same contexts under the same seeds.
     """
     clock = clock_on(plan.device)
-    players = players_for(world, plan)
-    train = _time_updates(players, world, clock=clock, tick=tick)
-    usual = {name: plan.batch_size or batch_size_of(name, plan.device) for name in players}
-    contexts = requests_after(world, max(plan.requests, *usual.values()))
-    sizes = {name: fitting_size(players[name], contexts, size=usual[name]) for name in players}
-    batch = _time_batches(players, contexts, sizes, clock=clock, tick=tick)
-    request = _time_requests(each_request, players, contexts, plan, clock=clock, tick=tick)
+    agents = agents_for(environment, plan)
+    train = _time_updates(agents, environment, clock=clock, tick=tick)
+    usual = {name: plan.batch_size or batch_size_of(name, plan.device) for name in agents}
+    contexts = requests_after(environment, max(plan.requests, *usual.values()))
+    sizes = {name: fitting_size(agents[name], contexts, size=usual[name]) for name in agents}
+    batch = _time_batches(agents, contexts, sizes, clock=clock, tick=tick)
+    request = _time_requests(each_request, agents, contexts, plan, clock=clock, tick=tick)
     single = None
     if plan.with_single:
-        single = _time_requests(each_arm, players, contexts, plan, clock=clock, tick=tick)
+        single = _time_requests(each_arm, agents, contexts, plan, clock=clock, tick=tick)
     return {
         name: {
-            "arms": world.size,
+            "arms": environment.size,
             "single": None if single is None else median(single[name]),
             "request": median(request[name]),
             "batch": median(batch[name]) / sizes[name],
@@ -106,67 +106,69 @@ def measure(
             "requests": len((single or request)[name]),
             "batch_size": sizes[name],
         }
-        for name in players
+        for name in agents
     }
 
 
-def players_for(world: Environment, plan: Plan) -> dict[str, Bandit]:
+def agents_for(environment: Environment, plan: Plan) -> dict[str, Bandit]:
     """Make the policies of a plan; they know nothing yet."""
-    check_no_log(world, "Timing")
+    check_no_log(environment, "Timing")
     rounds, preset, device = UPDATES * ROUNDS, plan.preset, plan.device
-    players = {
-        name: player_for(name, world, seed=0, rounds=rounds, preset=preset, device=device)
+    agents = {
+        name: agent_for(name, environment, seed=0, rounds=rounds, preset=preset, device=device)
         for name in plan.policies
     }
-    return cast(dict[str, Bandit], players)
+    return cast(dict[str, Bandit], agents)
 
 
 def batch_size_of(policy: str, device: str) -> int:
-    """Give how many contexts are decided for at once, where nothing else is asked for."""
+    """Return how many contexts are decided for at once, where nothing else is asked for."""
     if not device.startswith("cuda"):
         return 100
     return 1024 if NEURAL[policy][1] == "exhaustive" else 65_536
 
 
 def _time_updates(
-    players: Players, world: Environment, *, clock: Clock, tick: Tick
+    agents: Agents, environment: Environment, *, clock: Clock, tick: Tick
 ) -> dict[str, list[float]]:
-    lessons = lessons_for(world, next(iter(players.values())))
-    tasks = {name: learning(player, lessons) for name, player in players.items()}
-    return by_turns(tasks, least=UPDATES, most=UPDATES, seconds=math.inf, clock=clock, tick=tick)
+    batches = training_batches_for(environment, next(iter(agents.values())))
+    tasks = {name: learning(agent, batches) for name, agent in agents.items()}
+    return time_alternately(
+        tasks, least=UPDATES, most=UPDATES, seconds=math.inf, clock=clock, tick=tick
+    )
 
 
 def _time_batches(
-    players: Players, contexts: Inputs, sizes: Mapping[str, int], *, clock: Clock, tick: Tick
+    agents: Agents, contexts: Inputs, sizes: Mapping[str, int], *, clock: Clock, tick: Tick
 ) -> dict[str, list[float]]:
-    tasks = {name: batch_of(player, contexts, sizes[name]) for name, player in players.items()}
-    pairs = {
-        name: over_and_over(task, seconds=_TURN_SECONDS, clock=clock)
+    tasks = {name: batch_of(agent, contexts, sizes[name]) for name, agent in agents.items()}
+    repeats = {
+        name: over_and_over(task, seconds=_ROUND_SECONDS, clock=clock)
         for name, task in tasks.items()
     }
-    taken = by_turns(
-        {name: repeat for name, (repeat, _) in pairs.items()},
+    taken = time_alternately(
+        {name: repeat for name, (repeat, _) in repeats.items()},
         least=_REPETITIONS,
         most=_REPETITIONS,
         seconds=math.inf,
         clock=clock,
         tick=tick,
     )
-    return {name: [turn / pairs[name][1] for turn in turns] for name, turns in taken.items()}
+    return {name: [one / repeats[name][1] for one in seconds] for name, seconds in taken.items()}
 
 
 def _time_requests(
     task_of: Callable[[Bandit, Inputs, int], Task],
-    players: Players,
+    agents: Agents,
     contexts: Inputs,
     plan: Plan,
     *,
     clock: Clock,
     tick: Tick,
 ) -> dict[str, list[float]]:
-    tasks = {name: task_of(player, contexts, plan.requests) for name, player in players.items()}
+    tasks = {name: task_of(agent, contexts, plan.requests) for name, agent in agents.items()}
     least = min(_FEWEST_REQUESTS, plan.requests)
-    return by_turns(
+    return time_alternately(
         tasks, least=least, most=plan.requests, seconds=plan.seconds, clock=clock, tick=tick
     )
 
@@ -183,13 +185,13 @@ def write_times(results: Sequence[Result], plan: Plan, folder: Path) -> None:
 
 
 def ratios_of(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
-    """Give what the paper claims as ratios, for each dataset and exploration, with its own."""
+    """Return what the paper claims as ratios, for each dataset and exploration, with its own."""
     found = measured(results)
-    for world in dict.fromkeys(world for world, _ in found):
-        for explore in ("TS", "UCB"):
-            names = [f"{family} {explore}" for family in _FAMILIES]
-            exhaust, fast, gan = (found.get((world, name), {}) for name in names)
-            printed = [paper_figures.printed(world.dataset, name) for name in names]
+    for setting in dict.fromkeys(setting for setting, _ in found):
+        for exploration in ("TS", "UCB"):
+            names = [f"{family} {exploration}" for family in _FAMILIES]
+            exhaust, fast, gan = (found.get((setting, name), {}) for name in names)
+            printed = [paper_figures.printed(setting.dataset, name) for name in names]
             ratios = {
                 "batch": _over(exhaust.get("batch"), gan.get("batch")),
                 "request": _over(exhaust.get("request"), gan.get("request")),
@@ -199,17 +201,17 @@ def ratios_of(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
             theirs = {
                 "paper_batch": _over(printed[0][1], printed[2][1]),
                 "paper_single": _over(printed[0][0], printed[1][0]),
-                "paper_train": paper_figures.printed_training_ratio(explore),
+                "paper_train": paper_figures.printed_training_ratio(exploration),
             }
             if any(ratios.values()):
-                yield {"dataset": world.label, "explore": explore, **ratios, **theirs}
+                yield {"dataset": setting.label, "exploration": exploration, **ratios, **theirs}
 
 
 def ratios_table(results: Sequence[Result]) -> Table:
-    """Word the ratios: above 1 are speed-ups, and what longer training costs."""
+    """Return a table of the ratios: above 1 are speed-ups, and what longer training costs."""
     headings = (
         "dataset",
-        "explore",
+        "exploration",
         "Batch: Exhaust ÷ GANBandit",
         "paper's",
         "Request: Exhaust ÷ GANBandit",
@@ -220,7 +222,7 @@ def ratios_table(results: Sequence[Result]) -> Table:
     )
     columns = ("batch", "paper_batch", "request", "single", "paper_single", "train", "paper_train")
     rows = tuple(
-        (row["dataset"], row["explore"], *(times(row[column]) for column in columns))
+        (row["dataset"], row["exploration"], *(times(row[column]) for column in columns))
         for row in ratios_of(results)
     )
     return Table(headings, rows, names=2)
@@ -282,7 +284,7 @@ def runtime_command(
     no_single: bool,
     as_json: bool,
 ) -> None:
-    """Time updates and decisions of the neural policies, in one process and by turns.
+    """Time updates and decisions of the neural policies, in one process and in alternation.
 
     Single: one request at a time, arms scored one at a time. Request: one request at a time,
     its arms scored together. Batch: many requests at once. Datasets without data are left out.
@@ -296,7 +298,7 @@ def runtime_command(
         batch_size=batch_size,
         with_single=not no_single,
     )
-    settings_for(preset)
+    recipe_for(preset)
     chosen = listed("dataset", names, datasets.NAMES) if names else paper_figures.DATASETS
     make_folder(out)
     one_thread()
@@ -315,8 +317,8 @@ def runtime_command(
         write_times(fresh, plan, out)
         results += fresh
     if as_json:
-        told = {"times": results, "ratios": list(ratios_of(results)), "skipped": skipped}
-        click.echo(json.dumps(told, indent=1, allow_nan=False))
+        output = {"times": results, "ratios": list(ratios_of(results)), "skipped": skipped}
+        click.echo(json.dumps(output, indent=1, allow_nan=False))
     elif (table := ratios_table(results)).rows:
         click.echo(f"{table.to_markdown()}\n")
     if results and not as_json:
@@ -327,7 +329,7 @@ def runtime_command(
 
 def _time_dataset(name: str, plan: Plan, *, arms: int | None, data: Path | None) -> list[Result]:
     options = {} if arms is None or name not in _ANY_SIZE else {"arms": arms}
-    world = datasets.load(name, data=data, **options)
+    environment = datasets.load(name, data=data, **options)
     ended: list[str] = []
     with progress_bar(name) as progress:
 
@@ -335,7 +337,7 @@ def _time_dataset(name: str, plan: Plan, *, arms: int | None, data: Path | None)
             ended.append(policy)
             progress(len(ended), plan.ticks, f"{policy} on {name}")
 
-        found = measure(world, plan, tick=tick)
+        found = measure(environment, plan, tick=tick)
     common = {"dataset": name, "options": options, "preset": plan.preset}
     common |= {"device": plan.device, "machine": machine_of(plan.device)}
     return [{**common, "policy": policy, **numbers} for policy, numbers in found.items()]

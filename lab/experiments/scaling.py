@@ -15,30 +15,30 @@ import numpy as np
 from fastbandit.bandit import Bandit
 from fastbandit.cores import one_thread
 from fastbandit.demo.page import make_folder
-from fastbandit.presets import settings_for
 from fastbandit.progress import progress_bar
 from fastbandit.types import Audit, Inputs
 from lab.experiments import datasets
 from lab.experiments.comparison import Result
 from lab.experiments.environment import as_raw
 from lab.experiments.policies import NEURAL
+from lab.experiments.recipe import recipe_for
 from lab.experiments.report_tables import scaling_table
 from lab.experiments.results import Key, write_result
-from lab.experiments.runtime import Plan, batch_size_of, listed, players_for
+from lab.experiments.runtime import Plan, agents_for, batch_size_of, listed
 from lab.experiments.sizes import sizes_of
 from lab.experiments.timing import (
     ROUNDS,
     UPDATES,
-    Lesson,
     Tick,
+    TrainingBatch,
     batch_of,
-    by_turns,
     clock_on,
     fitting_size,
     learning,
-    lessons_for,
     machine_of,
     requests_after,
+    time_alternately,
+    training_batches_for,
     warm_up,
 )
 
@@ -55,7 +55,7 @@ class Spot:
 
     policy: str
     arms: int
-    player: Bandit
+    agent: Bandit
     contexts: Inputs
     batch_size: int
 
@@ -66,19 +66,19 @@ class Spot:
     def audit(self) -> Audit:
         """Compare some choices with the exhaustive ones; fewer where there are many arms."""
         count = max(1, min(_AUDITED, _PAIRS_AUDITED // self.arms))
-        return self.player.audit(as_raw(self.contexts.take(slice(count))))
+        return self.agent.audit(as_raw(self.contexts.take(slice(count))))
 
 
 def measure_scaling(
     sizes: Sequence[int], plan: Plan, *, tick: Tick = lambda name: None
 ) -> dict[str, dict[str, Any]]:
-    """Give seconds per selection and q of each policy at each number of arms, and the slope.
+    """Return seconds per selection and q of each policy at each number of arms, and the slope.
 
-    All policies are made first, then timed by turns.
+    All policies are made first, then timed in alternation.
     """
     spots = list(_spots_of(sorted(sizes), plan, tick=tick))
-    taken = by_turns(
-        {spot.name: batch_of(spot.player, spot.contexts, spot.batch_size) for spot in spots},
+    taken = time_alternately(
+        {spot.name: batch_of(spot.agent, spot.contexts, spot.batch_size) for spot in spots},
         least=_FEWEST,
         most=_REPETITIONS,
         seconds=plan.seconds,
@@ -105,32 +105,32 @@ def measure_scaling(
 
 
 def _spots_of(sizes: Sequence[int], plan: Plan, *, tick: Tick) -> Iterator[Spot]:
-    """Make and teach all policies.
+    """Make and train all policies.
 
     The arms of a small catalogue are the first of a larger one, so that all can learn the
     same: rounds that were played among the fewest arms. They learn all of them at once, for
     each update indexes the catalogue anew.
     """
-    lesson: Lesson | None = None
+    batch: TrainingBatch | None = None
     for size in sizes:
-        world = datasets.load(DATASET, arms=size, dim=DIM)
-        players = players_for(world, plan)
-        lesson = lesson or joined(lessons_for(world, next(iter(players.values()))))
-        for policy, player in players.items():
-            learning(player, [lesson])(0)
+        environment = datasets.load(DATASET, arms=size, dim=DIM)
+        agents = agents_for(environment, plan)
+        batch = batch or joined(training_batches_for(environment, next(iter(agents.values()))))
+        for policy, agent in agents.items():
+            learning(agent, [batch])(0)
             usual = _batch_size(policy, size, plan)
-            contexts = requests_after(world, max(usual, _AUDITED))
-            fitting = fitting_size(player, contexts, size=usual)
-            yield (spot := Spot(policy, size, player, contexts, fitting))
+            contexts = requests_after(environment, max(usual, _AUDITED))
+            fitting = fitting_size(agent, contexts, size=usual)
+            yield (spot := Spot(policy, size, agent, contexts, fitting))
             tick(spot.name)
 
 
-def joined(lessons: Sequence[Lesson]) -> Lesson:
-    """Make one lesson of several."""
-    return Lesson(
-        np.concatenate([lesson.contexts for lesson in lessons]),
-        [arm for lesson in lessons for arm in lesson.arms],
-        np.concatenate([lesson.rewards for lesson in lessons]),
+def joined(batches: Sequence[TrainingBatch]) -> TrainingBatch:
+    """Make one batch of several."""
+    return TrainingBatch(
+        np.concatenate([batch.contexts for batch in batches]),
+        [arm for batch in batches for arm in batch.arms],
+        np.concatenate([batch.rewards for batch in batches]),
     )
 
 
@@ -148,7 +148,7 @@ def _audited(spot: Spot, tick: Tick) -> Audit:
 
 
 def slope_of(arms: Sequence[int], seconds: Sequence[float]) -> float | None:
-    """Give the slope of log(seconds) over log(arms) by least squares; None for one size."""
+    """Return the slope of log(seconds) over log(arms) by least squares; None for one size."""
     if len(arms) < 2:
         return None
     return float(np.polyfit(np.log(arms), np.log(seconds), 1)[0])
@@ -202,7 +202,7 @@ def scaling_command(
     out: Path,
     as_json: bool,
 ) -> None:
-    """Time decisions among 1,000 to 1,000,000 arms of h2, all in one process and by turns."""
+    """Time decisions among 1,000 to 1,000,000 arms of h2, all in one process and in alternation."""
     sizes = sizes_of(arms)
     plan = Plan(
         policies=listed("policy", policies, tuple(NEURAL)),
@@ -211,7 +211,7 @@ def scaling_command(
         seconds=seconds,
         batch_size=batch_size,
     )
-    settings_for(preset)
+    recipe_for(preset)
     make_folder(out)
     one_thread()
     warm_up(device)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab.experiments.comparison import World
+from lab.experiments.comparison import Setting
 from lab.experiments.report_tables import Table
 
 
@@ -42,14 +42,14 @@ class Section:
     is_folded: bool = False
 
 
-def stem_of(world: World) -> list[str]:
-    """Give the words that the names of a world's figures begin with."""
-    return [world.dataset, *(f"{name}{value}" for name, value in world.options)]
+def stem_of(setting: Setting) -> list[str]:
+    """Return the parts that the names of a setting's figures begin with."""
+    return [setting.dataset, *(f"{name}{value}" for name, value in setting.options)]
 
 
-def file_name(*words: str) -> str:
-    """Make a file's name of safe characters, which no other words have."""
-    name = "-".join(words)
+def file_name(*parts: str) -> str:
+    """Make a file's name of safe characters, which no other parts have."""
+    name = "-".join(parts)
     if re.fullmatch(r"[a-z0-9.-]+", name):
         return name
     safe = re.sub(r"[^a-z0-9.]+", "-", name.lower())[:60].strip("-.")
@@ -57,7 +57,7 @@ def file_name(*words: str) -> str:
 
 
 def sketches(sections: Iterable[Section]) -> Iterator[Sketch]:
-    """Give all figures in the order they are shown."""
+    """Return all figures in the order they are shown."""
     for section in sections:
         yield from (block for block in section.blocks if isinstance(block, Sketch))
         yield from sketches(section.parts)

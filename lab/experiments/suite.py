@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
@@ -17,26 +17,26 @@ import click
 from fastbandit.cluster.engine import ENGINES, Engine, engine_for
 from fastbandit.cores import one_thread
 from fastbandit.errors import SettingError
-from fastbandit.presets import settings_for
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.settings import is_settings_file
+from fastbandit.settings.files import is_settings_file
 from lab.experiments import datasets
 from lab.experiments.environment import Environment, Floats
 from lab.experiments.logged import LoggedData, check_no_log
-from lab.experiments.policies import NEURAL, player_for
+from lab.experiments.policies import NEURAL, agent_for
+from lab.experiments.recipe import recipe_for, recipe_from_json
 from lab.experiments.replay import replay
 from lab.experiments.results import (
     TRAINING,
     Key,
     keep_result,
-    place_of,
     read_result,
+    setting_name,
     summarise,
     summarise_replays,
     training_ratios,
     write_result,
 )
-from lab.experiments.run import Player, run
+from lab.experiments.run import Agent, run
 from lab.experiments.suite_file import (
     Part,
     Suite,
@@ -71,16 +71,16 @@ def run_job(
     if (made := read_made(key, folder)) is not None:
         return made
     started = time.perf_counter()
-    world = datasets.load(key.dataset, data=data, seed=key.seed, **key.options)
-    rounds = min(key.rounds, key.rounds if world.rounds is None else world.rounds)
-    found: dict[str, Any] = {"arms": world.size, "played": rounds}
+    environment = datasets.load(key.dataset, data=data, seed=key.seed, **key.options)
+    rounds = min(key.rounds, key.rounds if environment.rounds is None else environment.rounds)
+    found: dict[str, Any] = {"arms": environment.size, "played": rounds}
     if key.policy == TRAINING:
-        kind, more = "training", _time(key, world, rounds)
-    elif isinstance(world, LoggedData):
-        kind, more = "replay", _replay(key, world, rounds, after_batch=after_batch)
+        kind, more = "training", _time(key, environment, rounds)
+    elif isinstance(environment, LoggedData):
+        kind, more = "replay", _replay(key, environment, rounds, after_batch=after_batch)
     else:
-        kind, more = "play", _play(key, world, rounds, after_batch=after_batch)
-    notes = list(getattr(world, "notes", ()))
+        kind, more = "play", _play(key, environment, rounds, after_batch=after_batch)
+    notes = list(getattr(environment, "notes", ()))
     if rounds < key.rounds:
         notes.append(f"{rounds:,} rounds are all there are: {key.rounds:,} were asked for")
     found |= {**more, "settings": _settings(key)}
@@ -94,7 +94,7 @@ def read_made(key: Key, folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     result = read_result(path)
-    if result.get("settings") != _settings(key):
+    if not _has_settings(result, key):
         raise SettingError(
             f"A result needs to be of the settings that its name says: {path} was made before "
             f"{key.preset} changed. Remove it, or give the settings another name."
@@ -102,18 +102,28 @@ def read_made(key: Key, folder: Path) -> dict[str, Any] | None:
     return result
 
 
+def _has_settings(result: Mapping[str, Any], key: Key) -> bool:
+    """Return whether a result is of the settings of its key, also by the names of before."""
+    stored = result.get("settings")
+    if stored is None or not is_settings_file(key.preset):
+        return bool(stored == _settings(key))
+    try:
+        return recipe_from_json(stored) == recipe_for(key.preset)
+    except SettingError:  # a name that there never was
+        return False
+
+
 def _settings(key: Key) -> Any:
-    """Give what a file of settings says as JSON would; None for a preset's name."""
-    if not is_settings_file(key.preset):
-        return None
-    settings = settings_for(key.preset)
-    return json.loads(json.dumps({"base": settings.base, "sections": dict(settings.sections)}))
+    """Return what a file of settings says as JSON would; None for a preset's name."""
+    return recipe_for(key.preset).to_json() if is_settings_file(key.preset) else None
 
 
-def _play(key: Key, world: Environment, rounds: int, *, after_batch: AfterBatch) -> dict[str, Any]:
-    player = _player(key, world, rounds)
-    played = run(world, player, rounds=rounds, batch=key.batch, after_batch=after_batch)
-    index = getattr(getattr(getattr(player, "policy", None), "arms", None), "lookup", None)
+def _play(
+    key: Key, environment: Environment, rounds: int, *, after_batch: AfterBatch
+) -> dict[str, Any]:
+    agent = _agent(key, environment, rounds)
+    played = run(environment, agent, rounds=rounds, batch=key.batch, after_batch=after_batch)
+    index = getattr(getattr(getattr(agent, "policy", None), "arms", None), "lookup", None)
     return {
         "earned": _by_batch(played.rewards, key.batch),
         "best": _by_batch(played.best, key.batch),
@@ -133,9 +143,9 @@ def _by_batch(rewards: Floats, batch: int) -> list[float]:
 
 def _replay(key: Key, log: LoggedData, rounds: int, *, after_batch: AfterBatch) -> dict[str, Any]:
     cut = _first_rounds(log, rounds)
-    player = _player(key, cut, rounds)
+    agent = _agent(key, cut, rounds)
     replayed = replay(
-        cut, player, batch=key.batch, progress=lambda done, steps, doing: after_batch(done)
+        cut, agent, batch=key.batch, progress=lambda done, steps, doing: after_batch(done)
     )
     low, high = replayed.interval or (None, None)
     return {
@@ -158,10 +168,10 @@ def _first_rounds(log: LoggedData, rounds: int) -> LoggedData:
     )
 
 
-def _time(key: Key, world: Environment, rounds: int) -> dict[str, Any]:
-    check_no_log(world, "Timing updates")
+def _time(key: Key, environment: Environment, rounds: int) -> dict[str, Any]:
+    check_no_log(environment, "Timing updates")
     return time_updates(
-        world,
+        environment,
         preset=key.preset,
         seed=key.seed,
         rounds=rounds,
@@ -170,9 +180,9 @@ def _time(key: Key, world: Environment, rounds: int) -> dict[str, Any]:
     )
 
 
-def _player(key: Key, world: Any, rounds: int) -> Player:
-    return player_for(
-        key.policy, world, preset=key.preset, seed=key.seed, rounds=rounds, device=key.device
+def _agent(key: Key, environment: Any, rounds: int) -> Agent:
+    return agent_for(
+        key.policy, environment, preset=key.preset, seed=key.seed, rounds=rounds, device=key.device
     )
 
 
@@ -188,7 +198,7 @@ def jobs_of(suite: Suite, *, device: str = "cpu") -> list[Key]:
     for part in suite.parts:
         for key in _jobs_of_part(part, device):
             keys.setdefault(key.path(Path()), key)
-    order = {name: place for place, name in enumerate(_SLOW_FIRST)}
+    order = {name: position for position, name in enumerate(_SLOW_FIRST)}
     return sorted(keys.values(), key=lambda key: order.get(key.policy, len(order)))
 
 
@@ -221,7 +231,7 @@ def run_suite(
     data: Path | None = None,
     progress: Progress = silent,
 ) -> tuple[list[dict[str, Any]], list[tuple[Key, str]]]:
-    """Make the runs that are not there yet; give all results, and what failed with its error.
+    """Make the runs that are not there yet; return all results, and what failed with its error.
 
     A result of another machine, whose disk is not this one's, is written here as well.
     """
@@ -232,23 +242,23 @@ def run_suite(
     steps = [0] * len(todo)
     work = partial(_work, folder=folder.resolve(), data=data and data.resolve())
     with closing(engine.run(work, todo)) as news:
-        for told in news:
-            key = todo[told.job]
-            steps[told.job] = key.rounds if told.is_over else told.steps
+        for item in news:
+            key = todo[item.job]
+            steps[item.job] = key.rounds if item.is_over else item.steps
             progress(
                 sum(steps), sum(each.rounds for each in todo), f"{key.policy} on {key.dataset}"
             )
-            if told.error is not None:
-                failed.append((key, told.error))
-            elif told.is_over:
-                keep_result(key.path(folder), told.result)
-                results.append(told.result)
+            if item.error is not None:
+                failed.append((key, item.error))
+            elif item.is_over:
+                keep_result(key.path(folder), item.result)
+                results.append(item.result)
     return results, failed
 
 
-def _work(key: Key, *, folder: Path, data: Path | None, tell: AfterBatch) -> dict[str, Any]:
+def _work(key: Key, *, folder: Path, data: Path | None, report: AfterBatch) -> dict[str, Any]:
     one_thread()
-    return run_job(key, folder, data, after_batch=tell)
+    return run_job(key, folder, data, after_batch=report)
 
 
 # -- the command
@@ -289,31 +299,31 @@ def run_command(
     as_json: bool,
     is_list: bool,
 ) -> None:
-    """Play SUITE: paper, quality, quick, continuum, drift, or a TOML file. Made runs are kept.
+    """Play SUITE: paper, quality, quick, continuum, drift, or a TOML file. Runs are reused.
 
     Whatever was made before, or before Ctrl-C, is not made again.
     """
-    told = _changed(
-        _kept(read_suite(suite), only),
+    chosen = _changed(
+        _filtered(read_suite(suite), only),
         policies=None if policies is None else check_policies(_names(policies)),
         presets=None if presets is None else check_presets(_names(presets)),
         seeds=seeds,
         rounds=rounds,
         batch=batch,
     )
-    todo = jobs_of(told, device=device)
-    folder = Path("results") / told.name if out is None else out
+    todo = jobs_of(chosen, device=device)
+    folder = Path("results") / chosen.name if out is None else out
     if is_list:
         click.echo(_listed(todo, folder, as_json=as_json))
         return
     _make_folder(folder)
     with (
-        progress_bar(told.title) as progress,
-        engine_for(engine, workers=workers, address=address) as crew,
+        progress_bar(chosen.title) as progress,
+        engine_for(engine, workers=workers, address=address) as pool,
     ):
-        results, failed = run_suite(todo, folder, engine=crew, data=data, progress=progress)
+        results, failed = run_suite(todo, folder, engine=pool, data=data, progress=progress)
     click.echo(_as_json(results, failed) if as_json else table(results))
-    for line in word_failures(failed):
+    for line in describe_failures(failed):
         click.echo(f"Error: {line}", err=True)
     if failed:
         click.get_current_context().exit(2)
@@ -336,7 +346,7 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _kept(suite: Suite, only: str | None) -> Suite:
+def _filtered(suite: Suite, only: str | None) -> Suite:
     if only is None:
         return suite
     known = tuple(dict.fromkeys(part.dataset for part in suite.parts))
@@ -351,37 +361,37 @@ def _kept(suite: Suite, only: str | None) -> Suite:
 
 
 def _changed(suite: Suite, **changes: Any) -> Suite:
-    told = {name: value for name, value in changes.items() if value is not None}
-    return replace(suite, parts=tuple(replace(part, **told) for part in suite.parts))
+    given = {name: value for name, value in changes.items() if value is not None}
+    return replace(suite, parts=tuple(replace(part, **given) for part in suite.parts))
 
 
 def _listed(jobs: Iterable[Key], folder: Path, *, as_json: bool) -> str:
     rows = [(key, key.path(folder)) for key in jobs]
     if as_json:
-        told = [{**asdict(k), "path": str(p), "exists": p.exists()} for k, p in rows]
-        return json.dumps(told, indent=1)
+        listed = [{**asdict(k), "path": str(p), "exists": p.exists()} for k, p in rows]
+        return json.dumps(listed, indent=1)
     lines = [f"{'made' if path.exists() else 'to do'}  {path}" for _, path in rows]
     made = sum(path.exists() for _, path in rows)
     return "\n".join([*lines, f"{len(rows)} runs, {made} of them made."])
 
 
 def _as_json(results: Sequence[dict[str, Any]], failed: Iterable[tuple[Key, str]]) -> str:
-    told = {
+    output = {
         "summary": summarise(results),
         "replays": summarise_replays(results),
         "training": training_ratios(results),
         "failed": [{**asdict(key), "error": error} for key, error in failed],
     }
-    return json.dumps(told, indent=1, allow_nan=False)
+    return json.dumps(output, indent=1, allow_nan=False)
 
 
-def word_failures(failed: Iterable[tuple[Key, str]]) -> list[str]:
-    """Word what failed, a line each; runs of one dataset with the same error share a line."""
+def describe_failures(failed: Iterable[tuple[Key, str]]) -> list[str]:
+    """Format what failed, a line each; runs of one dataset with the same error share a line."""
     groups: dict[tuple[str, str], list[Key]] = {}
     for key, error in failed:
-        groups.setdefault((place_of(key.dataset, key.options), error), []).append(key)
+        groups.setdefault((setting_name(key.dataset, key.options), error), []).append(key)
     lines = []
-    for (place, error), keys in groups.items():
+    for (name, error), keys in groups.items():
         more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-        lines.append(f"{place}, {keys[0].policy}, seed {keys[0].seed}{more}: {error}")
+        lines.append(f"{name}, {keys[0].policy}, seed {keys[0].seed}{more}: {error}")
     return lines

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
-from fastbandit.names import known_name
-from fastbandit.presets import settings_for
 from lab.experiments import datasets, policies
+from lab.experiments.recipe import recipe_for
 
 _FOLDER = Path(__file__).parent / "suites"
 _SHARED = ("rounds", "batch", "seeds", "presets", "policies", "training")
@@ -84,25 +84,27 @@ def _read_part(entry: Any, shared: Mapping[str, Any]) -> Part:
     name = entry["name"]
     known_name("dataset", name, datasets.NAMES)
     _check_keys(f"key of the dataset {name}", entry, ("name", "options", *_SHARED))
-    told = {**shared, **entry}
-    if not isinstance(told["training"], bool):
-        raise SettingError(f"training needs to be true or false: {name} has {told['training']!r}.")
+    merged = {**shared, **entry}
+    if not isinstance(merged["training"], bool):
+        raise SettingError(
+            f"training needs to be true or false: {name} has {merged['training']!r}."
+        )
     return Part(
         dataset=name,
         options=_read_options(name, entry.get("options", {})),
-        rounds=_read_count(name, told, "rounds"),
-        batch=_read_count(name, told, "batch"),
-        seeds=_read_count(name, told, "seeds"),
-        presets=check_presets(_read_names(name, told, "presets")),
-        policies=check_policies(_read_names(name, told, "policies")),
-        training=told["training"],
+        rounds=_read_count(name, merged, "rounds"),
+        batch=_read_count(name, merged, "batch"),
+        seeds=_read_count(name, merged, "seeds"),
+        presets=check_presets(_read_names(name, merged, "presets")),
+        policies=check_policies(_read_names(name, merged, "policies")),
+        training=merged["training"],
     )
 
 
 def check_presets(names: Sequence[str]) -> tuple[str, ...]:
     """Raise unless each is the name of a preset, or a file of settings that can be used."""
     for name in names:
-        settings_for(name)
+        recipe_for(name)
     return tuple(names)
 
 
@@ -131,8 +133,8 @@ def _read_options(name: str, options: Any) -> Mapping[str, bool | int | float | 
     return options
 
 
-def _read_count(name: str, told: Mapping[str, Any], key: str) -> int:
-    count = told.get(key)
+def _read_count(name: str, merged: Mapping[str, Any], key: str) -> int:
+    count = merged.get(key)
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         got = "nothing" if count is None else repr(count)
         raise SettingError(
@@ -142,8 +144,8 @@ def _read_count(name: str, told: Mapping[str, Any], key: str) -> int:
     return count
 
 
-def _read_names(name: str, told: Mapping[str, Any], key: str) -> list[str]:
-    names = told.get(key)
+def _read_names(name: str, merged: Mapping[str, Any], key: str) -> list[str]:
+    names = merged.get(key)
     is_list = isinstance(names, list) and all(isinstance(each, str) for each in names)
     if not is_list or not names:
         got = "nothing" if names is None else repr(names)

@@ -7,7 +7,7 @@ from typing import Any
 
 from fastbandit.errors import SettingError
 from lab.experiments.results import (
-    place_of,
+    setting_name,
     summarise,
     summarise_replays,
     training_ratios,
@@ -15,7 +15,7 @@ from lab.experiments.results import (
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
-    """Word results as Markdown tables: plays, replayed logs, training times."""
+    """Format results as Markdown tables: plays, replayed logs, training times."""
     parts = []
     if rows := summarise(results):
         parts.append(_plays_table(rows))
@@ -23,10 +23,10 @@ def table(results: Sequence[dict[str, Any]]) -> str:
         parts.append(_replays_table(rows))
     if rows := training_ratios(results):
         parts.append(
-            "Update of GANBandit ÷ update of Exhaust, same data, by turns:\n\n"
+            "Update of GANBandit ÷ update of Exhaust, same data, in alternation:\n\n"
             + markdown(
                 ("preset", "dataset", "TS", "UCB"),
-                [[r["preset"], place(r), f"{r['TS']:.2f}", f"{r['UCB']:.2f}"] for r in rows],
+                [[r["preset"], label(r), f"{r['TS']:.2f}", f"{r['UCB']:.2f}"] for r in rows],
                 words=2,
             )
         )
@@ -38,7 +38,7 @@ def _plays_table(rows: Sequence[dict[str, Any]]) -> str:
     lines = [
         [
             row["preset"],
-            place(row),
+            label(row),
             row["policy"],
             str(row["seeds"]),
             "–" if row["share"] is None else f"{row['share']:.3f} ± {row['share_std'] or 0:.3f}",
@@ -57,7 +57,7 @@ def _plays_table(rows: Sequence[dict[str, Any]]) -> str:
 def _replays_table(rows: Sequence[dict[str, Any]]) -> str:
     head = ("preset", "dataset", "policy", "seeds", "mean reward", "from", "to", "matches")
     lines = [
-        [row["preset"], place(row), row["policy"], str(row["seeds"])]
+        [row["preset"], label(row), row["policy"], str(row["seeds"])]
         + [number(row[measure], ".5f") for measure in ("mean", "low", "high")]
         + [number(row["matches"], ".0f")]
         for row in rows
@@ -65,20 +65,20 @@ def _replays_table(rows: Sequence[dict[str, Any]]) -> str:
     return markdown(head, lines, words=3)
 
 
-def place(row: Mapping[str, Any]) -> str:
-    """Word the dataset of a result, its options, and the device where it is no CPU."""
-    name = place_of(row["dataset"], row["options"])
+def label(row: Mapping[str, Any]) -> str:
+    """Format the dataset of a result, its options, and the device where it is no CPU."""
+    name = setting_name(row["dataset"], row["options"])
     return name if row["device"] == "cpu" else f"{name} ({row['device']})"
 
 
 def markdown(head: Sequence[str], lines: Iterable[Sequence[str]], *, words: int) -> str:
-    """Word a table; the first `words` columns are words, the others numbers."""
+    """Format a table; the first `words` columns are words, the others numbers."""
     rule = ["---"] * words + ["--:"] * (len(head) - words)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *lines))
 
 
 def number(value: float | None, form: str) -> str:
-    """Word a number that may be unknown."""
+    """Format a number that may be unknown."""
     return "–" if value is None else format(value, form)
 
 

@@ -1,4 +1,4 @@
-"""Fair clocks: tasks timed by turns, policies that learned the same, arms scored one at a time."""
+"""Fair clocks: tasks in alternation, policies that learned the same, arms scored one at a time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from torch import Tensor
 
 from fastbandit.bandit import Bandit
 from fastbandit.errors import SettingError
-from fastbandit.interfaces import ArmSpace, Choice, Score, Search, Seeds
-from fastbandit.noise import decision_seeds
-from fastbandit.settings import Settings
+from fastbandit.interfaces import ArmSpace, Search
+from fastbandit.noise.philox import decision_seeds
+from fastbandit.score import Choice, Score, Seeds
+from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs
 from lab.experiments.environment import Environment, as_raw
 
@@ -28,15 +29,15 @@ UPDATES, ROUNDS = 2, 500
 
 Clock = Callable[[], float]
 Task = Callable[[int], object]
-"""Something to be timed; it is told the number of its turn."""
+"""Something to be timed; called with the number of its round."""
 Tick = Callable[[str], None]
-"""Told the name of a task that had its last turn."""
+"""Called with the name of a task that had its last round."""
 
 
-# -- turns
+# -- alternation
 
 
-def by_turns(
+def time_alternately(
     tasks: Mapping[str, Task],
     *,
     least: int,
@@ -45,9 +46,9 @@ def by_turns(
     clock: Clock,
     tick: Tick = lambda name: None,
 ) -> dict[str, list[float]]:
-    """Give the seconds of each turn of each task; a noisy moment hits all of them.
+    """Return the seconds of each round of each task; a noisy moment hits all of them.
 
-    A task is over after `most` turns, or after `least` once they took so many seconds.
+    A task is over after `most` rounds, or after `least` once they took so many seconds.
     """
     taken: dict[str, list[float]] = {name: [] for name in tasks}
     todo = list(tasks)
@@ -56,15 +57,15 @@ def by_turns(
             started = clock()
             tasks[name](len(taken[name]))
             taken[name].append(clock() - started)
-            turns = len(taken[name])
-            if turns >= most or (turns >= least and sum(taken[name]) >= seconds):
+            rounds = len(taken[name])
+            if rounds >= most or (rounds >= least and sum(taken[name]) >= seconds):
                 todo.remove(name)
                 tick(name)
     return taken
 
 
 def over_and_over(task: Task, *, seconds: float, clock: Clock) -> tuple[Task, int]:
-    """Give a task that does another as often as takes about so long, and how often that is.
+    """Return a task that does another as often as takes about so long, and how often that is.
 
     A task of a millisecond by itself is timed with caches that the one before it left.
     """
@@ -80,7 +81,7 @@ def over_and_over(task: Task, *, seconds: float, clock: Clock) -> tuple[Task, in
 
 
 def clock_on(device: str) -> Clock:
-    """Give a clock that lets a GPU end its work before it is read."""
+    """Return a clock that lets a GPU end its work before it is read."""
     if not device.startswith("cuda"):
         return time.perf_counter
 
@@ -96,12 +97,12 @@ def warm_up(device: str) -> None:
     hasty = {"iterations": 2}
     quick = Settings(sections={"training.reward": hasty, "training.generator": hasty})
     contexts, arms = np.eye(4), np.arange(64.0).reshape(16, 4)
-    for explore in ("ts", "ucb"):
+    for exploration in ("ts", "ucb"):
         bandit = Bandit(
             arms=arms,
             context=4,
             reward="real",
-            explore=explore,
+            exploration=exploration,
             search="generator",
             preset=quick,
             device=device,
@@ -131,7 +132,7 @@ def _processor() -> str:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class TrainingBatch:
     """A batch of rounds that were played, as an update takes it."""
 
     contexts: Any
@@ -139,66 +140,70 @@ class Lesson:
     rewards: Any
 
 
-def lessons_for(world: Environment, player: Bandit) -> list[Lesson]:
-    """Let a player that knows nothing choose evenly among the arms, in the first rounds."""
-    size = _lesson_rounds(world)
-    lessons = []
+def training_batches_for(environment: Environment, agent: Bandit) -> list[TrainingBatch]:
+    """Let an agent that knows nothing choose evenly among the arms, in the first rounds."""
+    size = _training_rounds(environment)
+    batches = []
     for first in range(0, UPDATES * size, size):
-        contexts = world.contexts(first, size)
-        decision = player.select(contexts)
-        chosen = decision.arms if world.size is None else decision.rows[:, 0]
-        lessons.append(Lesson(contexts, decision.arms, world.observed(first, chosen)))
-    return lessons
+        contexts = environment.contexts(first, size)
+        decision = agent.select(contexts)
+        chosen = decision.arms if environment.size is None else decision.rows[:, 0]
+        batches.append(TrainingBatch(contexts, decision.arms, environment.observed(first, chosen)))
+    return batches
 
 
-def learning(player: Bandit, lessons: Sequence[Lesson]) -> Task:
-    """Make the task of learning a lesson a turn."""
+def learning(agent: Bandit, batches: Sequence[TrainingBatch]) -> Task:
+    """Make the task of learning a batch a round."""
 
     def task(number: int) -> None:
-        lesson = lessons[number]
-        player.update(contexts=lesson.contexts, arms=lesson.arms, rewards=lesson.rewards)
+        batch = batches[number]
+        agent.update(
+            contexts=batch.contexts,
+            arms=batch.arms,
+            rewards=batch.rewards,
+        )
 
     return task
 
 
-def requests_after(world: Environment, count: int) -> Inputs:
-    """Give `count` contexts of the rounds after the lessons, over and over if they are few."""
-    first = UPDATES * _lesson_rounds(world)
-    left = count if world.rounds is None else min(count, world.rounds - first)
-    inputs = world.context.read(world.contexts(first, left), what="contexts")
+def requests_after(environment: Environment, count: int) -> Inputs:
+    """Return `count` contexts of the rounds after the training, over and over if they are few."""
+    first = UPDATES * _training_rounds(environment)
+    left = count if environment.rounds is None else min(count, environment.rounds - first)
+    inputs = environment.context.read(environment.contexts(first, left), what="contexts")
     return inputs.take(np.arange(count) % left)
 
 
-def _lesson_rounds(world: Environment) -> int:
-    """Give the rounds of one lesson; a short dataset keeps a share of its rounds for requests."""
-    if world.rounds is None:
+def _training_rounds(environment: Environment) -> int:
+    """Return the rounds of one training batch; a short dataset keeps some for requests."""
+    if environment.rounds is None:
         return ROUNDS
-    if world.rounds <= UPDATES:
+    if environment.rounds <= UPDATES:
         raise SettingError(
-            f"Run times need at least {UPDATES + 1} rounds: {world.name} has {world.rounds}. "
-            f"Choose another dataset."
+            f"Run times need at least {UPDATES + 1} rounds: {environment.name} has "
+            f"{environment.rounds}. Choose another dataset."
         )
-    return min(ROUNDS, world.rounds // (UPDATES + 1))
+    return min(ROUNDS, environment.rounds // (UPDATES + 1))
 
 
 # -- many requests at once, or one; arms together, or one at a time
 
 
-def batch_of(player: Bandit, contexts: Inputs, size: int) -> Task:
+def batch_of(agent: Bandit, contexts: Inputs, size: int) -> Task:
     """Make the task of deciding for the first `size` contexts in one call."""
     raw, seeds = as_raw(contexts.take(slice(size))), decision_seeds(0, 0, size)
-    return lambda number: player.select(raw, seeds=seeds)
+    return lambda number: agent.select(raw, seeds=seeds)
 
 
-def each_request(player: Bandit, contexts: Inputs, count: int) -> Task:
-    """Make the task of deciding for one of `count` contexts a turn."""
+def each_request(agent: Bandit, contexts: Inputs, count: int) -> Task:
+    """Make the task of deciding for one of `count` contexts a round."""
     asked = [(as_raw(row), seeds) for row, seeds in _one_by_one(contexts, count)]
-    return lambda number: player.select(asked[number][0], seeds=asked[number][1])
+    return lambda number: agent.select(asked[number][0], seeds=asked[number][1])
 
 
-def each_arm(player: Bandit, contexts: Inputs, count: int) -> Task:
+def each_arm(agent: Bandit, contexts: Inputs, count: int) -> Task:
     """Make the same task with arms that are scored one at a time."""
-    policy = replace(player.policy, search=OneAtATime(player.policy.search))
+    policy = replace(agent.policy, search=OneAtATime(agent.policy.search))
     asked = _one_by_one(contexts, count)
     return lambda number: policy.select(asked[number][0], seeds=asked[number][1])
 
@@ -207,11 +212,11 @@ def _one_by_one(contexts: Inputs, count: int) -> list[tuple[Inputs, Seeds]]:
     return [(contexts.take([row]), decision_seeds(0, row, 1)) for row in range(count)]
 
 
-def fitting_size(player: Bandit, contexts: Inputs, *, size: int) -> int:
-    """Decide for `size` contexts once, untimed; give how many of them a GPU has room for."""
+def fitting_size(agent: Bandit, contexts: Inputs, *, size: int) -> int:
+    """Decide for `size` contexts once, untimed; return how many of them a GPU has room for."""
     while size:
         try:
-            batch_of(player, contexts, size)(0)
+            batch_of(agent, contexts, size)(0)
             return size
         except torch.cuda.OutOfMemoryError:
             size //= 2
@@ -232,14 +237,14 @@ class OneAtATime:
         *,
         count: int,
         seeds: Seeds,
-        allowed: Bool[Tensor, "b N"] | None = None,
+        eligible: Bool[Tensor, "b N"] | None = None,
     ) -> Choice:
         slow = one_at_a_time(score)
-        return self.search.best(slow, arms, count=count, seeds=seeds, allowed=allowed)
+        return self.search.best(slow, arms, count=count, seeds=seeds, eligible=eligible)
 
 
 def one_at_a_time(score: Score) -> Score:
-    """Give the same score, worked out for one point of each context after another."""
+    """Return the same score, worked out for one point of each context after another."""
     return replace(score, function=_OneByOne(score))
 
 

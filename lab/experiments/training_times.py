@@ -1,4 +1,4 @@
-"""What GANBandit's updates cost, measured by those of Exhaust on the same data, by turns."""
+"""What GANBandit's updates cost, measured by those of Exhaust on the same data, in alternation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from lab.experiments.environment import Environment
-from lab.experiments.policies import player_for
-from lab.experiments.run import Player
+from lab.experiments.policies import agent_for
+from lab.experiments.run import Agent
 
 _UPDATES = 4
 
@@ -17,29 +17,29 @@ _UPDATES = 4
 def time_updates(
     environment: Environment, *, preset: str, seed: int, rounds: int, batch: int, device: str
 ) -> dict[str, Any]:
-    """Give the ratio of median update times, GANBandit ÷ Exhaust, for TS and for UCB."""
+    """Return the ratio of median update times, GANBandit ÷ Exhaust, for TS and for UCB."""
     ratios: dict[str, Any] = {}
-    for explore in ("TS", "UCB"):
+    for exploration in ("TS", "UCB"):
         gan, exhaust = (
-            player_for(name, environment, preset=preset, seed=seed, rounds=rounds, device=device)
-            for name in (f"GANBandit {explore}", f"Exhaust {explore}")
+            agent_for(name, environment, preset=preset, seed=seed, rounds=rounds, device=device)
+            for name in (f"GANBandit {exploration}", f"Exhaust {exploration}")
         )
-        seconds = _by_turns(environment, (gan, exhaust), rounds=rounds, batch=batch)
-        ratios |= {explore: seconds[0] / seconds[1], f"{explore} seconds": seconds}
+        seconds = _alternately(environment, (gan, exhaust), rounds=rounds, batch=batch)
+        ratios |= {exploration: seconds[0] / seconds[1], f"{exploration} seconds": seconds}
     return {"ratios": ratios}
 
 
-def _by_turns(
-    environment: Environment, pair: tuple[Player, Player], *, rounds: int, batch: int
+def _alternately(
+    environment: Environment, agents: tuple[Agent, Agent], *, rounds: int, batch: int
 ) -> list[float]:
     seconds: list[list[float]] = [[], []]
     for first in range(0, min(rounds, _UPDATES * batch), batch):
         contexts = environment.contexts(first, min(batch, rounds - first))
-        decision = pair[0].select(contexts)
+        decision = agents[0].select(contexts)
         chosen = decision.arms if environment.size is None else decision.rows[:, 0]
         rewards = environment.observed(first, chosen)
-        for player, times in zip(pair, seconds, strict=True):
+        for agent, times in zip(agents, seconds, strict=True):
             started = time.perf_counter()
-            player.update(contexts=contexts, arms=decision.arms, rewards=rewards)
+            agent.update(contexts=contexts, arms=decision.arms, rewards=rewards)
             times.append(time.perf_counter() - started)
     return [float(np.median(times)) for times in seconds]

@@ -17,11 +17,11 @@ from typing import Any
 import click
 
 from fastbandit.errors import SettingError
-from fastbandit.presets import Preset, settings_for
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.settings import Sections, Settings, Value, write_settings
+from fastbandit.settings.files import Sections, Value
 from lab.experiments.datasets import load
 from lab.experiments.environment import Environment
+from lab.experiments.recipe import Preset, Recipe, recipe_for, write_recipe
 from lab.experiments.tune_journal import (
     Journal,
     done_trials,
@@ -41,12 +41,12 @@ from lab.experiments.tune_stages import (
     measure_of,
 )
 
-_FRESH = (1, 2)  # the lots that winners are judged on; trials see lot 0 alone
+_FRESH = (1, 2)  # the splits that winners are judged on; trials see split 0 alone
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one stage changed, and what came of it on lots that its trials did not see."""
+    """What one stage changed, and what came of it on splits that its trials did not see."""
 
     stage: int
     trials: int
@@ -56,13 +56,13 @@ class Step:
     after: Measured
 
     @property
-    def is_kept(self) -> bool:
+    def is_accepted(self) -> bool:
         """Whether the best trial was better than what there was."""
         return bool(self.changes) and self.after.value > self.before.value
 
     def to_json(self) -> dict[str, Any]:
-        """Give everything as JSON values."""
-        return {**asdict(self), "name": STAGES[self.stage], "is_kept": self.is_kept}
+        """Return everything as JSON values."""
+        return {**asdict(self), "name": STAGES[self.stage], "is_accepted": self.is_accepted}
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Tuned:
     `settings` are the base's own where those earned more: then `is_better` is False.
     """
 
-    base: Settings
-    settings: Settings
+    base: Recipe
+    settings: Recipe
     steps: tuple[Step, ...]
     before: Measured | None
     after: Measured | None
@@ -84,7 +84,7 @@ class Tuned:
         return self.settings != self.base
 
     def to_json(self) -> dict[str, Any]:
-        """Give everything as JSON values."""
+        """Return everything as JSON values."""
         return {
             "base": self.settings.base,
             "settings": dict(self.settings.sections),
@@ -113,15 +113,15 @@ def tune(
     about: str = "",
     progress: Progress = silent,
 ) -> Tuned:
-    """Turn the settings of a policy, and keep what is better on lots that no trial saw.
+    """Tune the settings of a policy, and keep what is better on splits that no trial saw.
 
     A search may take up to `evaluations` scores a decision (None: what the base takes, at
     least 128). After `seconds` no trial begins. `journal` is a file in which an interrupted
-    tuning finds its trials again; `about` tells apart environments of the same name.
+    tuning finds its trials again; `about` distinguishes environments of the same name.
     """
     check_policy(policy)
     check_numbers(stages, trials=trials, rounds=rounds, batch=batch)
-    start = settings_for(base)
+    start = recipe_for(base)
     bench = Bench(
         environment,
         policy,
@@ -137,15 +137,17 @@ def tune(
     steps: list[Step] = []
     order = sorted(set(stages))
     settings, total = start, len(order) * (trials + 1) + 1
-    for place, stage in enumerate(order):
-        shown = _shifted(progress, place * (trials + 1), total)
+    for number, stage in enumerate(order):
+        shown = _shifted(progress, number * (trials + 1), total)
         step = work.stage(stage, settings, trials=trials, progress=shown)
         if step is None:
             continue
         steps.append(step)
-        settings = settings.merged(step.changes) if step.is_kept else settings
+        settings = settings.merged(step.changes) if step.is_accepted else settings
     progress(total - 1, total, "comparing the whole")
-    is_finished = len(steps) == len(work.turned) and all(step.trials >= trials for step in steps)
+    is_finished = len(steps) == len(work.changed_knobs) and all(
+        step.trials >= trials for step in steps
+    )
     if settings == start:
         return Tuned(start, start, tuple(steps), None, None, is_finished)
     before, after = work.whole(start), work.whole(settings)
@@ -158,21 +160,21 @@ class _Work:
     """One tuning under way."""
 
     bench: Bench
-    base: Settings
+    base: Recipe
     journal: Journal
     deadline: float
 
     def __post_init__(self) -> None:
-        self.turned: list[int] = []
+        self.changed_knobs: list[int] = []
 
     def stage(
-        self, stage: int, settings: Settings, *, trials: int, progress: Progress
+        self, stage: int, settings: Recipe, *, trials: int, progress: Progress
     ) -> Step | None:
         """Make the trials of a stage that are not in the journal, and judge the best."""
         knobs = knobs_of(stage, self.bench.plan(settings))
         if not knobs:
             return None
-        self.turned.append(stage)
+        self.changed_knobs.append(stage)
         study = self.journal.study(f"stage {stage}", settings)
         known = study.user_attrs.get("step")
         if known is not None and known["trials"] >= trials:
@@ -188,48 +190,48 @@ class _Work:
         progress(trials, trials, f"{stage}: judging")
         return self._judged(study, stage, settings, is_whole=len(done_trials(study)) >= trials)
 
-    def _trial(self, study: Any, stage: int, settings: Settings, knobs: Sequence[Knob]) -> None:
+    def _trial(self, study: Any, stage: int, settings: Recipe, knobs: Sequence[Knob]) -> None:
         number = len(done_trials(study))
         study.sampler = sampler_of(self.bench.seed, stage, number)
         if number == 0:  # the first trial is where the stage stands already
             study.enqueue_trial({knob.name: knob.stored for knob in knobs})
         trial = study.ask()
-        turned = [(knob, knob.suggested(trial)) for knob in knobs]
-        changed = [(k, value) for k, value in turned if number and value != k.current]
+        changed_knobs = [(knob, knob.suggested(trial)) for knob in knobs]
+        changed = [(k, value) for k, value in changed_knobs if number and value != k.current]
         changes = _sections((knob, value) for knob, value in changed)
         trial.set_user_attr("changes", changes)
         trial.set_user_attr("was", _sections((knob, knob.current) for knob, _ in changed))
         study.tell(trial, self._measured(stage, settings.merged(changes), 0).value)
 
-    def _judged(self, study: Any, stage: int, settings: Settings, *, is_whole: bool) -> Step:
+    def _judged(self, study: Any, stage: int, settings: Recipe, *, is_whole: bool) -> Step:
         best = study.best_trial
         changes, was = best.user_attrs["changes"], best.user_attrs["was"]
-        before = mean_of([self._measured(stage, settings, lot) for lot in _FRESH])
+        before = mean_of([self._measured(stage, settings, split) for split in _FRESH])
         after = before
         if changes:
-            turned = settings.merged(changes)
-            after = mean_of([self._measured(stage, turned, lot) for lot in _FRESH])
+            changed_knobs = settings.merged(changes)
+            after = mean_of([self._measured(stage, changed_knobs, split) for split in _FRESH])
         step = Step(stage, len(done_trials(study)), changes, was, before, after)
         if is_whole:
             study.set_user_attr("step", asdict(step))
         return step
 
-    def _measured(self, stage: int, settings: Settings, lot: int) -> Measured:
+    def _measured(self, stage: int, settings: Recipe, split: int) -> Measured:
         """Measure; what does not come to a number is worse than all that does."""
         import torch
 
         try:
-            measured = measure_of(self.bench, stage)(settings, lot)
+            measured = measure_of(self.bench, stage)(settings, split)
         except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
             return Measured(WORST, "nothing", WORST)
         return measured if math.isfinite(measured.value) else replace(measured, value=WORST)
 
-    def whole(self, settings: Settings) -> Measured:
-        """Play the policy itself with settings, on fresh lots, or recall what came of it."""
+    def whole(self, settings: Recipe) -> Measured:
+        """Play the policy itself with settings, on fresh splits, or recall what came of it."""
         study = self.journal.study("whole", settings)
         known = study.user_attrs.get("measured")
         if known is None:
-            found = mean_of([self.bench.played(settings, lot) for lot in _FRESH])
+            found = mean_of([self.bench.played(settings, split) for split in _FRESH])
             known = asdict(found)
             study.set_user_attr("measured", known)
         return Measured(**known)
@@ -238,10 +240,10 @@ class _Work:
         return time.monotonic() > self.deadline
 
 
-def _sections(turned: Iterable[tuple[Knob, Value]]) -> dict[str, dict[str, Any]]:
-    """Give values by section and field, as JSON reads them back."""
+def _sections(changed_knobs: Iterable[tuple[Knob, Value]]) -> dict[str, dict[str, Any]]:
+    """Return values by section and field, as JSON reads them back."""
     found: dict[str, dict[str, Any]] = {}
-    for knob, value in turned:
+    for knob, value in changed_knobs:
         found.setdefault(knob.section, {})[knob.field] = json.loads(json.dumps(value))
     return found
 
@@ -282,7 +284,7 @@ def _shifted(progress: Progress, before: int, total: int) -> Progress:
 @click.option(
     "--journal",
     type=click.Path(path_type=Path),
-    help="Where trials are kept, to go on after an interruption; without, beside the output.",
+    help="Where trials are stored, to go on after an interruption; without, beside the output.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def tune_command(
@@ -306,7 +308,7 @@ def tune_command(
     """Tune a policy's settings on a dataset, and write them as TOML.
 
     Stages: 1 reward network, 2 uncertainty, 3 search, 4 index. The file is what
-    `Bandit(preset=...)` and the suites' `--presets` take.
+    the suites' `--presets` take, and over the defaults `Bandit(preset=...)`, too.
     """
     from fastbandit.cores import one_thread
 
@@ -333,7 +335,7 @@ def tune_command(
             about=" ".join(sorted(options)),
             progress=progress,
         )
-    write_settings(out, tuned.settings, note=f"{dataset}, {policy}: {_outcome(tuned)}")
+    write_recipe(out, tuned.settings, note=f"{dataset}, {policy}: {_outcome(tuned)}")
     if as_json:
         click.echo(json.dumps({**tuned.to_json(), "file": str(out)}, indent=1))
     else:
@@ -341,7 +343,7 @@ def tune_command(
 
 
 def _read_options(options: Sequence[str]) -> dict[str, Any]:
-    """Turn k=v into values: numbers, true and false where they read so, else text."""
+    """Parse k=v into values: numbers, true and false where they read so, else text."""
     found: dict[str, Any] = {}
     for option in options:
         name, sign, text = option.partition("=")
@@ -368,7 +370,7 @@ def _outcome(tuned: Tuned) -> str:
     """Say in one line what came of it all."""
     if tuned.before is None or tuned.after is None:
         return "no stage found better settings: these are the base's"
-    change = f"{tuned.before.words} before, {tuned.after.shown:.4f} after"
+    change = f"{tuned.before.text} before, {tuned.after.shown:.4f} after"
     if not tuned.is_better:
         return f"{change}, which is worse: these are the base's"
     return change
@@ -383,14 +385,14 @@ def _print(tuned: Tuned, out: Path) -> None:
     for heading in ("stage", "trials", "changed", "before", "after"):
         table.add_column(heading)
     for step in tuned.steps:
-        turned = [
+        changed_knobs = [
             f"{field} {step.was[section][field]} → {value}"
             for section, part in step.changes.items()
             for field, value in part.items()
         ]
-        changed = "\n".join(turned) if step.is_kept else "nothing was better"
+        changed = "\n".join(changed_knobs) if step.is_accepted else "nothing was better"
         name = f"{step.stage} {STAGES[step.stage]}"
-        table.add_row(name, str(step.trials), changed, step.before.words, step.after.words)
+        table.add_row(name, str(step.trials), changed, step.before.text, step.after.text)
     console = Console(highlight=False, markup=False)
     console.print(table)
     console.print(f"The whole: {_outcome(tuned)}.")

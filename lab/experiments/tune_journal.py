@@ -1,4 +1,4 @@
-"""Trials kept in a file, so that an interrupted tuning goes on to the same end."""
+"""Trials stored in a file, so that an interrupted tuning goes on to the same end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.errors import MissingExtraError, SettingError
-from fastbandit.settings import Settings
+from lab.experiments.recipe import Recipe
 
 _STARTUP = 5  # trials at random before TPE begins
 
@@ -35,9 +35,9 @@ class Journal:
                 f"{path} ({error}). Give another --journal."
             ) from error
 
-    def study(self, what: str, settings: Settings) -> Any:
-        """Give the study of one question; another question has another study."""
-        text = json.dumps([what, self._asked, plain(settings)], sort_keys=True)
+    def study(self, what: str, recipe: Recipe) -> Any:
+        """Return the study of one question; another question has another study."""
+        text = json.dumps([what, self._asked, plain(recipe)], sort_keys=True)
         return self._optuna.create_study(
             storage=self._storage,
             study_name=f"{what} {hashlib.sha256(text.encode()).hexdigest()[:16]}",
@@ -66,7 +66,7 @@ def drop_unfinished(study: Any) -> None:
 
 
 def sampler_of(seed: int, stage: int, number: int) -> Any:
-    """Give the sampler of one trial: its draws depend on seed, stage and number alone."""
+    """Return the sampler of one trial: its draws depend on seed, stage and number alone."""
     from optuna.samplers import TPESampler
 
     mixed = hashlib.sha256(f"{seed} {stage} {number}".encode()).digest()
@@ -74,12 +74,12 @@ def sampler_of(seed: int, stage: int, number: int) -> Any:
 
 
 def done_trials(study: Any) -> list[Any]:
-    """Give the trials of a study that were measured; interrupted ones do not count."""
+    """Return the trials of a study that were measured; interrupted ones do not count."""
     from optuna.trial import TrialState
 
     return list(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
 
 
-def plain(settings: Settings) -> list[Any]:
-    """Give settings as JSON values."""
-    return [settings.base, dict(settings.sections)]
+def plain(recipe: Recipe) -> list[Any]:
+    """Return a recipe as JSON values."""
+    return [recipe.base, dict(recipe.sections)]

@@ -1,4 +1,4 @@
-"""What the stages of tuning may turn: fields of settings, about where they stand."""
+"""What the stages of tuning may change: fields of settings, about where they stand."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fastbandit.blueprint import (
-    Blueprint,
-    BootstrapDoubt,
-    GradientDoubt,
-    LastLayerDoubt,
-    VariationalDoubt,
-)
+from fastbandit.reward.bootstrap_model import BootstrapPosterior
+from fastbandit.reward.gradient_model import GradientPosterior
+from fastbandit.reward.last_layer_model import LastLayerPosterior
+from fastbandit.reward.variational_model import VariationalPosterior
 from fastbandit.search.generator import GeneratorSearch
 from fastbandit.search.gradient_ascent import GradientAscent
-from fastbandit.settings import Value, section_of
+from fastbandit.settings.blueprint import Blueprint
+from fastbandit.settings.files import Value, section_of
+from lab.experiments.paper_preset import PrintedAscent, PrintedGenerator
 
 
 @dataclass(frozen=True)
 class Knob:
-    """One field that a stage may turn: choices, or a range that holds the current value."""
+    """One field that a stage may change: choices, or a range that holds the current value."""
 
     section: str
     field: str
@@ -53,8 +52,8 @@ class Knob:
 
 
 def knobs_of(stage: int, plan: Blueprint) -> tuple[Knob, ...]:
-    """Give what a stage may turn, about where it stands now."""
-    return tuple({1: _network, 2: _doubt, 3: _search, 4: _landing}[stage](plan))
+    """Return what a stage may change, about where it stands now."""
+    return tuple({1: _network, 2: _posterior, 3: _search, 4: _landing}[stage](plan))
 
 
 def _network(plan: Blueprint) -> Iterable[Knob]:
@@ -68,17 +67,19 @@ def _network(plan: Blueprint) -> Iterable[Knob]:
     yield _about("training.reward", "iterations", fit.iterations, 3)
 
 
-def _doubt(plan: Blueprint) -> Iterable[Knob]:
-    section, doubt = section_of(plan.exploration), plan.doubt
+def _posterior(plan: Blueprint) -> Iterable[Knob]:
+    section, posterior = section_of(plan.exploration), plan.posterior
     for name in ("scale", "width"):
         if hasattr(plan.exploration, name):
             yield _about(section, name, getattr(plan.exploration, name), 6)
-    if isinstance(doubt, GradientDoubt):
-        yield _about("doubt.gradient", "ridge", doubt.ridge, 10)
-    elif isinstance(doubt, LastLayerDoubt | BootstrapDoubt | VariationalDoubt):
-        yield _about(section_of(doubt), "prior_precision", doubt.prior_precision, 10)
-        if isinstance(doubt, BootstrapDoubt):
-            yield _up_to("doubt.bootstrap", "heads", doubt.heads, 2 * doubt.heads, least=2)
+    if isinstance(posterior, GradientPosterior):
+        yield _about("posterior.gradient", "ridge", posterior.ridge, 10)
+    elif isinstance(posterior, LastLayerPosterior | BootstrapPosterior | VariationalPosterior):
+        yield _about(section_of(posterior), "prior_precision", posterior.prior_precision, 10)
+        if isinstance(posterior, BootstrapPosterior):
+            yield _up_to(
+                "posterior.bootstrap", "heads", posterior.heads, 2 * posterior.heads, least=2
+            )
     else:
         yield _about("network", "dropout_penalty", plan.network.dropout_penalty, 10)
 
@@ -93,21 +94,30 @@ def _search(plan: Blueprint) -> Iterable[Knob]:
         yield _about("training.generator", "iterations", fit.iterations, 3)
         yield from _walk("search.generator", search)
         yield _up_to("search.generator", "lookups", search.lookups, 2 * search.lookups, least=1)
-    elif isinstance(search, GradientAscent):
+    elif isinstance(search, GradientAscent | PrintedAscent):
         yield _about("search.ascent", "starts", search.starts, 2)
         yield _up_to("search.ascent", "steps", search.steps, 2 * search.steps + 2)
         yield _about("search.ascent", "step_size", search.step_size, 4)
-        yield from _walk("search.ascent", search)
+        if isinstance(search, GradientAscent):
+            yield from _walk("search.ascent", search)
+    elif isinstance(search, PrintedGenerator):
+        units = search.hidden
+        yield _one_of("search.generator", "hidden", units, (max(1, units // 2), 2 * units))
+        yield _about("training.generator", "iterations", fit.iterations, 3)
 
 
 def _landing(plan: Blueprint) -> Iterable[Knob]:
     search = plan.search
+    if isinstance(search, PrintedAscent):
+        yield _about("search.ascent", "neighbours", search.neighbours, 4)
+    if isinstance(search, PrintedGenerator):
+        yield _about("search.generator", "neighbours", search.neighbours, 4)
     if not isinstance(search, GeneratorSearch | GradientAscent):
         return
     section = section_of(search)
     points = search.heads if isinstance(search, GeneratorSearch) else search.starts
     lookups = min(search.lookups or points, points)
-    landing = "neighbours" if search.neighbours else "cells"  # what of the two is in use
+    landing = "neighbours" if search.neighbours else "partitions"  # what of the two is in use
     yield _about(section, landing, getattr(search, landing), 4)
     yield _up_to(section, "lookups", lookups, min(points, 2 * lookups), least=1)
     yield from _walk(section, search)
@@ -124,7 +134,7 @@ def _one_of(section: str, field: str, current: Any, others: tuple[Any, ...]) -> 
 
 
 def _about(section: str, field: str, current: Any, factor: float) -> Knob:
-    """Give a range about a number; about nothing, a few numbers of another size."""
+    """Return a range about a number; about nothing, a few numbers of another size."""
     if current == 0:
         return _one_of(section, field, current, (0.01, 0.1, 1.0, 10.0))
     low, high = current / factor, current * factor

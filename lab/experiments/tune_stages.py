@@ -1,8 +1,8 @@
 """The four stages of tuning, and how each is judged.
 
 The order is the one of the FastBandit paper ("Fine Tune Parameters"): the reward network, its
-uncertainty, the search for the best arm, and the look-up of the arms near a point. Lot 0 of
-anything measured is for the trials; other lots are other seeds and, where the stage has them,
+uncertainty, the search for the best arm, and the look-up of the arms near a point. Split 0 of
+anything measured is for the trials; other splits are other seeds and, where the stage has them,
 other rounds: a winner is judged on what it was not chosen by.
 """
 
@@ -18,20 +18,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from fastbandit.arms.box import Box
+from fastbandit.arms.box_space import BoxSpace
 from fastbandit.audit import audit
 from fastbandit.bandit import Bandit
-from fastbandit.blueprint import Blueprint
 from fastbandit.errors import SettingError
-from fastbandit.noise import decision_seeds
+from fastbandit.interfaces import FittedSearch, LearnsToSearch, Search, SearchFit
+from fastbandit.noise.philox import decision_seeds
 from fastbandit.policy import Policy
-from fastbandit.search.generator import ArmGenerator, GeneratorSearch
-from fastbandit.settings import Settings
-from fastbandit.training.fit_generator import GeneratorFit, fit_generator
+from fastbandit.settings.blueprint import Blueprint
+from fastbandit.settings.files import Settings
 from fastbandit.types import Audit, Decision, Inputs
 from lab.experiments.environment import Environment, Floats
 from lab.experiments.logged import check_no_log
-from lab.experiments.policies import NEURAL, player_for
+from lab.experiments.policies import NEURAL, agent_for
+from lab.experiments.recipe import Recipe
 from lab.experiments.run import run
 
 STAGES = {1: "reward network", 2: "uncertainty", 3: "search", 4: "index"}
@@ -55,11 +55,11 @@ class Measured:
     lookups: float | None = None
 
     @property
-    def words(self) -> str:
-        told = f"{self.what} {self.shown:.4f}"
+    def text(self) -> str:
+        text = f"{self.what} {self.shown:.4f}"
         if self.evaluations is None or self.lookups is None:
-            return told
-        return f"{told}, {self.evaluations:.0f} evaluations, {self.lookups:.1f} look-ups"
+            return text
+        return f"{text}, {self.evaluations:.0f} evaluations, {self.lookups:.1f} look-ups"
 
 
 class Bench:
@@ -79,36 +79,40 @@ class Bench:
         check_no_log(environment, "Tuning")
         self.environment, self.policy, self.evaluations = environment, policy, evaluations
         self.rounds, self.batch, self.seed, self.device = rounds, batch, seed, device
-        explore, _, doubt = NEURAL[policy]
-        kin = (name for name, parts in NEURAL.items() if parts == (explore, "exhaustive", doubt))
+        exploration, _, posterior = NEURAL[policy]
+        kin = (
+            name
+            for name, parts in NEURAL.items()
+            if parts == (exploration, "exhaustive", posterior)
+        )
         self.exhaustive = next(kin, policy)
-        self._kept: dict[str, Any] = {}
+        self._stored: dict[str, Any] = {}
 
-    def bandit(self, settings: Settings, *, lot: int = 0, policy: str | None = None) -> Bandit:
+    def bandit(self, recipe: Recipe, *, split: int = 0, policy: str | None = None) -> Bandit:
         """Make a bandit that knows nothing yet."""
-        player = player_for(
+        agent = agent_for(
             policy or self.policy,
             self.environment,
-            preset=settings,
-            seed=self.seed + lot,
+            preset=recipe,
+            seed=self.seed + split,
             rounds=self.rounds,
             device=self.device,
         )
-        assert isinstance(player, Bandit)
-        return player
+        assert isinstance(agent, Bandit)
+        return agent
 
-    def plan(self, settings: Settings) -> Blueprint:
-        """Give the parts that settings stand for."""
-        return self.bandit(settings).blueprint
+    def plan(self, recipe: Recipe) -> Blueprint:
+        """Return the parts that settings stand for."""
+        return self.bandit(recipe).blueprint
 
     # -- stage 1
 
-    def explained(self, settings: Settings, lot: int) -> Measured:
+    def explained(self, recipe: Recipe, split: int) -> Measured:
         """Learn from arms chosen at random, and predict the rewards of later rounds."""
         learned = 3 * self.rounds // 5
         judged = (self.rounds - learned) // 2
-        first = learned if lot == 0 else learned + judged
-        bandit, random = self.bandit(settings, lot=lot, policy=self.exhaustive), self._random
+        first = learned if split == 0 else learned + judged
+        bandit, random = self.bandit(recipe, split=split, policy=self.exhaustive), self._random
         bandit.update(
             contexts=self.environment.contexts(0, learned),
             arms=random.arms[:learned],
@@ -127,21 +131,21 @@ class Bench:
     def _random(self) -> Decision:
         """Decisions of a bandit that knows nothing: every arm equally likely."""
         contexts = self.environment.contexts(0, self.rounds)
-        return self.bandit(Settings(), policy=self.exhaustive).select(contexts)
+        return self.bandit(Recipe(), policy=self.exhaustive).select(contexts)
 
     def _chosen(self, decision: Decision) -> Any:
         return decision.arms if self.environment.size is None else decision.rows[:, 0]
 
     # -- stage 2, and the whole
 
-    def shared(self, settings: Settings, lot: int) -> Measured:
+    def shared(self, recipe: Recipe, split: int) -> Measured:
         """Play with an exhaustive search."""
-        return self.played(settings, lot, policy=self.exhaustive)
+        return self.played(recipe, split, policy=self.exhaustive)
 
-    def played(self, settings: Settings, lot: int, *, policy: str | None = None) -> Measured:
-        """Play, and give the share of the best possible reward that was kept."""
-        player = self.bandit(settings, lot=lot, policy=policy)
-        done = run(self.environment, player, rounds=self.rounds, batch=self.batch, audits=0)
+    def played(self, recipe: Recipe, split: int, *, policy: str | None = None) -> Measured:
+        """Play, and return the share of the best possible reward that was earned."""
+        agent = self.bandit(recipe, split=split, policy=policy)
+        done = run(self.environment, agent, rounds=self.rounds, batch=self.batch, audits=0)
         if done.best.sum() > 0:
             return Measured(done.share, "share of best", done.share)
         mean = float(done.rewards.mean())
@@ -149,22 +153,22 @@ class Bench:
 
     # -- stages 3 and 4
 
-    def searched(self, settings: Settings, lot: int) -> Measured:
+    def searched(self, recipe: Recipe, split: int) -> Measured:
         """Audit the search; more evaluations than the budget are worse than any q."""
-        found = self._audited(settings, lot)
+        found = self._audited(recipe, split)
         return _measured(self._within(found), found)
 
-    def landed(self, settings: Settings, lot: int) -> Measured:
+    def landed(self, recipe: Recipe, split: int) -> Measured:
         """Audit the search, and subtract the price of its look-ups."""
-        found = self._audited(settings, lot)
+        found = self._audited(recipe, split)
         return _measured(self._within(found) - PRICE * found.lookups, found)
 
-    def allow(self, settings: Settings, base: Settings) -> None:
+    def allow(self, recipe: Recipe, base: Recipe) -> None:
         """Fix the budget, where none was given: what the base's search spends, 128 at least."""
         if self.evaluations is None:
-            mine = {k: v for k, v in settings.sections.items() if not _is_of_search(k)}
+            mine = {k: v for k, v in recipe.sections.items() if not _is_of_search(k)}
             its = {k: v for k, v in base.sections.items() if _is_of_search(k)}
-            spent = self._audited(replace(base, sections={**mine, **its}), 0).evaluations
+            spent = self._audited(Recipe(base.base, Settings({**mine, **its})), 0).evaluations
             self.evaluations = max(128, math.ceil(spent))
 
     def _within(self, found: Audit) -> float:
@@ -172,15 +176,13 @@ class Bench:
         over = found.evaluations / budget
         return found.quality if over <= 1 else found.quality - 1 - over
 
-    def _audited(self, settings: Settings, lot: int) -> Audit:
-        plan, policy = self.plan(settings), self._trained(settings)
-        search = plan.search
-        if isinstance(search, GeneratorSearch):
-            search = replace(search, generator=self._taught(plan, policy, lot))
+    def _audited(self, recipe: Recipe, split: int) -> Audit:
+        plan, policy = self.plan(recipe), self._trained(recipe)
+        search = self._fitted(plan, policy, split)
         half = (self.rounds - self._learned) // 2
-        first = self._learned + (half if lot else 0)
+        first = self._learned + (half if split else 0)
         inputs = self._inputs(first, min(max(1, half), _AUDITED))
-        seeds = decision_seeds(self.seed + lot, _FAR, len(inputs))
+        seeds = decision_seeds(self.seed + split, _FAR, len(inputs))
         return audit(replace(policy, search=search), inputs, seeds=seeds)
 
     @property
@@ -188,44 +190,47 @@ class Bench:
         """The rounds that a played policy has learned from: all but those of the last batch."""
         return (self.rounds - 1) // self.batch * self.batch
 
-    def _trained(self, settings: Settings) -> Policy:
+    def _trained(self, recipe: Recipe) -> Policy:
         """Play once with an exhaustive search: the policy that all searches are tried on."""
-        parts = {k: v for k, v in settings.sections.items() if not _is_of_search(k)}
-        key = json.dumps([settings.base, parts], sort_keys=True)
-        if key not in self._kept:
-            bandit = self.bandit(settings, policy=self.exhaustive)
+        parts = {k: v for k, v in recipe.sections.items() if not _is_of_search(k)}
+        key = json.dumps([recipe.base, parts], sort_keys=True)
+        if key not in self._stored:
+            bandit = self.bandit(recipe, policy=self.exhaustive)
             run(self.environment, bandit, rounds=self.rounds, batch=self.batch, audits=0)
-            self._kept = {key: bandit.policy}
-        trained: Policy = self._kept[key]
+            self._stored = {key: bandit.policy}
+        trained: Policy = self._stored[key]
         return trained
 
-    def _taught(self, plan: Blueprint, policy: Policy, lot: int) -> ArmGenerator:
-        """Teach a generator once for all searches that only differ in what follows it."""
+    def _fitted(self, plan: Blueprint, policy: Policy, split: int) -> Search:
+        """Fit a search once for all that only differ in what follows their generators."""
         search = plan.search
-        assert isinstance(search, GeneratorSearch)
-        shape = {name: getattr(search, name) for name in ("heads", "hidden", "told", "bounded")}
-        fit: GeneratorFit = plan.training.generator
-        key = f"{id(policy)} {lot} {shape} {asdict(fit)}"
-        if key not in self._kept:
-            rng = torch.Generator().manual_seed((self.seed + lot) % 2**63)
-            contexts = self._inputs(0, self._learned)
-            model, arms, exploration = policy.model, policy.arms, policy.exploration
-            taught = fit_generator(search, model, exploration, arms, contexts, fit, rng=rng)
-            assert taught.generator is not None
-            self._kept[key] = taught.generator.requires_grad_(False)
-        generator: ArmGenerator = self._kept[key]
-        return generator
+        if not isinstance(search, LearnsToSearch):
+            return search
+        shape = [getattr(search, name, None) for name in ("heads", "hidden")]
+        key = f"{id(policy)} {split} {shape} {asdict(plan.training.generator)}"
+        if key not in self._stored:
+            task = SearchFit(
+                policy.model,
+                policy.exploration,
+                policy.arms,
+                self._inputs(0, self._learned),
+                plan.training.generator,
+                rng=torch.Generator().manual_seed((self.seed + split) % 2**63),
+            )
+            self._stored[key] = search.fit(task, before=search)
+        fitted: Search = self._stored[key]
+        return search.restored(*fitted.state()) if isinstance(fitted, FittedSearch) else search
 
     def _inputs(self, first: int, count: int) -> Inputs:
         raw = self.environment.contexts(first, count)
         return self.environment.context.read(raw, what="contexts")
 
 
-Measure = Callable[[Settings, int], Measured]
+Measure = Callable[[Recipe, int], Measured]
 
 
 def measure_of(bench: Bench, stage: int) -> Measure:
-    """Give the measure of a stage."""
+    """Return the measure of a stage."""
     return {1: bench.explained, 2: bench.shared, 3: bench.searched, 4: bench.landed}[stage]
 
 
@@ -259,10 +264,10 @@ def check_numbers(stages: Sequence[int], *, trials: int, rounds: int, batch: int
 
 @torch.no_grad()
 def predictions(bandit: Bandit, contexts: Any, chosen: Any) -> Floats:
-    """Give the rewards that a bandit expects of arms, one for each context."""
+    """Return the rewards that a bandit expects of arms, one for each context."""
     model, space = bandit.policy.model, bandit.policy.arms
     inputs = bandit.blueprint.context.read(contexts, what="contexts")
-    if isinstance(space, Box):
+    if isinstance(space, BoxSpace):
         arms = bandit.blueprint.arm.read(chosen, what="arms")
     else:
         arms = space.features.take(np.asarray(chosen))
@@ -276,19 +281,19 @@ def predictions(bandit: Bandit, contexts: Any, chosen: Any) -> Floats:
 
 
 def log_likelihood(predicted: Floats, expected: Floats) -> float:
-    """Give the mean log-likelihood of rewards 0 and 1 with the probabilities `expected`."""
+    """Return the mean log-likelihood of rewards 0 and 1 with the probabilities `expected`."""
     sure = np.clip(predicted, 1e-6, 1 - 1e-6)
     return float((expected * np.log(sure) + (1 - expected) * np.log(1 - sure)).mean())
 
 
 def explained_share(predicted: Floats, expected: Floats) -> float:
-    """Give the share of the variance of the expected rewards that predictions explain."""
+    """Return the share of the variance of the expected rewards that predictions explain."""
     error, spread = np.square(predicted - expected).mean(), expected.var()
     return float(1 - error / spread) if spread > 0 else -float(error)
 
 
 def mean_of(measured: Sequence[Measured]) -> Measured:
-    """Give the mean of several lots."""
+    """Return the mean of several splits."""
     numbers = [(one.value, one.shown, one.evaluations or 0, one.lookups or 0) for one in measured]
     value, shown, evaluations, lookups = np.mean(numbers, axis=0).tolist()
     first = measured[0]

@@ -3,7 +3,7 @@
 Visitors ask through the client, which knows all deciders, and remember every answer. Meanwhile
 deciders and trainers are killed, and PostgreSQL crashes, stops or hangs; one decider at least is
 always left, and one that was killed may start again before PostgreSQL does. At the end all are up
-again, everything that was kept aside is delivered, and each answer is looked for in the log.
+again, everything that was spooled is delivered, and each answer is looked for in the log.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from msgspec import structs
 from fastbandit.client import SPOOLED, Client, Retries
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import ServiceError, SpoolError
-from fastbandit.events import DecisionMade, Event, RewardCame
 from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.storage.events import DecisionMade, Event, RewardCame
 from lab.faults.cluster_stage import Cluster, cluster_of, hanging, stop_database
-from lab.faults.kept import (
+from lab.faults.consistency import (
     Rewards,
     history_faults,
     lineage_faults,
     lost_decisions,
     lost_rewards,
 )
+from lab.faults.ending import end_with_report
 from lab.faults.stage import Stage, wait_for
-from lab.faults.telling import end_with_report
 
 DEADLINE_SECONDS = 30.0
 _SHOTS = {
@@ -51,7 +51,7 @@ _AWAY_SECONDS = (0.5, 6.0)
 _PAUSE_SECONDS = 0.02
 _DRAIN_SECONDS = 300.0
 _SETTINGS: dict[str, Any] = {
-    "reward.wait_seconds": 86_400.0,  # no reward is late, however long the database was away
+    "reward.wait_seconds": 86_400.0,  # no reward is late, however long the database was unavailable
     "learn.fresh": 200,
     "learn.seconds": 30.0,
     "learn.keep": 1_000_000,  # the whole lineage is looked at
@@ -62,9 +62,9 @@ _SETTINGS: dict[str, Any] = {
 class ClusterReport:
     """What was found after kills and outages under load.
 
-    A decision is lost where the log does not hold it, or otherwise than it was told; a reward
+    A decision is lost where the log does not hold it, or not as it was answered; a reward
     where it was taken and the log did not count it. `doubled` counts what the log holds more
-    than once. `spooled` rewards were kept by the client for a while, `degraded` decisions by a
+    than once. `spooled` rewards were held by the client for a while, `degraded` decisions by a
     decider. `faults` says where what was learned is not what the log holds.
     """
 
@@ -101,8 +101,8 @@ def disturb_cluster(
     progress: Progress = silent,
 ) -> ClusterReport:
     """Disturb a cluster of three deciders and two trainers for so long; look for what was lost."""
-    world = Synthetic("h2", 4, arms, seed=seed)
-    with cluster_of(world, _SETTINGS, deciders=3, trainers=2) as cluster:
+    environment = Synthetic("h2", 4, arms, seed=seed)
+    with cluster_of(environment, _SETTINGS, deciders=3, trainers=2) as cluster:
         shots = _Shots(cluster, np.random.default_rng(seed))
         with _visited(cluster, visitors) as crowd:
             began = time.monotonic()
@@ -121,13 +121,13 @@ def disturb_cluster(
 
 
 class _Visitor(threading.Thread):
-    """Asks for decisions through the client and rewards them; remembers what it was told."""
+    """Asks for decisions through the client and rewards them; remembers the answers."""
 
     def __init__(self, cluster: Cluster, number: int) -> None:
         super().__init__(name=f"visitor {number}", daemon=True)
         self.number, self.is_leaving = number, threading.Event()
-        self._world = cluster.world
-        self._rng = np.random.default_rng([cluster.world.seed, number])
+        self._environment = cluster.environment
+        self._rng = np.random.default_rng([cluster.environment.seed, number])
         first = number % len(cluster.urls)
         urls = cluster.urls[first:] + cluster.urls[:first]
         self._client = Client(urls, deadline_seconds=DEADLINE_SECONDS, retries=Retries(tries=100))
@@ -146,8 +146,8 @@ class _Visitor(threading.Thread):
             visit += 1
             time.sleep(self._rng.exponential(_PAUSE_SECONDS))
 
-    def _visit(self, id: str, place: int) -> None:
-        context = self._world.contexts(place, 1)[0].tolist()
+    def _visit(self, id: str, round_number: int) -> None:
+        context = self._environment.contexts(round_number, 1)[0].tolist()
         began = time.monotonic()
         try:
             selected = self._client.select(context, id=id)
@@ -157,7 +157,7 @@ class _Visitor(threading.Thread):
         self.slowest = max(self.slowest, time.monotonic() - began)
         self.asked[id], self.answers[id] = {"context": context}, structs.asdict(selected)
         if self._rng.random() < 0.9:
-            value = float(self._world.observed(place, np.array(selected.arms))[0])
+            value = float(self._environment.observed(round_number, np.array(selected.arms))[0])
             self._reward(id, value)
             if self._rng.random() < 0.02:
                 self._reward(id, value)
@@ -172,7 +172,7 @@ class _Visitor(threading.Thread):
         self.rewards[id, value, status] += 1
 
     def deliver(self) -> None:
-        """Let the client send the rewards that it kept."""
+        """Let the client send the rewards that it spooled."""
 
         def is_done() -> bool:
             return self._rewards.flush(DEADLINE_SECONDS).left == 0
@@ -231,7 +231,7 @@ class _Shots:
         self.cluster.start(stage)
 
     def _stop(self, how: str, *, with_decider: bool) -> None:
-        """Let the database be away; a decider may be killed with what it has spooled by then.
+        """Let the database be unavailable; a decider may be killed with what it spooled.
 
         Half the times that decider starts, and answers, before the database is back.
         """
@@ -280,7 +280,7 @@ def _judged(
         lost_rewards=_lost_rewards(rewards, owed, events),
         doubled=doubled(events),
         versions=len(snapshots),
-        learned=snapshots[-1].cut.pairs,
+        learned=snapshots[-1].cut.interactions,
         faults=failures[:3]
         + lineage_faults(snapshots, events)
         + history_faults(snapshots[-1], events),
@@ -288,14 +288,16 @@ def _judged(
 
 
 def _lost_rewards(rewards: Rewards, owed: dict[str, float], events: Sequence[Event]) -> int:
-    """Count the rewards that are not as told, and those that were taken and are not counted."""
-    told: Rewards = Counter({it: count for it, count in rewards.items() if it[2] != SPOOLED})
+    """Count the rewards that are not as acknowledged, and those taken but not counted."""
+    acknowledged: Rewards = Counter(
+        {it: count for it, count in rewards.items() if it[2] != SPOOLED}
+    )
     counted = {
         (it.decision, it.value)
         for it in events
         if isinstance(it, RewardCame) and it.status == "counted"
     }
-    return lost_rewards(told, events) + sum(it not in counted for it in owed.items())
+    return lost_rewards(acknowledged, events) + sum(it not in counted for it in owed.items())
 
 
 def doubled(events: Sequence[Event]) -> int:
@@ -338,6 +340,6 @@ def _show(report: ClusterReport) -> None:
         f"{report.rewards:,} rewards ({report.spooled:,} spooled); lost: {report.lost_decisions:,} "
         f"decisions, {report.lost_rewards:,} rewards; {report.doubled:,} doubled"
     )
-    click.echo(f"{report.versions:,} versions, {report.learned:,} pairs learned")
+    click.echo(f"{report.versions:,} versions, {report.learned:,} interactions learned")
     for fault in report.faults:
         click.echo(f"fault: {fault}")

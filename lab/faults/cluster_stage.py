@@ -12,19 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.events import Event
-from fastbandit.storage.postgres_driver import psycopg
+from fastbandit.storage.events import Event
+from fastbandit.storage.postgres_connection import psycopg
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer, little_server
-from fastbandit.storage.snapshot_registry import RegisteredStore, SnapshotRegistry
-from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+from fastbandit.storage.registered_store import RegisteredStore
+from fastbandit.storage.snapshot_registry import SnapshotRegistry
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Snapshot
 from lab.faults.stage import HOST, Running, Stage, wait_for, write_stage
+from lab.postgres_server import LittleServer, little_server
 
 STEP_SECONDS = 0.02
 _STOPS = {"crash": signal.SIGKILL, "immediate": signal.SIGQUIT, "fast": signal.SIGINT}
 """How PostgreSQL may end; `fast` is the orderly way of it that does not wait for clients."""
 _OTHER = "Another learner"
-_TURN = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid <> ALL(%s)"
+_LEASE = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid <> ALL(%s)"
 _POINTER = "SELECT version, extract(epoch FROM moved_at)::float8 FROM fastbandit.pointer"
 
 
@@ -39,9 +41,9 @@ class Cluster:
     running: dict[Path, Running] = field(default_factory=dict)
 
     @property
-    def world(self) -> Synthetic:
-        """The world whose arms the deciders choose from."""
-        return self.deciders[0].world
+    def environment(self) -> Synthetic:
+        """The environment whose arms the deciders choose from."""
+        return self.deciders[0].environment
 
     @property
     def urls(self) -> list[str]:
@@ -77,24 +79,24 @@ class Cluster:
     # -- trainers
 
     def is_working(self, trainer: Stage) -> bool:
-        """Tell whether a trainer that runs says that it has the turn."""
+        """Return whether a trainer that runs says that it has the leader lease."""
         state = trainer.learner_state()
         is_alive = trainer.home in self.running and self.running[trainer.home].is_alive
-        has_turn = not str(state.get("error", "")).startswith(_OTHER)
-        return is_alive and state.get("state") in ("waiting", "training") and has_turn
+        has_lease = not str(state.get("error", "")).startswith(_OTHER)
+        return is_alive and state.get("state") in ("waiting", "training") and has_lease
 
     def is_waiting(self, trainer: Stage) -> bool:
-        """Tell whether a trainer says that it waits for its turn."""
+        """Return whether a trainer says that it waits for the leader lease."""
         return str(trainer.learner_state().get("error", "")).startswith(_OTHER)
 
     def holders(self, *, but: list[int]) -> list[int]:
-        """Give the sessions that have the trainer's turn, leaving out some."""
-        return [int(row[0]) for row in self._rows(_TURN, but)]
+        """Return the sessions that have the leader lease, leaving out some."""
+        return [int(row[0]) for row in self._rows(_LEASE, but)]
 
     # -- what is shared
 
     def pointer(self) -> tuple[int, float]:
-        """Give the version that the pointer names, and when it was moved there."""
+        """Return the version that the pointer names, and when it was moved there."""
         ((version, at),) = self._rows(_POINTER)
         return int(version), float(at)
 
@@ -115,7 +117,7 @@ class Cluster:
         wait_for(are_gone, seconds=seconds, what="spools that are empty")
 
     def events(self) -> list[Event]:
-        """Give all that the log holds."""
+        """Return all that the log holds."""
         with closing(PostgresLog(self.database.url, is_reader=True)) as log:
             found: list[Event] = []
             while some := log.read(after=found[-1].seq if found else 0):
@@ -123,7 +125,7 @@ class Cluster:
             return found
 
     def snapshots(self) -> list[Snapshot]:
-        """Give all versions that were published, oldest first; raise where one is not whole."""
+        """Return all versions that were published, oldest first; raise where one is not whole."""
         with tempfile.TemporaryDirectory(dir=self.home) as folder:
             store = SnapshotStore(folder)
             for version, place in self._rows("SELECT version, place FROM fastbandit.snapshots"):
@@ -133,11 +135,11 @@ class Cluster:
 
     @contextmanager
     def publishing(self) -> Iterator[RegisteredStore]:
-        """Give a store that has the turn to publish."""
-        registry = SnapshotRegistry(self.database.url, _place(self.home))
+        """Return a store that has the leader lease, to publish."""
+        registry = SnapshotRegistry(self.database.url, _snapshots_url(self.home))
         with closing(registry):
             store = RegisteredStore(self.home / "publisher", registry)
-            store.take_turn()
+            store.acquire_lease()
             yield store
 
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -147,7 +149,7 @@ class Cluster:
 
 @contextmanager
 def cluster_of(
-    world: Synthetic,
+    environment: Synthetic,
     settings: Mapping[str, Any],
     *,
     deciders: int = 3,
@@ -157,10 +159,12 @@ def cluster_of(
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         database = stack.enter_context(little_server())
-        own = {"log.url": database.url, "snapshots.url": _place(home), **settings}
+        own = {"log.url": database.url, "snapshots.url": _snapshots_url(home), **settings}
 
         def stages(name: str, count: int) -> tuple[Stage, ...]:
-            return tuple(write_stage(home / f"{name}-{it}", world, own) for it in range(count))
+            return tuple(
+                write_stage(home / f"{name}-{it}", environment, own) for it in range(count)
+            )
 
         cluster = Cluster(home, database, stages("decider", deciders), stages("trainer", trainers))
         _publish_first(cluster)
@@ -172,11 +176,11 @@ def cluster_of(
 
 
 def _publish_first(cluster: Cluster) -> None:
-    from fastbandit.learning.first import publish_first
+    from fastbandit.learning.initial_version import publish_initial_version
 
     with cluster.publishing() as store:
         store.pull()
-        publish_first(cluster.deciders[0].config, store)
+        publish_initial_version(cluster.deciders[0].config, store)
 
 
 def stop_database(database: LittleServer, how: str) -> None:
@@ -186,7 +190,7 @@ def stop_database(database: LittleServer, how: str) -> None:
 
 @contextmanager
 def hanging(database: LittleServer) -> Iterator[None]:
-    """Stop all processes of the server for a while: as a network that is away, it is silent."""
+    """Stop all processes of the server for a while: as if the network were down, it is silent."""
     parent = database.process
     os.kill(parent, signal.SIGSTOP)  # first: it makes no more of them
     listed = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
@@ -204,10 +208,10 @@ def _signal(processes: list[int], how: signal.Signals) -> None:
             os.kill(process, how)
 
 
-def _place(home: Path) -> str:
+def _snapshots_url(home: Path) -> str:
     return f"file://{home}/shared"
 
 
 def _placed(snapshot: Snapshot) -> Snapshot:
-    """Give a version that lies behind a link as it lies there."""
+    """Return a version that lies behind a link as it lies there."""
     return replace(snapshot, folder=snapshot.folder.resolve())

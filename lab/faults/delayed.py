@@ -1,6 +1,6 @@
 """Learning end to end: rewards that come late and out of order over HTTP, against a plain loop.
 
-The service is asked by visitors of a synthetic world, and its learner learns as rewards come.
+The service is asked by visitors of a synthetic environment, and its learner learns as rewards come.
 Beside it a Bandit in this process, with the same settings, meets the same visitors under the
 same seeds, and learns after as many rounds. What differs is the way of the rewards alone.
 """
@@ -20,8 +20,8 @@ from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import ServiceUnavailable
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.serving.decider import Decider
+from lab.faults.ending import end_with_report
 from lab.faults.stage import Caller, Running, Stage, running, set_stage, wait_for
-from lab.faults.telling import end_with_report
 
 BAR = 0.03
 _TOGETHER = 10  # visitors who come at the same moment
@@ -74,7 +74,7 @@ class DelayedReport:
 
 
 def compare(
-    world: Synthetic,
+    environment: Synthetic,
     home: Path,
     visits: Visits,
     *,
@@ -82,7 +82,7 @@ def compare(
     preset: str = "default",
     progress: Progress = silent,
 ) -> SeedResult:
-    """Let a service and a plain loop meet the same visitors, and tell what both earned."""
+    """Let a service and a plain loop meet the same visitors, and return what both earned."""
     settings = {
         "select.seed": seed,
         "reward.wait_seconds": 86_400.0,
@@ -93,13 +93,13 @@ def compare(
         "learn.delta_seconds": 0.0,  # the loop beside it learns at versions alone
     }
     own = {} if preset == "little" else {"select.preset": preset}
-    stage = set_stage(home, world, {**settings, **own})
+    stage = set_stage(home, environment, {**settings, **own})
     plain = _loop(stage, visits, progress=progress)
     with running(stage) as service:
         served = _Served(stage, service, visits, seed=seed, progress=progress)
         chosen = served.run()
-    best = float(world.ceiling(0, visits.rounds).mean())
-    shares = [float(world.expected(0, rows).mean()) / best for rows in (chosen, plain)]
+    best = float(environment.ceiling(0, visits.rounds).mean())
+    shares = [float(environment.expected(0, rows).mean()) / best for rows in (chosen, plain)]
     return SeedResult(seed, shares[0], shares[1], served.version, served.out_of_order)
 
 
@@ -109,24 +109,28 @@ def _loop(stage: Stage, visits: Visits, *, progress: Progress) -> Any:
 
     snapshot = stage.store.current()
     assert snapshot is not None
-    bandit, decider, world = Bandit.load(snapshot.bandit), Decider(stage.config), stage.world
+    bandit, decider, environment = (
+        Bandit.load(snapshot.bandit),
+        Decider(stage.config),
+        stage.environment,
+    )
     chosen: list[int] = []
     for first in range(0, visits.rounds, visits.fresh):
         count = min(visits.fresh, visits.rounds - first)
-        contexts = world.contexts(first, count)
+        contexts = environment.contexts(first, count)
         seeds = [decider.seed_of(_id(number)) for number in range(first, first + count)]
         decision = bandit.select(contexts, seeds=np.array(seeds, dtype=np.uint64))
         rows = decision.rows[:, 0]
         chosen += rows.tolist()
         if len(chosen) < visits.rounds:
-            rewards = world.observed(first, rows)
+            rewards = environment.observed(first, rows)
             bandit.update(contexts=contexts, arms=decision.arms, rewards=rewards)
         progress(len(chosen), 2 * visits.rounds, "in this process")
     return np.array(chosen)
 
 
 class _Served:
-    """Visitors of a service: they come a few at a time, and tell their rewards later."""
+    """Visitors of a service: they come a few at a time, and report their rewards later."""
 
     def __init__(
         self, stage: Stage, service: Running, visits: Visits, *, seed: int, progress: Progress
@@ -136,24 +140,24 @@ class _Served:
         self._caller = Caller(stage.port, seconds=60.0)
         self._rng = np.random.default_rng(seed)
         self._due: list[tuple[int, int, float]] = []  # when, which round, how much
-        self._last_told = -1
-        self._told = self.version = self.out_of_order = 0
+        self._last_reported = -1
+        self._reported = self.version = self.out_of_order = 0
 
     def run(self) -> Any:
-        """Give the rows chosen, one for each round."""
+        """Return the rows chosen, one for each round."""
         rounds, chosen = self._visits.rounds, list[int]()
         while len(chosen) < rounds:
             chosen += self._visit(len(chosen), min(_TOGETHER, rounds - len(chosen)))
             if len(chosen) < rounds:
-                self._tell_rewards(now=len(chosen) - 1)
+                self._report_rewards(now=len(chosen) - 1)
             self._progress(rounds + len(chosen), 2 * rounds, "over HTTP")
         self._caller.close()
         return np.array(chosen)
 
     def _visit(self, first: int, count: int) -> list[int]:
         """Ask for an arm for each visitor; their rewards come after a while."""
-        world = self._stage.world
-        contexts = world.contexts(first, count).tolist()
+        environment = self._stage.environment
+        contexts = environment.contexts(first, count).tolist()
         ids = [_id(number) for number in range(first, first + count)]
         answer = self._ask("/v1/select", {"contexts": contexts, "ids": ids})
         rows = [int(one["arms"][0]) for one in answer["decisions"]]
@@ -163,29 +167,31 @@ class _Served:
                 f"The visitors of this round need version {self.version}: got {wrong}. See "
                 f"{self._stage.journal}."
             )
-        for number, reward in enumerate(world.observed(first, np.array(rows)).tolist(), first):
+        for number, reward in enumerate(
+            environment.observed(first, np.array(rows)).tolist(), first
+        ):
             delay = int(self._rng.integers(self._visits.latest + 1))
             heappush(self._due, (number + delay, number, reward))
         return rows
 
-    def _tell_rewards(self, *, now: int) -> None:
-        """Tell the rewards that are due; wait for a version each time one is."""
+    def _report_rewards(self, *, now: int) -> None:
+        """Report the rewards that are due; wait for a version each time one is."""
         fresh = self._visits.fresh
         while self._due and self._due[0][0] <= now:
-            room = fresh - self._told % fresh
-            told: list[dict[str, Any]] = []
-            while self._due and self._due[0][0] <= now and len(told) < room:
+            room = fresh - self._reported % fresh
+            due: list[dict[str, Any]] = []
+            while self._due and self._due[0][0] <= now and len(due) < room:
                 _, number, reward = heappop(self._due)
-                told.append({"decision": _id(number), "value": reward})
-                self.out_of_order += number < self._last_told
-                self._last_told = number
-            self._tell(told)
-            self._told += len(told)
-            if self._told % fresh == 0:
+                due.append({"decision": _id(number), "value": reward})
+                self.out_of_order += number < self._last_reported
+                self._last_reported = number
+            self._report(due)
+            self._reported += len(due)
+            if self._reported % fresh == 0:
                 self.version += 1
                 self._wait_for_version()
 
-    def _tell(self, rewards: list[dict[str, Any]]) -> None:
+    def _report(self, rewards: list[dict[str, Any]]) -> None:
         answer = self._ask("/v1/reward", {"rewards": rewards})
         statuses = {one["status"] for one in answer["rewards"]}
         if statuses != {"counted"}:
@@ -200,13 +206,13 @@ class _Served:
 
         wait_for(serves, seconds=_LEARNING_SECONDS, what=f"version {self.version}")
 
-    def _ask(self, path: str, told: Any = None) -> Any:
-        reply = self._caller.ask(path, told)
+    def _ask(self, path: str, request: Any = None) -> Any:
+        reply = self._caller.ask(path, request)
         if reply is None or reply.status != 200:
             raise ServiceUnavailable(
                 f"A visitor needs an answer of {path}: got {reply}. See {self._stage.journal}."
             )
-        return reply.told
+        return reply.content
 
 
 def _id(number: int) -> str:
@@ -220,12 +226,12 @@ def delayed_learning(
     visits, results = visits or Visits(), []
     for seed in range(seeds):
         with tempfile.TemporaryDirectory() as home:
-            world = Synthetic("h2", 4, arms, seed=seed)
+            environment = Synthetic("h2", 4, arms, seed=seed)
 
-            def told(done: int, steps: int, doing: str, seed: int = seed) -> None:
+            def shown(done: int, steps: int, doing: str, seed: int = seed) -> None:
                 progress(seed * steps + done, seeds * steps, f"seed {seed}, {doing}")
 
-            results.append(compare(world, Path(home), visits, seed=seed, progress=told))
+            results.append(compare(environment, Path(home), visits, seed=seed, progress=shown))
     return DelayedReport(arms, visits, tuple(results))
 
 
@@ -245,8 +251,8 @@ def learning_command(arms: int, rounds: int, seeds: int, as_json: bool) -> None:
     visits = Visits(rounds=rounds, fresh=max(1, rounds // 10), latest=max(1, rounds // 50))
     with progress_bar("Learning") as progress:
         report = delayed_learning(arms=arms, seeds=seeds, visits=visits, progress=progress)
-    told = {**asdict(report), "ratio": report.ratio, "bar": 1 - BAR}
-    end_with_report(report, told, as_json=as_json, show=_show, is_met=report.is_close)
+    notes = {**asdict(report), "ratio": report.ratio, "bar": 1 - BAR}
+    end_with_report(report, notes, as_json=as_json, show=_show, is_met=report.is_close)
 
 
 def _show(report: DelayedReport) -> None:

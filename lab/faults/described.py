@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fastbandit.errors import MissingExtraError
-from lab.faults.odd_requests import Asked, Told
+from lab.faults.odd_requests import Answer, Asked
 
 _CHECKS = (
     "not_a_server_error",
@@ -22,10 +22,10 @@ def ask_as_described(
     count: int,
     *,
     seed: int,
-    send: Callable[[Asked], Told],
-    tell: Callable[[str, Told], None],
+    send: Callable[[Asked], Answer],
+    record: Callable[[str, Answer], None],
 ) -> None:
-    """Send about so many requests, fitting and not; tell where an answer fails a check."""
+    """Send about so many requests, fitting and not; record where an answer fails a check."""
     try:
         import schemathesis
         from hypothesis import HealthCheck, Phase, given, settings
@@ -47,7 +47,7 @@ def ask_as_described(
     )
 
     def try_case(case: Any) -> None:
-        _try(case, send, tell)
+        _try(case, send, record)
 
     for operation in operations:
         for mode in schemathesis.GenerationMode:
@@ -56,21 +56,21 @@ def ask_as_described(
                 seeded(seed)(calmly(drawn(try_case)))()
 
 
-def _try(case: Any, send: Callable[[Asked], Told], tell: Callable[[str, Told], None]) -> None:
+def _try(case: Any, send: Callable[[Asked], Answer], record: Callable[[str, Answer], None]) -> None:
     """Send one request, and let schemathesis check the answer."""
     import schemathesis
     from requests import Request
 
     body = _written(case.body)
-    told = send(Asked("from the description", case.method, case.path, body))
-    headers = {name: [value] for name, value in told.headers.items()}
+    answer = send(Asked("from the description", case.method, case.path, body))
+    headers = {name: [value] for name, value in answer.headers.items()}
     request = Request(case.method, f"http://127.0.0.1{case.path}", data=body).prepare()
-    answer = schemathesis.Response(told.status, headers, told.body, request, 0.0, False)
+    response = schemathesis.Response(answer.status, headers, answer.body, request, 0.0, False)
     checks: Any = schemathesis.checks.CHECKS.get_by_names(_CHECKS)
     try:
-        case.validate_response(answer, checks=checks)
+        case.validate_response(response, checks=checks)
     except (Exception, BaseExceptionGroup) as error:
-        tell(f"schemathesis: {str(error)[:300]}: {body[:300]!r}", told)
+        record(f"schemathesis: {str(error)[:300]}: {body[:300]!r}", answer)
 
 
 def _written(body: Any) -> bytes:

@@ -22,7 +22,8 @@ import click
 
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
+from lab.faults.ending import end_with_report
 from lab.faults.small_disk import (
     NotPermittedError,
     fill,
@@ -33,10 +34,9 @@ from lab.faults.small_disk import (
     why_not_immutable,
 )
 from lab.faults.stage import Caller, Reply, Running, Stage, running, set_stage, wait_for
-from lab.faults.telling import end_with_report
 
 _MEGABYTES = 12
-_ASKERS = 2
+_CLIENTS = 2
 _PAUSE_SECONDS = 0.005
 _TRIALS = ("full", "read-only", "full for the learner")
 
@@ -45,7 +45,7 @@ _TRIALS = ("full", "read-only", "full for the learner")
 class DiskTrial:
     """What a service did while its disk took nothing, and after.
 
-    `unlogged` counts answers of 200 that the log does not hold, `kept` refused decisions that
+    `unlogged` counts answers of 200 that the log does not hold, `logged` refused decisions that
     it does, `unclear` refusals that do not name the disk, and `lost` what was refused again, or
     anew, once the service had said that it is ready. `skipped` says why a trial was left out.
     """
@@ -56,7 +56,7 @@ class DiskTrial:
     acknowledged: int = 0
     refused: int = 0
     unlogged: int = 0
-    kept: int = 0
+    logged: int = 0
     unclear: int = 0
     lost: int = 0
     reason: str = ""
@@ -67,7 +67,7 @@ class DiskTrial:
         """Whether nothing was acknowledged in vain, and all was said clearly."""
         if self.skipped:
             return True
-        faults = self.unlogged + self.kept + self.unclear + self.lost
+        faults = self.unlogged + self.logged + self.unclear + self.lost
         return faults == 0 and self.refused > 0 and "disk" in self.reason
 
 
@@ -108,12 +108,12 @@ def disk_trials(
     *, seed: int = 0, arms: int = 200, seconds: float = 3.0, progress: Progress = silent
 ) -> DiskReport:
     """Let the disk of a service take nothing for some seconds, in each way there is."""
-    world = Synthetic("h2", 4, arms, seed=seed)
+    environment = Synthetic("h2", 4, arms, seed=seed)
     found: list[Any] = []
     for number, trial in enumerate((_full, _read_only, _learner_trial)):
         progress(number, len(_TRIALS), f"disk {_TRIALS[number]}")
         with tempfile.TemporaryDirectory() as home, ExitStack() as stack:
-            found.append(trial(Path(home), world, stack, seconds))
+            found.append(trial(Path(home), environment, stack, seconds))
     *service, learner = found
     return DiskReport(service, learner)
 
@@ -131,7 +131,7 @@ class _Trouble:
 # -- the service
 
 
-def _full(home: Path, world: Synthetic, stack: ExitStack, seconds: float) -> DiskTrial:
+def _full(home: Path, environment: Synthetic, stack: ExitStack, seconds: float) -> DiskTrial:
     data = home / "data"
     try:
         stack.enter_context(small_disk(data, megabytes=_MEGABYTES))
@@ -149,14 +149,14 @@ def _full(home: Path, world: Synthetic, stack: ExitStack, seconds: float) -> Dis
             lambda service: fill(data),
             lambda service: make_room(data),
         )
-    return _tried(set_stage(home, world, {"learn.enabled": False}), trouble, seconds)
+    return _tried(set_stage(home, environment, {"learn.enabled": False}), trouble, seconds)
 
 
-def _read_only(home: Path, world: Synthetic, stack: ExitStack, seconds: float) -> DiskTrial:
+def _read_only(home: Path, environment: Synthetic, stack: ExitStack, seconds: float) -> DiskTrial:
     name = "read-only"
     if reason := why_not_immutable(home):
         return DiskTrial(name, skipped=reason)
-    stage = set_stage(home, world, {"learn.enabled": False})
+    stage = set_stage(home, environment, {"learn.enabled": False})
     log = [stage.data / LOG_FILE, stage.data / f"{LOG_FILE}-wal"]
     trouble = _Trouble(
         name,
@@ -169,7 +169,7 @@ def _read_only(home: Path, world: Synthetic, stack: ExitStack, seconds: float) -
 
 
 @dataclass
-class _Asker:
+class _Client:
     """Asks for decisions in threads, each with an id of its own, and remembers the replies."""
 
     stage: Stage
@@ -180,7 +180,7 @@ class _Asker:
     def start(self) -> None:
         """Begin to ask."""
         self._is_over.clear()
-        self._threads = [threading.Thread(target=self._ask) for _ in range(_ASKERS)]
+        self._threads = [threading.Thread(target=self._ask) for _ in range(_CLIENTS)]
         for thread in self._threads:
             thread.start()
 
@@ -191,9 +191,9 @@ class _Asker:
             thread.join()
 
     def request(self, id: str) -> dict[str, Any]:
-        """Give the request of an id."""
-        place = int(id.rpartition("-")[2])
-        return {"id": id, "context": self.stage.world.contexts(place, 1)[0].tolist()}
+        """Return the request of an id."""
+        round_number = int(id.rpartition("-")[2])
+        return {"id": id, "context": self.stage.environment.contexts(round_number, 1)[0].tolist()}
 
     def _ask(self) -> None:
         caller, me = Caller(self.stage.port), threading.get_ident()
@@ -204,42 +204,42 @@ class _Asker:
         caller.close()
 
     def ids(self, *, are_good: bool) -> list[str]:
-        """Give the ids that were answered, or refused."""
+        """Return the ids that were answered, or refused."""
         return [id for id, reply in self.replies.items() if (reply.status == 200) == are_good]
 
 
 def _tried(stage: Stage, trouble: _Trouble, seconds: float) -> DiskTrial:
     """Ask a service before, while and after its disk takes nothing."""
     with running(stage) as service:
-        asker = _Asker(stage)
-        asker.start()
+        client = _Client(stage)
+        client.start()
         try:
             time.sleep(seconds / 3)
             trouble.begin(service)
             reason = _reason(service.wait_until(False))
             time.sleep(seconds / 3)
         finally:
-            asker.stop()
-        refused = asker.ids(are_good=False)
-        kept = len(stage.decisions().keys() & set(refused))
+            client.stop()
+        refused = client.ids(are_good=False)
+        logged = len(stage.decisions().keys() & set(refused))
         trouble.mend(service)
         began = time.monotonic()
         service.wait_until(True)
         recovery = time.monotonic() - began
-        asker.start()
+        client.start()
         time.sleep(seconds / 3)
-        asker.stop()
-        lost = len(asker.ids(are_good=False)) - len(refused) + _lost(stage, asker, refused)
+        client.stop()
+        lost = len(client.ids(are_good=False)) - len(refused) + _lost(stage, client, refused)
         service.stop()
     stage.check_log()
     return DiskTrial(
         trouble.name,
         trouble.means,
-        acknowledged=len(asker.ids(are_good=True)),
+        acknowledged=len(client.ids(are_good=True)),
         refused=len(refused),
-        unlogged=_unlogged(stage, asker),
-        kept=kept,
-        unclear=sum(not _is_clear(asker.replies[id]) for id in refused),
+        unlogged=_unlogged(stage, client),
+        logged=logged,
+        unclear=sum(not _is_clear(client.replies[id]) for id in refused),
         lost=lost,
         reason=reason,
         recovery_seconds=round(recovery, 3),
@@ -247,50 +247,52 @@ def _tried(stage: Stage, trouble: _Trouble, seconds: float) -> DiskTrial:
 
 
 def _reason(reply: Reply) -> str:
-    return " ".join(reason["detail"] for reason in reply.told["reasons"])
+    return " ".join(reason["detail"] for reason in reply.content["reasons"])
 
 
 def _is_clear(reply: Reply) -> bool:
-    """Tell whether a refusal says that it is the disk, in the form of a problem."""
+    """Return whether a refusal says that it is the disk, in the form of a problem."""
     if (reply.status, reply.kind) != (503, "application/problem+json"):
         return False
-    return "disk" in reply.told["detail"] and bool(reply.told["fix"])
+    return "disk" in reply.content["detail"] and bool(reply.content["fix"])
 
 
-def _lost(stage: Stage, asker: _Asker, refused: list[str]) -> int:
+def _lost(stage: Stage, client: _Client, refused: list[str]) -> int:
     """Ask again for what was refused; count what is not answered even so."""
     caller = Caller(stage.port)
-    replies = [caller.ask("/v1/select", asker.request(id)) for id in refused]
+    replies = [caller.ask("/v1/select", client.request(id)) for id in refused]
     caller.close()
     return sum(reply is None or reply.status != 200 for reply in replies)
 
 
-def _unlogged(stage: Stage, asker: _Asker) -> int:
+def _unlogged(stage: Stage, client: _Client) -> int:
     """Count the answers that the log does not hold just so."""
     made = stage.decisions()
-    good = {id: asker.replies[id].told for id in asker.ids(are_good=True)}
-    return sum(id not in made or made[id].arms != told["arms"] for id, told in good.items())
+    good = {id: client.replies[id].content for id in client.ids(are_good=True)}
+    return sum(id not in made or made[id].arms != content["arms"] for id, content in good.items())
 
 
 # -- the learner
 
 
-def _learner_trial(home: Path, world: Synthetic, stack: ExitStack, seconds: float) -> LearnerTrial:
+def _learner_trial(
+    home: Path, environment: Synthetic, stack: ExitStack, seconds: float
+) -> LearnerTrial:
     snapshots = home / "data" / "snapshots"
     try:
         stack.enter_context(small_disk(snapshots, megabytes=_MEGABYTES))
     except NotPermittedError as error:
         return LearnerTrial(skipped=str(error))
-    stage = set_stage(home, world, {"learn.fresh": 20})
+    stage = set_stage(home, environment, {"learn.fresh": 20})
     fill(snapshots)
     with running(stage) as service:
         caller = Caller(stage.port)
         for visit in range(60):
-            _decide_and_reward(caller, world, visit)
+            _decide_and_reward(caller, environment, visit)
         said = wait_for(lambda: _failure(stage), seconds=60.0, what="a learner that fails")
         time.sleep(seconds / 3)
         half = sum(version > 0 for version in stage.store.versions())
-        wait_for(lambda: _is_told(caller, said), seconds=30.0, what="an ailment in the status")
+        wait_for(lambda: _is_reported(caller, said), seconds=30.0, what="a problem in the status")
         make_room(snapshots)
         began = time.monotonic()
         wait_for(lambda: _asked(caller, "version"), seconds=90.0, what="a version after that")
@@ -302,22 +304,22 @@ def _learner_trial(home: Path, world: Synthetic, stack: ExitStack, seconds: floa
     return LearnerTrial("", said, half, len(whole) - 1, round(recovery, 3))
 
 
-def _is_told(caller: Caller, said: str) -> bool:
-    """Tell whether the status says why the learner failed, but for the name of its draft."""
-    ailments = [ailment["detail"] for ailment in _asked(caller, "ailments") or []]
-    return any(said.rpartition("(")[2] in ailment for ailment in ailments)
+def _is_reported(caller: Caller, said: str) -> bool:
+    """Return whether the status says why the learner failed, but for the name of its draft."""
+    problems = [problem["detail"] for problem in _asked(caller, "problems") or []]
+    return any(said.rpartition("(")[2] in problem for problem in problems)
 
 
 def _asked(caller: Caller, what: str) -> Any:
-    """Give something that the status of a service tells."""
+    """Return something that the status of a service shows."""
     status = caller.ask("/v1/status")
-    return None if status is None else status.told[what]
+    return None if status is None else status.content[what]
 
 
-def _decide_and_reward(caller: Caller, world: Synthetic, visit: int) -> None:
-    reply = caller.ask("/v1/select", {"context": world.contexts(visit, 1)[0].tolist()})
+def _decide_and_reward(caller: Caller, environment: Synthetic, visit: int) -> None:
+    reply = caller.ask("/v1/select", {"context": environment.contexts(visit, 1)[0].tolist()})
     if reply is not None and reply.status == 200:
-        caller.ask("/v1/reward", {"decision": reply.told["decision"], "value": visit % 2})
+        caller.ask("/v1/reward", {"decision": reply.content["decision"], "value": visit % 2})
 
 
 def _failure(stage: Stage) -> str:
@@ -350,7 +352,7 @@ def _show(report: DiskReport) -> None:
         click.echo(f"disk {trial.name} ({trial.means}): {trial.reason}")
         click.echo(
             f"  {trial.acknowledged:,} acknowledged, {trial.unlogged:,} of them not in the log; "
-            f"{trial.refused:,} refused, {trial.kept:,} of them in the log, {trial.unclear:,} "
+            f"{trial.refused:,} refused, {trial.logged:,} of them in the log, {trial.unclear:,} "
             f"without a clear reason, {trial.lost:,} refused again; ready "
             f"{trial.recovery_seconds:.2f} s after it was mended"
         )

@@ -19,7 +19,7 @@ _EVERY = 20
 
 
 def throw_garbage(port: int, count: int, *, seed: int = 0) -> Iterator[str]:
-    """Open so many connections that send garbage; tell each time the service did not answer.
+    """Open so many connections that send garbage; record each time the service did not answer.
 
     Now and then, and at last, a good request must be answered.
     """
@@ -41,7 +41,7 @@ def throw_garbage(port: int, count: int, *, seed: int = 0) -> Iterator[str]:
 
 
 def exchange(port: int, pieces: list[bytes], *, seconds: float = 5.0) -> bytes:
-    """Send bytes over one connection; give all that comes back until it is quiet or closed."""
+    """Send bytes over one connection; return all that comes back until it is quiet or closed."""
     with socket.create_connection((HOST, port), timeout=seconds) as one:
         one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for piece in pieces:
@@ -78,7 +78,7 @@ def split_answers(found: bytes) -> list[bytes]:
 
 
 def status_of(answer: bytes) -> int:
-    """Give the status of the first answer, 0 where there is none."""
+    """Return the status of the first answer, 0 where there is none."""
     return int(answer[9:12]) if answer.startswith(b"HTTP/1.1 ") else 0
 
 

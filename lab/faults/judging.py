@@ -11,9 +11,8 @@ import msgspec
 
 from fastbandit.serving import schemas
 from fastbandit.serving.openapi import openapi
-from fastbandit.serving.schemas import Problem
-from fastbandit.serving.status import Status
-from lab.faults.odd_requests import Asked, Told
+from fastbandit.serving.schemas import Problem, Status
+from lab.faults.odd_requests import Answer, Asked
 
 _NOTHING_CAME = {"missing", "neither", "both", "either"}
 """Words of a refusal that has no one value to show."""
@@ -25,54 +24,54 @@ _SHAPES: dict[str, type[msgspec.Struct]] = {
         "SelectAnswers",
         "RewardAnswer",
         "RewardAnswers",
-        "PutArmsAnswer",
-        "DeleteArmsAnswer",
+        "UpsertArmsAnswer",
+        "DiscardArmsAnswer",
         "Readiness",
     )
 } | {"Status": Status}
 
 
-def fault_of(asked: Asked, told: Told) -> str:
+def fault_of(asked: Asked, answer: Answer) -> str:
     """Say what is wrong with an answer; nothing where all is well."""
-    if told.status >= 500 and told.status != 503:
+    if answer.status >= 500 and answer.status != 503:
         return "a server error"
-    if told.headers.get("content-length") != str(len(told.body)):
-        return "another length than told"
+    if answer.headers.get("content-length") != str(len(answer.body)):
+        return "another length than declared"
     method = asked.method.lower() if asked.method.isupper() else ""
     operation = openapi()["paths"].get(asked.path, {}).get(method)
-    if asked.path == "/openapi.json" and told.status == 200:
+    if asked.path == "/openapi.json" and answer.status == 200:
         return ""
     if operation is None:
-        return _fault_of_problem(told)
-    described = operation["responses"].get(str(told.status))
+        return _fault_of_problem(answer)
+    described = operation["responses"].get(str(answer.status))
     if described is None:
         return "a status that is not described"
-    kind = told.headers.get("content-type", "").partition(";")[0]
+    kind = answer.headers.get("content-type", "").partition(";")[0]
     if kind not in described["content"]:
         return "a content type that is not described"
     if kind == "application/problem+json":
-        return _fault_of_problem(told)
-    return _fault_of_shape(told, described["content"][kind]["schema"])
+        return _fault_of_problem(answer)
+    return _fault_of_shape(answer, described["content"][kind]["schema"])
 
 
-def _fault_of_problem(told: Told) -> str:
+def _fault_of_problem(answer: Answer) -> str:
     """Say what a refusal fails to say: the field, the value where there is one, and the fix."""
-    if told.headers.get("content-type") != "application/problem+json":
+    if answer.headers.get("content-type") != "application/problem+json":
         return "a refusal that is no problem+json"
-    problem = msgspec.json.decode(told.body, type=Problem)
-    if problem.status != told.status or not (problem.detail and problem.fix and problem.type):
+    problem = msgspec.json.decode(answer.body, type=Problem)
+    if problem.status != answer.status or not (problem.detail and problem.fix and problem.type):
         return "a refusal without detail or fix"
-    if told.status == 503:
-        return "" if told.headers.get("retry-after") else "a 503 without Retry-After"
+    if answer.status == 503:
+        return "" if answer.headers.get("retry-after") else "a 503 without Retry-After"
     if not problem.field:
         return "a refusal that names no field"
     has_none = bool(_NOTHING_CAME & set(problem.detail.replace("`", " ").replace(":", " ").split()))
-    if problem.value is None and told.status in (400, 409, 422) and not has_none:
+    if problem.value is None and answer.status in (400, 409, 422) and not has_none:
         return "a refusal that does not show the value"
     return ""
 
 
-def _fault_of_shape(told: Told, schema: dict[str, Any]) -> str:
+def _fault_of_shape(answer: Answer, schema: dict[str, Any]) -> str:
     """Say where an answer does not have any of the shapes that are described."""
     names = [
         one["$ref"].rsplit("/", 1)[1] for one in schema.get("anyOf", [schema]) if "$ref" in one
@@ -80,7 +79,7 @@ def _fault_of_shape(told: Told, schema: dict[str, Any]) -> str:
     said = ""
     for name in names:
         try:
-            msgspec.json.decode(told.body, type=_SHAPES[name])
+            msgspec.json.decode(answer.body, type=_SHAPES[name])
             return ""
         except msgspec.MsgspecError as error:
             said = f"another shape than {name}: {error}"

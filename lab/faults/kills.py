@@ -21,15 +21,15 @@ import numpy as np
 
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
-from lab.faults.kept import (
+from lab.faults.consistency import (
     Rewards,
     history_faults,
     lineage_faults,
     lost_decisions,
     lost_rewards,
 )
+from lab.faults.ending import end_with_report
 from lab.faults.stage import Caller, Reply, Running, Stage, set_stage, wait_for
-from lab.faults.telling import end_with_report
 
 MOST_RESTART_SECONDS = 2.0
 _TARGETS = {"service": 0.4, "learner": 0.4, "both": 0.2}
@@ -37,7 +37,7 @@ _MOMENT_SECONDS = (0.3, 3.0)
 _PAUSE_SECONDS = 0.01
 _OF_REWARDS = {200, 202, 404, 409}
 _ORPHAN_SECONDS = 5.0
-_LEARNS_EVERY = 10  # after so many rounds, nobody is killed until a version was made
+_LEARNS_EVERY = 10  # after so many rounds, nothing is killed until a version was made
 _SETTINGS: dict[str, Any] = {
     "reward.wait_seconds": 3.0,
     "learn.fresh": 100,
@@ -128,8 +128,8 @@ class _Visitor(threading.Thread):
     def __init__(self, stage: Stage, number: int) -> None:
         super().__init__(name=f"visitor {number}", daemon=True)
         self.number, self.is_leaving = number, threading.Event()
-        self._world, self._caller = stage.world, Caller(stage.port)
-        self._rng = np.random.default_rng([stage.world.seed, number])
+        self._environment, self._caller = stage.environment, Caller(stage.port)
+        self._rng = np.random.default_rng([stage.environment.seed, number])
         self.asked: dict[str, dict[str, Any]] = {}
         self.answers: dict[str, dict[str, Any]] = {}
         self.rewards: Rewards = Counter()
@@ -155,15 +155,15 @@ class _Visitor(threading.Thread):
         self.join()
 
     def _visit(self, visit: int) -> None:
-        id, place = f"v{self.number}-{visit}", self.number * 10_000_000 + visit
-        asked = {"id": id, "context": self._world.contexts(place, 1)[0].tolist()}
+        id, round_number = f"v{self.number}-{visit}", self.number * 10_000_000 + visit
+        asked = {"id": id, "context": self._environment.contexts(round_number, 1)[0].tolist()}
         reply = self._insist("/v1/select", asked, good={200})
         if reply is None:
             return
-        self.asked[id], self.answers[id] = asked, reply.told
+        self.asked[id], self.answers[id] = asked, reply.content
         if self._rng.random() < 0.9:
-            arm = np.array(reply.told["arms"])
-            self._unrewarded.append((id, float(self._world.observed(place, arm)[0])))
+            arm = np.array(reply.content["arms"])
+            self._unrewarded.append((id, float(self._environment.observed(round_number, arm)[0])))
 
     def _ask_again(self) -> None:
         """Ask as before for the last decision, or for any: the answer needs to be the same."""
@@ -174,34 +174,34 @@ class _Visitor(threading.Thread):
         reply = self._insist("/v1/select", self.asked[id], good={200})
         if reply is not None:
             self.asked_again += 1
-            self.other_answers += reply.told != self.answers[id]
+            self.other_answers += reply.content != self.answers[id]
 
     def _reward_some(self) -> None:
-        """Reward what was decided a while ago; a few twice, otherwise, or without a decision."""
+        """Reward earlier decisions; a few twice, with another value, or without a decision."""
         while len(self._unrewarded) > 5:
             id, value = self._unrewarded.popleft()
-            chance = self._rng.random()
+            draw = self._rng.random()
             self._reward(id, value)
-            if chance < 0.02:
+            if draw < 0.02:
                 self._reward(id, value)
-            elif chance < 0.04:
+            elif draw < 0.04:
                 self._reward(id, value + 1.0)
-            elif chance < 0.06:
+            elif draw < 0.06:
                 self._reward(f"none-{id}", value)
 
     def _reward(self, id: str, value: float) -> None:
         reply = self._insist("/v1/reward", {"decision": id, "value": value}, good=_OF_REWARDS)
         if reply is not None:
-            self.rewards[id, value, reply.told["status"]] += 1
+            self.rewards[id, value, reply.content["status"]] += 1
 
-    def _insist(self, path: str, told: Any, *, good: set[int]) -> Reply | None:
+    def _insist(self, path: str, request: Any, *, good: set[int]) -> Reply | None:
         """Ask until an answer comes; None where it is time to leave, or the answer is odd."""
         while not self.is_leaving.is_set():
-            reply = self._caller.ask(path, told)
+            reply = self._caller.ask(path, request)
             if reply is not None and reply.status in good:
                 return reply
             if reply is not None and reply.status != 503:
-                self.odd.append(f"{reply.status} for {told}: {reply.told}")
+                self.odd.append(f"{reply.status} for {request}: {reply.content}")
                 return None
             self.broken += 1
             time.sleep(_PAUSE_SECONDS)
@@ -273,7 +273,7 @@ class _Shots:
 
         def has_learned() -> bool:
             status = caller.ask("/v1/status")
-            return status is not None and status.told["version"] > 0
+            return status is not None and status.content["version"] > 0
 
         wait_for(has_learned, seconds=300.0, what="a version that has learned", step=0.1)
         caller.close()
@@ -326,7 +326,7 @@ def _judged(
         odd_answers=sum(len(visitor.odd) for visitor in crowd),
         orphans=shots.orphans,
         versions=len(snapshots),
-        learned=snapshots[-1].cut.pairs,
+        learned=snapshots[-1].cut.interactions,
         faults=[odd for visitor in crowd for odd in visitor.odd][:3]
         + lineage_faults(snapshots, events)
         + history_faults(snapshots[-1], events),
@@ -364,9 +364,9 @@ def _show(report: KillReport) -> None:
         f"{report.decisions:,} acknowledged decisions, {report.lost_decisions:,} lost; "
         f"{report.rewards:,} acknowledged rewards, {report.lost_rewards:,} lost"
     )
-    click.echo(f"{report.asked_again:,} asked again, {report.other_answers:,} answered otherwise")
+    click.echo(f"{report.asked_again:,} asked again, {report.other_answers:,} answered differently")
     click.echo(f"{report.odd_answers:,} odd answers, {report.orphans:,} orphaned learners")
-    click.echo(f"{report.versions:,} versions, {report.learned:,} pairs learned")
+    click.echo(f"{report.versions:,} versions, {report.learned:,} interactions learned")
     click.echo(f"slowest restart: {report.slowest_restart_seconds:.2f} s")
     for fault in report.faults:
         click.echo(f"fault: {fault}")

@@ -178,12 +178,12 @@ class _Driver:
 
 
 def requests_of(load: Load, *, count: int = 512) -> list[bytes]:
-    """Give requests with random contexts, as bytes to send."""
+    """Return requests with random contexts, as bytes to send."""
     rng = np.random.default_rng(load.seed)
     requests = []
     for numbers in rng.normal(size=(count, load.contexts, load.features)).round(6).tolist():
-        told = {"context": numbers[0]} if load.contexts == 1 else {"contexts": numbers}
-        body = msgspec.json.encode(told)
+        request = {"context": numbers[0]} if load.contexts == 1 else {"contexts": numbers}
+        body = msgspec.json.encode(request)
         key = f"authorization: Bearer {load.key}\r\n" if load.key else ""
         head = (
             f"POST {load.path} HTTP/1.1\r\nhost: {load.host}\r\n{key}"
@@ -194,26 +194,26 @@ def requests_of(load: Load, *, count: int = 512) -> list[bytes]:
 
 
 def load_from_process(load: Load) -> Answers:
-    """Send a load from a process of its own, and tell what came back."""
+    """Send a load from a process of its own, and return what came back."""
     command = [sys.executable, "-m", "lab.faults.load", msgspec.json.encode(load).decode()]
-    told = subprocess.run(command, capture_output=True, timeout=load.seconds + 60, check=False)
-    if told.returncode:
+    done = subprocess.run(command, capture_output=True, timeout=load.seconds + 60, check=False)
+    if done.returncode:
         raise ServiceUnavailable(
             f"A load needs a service that answers on port {load.port}: it ended with "
-            f"{told.stderr.decode(errors='replace').strip()[-300:]}. See the service's journal."
+            f"{done.stderr.decode(errors='replace').strip()[-300:]}. See the service's journal."
         )
-    return msgspec.json.decode(told.stdout, type=Answers)
+    return msgspec.json.decode(done.stdout, type=Answers)
 
 
 def run_load(load: Load) -> Answers:
-    """Send a load from this process, and tell what came back."""
+    """Send a load from this process, and return what came back."""
     import uvloop
 
     return uvloop.run(send_load(load))
 
 
 async def send_load(load: Load) -> Answers:
-    """Send a load from this event loop, and tell what came back."""
+    """Send a load from this event loop, and return what came back."""
     if not ip_address(load.host).is_loopback:
         raise SettingError(
             f"A load goes to this machine only: got host {load.host!r}. Use 127.0.0.1."

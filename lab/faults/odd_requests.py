@@ -1,4 +1,4 @@
-"""Requests as nobody should send them: valid ones, and every way in which they can be wrong."""
+"""Requests, valid ones, and every way in which they can be wrong."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Told:
+class Answer:
     """An answer."""
 
     status: int
@@ -41,7 +41,7 @@ class Told:
 class OddRequests:
     """Draws requests for a service whose arms have the ids "a0" to "a(arms - 1)".
 
-    `most_bytes` is the limit of its bodies. Decisions that it made can be told with `saw`,
+    `most_bytes` is the limit of its bodies. Decisions that it made can be noted with `saw`,
     so that rewards for them follow.
     """
 
@@ -73,9 +73,9 @@ class OddRequests:
         ]
 
     def draw(self) -> Asked:
-        """Give the next request."""
+        """Return the next request."""
         asked = self._kinds[int(self._rng.integers(len(self._kinds)))]()
-        if asked.pieces == 1 and self._chance(0.1):
+        if asked.pieces == 1 and self._happens(0.1):
             asked = replace(asked, pieces=int(self._rng.integers(2, 6)))
         return asked
 
@@ -88,7 +88,7 @@ class OddRequests:
 
     # -- what can be drawn
 
-    def _chance(self, share: float) -> bool:
+    def _happens(self, share: float) -> bool:
         return bool(self._rng.random() < share)
 
     def _one_of(self, things: Any) -> Any:
@@ -102,18 +102,18 @@ class OddRequests:
         return f"a{self._rng.integers(self._arms)}"
 
     def _select(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"context": self._numbers(self._features)}
-        if self._chance(0.3):
+        fields: dict[str, Any] = {"context": self._numbers(self._features)}
+        if self._happens(0.3):
             count = int(self._rng.integers(1, 12))
-            told = {"contexts": [self._numbers(self._features) for _ in range(count)]}
-            if self._chance(0.3):
-                told["ids"] = [self._rng.bytes(6).hex() for _ in range(count)]
-        elif self._chance(0.3):
-            told["id"] = self._rng.bytes(6).hex()
-        if self._chance(0.3):
-            told["k"] = int(self._rng.integers(1, 8))
-        if self._chance(0.3):
-            told["eligible"] = self._one_of(
+            fields = {"contexts": [self._numbers(self._features) for _ in range(count)]}
+            if self._happens(0.3):
+                fields["ids"] = [self._rng.bytes(6).hex() for _ in range(count)]
+        elif self._happens(0.3):
+            fields["id"] = self._rng.bytes(6).hex()
+        if self._happens(0.3):
+            fields["k"] = int(self._rng.integers(1, 8))
+        if self._happens(0.3):
+            fields["eligible"] = self._one_of(
                 [
                     [self._arm() for _ in range(3)],
                     {"price": {"<=": 20}},
@@ -122,28 +122,28 @@ class OddRequests:
                     None,
                 ]
             )
-        if self._chance(0.2):
-            told["explore"] = self._chance(0.5)
-        if self._chance(0.05):
-            told["propensity"] = True
-        return told
+        if self._happens(0.2):
+            fields["explore"] = self._happens(0.5)
+        if self._happens(0.05):
+            fields["propensity"] = True
+        return fields
 
     def _reward(self) -> dict[str, Any]:
         one: dict[str, Any] = {
             "decision": self._one_of(self._decisions),
             "value": self._one_of([0, 1, 0.5, -2.0]),
         }
-        if self._chance(0.2):
+        if self._happens(0.2):
             one["arm"] = self._arm()
-        if self._chance(0.1):
+        if self._happens(0.1):
             one["part"] = "x"
-        if self._chance(0.3):
+        if self._happens(0.3):
             return {"rewards": [{**one, "value": n} for n in range(self._rng.integers(1, 5))]}
         return one
 
     def _put(self) -> dict[str, Any]:
         def one(id: Any) -> dict[str, Any]:
-            columns = {"price": 1.5, "kind": "odd", "is_new": self._chance(0.5)}
+            columns = {"price": 1.5, "kind": "odd", "is_new": self._happens(0.5)}
             return {"id": id, "features": self._numbers(3), "columns": columns}
 
         ids = {self._one_of([self._arm(), f"new{self._rng.integers(30)}"]) for _ in range(3)}
@@ -166,22 +166,22 @@ class OddRequests:
     # -- the kinds
 
     def _valid(self) -> Asked:
-        if self._chance(0.1):
+        if self._happens(0.1):
             paths = ("/v1/status", "/live", "/ready", "/metrics", "/openapi.json")
             return Asked("valid", "GET", self._one_of(paths))
-        method, path, told = self._any()
-        return Asked("valid", method, path, _text(told))
+        method, path, fields = self._any()
+        return Asked("valid", method, path, _text(fields))
 
     def _one_odd_value(self) -> Asked:
-        method, path, told = self._any()
-        odd = replaced(told, self._one_of(_ODD), rng=self._rng)
-        return Asked("an odd value", method, path, _text(odd, is_ascii=self._chance(0.5)))
+        method, path, fields = self._any()
+        odd = replaced(fields, self._one_of(_ODD), rng=self._rng)
+        return Asked("an odd value", method, path, _text(odd, is_ascii=self._happens(0.5)))
 
     def _predicate(self) -> Asked:
-        told, odd = self._select(), self._one_of(_ODD)
+        fields, odd = self._select(), self._one_of(_ODD)
         names = ("price", "kind", "is_new", "colour", "", "__class__", "a" * 500, "\x00")
         signs = ("<=", "==", "in", "not in", "not", ">", "=<", "$gt", "", "\n")
-        told["eligible"] = self._one_of(
+        fields["eligible"] = self._one_of(
             [
                 {self._one_of(names): odd},
                 {self._one_of(names): {self._one_of(signs): odd}},
@@ -194,42 +194,42 @@ class OddRequests:
                 {f"c{n}": n for n in range(500)},
             ]
         )
-        return Asked("a predicate", "POST", "/v1/select", _text(told))
+        return Asked("a predicate", "POST", "/v1/select", _text(fields))
 
     def _without_a_field(self) -> Asked:
-        method, path, told = self._any()
-        told.pop(self._one_of(sorted(told)))
-        return Asked("a field left out", method, path, _text(told))
+        method, path, fields = self._any()
+        fields.pop(self._one_of(sorted(fields)))
+        return Asked("a field left out", method, path, _text(fields))
 
     def _with_an_unknown_field(self) -> Asked:
-        method, path, told = self._any()
-        told[self._one_of(_NAMES)] = self._one_of(_ODD)
-        return Asked("an unknown field", method, path, _text(told))
+        method, path, fields = self._any()
+        fields[self._one_of(_NAMES)] = self._one_of(_ODD)
+        return Asked("an unknown field", method, path, _text(fields))
 
     def _twice_the_field(self) -> Asked:
-        method, path, told = self._any()
-        text, name = _text(told), self._one_of(sorted(told))
+        method, path, fields = self._any()
+        text, name = _text(fields), self._one_of(sorted(fields))
         twice = _text({name: self._one_of(_ODD)})
         return Asked("a field twice", method, path, text[:-1] + b"," + twice[1:])
 
     def _odd_top(self) -> Asked:
-        method, path, told = self._any()
-        body = self._one_of([_text(odd) for odd in _ODD] + [_text([told]), b"", b" ", b"\n\n"])
+        method, path, fields = self._any()
+        body = self._one_of([_text(odd) for odd in _ODD] + [_text([fields]), b"", b" ", b"\n\n"])
         return Asked("no object", method, path, body)
 
     def _broken_text(self) -> Asked:
-        method, path, told = self._any()
-        text, place = bytearray(_text(told)), int(self._rng.integers(1, 30))
-        place = min(place, len(text) - 1)
+        method, path, fields = self._any()
+        text, position = bytearray(_text(fields)), int(self._rng.integers(1, 30))
+        position = min(position, len(text) - 1)
         match self._rng.integers(6):
             case 0:
-                text[place] = int(self._rng.integers(256))
+                text[position] = int(self._rng.integers(256))
             case 1:
-                text[place:place] = self._one_of(_BYTES)
+                text[position:position] = self._one_of(_BYTES)
             case 2:
                 text[:0] = b"\xef\xbb\xbf"
             case 3:
-                del text[place:]
+                del text[position:]
             case 4:
                 text += self._one_of(_BYTES)
             case _:
@@ -237,74 +237,74 @@ class OddRequests:
         return Asked("broken text", method, path, bytes(text))
 
     def _nested(self) -> Asked:
-        method, path, told = self._any()
+        method, path, fields = self._any()
         depth = int(self._one_of((10, 100, 1_000, _DEEP)))
         deep = (b"[" * depth + b"]" * depth, b'{"a":' * depth + b"1" + b"}" * depth)
-        name = self._one_of([*sorted(told), "eligible"]).encode()
+        name = self._one_of([*sorted(fields), "eligible"]).encode()
         body = b'{"' + name + b'":' + self._one_of(deep) + b"}"
-        if name != b"context" and path == "/v1/select" and self._chance(0.5):
+        if name != b"context" and path == "/v1/select" and self._happens(0.5):
             body = _text({"context": self._numbers(self._features)})[:-1] + b"," + body[1:]
         return Asked("deeply nested", method, path, self._one_of((body, deep[0], b"[" * depth)))
 
     def _long(self) -> Asked:
-        method, path, told = self._any()
+        method, path, fields = self._any()
         many = int(self._one_of((1_001, 10_001)))
         odd = self._one_of(("x" * many, [0] * many, ["y"] * many, {f"{n}": n for n in range(many)}))
-        return Asked("very long", method, path, _text(replaced(told, odd, rng=self._rng)))
+        return Asked("very long", method, path, _text(replaced(fields, odd, rng=self._rng)))
 
     def _too_large(self) -> Asked:
-        method, path, told = self._any()
+        method, path, fields = self._any()
         more = int(self._rng.integers(1, 1_000))
-        body = _text(told) + b" " * (self._most_bytes + more)
+        body = _text(fields) + b" " * (self._most_bytes + more)
         return Asked("too large", method, path, body, pieces=int(self._rng.integers(1, 8)))
 
     def _wrong_route(self) -> Asked:
-        method, path, told = self._any()
-        if self._chance(0.5):
+        method, path, fields = self._any()
+        if self._happens(0.5):
             method = self._one_of(("GET", "HEAD", "OPTIONS", "PATCH", "TRACE", "post", "É", ""))
         else:
             path = self._one_of(_PATHS)
         query = self._one_of((b"", b"a=1", b"%00&&==", b"\xff\xfe"))
-        return Asked("a wrong route", method, path, _text(told), query=query)
+        return Asked("a wrong route", method, path, _text(fields), query=query)
 
     def _odd_headers(self) -> Asked:
-        method, path, told = self._any()
+        method, path, fields = self._any()
         headers = tuple(self._one_of(_HEADERS) for _ in range(int(self._rng.integers(0, 4))))
-        return Asked("odd headers", method, path, _text(told), headers)
+        return Asked("odd headers", method, path, _text(fields), headers)
 
     def _cut_off(self) -> Asked:
-        method, path, told = self._any()
-        return Asked("cut off", method, path, _text(told), pieces=3, is_cut_off=True)
+        method, path, fields = self._any()
+        return Asked("cut off", method, path, _text(fields), pieces=3, is_cut_off=True)
 
     def _repeated_id(self) -> Asked:
-        told = self._select()
-        told.pop("ids", None)
-        if "contexts" in told:
-            count = len(told["contexts"])
-            told["ids"] = [f"same{self._rng.integers(5)}" for _ in range(count)]
+        fields = self._select()
+        fields.pop("ids", None)
+        if "contexts" in fields:
+            count = len(fields["contexts"])
+            fields["ids"] = [f"same{self._rng.integers(5)}" for _ in range(count)]
         else:
-            told["id"] = f"same{self._rng.integers(5)}"
-        return Asked("an id again", "POST", "/v1/select", _text(told))
+            fields["id"] = f"same{self._rng.integers(5)}"
+        return Asked("an id again", "POST", "/v1/select", _text(fields))
 
 
 def replaced(value: Any, odd: Any, *, rng: np.random.Generator) -> Any:
-    """Give a copy of JSON in which one value, anywhere, is another."""
-    places: list[Any] = list(value) if isinstance(value, dict) else []
+    """Return a copy of JSON in which one value, anywhere, is another."""
+    keys: list[Any] = list(value) if isinstance(value, dict) else []
     if isinstance(value, list):
-        places = list(range(len(value)))
-    if not places:
+        keys = list(range(len(value)))
+    if not keys:
         return odd
-    place = places[int(rng.integers(len(places)))]
+    key = keys[int(rng.integers(len(keys)))]
     copy = dict(value) if isinstance(value, dict) else list(value)
-    inner = copy[place]
+    inner = copy[key]
     goes_deeper = isinstance(inner, dict | list) and inner and rng.random() < 0.7
-    copy[place] = replaced(inner, odd, rng=rng) if goes_deeper else odd
+    copy[key] = replaced(inner, odd, rng=rng) if goes_deeper else odd
     return copy
 
 
-def _text(told: Any, *, is_ascii: bool = True) -> bytes:
+def _text(fields: Any, *, is_ascii: bool = True) -> bytes:
     """Write JSON, with what JSON must not have where that is asked for."""
-    text = json.dumps(told, ensure_ascii=is_ascii).replace(f'"{_TOO_LONG}"', "9" * 5_000)
+    text = json.dumps(fields, ensure_ascii=is_ascii).replace(f'"{_TOO_LONG}"', "9" * 5_000)
     return text.encode("utf-8", "surrogatepass")
 
 

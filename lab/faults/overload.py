@@ -1,7 +1,7 @@
 """Five times as many requests as a service can answer: it answers about as many as ever.
 
-The others are told at once to come again, rewards are taken meanwhile, and memory stays as it
-is. Peak and overload are measured in turns, so that both meet the same moments of this
+The others are refused at once and may retry, rewards are taken meanwhile, and memory stays as it
+is. Peak and overload are measured in alternation, so that both meet the same moments of this
 machine, which the load has to share with the service.
 """
 
@@ -21,10 +21,10 @@ import click
 import msgspec
 
 from fastbandit.progress import Progress, progress_bar, silent
+from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load, load_from_process
 from lab.faults.stage import Caller, Running, running
-from lab.faults.telling import end_with_report
-from lab.faults.throughput import TRAINED, taught_stage
+from lab.faults.throughput import TRAINED, trained_stage
 
 FACTOR = 5.0
 GOODPUT, REFUSED_MS, GROWTH_BYTES = 0.8, 250.0, 128 * 2**20
@@ -108,17 +108,17 @@ def overload(
     """Press a service of so many arms, with requests of one context and of many."""
     watched, pressed = _Watched(), []
     with tempfile.TemporaryDirectory() as home:
-        stage = taught_stage(Path(home), arms, settings)
+        stage = trained_stage(Path(home), arms, settings)
         with running(stage, "--no-learner") as service:
             load = Load(stage.port, seconds, features=_DIM)
             load_from_process(msgspec.structs.replace(load, seconds=1.0))  # all is warm then
             before = service.memory()["rss"]
-            for place, contexts in enumerate((1, _MANY)):
+            for kind, contexts in enumerate((1, _MANY)):
                 plan = msgspec.structs.replace(load, contexts=contexts)
                 found = []
                 for number in range(rounds):
                     found.append(_press(plan, service, watched, connections=connections))
-                    progress(place * rounds + number + 1, 2 * rounds, "overload")
+                    progress(kind * rounds + number + 1, 2 * rounds, "overload")
                 pressed.append(_together(contexts, found))
     return OverloadReport(arms, tuple(pressed), dict(watched.rewards), before, watched.rss_most)
 
@@ -149,7 +149,7 @@ def _together(contexts: int, found: list[tuple[Answers, Answers]]) -> Pressed:
         refused=over.statuses.get("503", 0) / over.seconds,
         p99_ms=median(one.p99_ms for one in overs),
         refused_p99_ms=median(one.refused_p99_ms for one in overs),
-        failed=sum(_failed(one) for pair in found for one in pair),
+        failed=sum(_failed(one) for phases in found for one in phases),
         blunt=sum(one.blunt for one in overs),
     )
 
@@ -173,8 +173,8 @@ def _watching(service: Running, watched: _Watched) -> Iterator[None]:
         while not is_over.wait(_REWARD_SECONDS):
             watched.rss_most = max(watched.rss_most, service.memory()["rss"])
             number = sum(watched.rewards.values())
-            told = {"decision": "lesson-0", "value": 1.0, "part": str(number)}
-            reply = caller.ask("/v1/reward", {"rewards": [told]})
+            reward = {"decision": "training-0", "value": 1.0, "part": str(number)}
+            reply = caller.ask("/v1/reward", {"rewards": [reward]})
             watched.rewards["none" if reply is None else str(reply.status)] += 1
         caller.close()
 

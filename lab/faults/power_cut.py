@@ -1,6 +1,6 @@
 """Power cuts at random moments of an event log's life: what it acknowledged must be there after.
 
-Each cut leaves files of which unsynced writes are kept, dropped or torn (volatile_disk.py).
+Each cut leaves files of which unsynced writes are stored, dropped or torn (volatile_disk.py).
 The log is opened on them, checked, and goes on from there up to the next cut.
 """
 
@@ -19,11 +19,11 @@ import numpy as np
 from msgspec import structs
 
 from fastbandit.errors import LogError
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.progress import Progress, progress_bar, silent
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.sqlite_log import SqliteLog
-from lab.faults.telling import end_with_report
+from lab.faults.ending import end_with_report
 from lab.faults.volatile_disk import VolatileDisk
 
 _RAM = Path("/dev/shm")
@@ -93,7 +93,7 @@ class _Life:
     """A log between two cuts: what it acknowledged, and the append that was under way."""
 
     folder: Path
-    kept: list[Event] = field(default_factory=list)
+    stored: list[Event] = field(default_factory=list)
     under_way: list[Event] = field(default_factory=list)
     is_broken: bool = False
 
@@ -104,7 +104,7 @@ class _Life:
 def _cut_once(
     life: _Life, target: Path, found: _Found, synchronous: str, *, rng: np.random.Generator
 ) -> _Life:
-    """Let a log live up to a cut, and check what is left; give the life that goes on."""
+    """Let a log live up to a cut, and check what is left; return the life that goes on."""
     disk = VolatileDisk(life.folder, steps_left=_moment(rng))
     pragmas = (f"wal_autocheckpoint = {rng.integers(1, 16)}", f"synchronous = {synchronous}")
     logs: list[SqliteLog] = []
@@ -126,7 +126,7 @@ def _cut_once(
 
 
 def _still() -> int:
-    """Give one time for all: what happens is to depend on the seed alone."""
+    """Return one time for all: what happens is to depend on the seed alone."""
     return 0
 
 
@@ -139,21 +139,21 @@ def _moment(rng: np.random.Generator) -> int | None:
 def _live(log: SqliteLog, life: _Life, disk: VolatileDisk, *, rng: np.random.Generator) -> None:
     """Append for a while, then close the log or leave it open; the power may fail at any step."""
     for _ in range(int(rng.integers(1, 30))):
-        disk.doing, life.under_way = "appending", _some_events(life.kept, rng=rng)
+        disk.doing, life.under_way = "appending", _some_events(life.stored, rng=rng)
         log.append(life.under_way)
         if not disk.has_power:
             return
         disk.doing, life.under_way = "at rest", []
-        life.kept += log.read(after=life.kept[-1].seq if life.kept else 0)
+        life.stored += log.read(after=life.stored[-1].seq if life.stored else 0)
     if rng.random() < 0.7:
         disk.doing, disk.steps_left = "closing", int(rng.integers(1, 20))
         log.close()
         disk.doing = "at rest"
 
 
-def _some_events(kept: list[Event], *, rng: np.random.Generator) -> list[Event]:
+def _some_events(stored: list[Event], *, rng: np.random.Generator) -> list[Event]:
     """Draw the events of an append: of all kinds, from a few bytes to some pages."""
-    made = [event for event in kept[-40:] if isinstance(event, DecisionMade)]
+    made = [event for event in stored[-40:] if isinstance(event, DecisionMade)]
     events: list[Event] = []
     for _ in range(int(rng.integers(1, 5))):
         match rng.integers(5):
@@ -188,26 +188,26 @@ def _decision(rng: np.random.Generator) -> DecisionMade:
 
 def _check(life: _Life, after: _Life, found: _Found) -> _Life:
     """Open what a cut left, compare it with what was acknowledged, and write to it."""
-    path, kept = after.folder / LOG_FILE, life.kept
-    found.acknowledged += len(kept)
+    path, stored = after.folder / LOG_FILE, life.stored
+    found.acknowledged += len(stored)
     try:
         log = SqliteLog(path, clock=_still)
         events = log.read(limit=2**31)
         _check_integrity(path)
         log.append([TimePassed()])
-        after.kept = log.read(limit=2**31)
+        after.stored = log.read(limit=2**31)
         log.close()
     except (LogError, apsw.Error) as error:
         found.corrupt += 1
         found.failure = found.failure or str(error)
         after.is_broken = True
         return after
-    lost = len(kept) - sum(one == other for one, other in zip(kept, events, strict=False))
+    lost = len(stored) - sum(one == other for one, other in zip(stored, events, strict=False))
     found.lost += lost
-    more = [_as_given(event) for event in events[len(kept) :]]
+    more = [_as_given(event) for event in events[len(stored) :]]
     found.torn += bool(more) and more != life.under_way
     if lost:
-        found.failure = found.failure or f"{lost} of {len(kept)} events were lost"
+        found.failure = found.failure or f"{lost} of {len(stored)} events were lost"
     return after
 
 
@@ -220,7 +220,7 @@ def _check_integrity(path: Path) -> None:
 
 
 def _as_given(event: Event) -> Event:
-    """Give an event as it was before the log judged and numbered it."""
+    """Return an event as it was before the log judged and numbered it."""
     if isinstance(event, RewardCame):
         event = structs.replace(event, status=None)
     return structs.replace(event, seq=0, at=0)
@@ -243,7 +243,7 @@ def _as_given(event: Event) -> Event:
 def power_cut_command(cuts: int, seed: int, synchronous: str, as_json: bool) -> None:
     """Cut the power of an event log at random moments, and look for what it acknowledged.
 
-    Unsynced writes are kept, dropped or torn. Ends with 1 if anything was lost.
+    Unsynced writes are stored, dropped or torn. Ends with 1 if anything was lost.
     """
     with progress_bar("Power cuts") as progress:
         report = power_cuts(cuts, seed=seed, synchronous=synchronous, progress=progress)

@@ -1,6 +1,6 @@
 """New versions published to a cluster under load: all deciders follow soon, and none mixes two.
 
-Two bandits that learned different things take turns, each time under a new number. Each decider
+Two bandits that learned different things alternate, each time under a new number. Each decider
 is asked all the while, so that it shows from when on it answers by which version.
 """
 
@@ -16,14 +16,14 @@ import click
 import numpy as np
 
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.events import DecisionMade
 from fastbandit.progress import Progress, progress_bar, silent
+from fastbandit.storage.events import DecisionMade
 from fastbandit.storage.snapshot_store import SnapshotStore
 from lab.faults.cluster_stage import STEP_SECONDS, Cluster, cluster_of
+from lab.faults.ending import end_with_report
 from lab.faults.load import Answers
 from lab.faults.stage import Caller, Reply, Stage, wait_for
-from lab.faults.swaps import Turns, failed, loading, mixed, sampled, two_bandits
-from lab.faults.telling import end_with_report
+from lab.faults.swaps import Alternation, failed, loading, mixed, sampled, two_bandits
 
 MOST_SECONDS = 10.0
 _DIM = 8
@@ -81,12 +81,12 @@ def publish_versions(
     progress: Progress = silent,
 ) -> PublishReport:
     """Publish so many versions, one `every` so many seconds; each decider has `rate` requests/s."""
-    world = Synthetic("h2", _DIM, arms, seed=seed)
-    with cluster_of(world, {}) as cluster:
+    environment = Synthetic("h2", _DIM, arms, seed=seed)
+    with cluster_of(environment, {}) as cluster:
         first = cluster.deciders[0]
-        turns = Turns(first, two_bandits(first))
+        alternation = Alternation(first, two_bandits(first))
         with _watching(cluster) as watchers:
-            releases = _Releases(cluster, turns, watchers)
+            releases = _Releases(cluster, alternation, watchers)
             loads = releases.publish(times, every=every, rate=rate, progress=progress)
         replies = [reply for watcher in watchers for reply in watcher.replies]
         made = [event for event in cluster.events() if isinstance(event, DecisionMade)]
@@ -101,24 +101,26 @@ def publish_versions(
             requests=sum(answers.sent for answers in loads) + len(replies),
             failed=sum(map(failed, loads)) + sum(reply.status != 200 for reply in replies),
             versions=len({one.version for one in made}),
-            unknown=sum(one.version not in turns.numbers for one in made),
+            unknown=sum(one.version not in alternation.numbers for one in made),
             checked=len(checked),
-            mixed=mixed(turns, checked, made, replies),
+            mixed=mixed(alternation, checked, made, replies),
         )
 
 
 class _Releases:
     """Publishes versions under load, and waits each time until all deciders answer by it."""
 
-    def __init__(self, cluster: Cluster, turns: Turns, watchers: list[_Watcher]) -> None:
-        self._cluster, self._turns, self._watchers = cluster, turns, watchers
+    def __init__(
+        self, cluster: Cluster, alternation: Alternation, watchers: list[_Watcher]
+    ) -> None:
+        self._cluster, self._alternation, self._watchers = cluster, alternation, watchers
         self.seconds: list[float] = []
         self.under_load = 0
 
     def publish(
         self, times: int, *, every: float, rate: float, progress: Progress
     ) -> list[Answers]:
-        """Publish so many versions; give what came back of the load."""
+        """Publish so many versions; return what came back of the load."""
         with ExitStack() as stack:
             store = stack.enter_context(self._cluster.publishing())
             loads = [
@@ -134,7 +136,7 @@ class _Releases:
         return [answers for load in loads for answers in load]
 
     def _publish(self, store: SnapshotStore) -> None:
-        version = self._turns.publish(store).version
+        version = self._alternation.publish(store).version
         _, moved = self._cluster.pointer()
 
         def followed() -> bool:
@@ -154,7 +156,7 @@ class _Releases:
 
 
 class _Watcher(threading.Thread):
-    """Asks a decider all the while; keeps the answers, and when each version was first told."""
+    """Asks a decider all the while; keeps the answers, and when each version first answered."""
 
     def __init__(self, stage: Stage, is_over: threading.Event) -> None:
         super().__init__(name=f"watcher of {stage.port}", daemon=True)
@@ -164,13 +166,13 @@ class _Watcher(threading.Thread):
 
     def run(self) -> None:
         caller = Caller(self._stage.port)
-        contexts = self._stage.world.contexts(0, 1000).tolist()
+        contexts = self._stage.environment.contexts(0, 1000).tolist()
         while not self._is_over.wait(STEP_SECONDS):
-            told = {"context": contexts[len(self.replies) % 1000]}
-            reply = caller.ask("/v1/select", told) or Reply(0, "", None)
+            request = {"context": contexts[len(self.replies) % 1000]}
+            reply = caller.ask("/v1/select", request) or Reply(0, "", None)
             self.replies.append(reply)
             if reply.status == 200:
-                self.firsts.setdefault(reply.told["version"], time.time())
+                self.firsts.setdefault(reply.content["version"], time.time())
         caller.close()
 
 
@@ -211,9 +213,9 @@ def publish_command(
         report = publish_versions(
             times, seed=seed, arms=arms, rate=rate, every=every, progress=progress
         )
-    told = {**asdict(report), "slowest_seconds": report.slowest_seconds}
+    notes = {**asdict(report), "slowest_seconds": report.slowest_seconds}
     end_with_report(
-        report, told, as_json=as_json, show=_show, is_met=report.is_whole and report.is_prompt
+        report, notes, as_json=as_json, show=_show, is_met=report.is_whole and report.is_prompt
     )
 
 
@@ -228,5 +230,5 @@ def _show(report: PublishReport) -> None:
     )
     click.echo(
         f"{report.versions:,} versions decided; {report.checked:,} decisions decided anew, "
-        f"{report.mixed + report.unknown:,} otherwise"
+        f"{report.mixed + report.unknown:,} different"
     )

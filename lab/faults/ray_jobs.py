@@ -14,27 +14,27 @@ import msgspec
 import numpy as np
 
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.cell_ranges import index_in_ranges
 from fastbandit.arms.lookup import Lookup
+from fastbandit.arms.partition_ranges import index_in_ranges
 from fastbandit.bandit import Bandit
 from fastbandit.cluster.engine import Engine
 from fastbandit.cluster.indexing import EngineSpread
-from fastbandit.cluster.joining import RayJoin
-from fastbandit.cluster.scoring import score_contexts
-from fastbandit.cluster.training import RayTrainer
+from fastbandit.cluster.ray_joining import RayJoin
+from fastbandit.cluster.ray_training import RayTraining
+from fastbandit.cluster.scoring import ScoringSettings, score_contexts
 from fastbandit.demo.synthetic import Synthetic
+from fastbandit.learning.candidates import TrainingData
 from fastbandit.learning.joining import Joiner
-from fastbandit.learning.update import Taught
 from fastbandit.policy import Arms
-from fastbandit.settings import Settings
+from fastbandit.settings.files import Settings
 from fastbandit.training.update import embed
-from lab.benchmarks.engines import write_world
+from lab.benchmarks.engines import write_environment
 from lab.benchmarks.score import write_contexts
 
 NAMES = ("join", "train", "build", "score")
 _DIM = 8
 _ROUNDS = 2_000
-_WORLD = "h3"
+_ENVIRONMENT = "h3"
 
 
 @dataclass(frozen=True)
@@ -59,41 +59,43 @@ class Sizes:
     events: int = 60_000
 
     def scaled(self, factor: float) -> Sizes:
-        """Give jobs that are so many times as large."""
+        """Return jobs that are so many times as large."""
         return Sizes(**{name: max(100, round(factor * it)) for name, it in asdict(self).items()})
 
 
 def jobs_in(folder: Path, sizes: Sizes) -> list[Job]:
     """Make a bandit, a log, arms and contexts, and the jobs that work on them."""
-    small = Synthetic(_WORLD, _DIM, 2_000)
+    small = Synthetic(_ENVIRONMENT, _DIM, 2_000)
     bandit = _bandit_of(small, sizes.steps)
-    taught = _taught(small)
+    training = _training(small)
     bandit.freeze().save(folder / "frozen")
     write_contexts(small.contexts(0, sizes.contexts), folder / "contexts")
-    write_world(small, folder / "log", sizes.events // 2)
-    many = _bandit_of(Synthetic(_WORLD, _DIM, sizes.arms), sizes.steps).policy
+    write_environment(small, folder / "log", sizes.events // 2)
+    many = _bandit_of(Synthetic(_ENVIRONMENT, _DIM, sizes.arms), sizes.steps).policy
     assert isinstance(many.arms, Catalogue)
     return [
         Job("join", partial(_join, folder / "log", sizes.events)),
-        Job("train", partial(_train, bandit, taught)),
+        Job("train", partial(_train, bandit, training)),
         Job("build", partial(_build, embed(many.arms, many.model))),
         Job("score", partial(_score, folder), folder / "scores"),
     ]
 
 
-def _bandit_of(world: Synthetic, steps: int) -> Bandit:
+def _bandit_of(environment: Synthetic, steps: int) -> Bandit:
     training = {
         "training.reward": {"iterations": steps},
         "training.generator": {"iterations": steps // 4},
     }
     settings = Settings(sections=training)
-    return Bandit(arms=world.arms, context=_DIM, reward="real", preset=settings, progress=False)
+    return Bandit(
+        arms=environment.arms, context=_DIM, reward="real", preset=settings, progress=False
+    )
 
 
-def _taught(world: Synthetic) -> Taught:
-    rows = np.random.default_rng(1).integers(world.size, size=_ROUNDS)
-    rewards = np.asarray(world.observed(0, rows), dtype=np.float64)
-    return Taught(world.contexts(0, _ROUNDS), rows.tolist(), rewards, version=1)
+def _training(environment: Synthetic) -> TrainingData:
+    rows = np.random.default_rng(1).integers(environment.size, size=_ROUNDS)
+    rewards = np.asarray(environment.observed(0, rows), dtype=np.float64)
+    return TrainingData(environment.contexts(0, _ROUNDS), rows.tolist(), rewards, version=1)
 
 
 # -- jobs
@@ -102,11 +104,11 @@ def _taught(world: Synthetic) -> Taught:
 def _join(folder: Path, events: int, engine: Engine) -> str:
     found = RayJoin("", folder, engine.workers)(Joiner(), until=events)
     numbers = (found.seqs, found.ats, found.made[np.argsort(found.made)])
-    return _hash(*numbers, msgspec.json.encode(found.pairs))
+    return _hash(*numbers, msgspec.json.encode(found.interactions))
 
 
-def _train(bandit: Bandit, taught: Taught, engine: Engine) -> str:
-    learned = RayTrainer(engine.workers)(bandit, taught, lambda steps, loss: None).policy
+def _train(bandit: Bandit, training: TrainingData, engine: Engine) -> str:
+    learned = RayTraining(engine.workers)(bandit, training, lambda steps, loss: None).policy
     arms = learned.arms
     assert isinstance(arms, Catalogue)
     weights = learned.model.state_dict()
@@ -124,19 +126,27 @@ def _build(arms: Arms, engine: Engine) -> str:
 def _score(folder: Path, engine: Engine) -> str:
     out = folder / "scores"
     shutil.rmtree(out, ignore_errors=True)
-    score_contexts(folder / "frozen", folder / "contexts", out, rows=8_192, engine=engine)
+    settings = ScoringSettings(rows=8_192)
+    score_contexts(folder / "frozen", folder / "contexts", out, settings=settings, engine=engine)
     return _hash(*(content for _, content in sorted(parts_in(out).items())))
 
 
 def parts_in(out: Path) -> dict[str, bytes]:
-    """Give the bytes of each part that can be seen in a folder, by name."""
+    """Return the bytes of each part that can be seen in a folder, by name."""
     return {path.name: path.read_bytes() for path in out.glob("part-*.parquet")}
 
 
 def _index(lookup: Lookup | None) -> list[Any]:
     assert lookup is not None
-    cells = lookup.cells
-    return [cells.order, cells.vectors, cells.centres, cells.groups, cells.far, lookup.near]
+    partitions = lookup.partitions
+    return [
+        partitions.order,
+        partitions.vectors,
+        partitions.centres,
+        partitions.groups,
+        partitions.far,
+        lookup.near,
+    ]
 
 
 def _hash(*parts: Any) -> str:

@@ -21,9 +21,9 @@ import numpy as np
 from fastbandit.cluster.engine import Engine, engine_for
 from fastbandit.cores import one_thread
 from fastbandit.progress import Progress, progress_bar, silent
+from lab.faults.ending import end_with_report
 from lab.faults.ray_jobs import NAMES, Job, Sizes, jobs_in, parts_in
 from lab.faults.ray_nodes import RayNodes, ray_nodes
-from lab.faults.telling import end_with_report
 
 _NODES = 2
 _STEP_SECONDS = 0.02
@@ -137,7 +137,7 @@ class _Trial:
         self.failed: list[str] = []
         self.other, self.seconds, self.slowest = 0, 0.0, 0.0
 
-    def run(self, kills: int, told: Any) -> None:
+    def run(self, kills: int, progress: Any) -> None:
         """Do the job until so many kills hit it, or it ends badly."""
         self.job.run(self._engine)  # so that the next, which is timed, compiles nothing
         began = time.monotonic()
@@ -147,7 +147,7 @@ class _Trial:
             self.looks.wanted = parts_in(self.job.out)
         while self.shots.count < kills and not self.failed:
             self._run_once(wanted)
-            told(min(self.shots.count, kills))
+            progress(min(self.shots.count, kills))
 
     def _run_once(self, wanted: str) -> None:
         """Do the job in a thread, and shoot from this one: Ray adds nodes in the main thread."""
@@ -164,8 +164,8 @@ class _Trial:
         try:
             self.other += self.job.run(self._engine) != wanted
         except Exception as error:  # whatever it says: the job should have ended well
-            words = " ".join(str(error).split())
-            self.failed.append(f"{self.job.name}: {type(error).__name__}: {words[:300]}")
+            text = " ".join(str(error).split())
+            self.failed.append(f"{self.job.name}: {type(error).__name__}: {text[:300]}")
         finally:
             is_over.set()
 
@@ -226,8 +226,8 @@ def ray_command(kills: int, names: tuple[str, ...], seed: int, size: float, as_j
         report = kill_ray(
             kills, names=names, seed=seed, sizes=Sizes().scaled(size), progress=progress
         )
-    told = {**asdict(report), "hits": report.hits}
-    end_with_report(report, told, as_json=as_json, show=_show, is_met=report.is_whole)
+    notes = {**asdict(report), "hits": report.hits}
+    end_with_report(report, notes, as_json=as_json, show=_show, is_met=report.is_whole)
 
 
 def _show(report: RayReport) -> None:

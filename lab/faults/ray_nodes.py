@@ -23,7 +23,7 @@ _STARTS = 5
 
 
 class RayNodes:
-    """The nodes of a cluster; those that die are replaced when they are told to be."""
+    """The nodes of a cluster; those that die are replaced on demand."""
 
     def __init__(self, cluster: Any, count: int) -> None:
         self._cluster = cluster
@@ -40,7 +40,7 @@ class RayNodes:
         return len(self._nodes)
 
     def kill_worker(self, choice: float) -> bool:
-        """Kill one of the workers that do something, by a number from 0 to 1; tell if any did."""
+        """Kill one of the workers that do something, by a number from 0 to 1; return if any did."""
         busy = [pid for node in self._nodes for pid in _busy(_raylet(node))]
         if not busy:
             return False
@@ -48,7 +48,7 @@ class RayNodes:
         return True
 
     def kill_node(self, choice: float) -> bool:
-        """Kill a node with all that runs on it; tell whether a worker on it did something."""
+        """Kill a node with all that runs on it; return whether a worker on it was busy."""
         node = self._nodes.pop(int(choice * len(self._nodes)))
         raylet = _raylet(node)
         was_busy, processes = bool(_busy(raylet)), [raylet, *_children(raylet)]

@@ -17,7 +17,7 @@ from lab.experiments.results import write_beside
 from lab.experiments.tables import between_marks, markdown
 
 MARKS = ("<!-- campaigns: written by python -m lab faults report -->", "<!-- end of campaigns -->")
-Told = Mapping[str, Any]
+Run = Mapping[str, Any]
 
 
 class Row(NamedTuple):
@@ -31,40 +31,41 @@ class Row(NamedTuple):
     is_met: bool | None
 
 
-def _power_cut(told: Told) -> Iterator[Row]:
-    lost = f"{told['lost']} lost, {told['corrupt']} corrupt, {told['torn']} torn"
-    found = (
-        f"{told['cuts']:,} cuts, {told['acknowledged']:,} acknowledged events looked for: {lost}"
-    )
-    is_met = told["cuts"] >= 1000 and told["lost"] == told["corrupt"] == told["torn"] == 0
+def _power_cut(run: Run) -> Iterator[Row]:
+    lost = f"{run['lost']} lost, {run['corrupt']} corrupt, {run['torn']} torn"
+    found = f"{run['cuts']:,} cuts, {run['acknowledged']:,} acknowledged events looked for: {lost}"
+    is_met = run["cuts"] >= 1000 and run["lost"] == run["corrupt"] == run["torn"] == 0
     yield Row("1,000 cuts: 0 acknowledged lost, 0 corrupt", found, is_met)
 
 
-def _kills(told: Told) -> Iterator[Row]:
-    lost = told["lost_decisions"] + told["lost_rewards"]
+def _kills(run: Run) -> Iterator[Row]:
+    lost = run["lost_decisions"] + run["lost_rewards"]
     found = (
-        f"{told['rounds']} rounds, {told['decisions']:,} decisions and {told['rewards']:,} rewards "
-        f"acknowledged: {lost} lost, {told['other_answers']} retries answered otherwise"
+        f"{run['rounds']} rounds, {run['decisions']:,} decisions and {run['rewards']:,} rewards "
+        f"acknowledged: {lost} lost, {run['other_answers']} retries answered differently"
     )
-    is_met = told["rounds"] >= 100 and lost == told["other_answers"] == told["odd_answers"] == 0
+    is_met = run["rounds"] >= 100 and lost == run["other_answers"] == run["odd_answers"] == 0
     yield Row("100 rounds of `kill -9`: 0 acknowledged events lost", found, is_met)
-    found = f"{told['versions']} versions, {told['learned']:,} pairs: {len(told['faults'])} faults"
-    yield Row("0 trained twice", found, not told["faults"])
-    slowest = told["slowest_restart_seconds"]
-    found = f"slowest of {told['restarts']}: {slowest:.2f} s"
+    found = (
+        f"{run['versions']} versions, {run['learned']:,} interactions: {len(run['faults'])} faults"
+    )
+    yield Row("0 trained twice", found, not run["faults"])
+    slowest = run["slowest_restart_seconds"]
+    found = f"slowest of {run['restarts']}: {slowest:.2f} s"
     yield Row("answers within 2 s of a restart", found, slowest <= 2.0)
 
 
-def _disk(told: Told) -> Iterator[Row]:
-    for trial in told["service"]:
-        faults = sum(trial[name] for name in ("unlogged", "kept", "unclear", "lost"))
+def _disk(run: Run) -> Iterator[Row]:
+    for trial in run["service"]:
+        faults = sum(trial[name] for name in ("unlogged", "unclear", "lost"))
+        faults += trial["logged"] if "logged" in trial else trial["kept"]  # its name before
         found = trial["skipped"] or (
             f"{trial['acknowledged']:,} acknowledged, {trial['refused']:,} refused, {faults} "
             f"faults, back after {trial['recovery_seconds']:.1f} s ({trial['means']})"
         )
         bar = f"{trial['name']}: no acknowledgement without a synced write, clear, no restart"
         yield Row(bar, found, not trial["skipped"] and faults == 0)
-    learner = told["learner"]
+    learner = run["learner"]
     found = learner["skipped"] or (
         f"{learner['half']} half-made versions, back after {learner['recovery_seconds']:.1f} s"
     )
@@ -72,25 +73,21 @@ def _disk(told: Told) -> Iterator[Row]:
     yield Row(bar, found, not learner["skipped"] and learner["half"] == 0)
 
 
-def _swaps(told: Told) -> Iterator[Row]:
-    wrong = told["unknown"] + told["mixed"]
+def _swaps(run: Run) -> Iterator[Row]:
+    wrong = run["unknown"] + run["mixed"]
     found = (
-        f"{told['swaps']} swaps at {told['arms']:,} arms, {told['requests']:,} requests: "
-        f"{told['failed']} failed, {wrong} mixed of {told['checked']:,} checked"
+        f"{run['swaps']} swaps at {run['arms']:,} arms, {run['requests']:,} requests: "
+        f"{run['failed']} failed, {wrong} mixed of {run['checked']:,} checked"
     )
-    is_met = told["swaps"] >= 200 and told["failed"] == wrong == 0
+    is_met = run["swaps"] >= 200 and run["failed"] == wrong == 0
     yield Row("200 swaps under load: 0 failed requests, 0 mixed versions", found, is_met)
-    found = (
-        f"{told['swapping_p99_ms']:.1f} ms / {told['steady_p99_ms']:.1f} ms = {told['slower']:.2f}"
-    )
-    yield Row("p99 ≤ 1.5 × steady", found, told["slower"] <= 1.5)
-    yield Row(
-        "memory < 2 % from swap 20 on", f"{100 * told['growth']:.2f} %", told["growth"] < 0.02
-    )
+    found = f"{run['swapping_p99_ms']:.1f} ms / {run['steady_p99_ms']:.1f} ms = {run['slower']:.2f}"
+    yield Row("p99 ≤ 1.5 × steady", found, run["slower"] <= 1.5)
+    yield Row("memory < 2 % from swap 20 on", f"{100 * run['growth']:.2f} %", run["growth"] < 0.02)
 
 
-def _overload(told: Told) -> Iterator[Row]:
-    for one in told["pressed"]:
+def _overload(run: Run) -> Iterator[Row]:
+    for one in run["pressed"]:
         share = one["goodput"] / one["peak"]
         found = (
             f"{one['goodput']:,.0f} of {one['peak']:,.0f} contexts/s = {share:.2f}; "
@@ -102,16 +99,16 @@ def _overload(told: Told) -> Iterator[Row]:
         )
         is_fast = one["refused_p99_ms"] <= 250 and one["failed"] == one["blunt"] == 0
         yield Row(bar, found, share >= 0.8 and is_fast)
-    grown = (told["rss_most"] - told["rss_before"]) / 2**20
+    grown = (run["rss_most"] - run["rss_before"]) / 2**20
     yield Row("memory bounded", f"{grown:+.0f} MiB", grown <= 128)
-    kept = ", ".join(f"{count} × {status}" for status, count in told["rewards"].items())
-    yield Row("rewards are taken meanwhile", kept, set(told["rewards"]) == {"200"})
+    answers = ", ".join(f"{count} × {status}" for status, count in run["rewards"].items())
+    yield Row("rewards are taken meanwhile", answers, set(run["rewards"]) == {"200"})
 
 
-def _throughput(told: Told) -> Iterator[Row]:
-    quick = [one for one in told["loads"] if one["p99_ms"] <= 15.0] or told["loads"]
+def _throughput(run: Run) -> Iterator[Row]:
+    quick = [one for one in run["loads"] if one["p99_ms"] <= 15.0] or run["loads"]
     best = max(quick, key=lambda one: one["per_second"])
-    for one in sorted(told["loads"], key=lambda one: one is not best):
+    for one in sorted(run["loads"], key=lambda one: one is not best):
         ratio = one["per_second"] / one["bare_per_second"]
         found = (
             f"{one['per_second']:,.0f}/s, p50 {one['p50_ms']:.1f} ms, p99 {one['p99_ms']:.1f} ms; "
@@ -119,91 +116,90 @@ def _throughput(told: Told) -> Iterator[Row]:
         )
         is_met = one["p99_ms"] <= 15.0 and one["per_second"] >= 5_000 and one["failed"] == 0
         if one is best:
-            bar = f"{told['arms']:,} arms: ≥ 5,000 selects/s, p99 ≤ 15 ms ({one['name']})"
+            bar = f"{run['arms']:,} arms: ≥ 5,000 selects/s, p99 ≤ 15 ms ({one['name']})"
             yield Row(bar, found, is_met)
         else:
             yield Row(f"the same with {one['name']}", found, None)
-    found = f"{told['added_us']:.0f} µs on top of {told['choose_us']:.0f}"
-    yield Row("the route adds ≤ 100 µs to a choice", found, told["added_us"] <= 100)
+    found = f"{run['added_us']:.0f} µs on top of {run['choose_us']:.0f}"
+    yield Row("the route adds ≤ 100 µs to a choice", found, run["added_us"] <= 100)
 
 
-def _requests(told: Told) -> Iterator[Row]:
-    faults = told["server_errors"] + told["tracebacks"]
-    found = f"{told['requests']:,} requests, {told['garbage']} of raw garbage: {faults}"
-    is_met = told["requests"] >= 50_000 and faults == 0
+def _requests(run: Run) -> Iterator[Row]:
+    faults = run["server_errors"] + run["tracebacks"]
+    found = f"{run['requests']:,} requests, {run['garbage']} of raw garbage: {faults}"
+    is_met = run["requests"] >= 50_000 and faults == 0
     yield Row("50,000 generated requests: 0 server errors, 0 tracebacks", found, is_met)
-    yield Row(
-        "every error names field, value and fix", f"{told['unfit']} do not", not told["unfit"]
-    )
+    yield Row("every error names field, value and fix", f"{run['unfit']} do not", not run["unfit"])
 
 
-def _learning(told: Told) -> Iterator[Row]:
-    shares = "; ".join(f"{one['service']:.3f} / {one['in_process']:.3f}" for one in told["results"])
-    bar = f"h2, {told['arms']:,} arms, over HTTP: reward within 3 % of the in-process loop"
-    yield Row(bar, f"{told['ratio']:.4f} ({shares})", told["ratio"] >= told["bar"])
+def _learning(run: Run) -> Iterator[Row]:
+    shares = "; ".join(f"{one['service']:.3f} / {one['in_process']:.3f}" for one in run["results"])
+    bar = f"h2, {run['arms']:,} arms, over HTTP: reward within 3 % of the in-process loop"
+    yield Row(bar, f"{run['ratio']:.4f} ({shares})", run["ratio"] >= run["bar"])
 
 
-def _cluster(told: Told) -> Iterator[Row]:
-    lost = told["lost_decisions"] + told["lost_rewards"]
+def _cluster(run: Run) -> Iterator[Row]:
+    lost = run["lost_decisions"] + run["lost_rewards"]
     found = (
-        f"{told['minutes']:g} minutes, {sum(told['shots'].values())} kills and outages, "
-        f"{told['decisions']:,} decisions and {told['rewards']:,} rewards: {lost} lost, "
-        f"{told['doubled']} doubled"
+        f"{run['minutes']:g} minutes, {sum(run['shots'].values())} kills and outages, "
+        f"{run['decisions']:,} decisions and {run['rewards']:,} rewards: {lost} lost, "
+        f"{run['doubled']} doubled"
     )
-    is_whole = told["minutes"] >= 30 and lost == told["doubled"] == 0
+    is_whole = run["minutes"] >= 30 and lost == run["doubled"] == 0
     bar = "3 deciders and PostgreSQL, 30 minutes: 0 acknowledged events lost or doubled"
-    yield Row(bar, found, is_whole and told["deciders"] >= 3)
-    failed = told["failed_selects"]
-    found = f"{failed} failed; the slowest took {told['slowest_select_seconds']:.1f} s"
+    yield Row(bar, found, is_whole and run["deciders"] >= 3)
+    failed = run["failed_selects"]
+    found = f"{failed} failed; the slowest took {run['slowest_select_seconds']:.1f} s"
     yield Row("0 failed selects through the client", found, failed == 0)
-    found = f"{told['versions']} versions, {told['learned']:,} pairs: {len(told['faults'])} faults"
-    yield Row("0 trained twice", found, not told["faults"])
-
-
-def _publish(told: Told) -> Iterator[Row]:
     found = (
-        f"slowest of {told['times']}: {told['slowest_seconds']:.1f} s, {told['under_load']} of "
+        f"{run['versions']} versions, {run['learned']:,} interactions: {len(run['faults'])} faults"
+    )
+    yield Row("0 trained twice", found, not run["faults"])
+
+
+def _publish(run: Run) -> Iterator[Row]:
+    found = (
+        f"slowest of {run['times']}: {run['slowest_seconds']:.1f} s, {run['under_load']} of "
         f"them under load"
     )
-    is_met = told["slowest_seconds"] <= 10 and told["under_load"] == told["times"]
-    yield Row(f"all {told['deciders']} deciders on a new version within 10 s", found, is_met)
-    wrong = told["unknown"] + told["mixed"]
+    is_met = run["slowest_seconds"] <= 10 and run["under_load"] == run["times"]
+    yield Row(f"all {run['deciders']} deciders on a new version within 10 s", found, is_met)
+    wrong = run["unknown"] + run["mixed"]
     found = (
-        f"{told['requests']:,} requests: {told['failed']} failed, {wrong} mixed of "
-        f"{told['checked']:,} checked"
+        f"{run['requests']:,} requests: {run['failed']} failed, {wrong} mixed of "
+        f"{run['checked']:,} checked"
     )
-    yield Row("meanwhile 0 failed requests, 0 mixed answers", found, told["failed"] == wrong == 0)
+    yield Row("meanwhile 0 failed requests, 0 mixed answers", found, run["failed"] == wrong == 0)
 
 
-def _trainers(told: Told) -> Iterator[Row]:
+def _trainers(run: Run) -> Iterator[Row]:
+    waits = run["lease_seconds"] if "lease_seconds" in run else run["turn_seconds"]  # before
     found = (
-        f"{told['times']} kills: had the turn within {max(told['turn_seconds']):.1f} s, published "
-        f"within {told['slowest_seconds']:.1f} s"
+        f"{run['times']} kills: had the leader lease within {max(waits):.1f} s, published within "
+        f"{run['slowest_seconds']:.1f} s"
     )
     bar = "two trainers: one waits, and takes over within 30 s of a kill"
-    is_met = told["slowest_seconds"] <= 30 and told["waited"] == told["times"]
-    yield Row(bar, found, is_met and told["together"] == 0)
-    faults = len(told["faults"]) + told["missing"]
-    yield Row(
-        "no version twice, none missing", f"{told['versions']} versions: {faults}", not faults
-    )
+    is_met = run["slowest_seconds"] <= 30 and run["waited"] == run["times"]
+    yield Row(bar, found, is_met and run["together"] == 0)
+    faults = len(run["faults"]) + run["missing"]
+    yield Row("no version twice, none missing", f"{run['versions']} versions: {faults}", not faults)
 
 
-def _ray(told: Told) -> Iterator[Row]:
-    shots = told["shots"]
+def _ray(run: Run) -> Iterator[Row]:
+    shots = run["shots"]
     found = ", ".join(
         f"{name} {one['workers']} + {one['nodes']} ({one['runs']} runs)"
         for name, one in shots.items()
     )
-    wrong = told["failed"] + told["other"]
+    wrong = run["failed"] + run["other"]
     bar = "≥ 20 kills of Ray workers + nodes: jobs end by themselves, results as without"
-    is_met = told["hits"] >= 20 and not wrong
-    yield Row(bar, f"{told['hits']} kills: {found}; {len(wrong)} failed or other", is_met)
-    found = f"{told['seen']:,} looks at parts after kills: {told['partial']} partial"
-    yield Row("no partial file visible", found, told["partial"] == 0 and told["seen"] > 0)
+    is_met = run["hits"] >= 20 and not wrong
+    yield Row(bar, f"{run['hits']} kills: {found}; {len(wrong)} failed or other", is_met)
+    found = f"{run['seen']:,} looks at parts after kills: {run['partial']} partial"
+    yield Row("no partial file visible", found, run["partial"] == 0 and run["seen"] > 0)
 
 
-CAMPAIGNS: dict[str, tuple[str, Callable[[Told], Iterator[Row]]]] = {
+CAMPAIGNS: dict[str, tuple[str, Callable[[Run], Iterator[Row]]]] = {
     "kills": ("rounds", _kills),
     "power-cut": ("cuts", _power_cut),
     "disk": ("", _disk),
@@ -217,7 +213,7 @@ CAMPAIGNS: dict[str, tuple[str, Callable[[Told], Iterator[Row]]]] = {
     "trainers": ("times", _trainers),
     "ray": ("kills", _ray),
 }
-"""By name: the option that says how long a campaign is, and what turns its result into rows."""
+"""By name: the option that says how long a campaign is, and what makes rows of its result."""
 
 
 def tables(folder: Path) -> str:
@@ -237,13 +233,13 @@ def tables(folder: Path) -> str:
     return f"{table}\n\nNot run: {', '.join(missing)}." if missing else table
 
 
-def _read(path: Path, option: str, rows: Callable[[Told], Iterator[Row]]) -> tuple[str, list[Row]]:
-    """Give the command that was run, and the rows of its result."""
+def _read(path: Path, option: str, rows: Callable[[Run], Iterator[Row]]) -> tuple[str, list[Row]]:
+    """Return the command that was run, and the rows of its result."""
     command = f"python -m lab faults {path.stem}"
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        found = list(rows(told))
-        return f"{command} --{option} {told[option]:g}" if option else command, found
+        run = json.loads(path.read_text(encoding="utf-8"))
+        found = list(rows(run))
+        return f"{command} --{option} {run[option]:g}" if option else command, found
     except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise DataError(
             f"A result needs to be what `{command} --json` prints: {path} is not "
@@ -255,7 +251,7 @@ def _read(path: Path, option: str, rows: Callable[[Told], Iterator[Row]]) -> tup
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--doc", type=click.Path(path_type=Path), help="A page with marks to write between.")
 def report_command(folder: Path, doc: Path | None) -> None:
-    """Turn the results of campaigns in FOLDER into a table, in the page DOC or on the screen."""
+    """Write the results of campaigns in FOLDER as a table, in the page DOC or on the screen."""
     table = tables(folder)
     if doc is None:
         click.echo(table)

@@ -29,12 +29,12 @@ from fastbandit.serving.app import App
 from fastbandit.serving.keys import KeyRing, create_key
 from fastbandit.serving.service import Service
 from lab.faults.described import ask_as_described
+from lab.faults.ending import end_with_report
 from lab.faults.garbage import throw_garbage
 from lab.faults.judging import fault_of
-from lab.faults.odd_requests import Asked, OddRequests, Told
+from lab.faults.odd_requests import Answer, Asked, OddRequests
 from lab.faults.stage import Stage, running, set_stage
-from lab.faults.telling import end_with_report
-from lab.faults.throughput import teach
+from lab.faults.throughput import train
 
 _ARMS, _FEATURES, _MOST_BYTES = 60, 3, 200_000
 _TOGETHER = 16
@@ -67,25 +67,25 @@ class RequestsReport:
         return self.server_errors == self.tracebacks == self.unfit == 0 and not self.failures
 
     def notes(self) -> dict[str, Any]:
-        """Give the report as JSON values."""
+        """Return the report as JSON values."""
         counts = {"by_kind": dict(self.by_kind), "by_status": dict(self.by_status)}
         return {**vars(self), **counts}
 
-    def take(self, asked: Asked, told: Told, fault: str) -> None:
+    def take(self, asked: Asked, answer: Answer, fault: str) -> None:
         """Count an answer."""
         self.requests += 1
         self.by_kind[asked.kind] += 1
-        self.by_status[told.status] += 1
-        self.server_errors += told.status >= 500 and told.status != 503
+        self.by_status[answer.status] += 1
+        self.server_errors += answer.status >= 500 and answer.status != 503
         self.unfit += bool(fault)
         if fault:
-            self.tell(f"{fault}: {asked.method} {asked.path!r:.80} {asked.body[:300]!r}", told)
+            self.record(f"{fault}: {asked.method} {asked.path!r:.80} {asked.body[:300]!r}", answer)
 
-    def tell(self, failure: str, told: Told | None = None) -> None:
+    def record(self, failure: str, answer: Answer | None = None) -> None:
         """Keep a failure, unless there are many."""
         if len(self.failures) < _SHOWN:
             self.failures.append(
-                failure + (f" → {told.status} {told.body[:400]!r}" if told else "")
+                failure + (f" → {answer.status} {answer.body[:400]!r}" if answer else "")
             )
 
 
@@ -114,24 +114,24 @@ def generated_requests(
         if garbage:
             with running(stage, "--no-learner") as service:
                 for failure in throw_garbage(stage.port, garbage, seed=seed):
-                    report.tell(failure)
+                    report.record(failure)
                 report.garbage = garbage
                 if not service.is_alive:
-                    report.tell("the service ended")
+                    report.record("the service ended")
             for line in stage.journal.read_text(encoding="utf-8").splitlines():
                 if "Traceback" in line:
                     report.tracebacks += 1
-                    report.tell(f"journal: {line}")
+                    report.record(f"journal: {line}")
     report.seconds = round(time.monotonic() - began, 1)
     return report
 
 
 def _small_stage(home: Path) -> Stage:
     """Set up a service of few arms with columns, which has learned a little."""
-    world = Synthetic("h2", _FEATURES, _ARMS)
+    environment = Synthetic("h2", _FEATURES, _ARMS)
     rows = [
         f"a{row},{','.join(map(str, arm))},{row},{'odd' if row % 2 else 'even'},{row % 3 == 0}"
-        for row, arm in enumerate(world.arms.tolist())
+        for row, arm in enumerate(environment.arms.tolist())
     ]
     (home / "arms.csv").write_text("\n".join(["id,x,y,z,price,kind,is_new", *rows]), "utf-8")
     settings = {
@@ -140,8 +140,8 @@ def _small_stage(home: Path) -> Stage:
         "server.max_body_bytes": _MOST_BYTES,
         "select.propensity_draws": 20,
     }
-    stage = set_stage(home, world, settings)
-    teach(stage, rounds=64)
+    stage = set_stage(home, environment, settings)
+    train(stage, rounds=64)
     return stage
 
 
@@ -165,24 +165,24 @@ class _Trial:
         """Send a few requests at the same time."""
         await asyncio.gather(*(self._ask_one() for _ in range(count)))
 
-    async def ask(self, asked: Asked) -> Told:
+    async def ask(self, asked: Asked) -> Answer:
         """Send one request, and judge the answer."""
-        told = await ask(self.open, asked)
-        self.report.take(asked, told, fault_of(asked, told))
-        return told
+        answer = await ask(self.open, asked)
+        self.report.take(asked, answer, fault_of(asked, answer))
+        return answer
 
     async def finish(self) -> None:
         """See that the service still decides, and let go of it."""
         arms = [
             {"id": f"a{row}", "features": arm, "columns": _COLUMNS}
-            for row, arm in enumerate(self.stage.world.arms.tolist())
+            for row, arm in enumerate(self.stage.environment.arms.tolist())
         ]
         asked = Asked("valid", "PUT", "/v1/arms", json.dumps({"arms": arms}).encode())
         put = await self.ask(asked)
         context = {"context": [0.1] * _FEATURES, "k": 3}
         made = await self.ask(Asked("valid", "POST", "/v1/select", json.dumps(context).encode()))
         if put.status != 200 or made.status != 200:
-            self.report.tell("the service does not decide any more", made)
+            self.report.record("the service does not decide any more", made)
         await self.service.stop()
 
     async def _ask_one(self) -> None:
@@ -190,10 +190,10 @@ class _Trial:
         if self.rng.random() < 0.05:
             await self._ask_with_key(asked)
             return
-        told = await self.ask(asked)
-        if told.status == 200 and asked.path == "/v1/select":
-            answer = json.loads(told.body)
-            for one in answer.get("decisions", [answer]):
+        answer = await self.ask(asked)
+        if answer.status == 200 and asked.path == "/v1/select":
+            decided = json.loads(answer.body)
+            for one in decided.get("decisions", [decided]):
                 self.odd.saw(one["decision"])
 
     async def _ask_with_key(self, asked: Asked) -> None:
@@ -201,14 +201,14 @@ class _Trial:
         if self.rng.random() < 0.5:
             given = (*asked.headers, (b"authorization", b"Bearer " + self.key))
             asked = replace(asked, headers=given)
-        told = await ask(self.closed, asked)
-        self.report.take(asked, told, fault_of(asked, told))
+        answer = await ask(self.closed, asked)
+        self.report.take(asked, answer, fault_of(asked, answer))
 
 
 _COLUMNS = {"price": 1.0, "kind": "odd", "is_new": False}
 
 
-async def ask(app: Callable[..., Awaitable[None]], asked: Asked) -> Told:
+async def ask(app: Callable[..., Awaitable[None]], asked: Asked) -> Answer:
     """Send a request to an ASGI application in this process."""
     scope = {
         "type": "http",
@@ -235,15 +235,15 @@ async def ask(app: Callable[..., Awaitable[None]], asked: Asked) -> Told:
     await app(scope, receive, send)
     headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     body = b"".join(message.get("body", b"") for message in sent[1:])
-    return Told(sent[0]["status"], headers, body)
+    return Answer(sent[0]["status"], headers, body)
 
 
 def _messages(asked: Asked) -> Iterator[dict[str, Any]]:
-    """Give a body in its pieces; without the last where it is cut off."""
+    """Return a body in its pieces; without the last where it is cut off."""
     size = -(-len(asked.body) // asked.pieces) or 1
     parts = [asked.body[at : at + size] for at in range(0, len(asked.body), size)] or [b""]
-    for place, part in enumerate(parts):
-        is_last = place == len(parts) - 1
+    for number, part in enumerate(parts):
+        is_last = number == len(parts) - 1
         if is_last and asked.is_cut_off:
             return
         yield {"type": "http.request", "body": part, "more_body": not is_last}
@@ -255,15 +255,15 @@ def _ask_as_described(
     """Send requests made from what the service says of its interface."""
     description = runner.run(ask(trial.open, Asked("valid", "GET", "/openapi.json"))).body
 
-    def send(asked: Asked) -> Told:
+    def send(asked: Asked) -> Answer:
         progress(trial.report.requests, count, "requests as described")
         return runner.run(trial.ask(asked))
 
-    def tell(failure: str, told: Told) -> None:
+    def record(failure: str, answer: Answer) -> None:
         trial.report.unfit += 1
-        trial.report.tell(failure, told)
+        trial.report.record(failure, answer)
 
-    ask_as_described(json.loads(description), count, seed=seed, send=send, tell=tell)
+    ask_as_described(json.loads(description), count, seed=seed, send=send, record=record)
 
 
 # -- the journal
@@ -276,11 +276,11 @@ def _journal(report: RequestsReport) -> Iterator[None]:
     class Counting(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             report.tracebacks += 1
-            report.tell(f"journal: {self.format(record)}")
+            report.record(f"journal: {self.format(record)}")
 
     def ended(thread: threading.ExceptHookArgs) -> None:
         report.tracebacks += 1
-        report.tell(f"a thread ended: {thread.exc_value!r}")
+        report.record(f"a thread ended: {thread.exc_value!r}")
 
     handler, logger, before = Counting(logging.ERROR), logging.getLogger(), threading.excepthook
     logger.addHandler(handler)

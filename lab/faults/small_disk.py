@@ -51,7 +51,7 @@ def limit_files(pid: int, size: int) -> None:
 
 
 def set_immutable(paths: Iterable[Path], is_immutable: bool) -> None:
-    """Let nobody write to files, not even who has them open; or let them again."""
+    """Make files immutable, even for those that have them open; or writable again."""
     there = [str(path) for path in paths if path.exists()]
     if there:
         _run("chattr", "+i" if is_immutable else "-i", *there)

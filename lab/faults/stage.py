@@ -19,11 +19,12 @@ from typing import Any, NamedTuple, TypeVar
 import apsw
 import numpy as np
 
-from fastbandit.config import Config, read_config, written
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import LogError, ServiceUnavailable
-from fastbandit.events import DecisionMade, Event
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import read_config, written
+from fastbandit.storage.data_folder import LOG_FILE
+from fastbandit.storage.events import DecisionMade, Event
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -47,11 +48,11 @@ sample = 64
 """
 _SETTINGS: dict[str, Any] = {
     "reward.kind": "real",
-    "learn.quality_floor": 0.0,
-    "learn.recall_floor": 0.0,
+    "learn.min_quality": 0.0,
+    "learn.min_recall": 0.0,
     "server.log_level": "warning",
 }
-"""Campaigns judge what is kept and published; how well so little training learns is no matter."""
+"""Campaigns judge what is stored and published; how well so little training learns is no matter."""
 
 
 class Reply(NamedTuple):
@@ -59,15 +60,15 @@ class Reply(NamedTuple):
 
     status: int
     kind: str
-    told: Any
+    content: Any
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A folder with all that a service needs; its arms are those of a synthetic world."""
+    """A folder with all that a service needs; its arms are those of a synthetic environment."""
 
     home: Path
-    world: Synthetic
+    environment: Synthetic
     port: int
 
     @property
@@ -95,7 +96,7 @@ class Stage:
         return Running(self, *options, command=command)
 
     def events(self) -> list[Event]:
-        """Give all that the log holds."""
+        """Return all that the log holds."""
         log = SqliteLog(self.data / LOG_FILE, is_reader=True)
         try:
             return log.read(limit=2**31)
@@ -103,7 +104,7 @@ class Stage:
             log.close()
 
     def decisions(self) -> dict[str, DecisionMade]:
-        """Give the decisions in the log by their ids."""
+        """Return the decisions in the log by their ids."""
         return {one.id: one for one in self.events() if isinstance(one, DecisionMade)}
 
     def check_log(self) -> None:
@@ -116,32 +117,32 @@ class Stage:
             raise LogError(f"An event log needs to be whole: {path} has {rows[:3]}. Restore it.")
 
     def learner_state(self) -> dict[str, Any]:
-        """Give what the learner last said of itself."""
+        """Return what the learner last said of itself."""
         try:
             return dict(json.loads((self.data / "learner.json").read_text(encoding="utf-8")))
         except (OSError, ValueError):
             return {}
 
 
-def set_stage(home: Path, world: Synthetic, settings: Mapping[str, Any]) -> Stage:
+def set_stage(home: Path, environment: Synthetic, settings: Mapping[str, Any]) -> Stage:
     """Write arms, settings and a first snapshot into a folder; training there takes a blink."""
-    from fastbandit.learning.first import publish_first
+    from fastbandit.learning.initial_version import publish_initial_version
 
-    stage = write_stage(home, world, settings)
-    publish_first(stage.config, stage.store)
+    stage = write_stage(home, environment, settings)
+    publish_initial_version(stage.config, stage.store)
     return stage
 
 
-def write_stage(home: Path, world: Synthetic, settings: Mapping[str, Any]) -> Stage:
+def write_stage(home: Path, environment: Synthetic, settings: Mapping[str, Any]) -> Stage:
     """Write arms and settings into a folder, and no snapshot."""
-    stage = Stage(home, world, free_port())
+    stage = Stage(home, environment, free_port())
     stage.data.mkdir(parents=True, exist_ok=True)
-    np.save(home / "arms.npy", world.arms)
+    np.save(home / "arms.npy", environment.arms)
     (home / "training.toml").write_text(_LITTLE_TRAINING, encoding="utf-8")
     own = {
         "server.port": stage.port,
         "server.data_dir": str(stage.data),
-        "context.features": world.dim,
+        "context.features": environment.dim,
         "arms.file": str(home / "arms.npy"),
         "select.preset": str(home / "training.toml"),
     }
@@ -150,7 +151,7 @@ def write_stage(home: Path, world: Synthetic, settings: Mapping[str, Any]) -> St
 
 
 def free_port() -> int:
-    """Give a port of loopback that nobody listens on."""
+    """Return a port of loopback that nothing listens on."""
     with socket.socket() as one:
         one.bind((HOST, 0))
         return int(one.getsockname()[1])
@@ -159,7 +160,7 @@ def free_port() -> int:
 def wait_for(
     found: Callable[[], _T], *, seconds: float, what: str, step: float = STEP_SECONDS
 ) -> _T:
-    """Look for something again and again until it is true, and give it."""
+    """Look for something again and again until it is true, and return it."""
     until = time.monotonic() + seconds
     while True:
         if it := found():
@@ -178,11 +179,11 @@ class Running:
     def __init__(self, stage: Stage, *options: str, command: str = "serve") -> None:
         self.stage, self.began, self.ended = stage, time.monotonic(), 0.0
         environ = {k: v for k, v in os.environ.items() if not k.startswith("FASTBANDIT_")}
-        words = [sys.executable, "-m", "fastbandit", command]
-        words += ["--config", str(stage.home / "fastbandit.toml"), *options]
+        arguments = [sys.executable, "-m", "fastbandit", command]
+        arguments += ["--config", str(stage.home / "fastbandit.toml"), *options]
         with stage.journal.open("ab") as journal:
             self.process = subprocess.Popen(
-                words,
+                arguments,
                 stdin=subprocess.DEVNULL,
                 stdout=journal,
                 stderr=journal,
@@ -210,7 +211,7 @@ class Running:
         return self.process.poll() is None
 
     def has_left_over(self) -> bool:
-        """Tell whether any process of the group, such as the learner, outlives the service."""
+        """Return whether any process of the group, such as the learner, outlives the service."""
         try:
             os.killpg(self.pid, 0)
         except ProcessLookupError:
@@ -218,8 +219,8 @@ class Running:
         return True
 
     def first_answer(self, *, seconds: float = 60.0) -> float:
-        """Wait for the first decision; give the seconds since the process was started."""
-        context = self.stage.world.contexts(0, 1)[0].tolist()
+        """Wait for the first decision; return the seconds since the process was started."""
+        context = self.stage.environment.contexts(0, 1)[0].tolist()
 
         def decided() -> bool:
             self._check_alive()
@@ -228,7 +229,7 @@ class Running:
         try:
             wait_for(decided, seconds=seconds, what="a first decision")
         except ServiceUnavailable as error:
-            raise ServiceUnavailable(f"{error} {self._last_words()}") from error
+            raise ServiceUnavailable(f"{error} {self._last_output()}") from error
         return time.monotonic() - self.began
 
     def _check_alive(self) -> None:
@@ -238,17 +239,17 @@ class Running:
                 f"{self.process.returncode}. See the service's journal."
             )
 
-    def _last_words(self) -> str:
-        """Give the end of the journal, and what the service says of itself."""
+    def _last_output(self) -> str:
+        """Return the end of the journal, and what the service says of itself."""
         said = " ".join(self.stage.journal.read_text(encoding="utf-8")[-500:].split())
-        return f"It ends with: {said} /ready says: {self.readiness().told}"
+        return f"It ends with: {said} /ready says: {self.readiness().content}"
 
     def readiness(self) -> Reply:
         """Ask whether the service is ready, and why not."""
         return _asked_once(self.stage.port, "/ready")
 
     def wait_until(self, is_ready: bool, *, seconds: float = 60.0) -> Reply:
-        """Wait until the service says that it is ready, or not; give what it says."""
+        """Wait until the service says that it is ready, or not; return what it says."""
         wanted = 200 if is_ready else 503
         found: list[Reply] = []
 
@@ -262,7 +263,7 @@ class Running:
         return found[0]
 
     def memory(self) -> dict[str, int]:
-        """Give the memory of the service in bytes, in all and what is no file, and its mappings."""
+        """Return the memory of the service in bytes, total and anonymous, and its mappings."""
         text = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
         lines = dict(line.split(":", 1) for line in text.splitlines())
         rss, anonymous = (int(lines[name].split()[0]) * 1024 for name in ("VmRSS", "RssAnon"))
@@ -276,7 +277,7 @@ class Running:
         self.ended = time.monotonic()
 
     def stop(self, *, seconds: float = 30.0) -> int:
-        """Ask the service to end; give its exit status."""
+        """Ask the service to end; return its exit status."""
         self.process.terminate()
         return self.process.wait(seconds)
 
@@ -304,12 +305,12 @@ class Caller:
     def __init__(self, port: int, *, seconds: float = 10.0) -> None:
         self._connection = HTTPConnection(HOST, port, timeout=seconds)
 
-    def ask(self, path: str, told: Any = None) -> Reply | None:
+    def ask(self, path: str, content: Any = None) -> Reply | None:
         """Post JSON, or get where there is none; None where no whole answer came."""
-        body = None if told is None else json.dumps(told)
-        headers = {} if told is None else {"content-type": "application/json"}
+        body = None if content is None else json.dumps(content)
+        headers = {} if content is None else {"content-type": "application/json"}
         try:
-            self._connection.request("GET" if told is None else "POST", path, body, headers)
+            self._connection.request("GET" if content is None else "POST", path, body, headers)
             answer = self._connection.getresponse()
             text = answer.read()
             return Reply(answer.status, answer.headers.get_content_type(), json.loads(text))
@@ -322,11 +323,11 @@ class Caller:
         self._connection.close()
 
 
-def _asked_once(port: int, path: str, told: Any = None) -> Reply:
+def _asked_once(port: int, path: str, content: Any = None) -> Reply:
     """Ask over a connection of its own; a status of 0 stands for no answer."""
     caller = Caller(port)
     try:
-        return caller.ask(path, told) or Reply(0, "", None)
+        return caller.ask(path, content) or Reply(0, "", None)
     finally:
         caller.close()
 

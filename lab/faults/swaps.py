@@ -1,7 +1,7 @@
 """Hot swaps under load: no request fails, and each answer comes from one whole version.
 
-Two bandits that learned different things take turns, each time under a new number. From the
-log and from answers, a sample is decided anew by the very version that was told.
+Two bandits that learned different things alternate, each time under a new number. From the
+log and from answers, a sample is decided anew by the very version that answered.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ import numpy as np
 
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import ServiceUnavailable
-from fastbandit.events import DecisionMade
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.storage.snapshot_store import Cut, Snapshot, SnapshotStore
+from fastbandit.storage.events import DecisionMade
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut, Snapshot
+from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load
 from lab.faults.stage import Caller, Reply, Running, Stage, running, set_stage, wait_for
-from lab.faults.telling import end_with_report
 
 MOST_SLOWER = 1.5
 MOST_GROWTH = 0.02
@@ -46,13 +47,13 @@ _STEP_SECONDS = 0.05  # asking more often would be a load of its own
 
 @dataclass(frozen=True)
 class SwapReport:
-    """What was found while versions took turns.
+    """What was found while versions alternated.
 
     `failed` counts requests without an answer of 200, `unknown` decisions of a version that
     was never published, `mixed` those of a sample that their version does not decide alike.
     `growth` is that of the resident memory from swap 20 (half of fewer) to the last.
     `under_load` are the swaps that were done before the load ended. Times are medians over
-    phases without and with swaps, by turns.
+    phases without and with swaps, in alternation.
     """
 
     swaps: int
@@ -101,48 +102,54 @@ def hot_swaps(
 ) -> SwapReport:
     """Swap versions so many times, one `every` so many seconds, with `rate` requests a second."""
     with tempfile.TemporaryDirectory() as home:
-        world = Synthetic("h2", _DIM, arms, seed=seed)
-        stage = set_stage(Path(home), world, {"learn.enabled": False})
-        turns = Turns(stage, two_bandits(stage))
-        turns.publish()
+        environment = Synthetic("h2", _DIM, arms, seed=seed)
+        stage = set_stage(Path(home), environment, {"learn.enabled": False})
+        alternation = Alternation(stage, two_bandits(stage))
+        alternation.publish()
         with running(stage) as service, _probing(stage) as replies:
-            turns.follow()
-            phases = _phases(turns, service, swaps, every=every, rate=rate, progress=progress)
+            alternation.follow()
+            phases = _phases(alternation, service, swaps, every=every, rate=rate, progress=progress)
         made = list(stage.decisions().values())
         checked = sampled(made, replies, sample, rng=np.random.default_rng(seed))
-        early = turns.memory[min(_EARLY, swaps // 2) - 1]["rss"]
+        early = alternation.memory[min(_EARLY, swaps // 2) - 1]["rss"]
         return SwapReport(
             swaps=swaps,
-            under_load=turns.under_load,
+            under_load=alternation.under_load,
             seed=seed,
             arms=arms,
-            requests=sum(answers.sent for pair in phases for answers in pair) + len(replies),
-            failed=sum(failed(answers) for pair in phases for answers in pair)
+            requests=sum(answers.sent for phase in phases for answers in phase) + len(replies),
+            failed=sum(failed(answers) for phase in phases for answers in phase)
             + sum(reply.status != 200 for reply in replies),
             versions=len({one.version for one in made}),
-            unknown=sum(one.version not in turns.numbers for one in made),
+            unknown=sum(one.version not in alternation.numbers for one in made),
             checked=len(checked),
-            mixed=mixed(turns, checked, made, replies),
+            mixed=mixed(alternation, checked, made, replies),
             steady_p50_ms=_median(steady.p50_ms for steady, _ in phases),
             steady_p99_ms=_median(steady.p99_ms for steady, _ in phases),
             swapping_p50_ms=_median(swapping.p50_ms for _, swapping in phases),
             swapping_p99_ms=_median(swapping.p99_ms for _, swapping in phases),
-            memory=turns.memory,
-            growth=round(turns.memory[-1]["rss"] / early - 1, 4),
+            memory=alternation.memory,
+            growth=round(alternation.memory[-1]["rss"] / early - 1, 4),
         )
 
 
 def _phases(
-    turns: Turns, service: Running, swaps: int, *, every: float, rate: float, progress: Progress
+    alternation: Alternation,
+    service: Running,
+    swaps: int,
+    *,
+    every: float,
+    rate: float,
+    progress: Progress,
 ) -> list[tuple[Answers, Answers]]:
-    """Load a service by turns without and with swaps; give what came back of each."""
+    """Load a service in alternation without and with swaps; return what came back of each."""
     found = []
     for first in range(0, swaps, _PHASE):
         count = min(_PHASE, swaps - first)
-        with loading(turns.stage, max(2.0, count * every / 4), rate, seed=first) as steady:
+        with loading(alternation.stage, max(2.0, count * every / 4), rate, seed=first) as steady:
             progress(first, swaps, "steady")
-        with loading(turns.stage, count * every, rate, seed=first + 1) as swapping:
-            turns.take(service, count, every=every)
+        with loading(alternation.stage, count * every, rate, seed=first + 1) as swapping:
+            alternation.take(service, count, every=every)
         found.append((steady[0], swapping[0]))
     return found
 
@@ -151,28 +158,28 @@ def _median(numbers: Iterable[float]) -> float:
     return round(float(np.median(list(numbers))), 3)
 
 
-# -- versions that take turns
+# -- versions that alternate
 
 
 def two_bandits(stage: Stage) -> list[FrozenBandit]:
-    """Give two bandits that learned rewards of the world, and their opposite."""
+    """Return two bandits that learned rewards of the environment, and their opposite."""
     from fastbandit.bandit import Bandit
 
     first = stage.store.get(0)
-    contexts = stage.world.contexts(0, 300)
-    rows = np.random.default_rng(stage.world.seed).integers(stage.world.size, size=300)
+    contexts = stage.environment.contexts(0, 300)
+    rows = np.random.default_rng(stage.environment.seed).integers(stage.environment.size, size=300)
     frozen = []
     for sign in (1.0, -1.0):
         bandit = Bandit.load(first.bandit, progress=False)
-        rewards = sign * stage.world.means(contexts, rows)
+        rewards = sign * stage.environment.means(contexts, rows)
         bandit.update(contexts=contexts, arms=rows.tolist(), rewards=rewards)
         frozen.append(bandit.freeze())
     return frozen
 
 
 @dataclass
-class Turns:
-    """Publishes two bandits by turns, each time under a number of its own."""
+class Alternation:
+    """Publishes two bandits in alternation, each time under a number of its own."""
 
     stage: Stage
     bandits: list[FrozenBandit]
@@ -181,10 +188,10 @@ class Turns:
     under_load: int = 0
 
     def bandit(self, version: int) -> FrozenBandit:
-        """Give the bandit of a version."""
+        """Return the bandit of a version."""
         model = self.bandits[version % len(self.bandits)]
-        part, live, words = model.parts
-        return FrozenBandit(part, live, replace(words, version=version))
+        part, catalogue, codec = model.parts
+        return FrozenBandit(part, catalogue, replace(codec, version=version))
 
     def publish(self, store: SnapshotStore | None = None) -> Snapshot:
         """Make the next version the one to serve, there or here, and prune as a learner does."""
@@ -217,7 +224,7 @@ class Turns:
 
         def serves() -> bool:
             status = caller.ask("/v1/status")
-            return status is not None and status.told["version"] == version
+            return status is not None and status.content["version"] == version
 
         wait_for(serves, seconds=30.0, what=f"version {version} in service", step=_STEP_SECONDS)
         caller.close()
@@ -229,13 +236,13 @@ class Turns:
 @contextmanager
 def loading(stage: Stage, seconds: float, rate: float, *, seed: int) -> Iterator[list[Answers]]:
     """Send a load from a process of its own; at the end, the list holds what came back."""
-    load = Load(stage.port, seconds, rate=rate, features=stage.world.dim, seed=seed)
+    load = Load(stage.port, seconds, rate=rate, features=stage.environment.dim, seed=seed)
     command = [sys.executable, "-m", "lab.faults.load", msgspec.json.encode(load).decode()]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     answers: list[Answers] = []
     try:
         yield answers
-        told, _ = process.communicate(timeout=seconds + 60)
+        output, _ = process.communicate(timeout=seconds + 60)
     finally:
         process.kill()
         process.wait()
@@ -244,7 +251,7 @@ def loading(stage: Stage, seconds: float, rate: float, *, seed: int) -> Iterator
             f"A campaign needs a load that ends by itself: it ended with status "
             f"{process.returncode}. See what it wrote."
         )
-    answers.append(msgspec.json.decode(told, type=Answers))
+    answers.append(msgspec.json.decode(output, type=Answers))
 
 
 def failed(answers: Answers) -> int:
@@ -261,10 +268,10 @@ def _probing(stage: Stage) -> Iterator[list[Reply]]:
 
     def probe() -> None:
         caller = Caller(stage.port)
-        contexts = stage.world.contexts(0, 1000).tolist()
+        contexts = stage.environment.contexts(0, 1000).tolist()
         while not is_over.wait(_PROBE_SECONDS):
-            told = {"context": contexts[len(replies) % 1000]}
-            replies.append(caller.ask("/v1/select", told) or Reply(0, "", None))
+            request = {"context": contexts[len(replies) % 1000]}
+            replies.append(caller.ask("/v1/select", request) or Reply(0, "", None))
         caller.close()
 
     thread = threading.Thread(target=probe)
@@ -282,14 +289,17 @@ def _probing(stage: Stage) -> Iterator[list[Reply]]:
 def sampled(
     made: list[DecisionMade], replies: list[Reply], count: int, *, rng: np.random.Generator
 ) -> list[DecisionMade]:
-    """Give the decisions that were probed, and as many others as are wanted."""
-    probed = {reply.told["decision"] for reply in replies if reply.status == 200}
+    """Return the decisions that were probed, and as many others as are wanted."""
+    probed = {reply.content["decision"] for reply in replies if reply.status == 200}
     rows = rng.permutation(len(made))[:count].tolist()
-    return [one for place, one in enumerate(made) if one.id in probed or place in set(rows)]
+    return [one for row, one in enumerate(made) if one.id in probed or row in set(rows)]
 
 
 def mixed(
-    turns: Turns, checked: list[DecisionMade], made: list[DecisionMade], replies: list[Reply]
+    alternation: Alternation,
+    checked: list[DecisionMade],
+    made: list[DecisionMade],
+    replies: list[Reply],
 ) -> int:
     """Count decisions, and answers, that are not those of the version they name."""
     by_version: dict[int, list[DecisionMade]] = defaultdict(list)
@@ -297,20 +307,22 @@ def mixed(
         by_version[one.version].append(one)
     wrong = 0
     for version, some in by_version.items():
-        bandit = turns.bandit(version)
+        bandit = alternation.bandit(version)
         wrong += sum(not _is_alike(bandit, one) for one in some)
     stored = {one.id: one for one in made}
-    good = [reply.told for reply in replies if reply.status == 200]
-    return wrong + sum(not _is_stored(told, stored.get(told["decision"])) for told in good)
+    good = [reply.content for reply in replies if reply.status == 200]
+    return wrong + sum(not _is_stored(answer, stored.get(answer["decision"])) for answer in good)
 
 
 def _is_alike(bandit: FrozenBandit, one: DecisionMade) -> bool:
-    chosen = bandit.choose(one.context, seed=one.seed, explore=one.explored, floor=one.floor)
+    chosen = bandit.select_one(
+        one.context, seed=one.seed, explore=one.explored, epsilon=one.epsilon
+    )
     return [chosen.arm] == one.arms and [chosen.score] == one.scores
 
 
-def _is_stored(told: dict[str, Any], one: DecisionMade | None) -> bool:
-    return one is not None and (one.arms, one.version) == (told["arms"], told["version"])
+def _is_stored(answer: dict[str, Any], one: DecisionMade | None) -> bool:
+    return one is not None and (one.arms, one.version) == (answer["arms"], answer["version"])
 
 
 # -- the command
@@ -348,7 +360,7 @@ def _show(report: SwapReport) -> None:
     )
     click.echo(
         f"{report.versions:,} versions decided; {report.checked:,} decisions decided anew, "
-        f"{report.mixed + report.unknown:,} otherwise"
+        f"{report.mixed + report.unknown:,} different"
     )
     click.echo(
         f"p99 {report.steady_p99_ms:.2f} ms before and {report.swapping_p99_ms:.2f} ms while "

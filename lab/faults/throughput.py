@@ -1,6 +1,6 @@
 """How many decisions a second a service makes and remembers, and what HTTP around it costs.
 
-Loads are sent in turns to the service, its log durable, and to a bare handler behind the same
+Loads are sent in alternation to the service, its log durable, and to a bare handler behind the same
 server, so that both meet the same moments of this machine.
 """
 
@@ -25,14 +25,14 @@ import numpy as np
 
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import ServiceUnavailable
-from fastbandit.events import DecisionMade, Event, Outcome, RewardCame
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
+from fastbandit.storage.events import DecisionMade, Event, Outcome, RewardCame
 from fastbandit.storage.sqlite_log import SqliteLog
+from lab.faults.ending import end_with_report
 from lab.faults.load import Answers, Load, load_from_process
 from lab.faults.stage import HOST, Caller, Stage, free_port, running, set_stage, wait_for
-from lab.faults.telling import end_with_report
 
 PER_SECOND, P99_MS, ADDED_US = 5_000.0, 15.0, 100.0
 _CONNECTIONS = (8, 16, 32)
@@ -94,22 +94,22 @@ def throughput(
 ) -> ThroughputReport:
     """Measure a service of so many arms; all loads of one kind take `seconds`."""
     with tempfile.TemporaryDirectory() as home:
-        stage = taught_stage(Path(home), arms, settings)
+        stage = trained_stage(Path(home), arms, settings)
         choose_us, added_us = added_time(stage)
         with running(stage, "--no-learner") as service, _bare_handler(stage) as bare:
             ports = (service.stage.port, bare)
             plans = [(f"{n} connections", Load(0, 0, connections=n)) for n in _CONNECTIONS]
             plans.append((f"{_RATE:,.0f} a second", Load(0, 0, connections=64, rate=_RATE)))
             loads = []
-            for place, (name, plan) in enumerate(plans):
+            for number, (name, plan) in enumerate(plans):
                 plan = msgspec.structs.replace(plan, seconds=seconds / rounds, features=_DIM)
                 loads.append(_measured(name, plan, ports, rounds=rounds))
-                progress(place + 1, len(plans), "loads")
+                progress(number + 1, len(plans), "loads")
     return ThroughputReport(arms, seconds, tuple(loads), choose_us, added_us)
 
 
 def _measured(name: str, plan: Load, ports: tuple[int, int], *, rounds: int) -> Measured:
-    """Send a load to both in turns."""
+    """Send a load to both in alternation."""
     found: tuple[list[Answers], list[Answers]] = ([], [])
     for _ in range(rounds):
         for port, answers in zip(ports, found, strict=True):
@@ -129,40 +129,40 @@ def _measured(name: str, plan: Load, ports: tuple[int, int], *, rounds: int) -> 
 # -- a service that has learned
 
 
-def taught_stage(
+def trained_stage(
     home: Path, arms: int, settings: Mapping[str, Any], *, rounds: int = 1_000
 ) -> Stage:
     """Set up a service of so many arms, which has learned from so many rewards."""
     stage = set_stage(home, Synthetic("h3", _DIM, arms), settings)
-    teach(stage, rounds=rounds)
+    train(stage, rounds=rounds)
     return stage
 
 
-def teach(stage: Stage, *, rounds: int) -> None:
-    """Let a service that is not running learn once, from so many random choices in its world."""
+def train(stage: Stage, *, rounds: int) -> None:
+    """Let a service that is not running learn once, from so many random choices."""
     from fastbandit.learning.learner import Learner
 
-    _write_lesson(stage, rounds)
+    _write_interactions(stage, rounds)
     learn = replace(stage.config.learn, fresh=rounds, growth=0.0, held_out=0.0)
     step = Learner(replace(stage.config, learn=learn)).step()
     if step.did != "published":
         raise ServiceUnavailable(
-            f"A campaign needs a service that has learned: the learner {step.did} ({step.told}). "
+            f"A campaign needs a service that has learned: the learner {step.did} ({step.reason}). "
             f"Try other settings."
         )
 
 
-def _write_lesson(stage: Stage, rounds: int) -> None:
+def _write_interactions(stage: Stage, rounds: int) -> None:
     """Write decisions that any arm could have been chosen in, and their rewards."""
     snapshot = stage.store.current()
     assert snapshot is not None
-    contexts = stage.world.contexts(0, rounds)
+    contexts = stage.environment.contexts(0, rounds)
     decision = FrozenBandit.load(snapshot.frozen).select(contexts)
-    rewards = stage.world.observed(0, decision.rows[:, 0]).tolist()
+    rewards = stage.environment.observed(0, decision.rows[:, 0]).tolist()
     events: list[Event] = []
     for number, (context, arm) in enumerate(zip(contexts.tolist(), decision.arms, strict=True)):
         seed = int(decision.seeds[number]) >> 1
-        made = DecisionMade(f"lesson-{number}", context, [arm], [0.0], seed, 0, 0, wait=10**9)
+        made = DecisionMade(f"training-{number}", context, [arm], [0.0], seed, 0, 0, wait=10**9)
         events += [made, RewardCame(made.id, rewards[number])]
     log = SqliteLog(stage.data / LOG_FILE)
     log.append(events)
@@ -174,14 +174,14 @@ def _write_lesson(stage: Stage, rounds: int) -> None:
 
 @contextmanager
 def _bare_handler(stage: Stage) -> Iterator[int]:
-    """Run a handler that reads the body and says always the same; give its port."""
+    """Run a handler that reads the body and says always the same; return its port."""
     port, caller = free_port(), Caller(stage.port)
-    context = stage.world.contexts(0, 1)[0].tolist()
+    context = stage.environment.contexts(0, 1)[0].tolist()
     reply = caller.ask("/v1/select", {"context": context})
     caller.close()
     assert reply is not None
     command = [sys.executable, "-m", "lab.faults.throughput"]
-    command += [str(stage.home / "fastbandit.toml"), str(port), json.dumps(reply.told)]
+    command += [str(stage.home / "fastbandit.toml"), str(port), json.dumps(reply.content)]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     try:
         wait_for(lambda: _is_answered(port), seconds=60.0, what="a bare handler")
@@ -203,7 +203,7 @@ class _Bare:
     """An ASGI application that reads a body and answers, in the place of a service's."""
 
     def __init__(self, app: Any, body: bytes) -> None:
-        self.room, self.service, self._body = app.room, app.service, body
+        self.capacity, self.service, self._body = app.capacity, app.service, body
         self._headers = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),
@@ -224,14 +224,14 @@ class _Bare:
 
 def main() -> None:
     """Serve a bare handler: the arguments are a config file, a port and what to say."""
-    from fastbandit.config import read_config
     from fastbandit.serving.server import make_server
     from fastbandit.serving.service import Service
+    from fastbandit.settings.service_files import read_config
 
     config = read_config(Path(sys.argv[1]), environ={}, overrides={"server.port": int(sys.argv[2])})
     server = make_server(config, Service(config))
-    bare = server.config.app = _Bare(server.config.app, sys.argv[3].encode())
-    server.service = bare
+    bare: Any = _Bare(server.config.app, sys.argv[3].encode())
+    server.config.app = server.service = bare
     server.run()
 
 
@@ -251,7 +251,7 @@ class _Memory:
 
 
 def added_time(stage: Stage, *, runs: int = 30, count: int = 100) -> tuple[float, float]:
-    """Give the time of a choice, and what the route adds: microseconds, medians of runs in turns.
+    """Return the time of a choice, and what the route adds: µs, medians of alternating runs.
 
     The application is called in this process, without sockets, with a log that does nothing.
     """
@@ -260,17 +260,16 @@ def added_time(stage: Stage, *, runs: int = 30, count: int = 100) -> tuple[float
 
 async def _added_time(stage: Stage, runs: int, count: int) -> tuple[float, float]:
     from fastbandit.serving.app import App
-    from fastbandit.serving.decider import Serving
     from fastbandit.serving.keys import KeyRing
     from fastbandit.serving.service import Service
 
     snapshot = stage.store.current()
     assert snapshot is not None
     bandit, service = FrozenBandit.load(snapshot.frozen), Service(stage.config)
-    service.decider.serving = Serving(bandit, 0)
+    service.decider.publish(bandit, catalogue=0)
     service.writer = _Memory()  # type: ignore[assignment]
     app = App(service, KeyRing(is_open=True))
-    contexts: list[list[float]] = stage.world.contexts(10_000, count).astype(float).tolist()
+    contexts: list[list[float]] = stage.environment.contexts(10_000, count).astype(float).tolist()
     bodies = [msgspec.json.encode({"context": one}) for one in contexts]
     choices, routes = [], []
     for run in range(runs + 2):
@@ -286,7 +285,7 @@ async def _added_time(stage: Stage, runs: int, count: int) -> tuple[float, float
 def _time_choices(bandit: FrozenBandit, contexts: list[list[float]]) -> float:
     began = time.perf_counter()
     for seed, context in enumerate(contexts):
-        bandit.choose(context, seed=seed)
+        bandit.select_one(context, seed=seed)
     return (time.perf_counter() - began) / len(contexts) * 1e6
 
 

@@ -1,4 +1,4 @@
-"""`kill -9` of the trainer that has the turn: the other takes over, and no number is used twice.
+"""`kill -9` of the trainer with the leader lease: the other takes over, no number is used twice.
 
 Visitors of a decider send rewards all the while, so that a version is due every few seconds.
 """
@@ -17,9 +17,9 @@ import numpy as np
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.progress import Progress, progress_bar, silent
 from lab.faults.cluster_stage import STEP_SECONDS, Cluster, cluster_of
-from lab.faults.kept import history_faults, lineage_faults
+from lab.faults.consistency import history_faults, lineage_faults
+from lab.faults.ending import end_with_report
 from lab.faults.stage import Caller, Stage, wait_for
-from lab.faults.telling import end_with_report
 
 MOST_SECONDS = 30.0
 _PATIENCE = 120.0
@@ -37,14 +37,14 @@ _SETTINGS = {
 class TrainerReport:
     """What two trainers did while the one that worked was killed so many times.
 
-    Seconds are from a kill until the other one had the turn, and until it had published.
+    Seconds are from a kill until the other one had the leader lease, and until it had published.
     `waited` counts the kills before which the other one said that it waits, `together` the
-    moments at which both had the turn. `missing` are numbers that no version has.
+    moments at which both had the lease. `missing` are numbers that no version has.
     """
 
     times: int
     seed: int
-    turn_seconds: list[float]
+    lease_seconds: list[float]
     publish_seconds: list[float]
     waited: int
     together: int
@@ -75,8 +75,8 @@ def kill_trainers(
 ) -> TrainerReport:
     """Kill the trainer that works so many times, and look how the other one goes on."""
     rng = np.random.default_rng(seed)
-    world = Synthetic("h2", 4, arms, seed=seed)
-    with cluster_of(world, _SETTINGS, deciders=1, trainers=2) as cluster:
+    environment = Synthetic("h2", 4, arms, seed=seed)
+    with cluster_of(environment, _SETTINGS, deciders=1, trainers=2) as cluster:
         rounds = _Rounds(cluster, rng)
         with _visits(cluster.deciders[0]):
             for number in range(1, times + 1):
@@ -88,13 +88,13 @@ def kill_trainers(
         return TrainerReport(
             times=times,
             seed=seed,
-            turn_seconds=rounds.turn_seconds,
+            lease_seconds=rounds.lease_seconds,
             publish_seconds=rounds.publish_seconds,
             waited=rounds.waited,
             together=rounds.together,
             versions=len(snapshots),
             missing=max(numbers) + 1 - len(numbers),
-            learned=snapshots[-1].cut.pairs,
+            learned=snapshots[-1].cut.interactions,
             faults=lineage_faults(snapshots, events) + history_faults(snapshots[-1], events),
         )
 
@@ -104,7 +104,7 @@ class _Rounds:
 
     def __init__(self, cluster: Cluster, rng: np.random.Generator) -> None:
         self._cluster, self._rng = cluster, rng
-        self.turn_seconds: list[float] = []
+        self.lease_seconds: list[float] = []
         self.publish_seconds: list[float] = []
         self.waited = self.together = 0
 
@@ -118,30 +118,30 @@ class _Rounds:
         cluster.kill(worker)
         began = time.monotonic()
         self._holders(but=before)
-        self.turn_seconds.append(round(time.monotonic() - began, 2))
+        self.lease_seconds.append(round(time.monotonic() - began, 2))
         cluster.wait_for_version(cluster.pointer()[0] + 1, seconds=_PATIENCE)
         self.publish_seconds.append(round(time.monotonic() - began, 2))
         cluster.start(worker)
 
     def _roles(self) -> list[Stage]:
-        """Wait until one trainer works and the other waits; give them in this order."""
+        """Wait until one trainer works and the other waits; return them in this order."""
         first, second = self._cluster.trainers
 
-        def told() -> list[Stage]:
+        def roles() -> list[Stage]:
             for one, other in ((first, second), (second, first)):
                 if self._cluster.is_working(one) and self._cluster.is_waiting(other):
                     return [one, other]
             return []
 
-        return wait_for(told, seconds=_PATIENCE, what="a trainer that works and one that waits")
+        return wait_for(roles, seconds=_PATIENCE, what="a trainer that works and one that waits")
 
     def _holders(self, *, but: list[int]) -> list[int]:
-        """Wait until a session has the turn that did not have it before."""
+        """Wait until a session has the leader lease that did not have it before."""
 
         def found() -> list[int]:
             return self._cluster.holders(but=but)
 
-        holders = wait_for(found, seconds=_PATIENCE, what="a trainer's turn", step=STEP_SECONDS)
+        holders = wait_for(found, seconds=_PATIENCE, what="a leader lease", step=STEP_SECONDS)
         self.together += len(holders) > 1
         return holders
 
@@ -170,12 +170,12 @@ def _visits(stage: Stage) -> Iterator[None]:
 def _visit(stage: Stage, is_over: threading.Event) -> None:
     caller, visit = Caller(stage.port), 0
     while not is_over.wait(_PAUSE_SECONDS):
-        contexts = stage.world.contexts(visit, _TOGETHER).tolist()
+        contexts = stage.environment.contexts(visit, _TOGETHER).tolist()
         reply = caller.ask("/v1/select", {"contexts": contexts})
         if reply is not None and reply.status == 200:
-            made = reply.told["decisions"]
+            made = reply.content["decisions"]
             arms = np.array([one["arms"][0] for one in made])
-            values = stage.world.observed(visit, arms).tolist()
+            values = stage.environment.observed(visit, arms).tolist()
             rewards = [
                 {"decision": one["decision"], "value": value}
                 for one, value in zip(made, values, strict=True)
@@ -200,9 +200,9 @@ def trainers_command(times: int, seed: int, arms: int, as_json: bool) -> None:
     """
     with progress_bar("Trainers") as progress:
         report = kill_trainers(times, seed=seed, arms=arms, progress=progress)
-    told = {**asdict(report), "slowest_seconds": report.slowest_seconds}
+    notes = {**asdict(report), "slowest_seconds": report.slowest_seconds}
     end_with_report(
-        report, told, as_json=as_json, show=_show, is_met=report.is_whole and report.is_prompt
+        report, notes, as_json=as_json, show=_show, is_met=report.is_whole and report.is_prompt
     )
 
 
@@ -212,10 +212,10 @@ def _show(report: TrainerReport) -> None:
         f"{report.waited:,} times, and both worked {report.together:,} times"
     )
     click.echo(
-        f"the other one had the turn within {max(report.turn_seconds):.1f} s, and published "
-        f"within {report.slowest_seconds:.1f} s"
+        f"the other one had the leader lease within {max(report.lease_seconds):.1f} s, and "
+        f"published within  {report.slowest_seconds:.1f} s"
     )
     versions = f"{report.versions:,} versions, {report.missing:,} missing"
-    click.echo(f"{versions}; {report.learned:,} pairs learned")
+    click.echo(f"{versions}; {report.learned:,} interactions learned")
     for fault in report.faults:
         click.echo(f"fault: {fault}")

@@ -27,7 +27,7 @@ class PowerCutError(apsw.IOError):
 
 
 @dataclass
-class _Kept:
+class _Stored:
     """What would be found of a file: its bytes when it was synced, and what came since."""
 
     synced: bytearray = field(default_factory=bytearray)
@@ -39,7 +39,7 @@ class _Kept:
         self.since = []
 
     def after_cut(self, rng: np.random.Generator) -> bytes:
-        """Give the bytes that a power cut could leave."""
+        """Return the bytes that a power cut could leave."""
         found = bytearray(self.synced)
         for offset, data in self.since:
             if data is not None:
@@ -60,7 +60,7 @@ class VolatileDisk:
         self.vfs, self.doing, self.has_power = f"volatile-{id(self)}", "opening", True
         self.interrupted, self.steps_left = "", steps_left
         self._folder = folder
-        self._files = {path.name: _Kept(bytearray(path.read_bytes())) for path in _files(folder)}
+        self._files = {path.name: _Stored(bytearray(path.read_bytes())) for path in _files(folder)}
         self._names = dict(self._files)  # those that would be found after a cut
         self._index: dict[str, bytes] = {}
         self._system = _System(self)
@@ -70,8 +70,8 @@ class VolatileDisk:
         self._lose_power("")
         target.mkdir(parents=True)
         for name in sorted(self._names.keys() | self._files.keys()):
-            kept = [names.get(name) for names in (self._names, self._files)]
-            file = kept[int(rng.integers(2))]
+            found = [names.get(name) for names in (self._names, self._files)]
+            file = found[int(rng.integers(2))]
             if file is not None:
                 (target / name).write_bytes(file.after_cut(rng))
         for name, data in self._index.items():
@@ -82,7 +82,7 @@ class VolatileDisk:
         """Take the file system away from SQLite."""
         self._system.unregister()
 
-    # -- told by the file system
+    # -- called by the file system
 
     def step(self, name: str, note: Callable[[], None] = lambda: None) -> None:
         """Count a step that changes the disk; `note` it, for it may have half happened."""
@@ -96,7 +96,7 @@ class VolatileDisk:
             raise PowerCutError("the disk has no power")
 
     def created(self, name: str) -> None:
-        self._files.setdefault(name, _Kept())
+        self._files.setdefault(name, _Stored())
 
     def write(self, name: str, offset: int, data: bytes | None) -> None:
         self.step(name, lambda: self._files[name].since.append((offset, data)))
@@ -145,7 +145,7 @@ class _System(apsw.VFS):
 
 
 class _File(apsw.VFSFile):
-    """A real file whose changes the disk is told."""
+    """A real file whose changes the disk records."""
 
     def __init__(self, disk: VolatileDisk, path: Any, name: str, flags: list[int]) -> None:
         super().__init__("", path, flags)

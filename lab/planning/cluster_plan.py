@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
 
-from fastbandit.planning.searches import in_bytes, rounded
-from fastbandit.progress import seconds_in_words
+from fastbandit.progress import format_seconds
 from lab.planning.cluster_plan_units import GROUP, LogCosts, Units
+from lab.planning.searches import format_bytes, rounded
 
 Source = Literal["measured", "given", "assumed", "computed"]
 GIB = 2**30
@@ -63,11 +63,11 @@ class Limit:
 
     what: str
     load: float
-    told: str
+    detail: str
     grows_with: Literal["selects", "arms"]
 
     @property
-    def is_kept(self) -> bool:
+    def is_met(self) -> bool:
         return self.load <= 1.0
 
 
@@ -75,7 +75,7 @@ class Limit:
 class ClusterPlan:
     """What a cluster needs, in numbers; seconds, bytes and cores."""
 
-    cells: int
+    shards: int
     deciders: int
     machines: int
     cores: float
@@ -98,7 +98,7 @@ class ClusterPlan:
     push_s: float
     load_s: float
     retrain_s: float
-    pairs_bytes: float
+    interactions_bytes: float
     limits: tuple[Limit, ...]
 
     @property
@@ -115,21 +115,21 @@ def plan_cluster(ask: ClusterAsk, units: Units) -> ClusterPlan:
     rewards = ask.selects * ask.rewards_share
     cores = ask.selects * select_s + rewards * reward_s
     log_per_second, log_source = _log_limit(ask, units)
-    cells = max(1, ceil(ask.events / (log_per_second * ask.utilisation)))
-    deciders = ask.replicas or max(3, cells, ceil(cores / ask.utilisation))
+    shards = max(1, ceil(ask.events / (log_per_second * ask.utilisation)))
+    deciders = ask.replicas or max(3, shards, ceil(cores / ask.utilisation))
     per_machine = max(1, ask.machine_cores - 2)  # two are for the system and for new versions
     machines = ceil(deciders / per_machine) + _SPARE_MACHINES
     arms_bytes = int(ask.arms * units.bytes_per_arm)
     each = ceil(deciders / max(1, machines - _SPARE_MACHINES))
     saved = int(ask.arms * units.saved_bytes_per_arm)
     event_bytes = ask.selects * units.decision_bytes + rewards * units.reward_bytes
-    cell_events, interval = ask.events / cells, 60.0 * ask.retrain_minutes
-    read_s = cell_events * interval * units.log.read_s
+    shard_events, interval = ask.events / shards, 60.0 * ask.retrain_minutes
+    read_s = shard_events * interval * units.log.read_s
     index_s = ask.arms * units.index_s_per_arm * units.cores / ask.machine_cores
     push_s = 8.0 * saved / (_LINK_SHARE * ask.gbit * 1e9)
     save_s, load_s = saved * units.save_s_per_byte, saved * units.load_s_per_byte
     made = ClusterPlan(
-        cells=cells,
+        shards=shards,
         deciders=deciders,
         machines=machines,
         cores=cores,
@@ -152,7 +152,7 @@ def plan_cluster(ask: ClusterAsk, units: Units) -> ClusterPlan:
         push_s=push_s,
         load_s=load_s,
         retrain_s=read_s + units.train_s + index_s + save_s + push_s + load_s,
-        pairs_bytes=ask.selects / cells * interval * units.pair_bytes,
+        interactions_bytes=ask.selects / shards * interval * units.interaction_bytes,
         limits=(),
     )
     return _with_limits(made, ask)
@@ -163,7 +163,7 @@ def _select_bytes(ask: ClusterAsk) -> float:
 
 
 def _log_limit(ask: ClusterAsk, units: Units) -> tuple[float, Source]:
-    """Give the events a second that one PostgreSQL takes, and who says so."""
+    """Return the events a second that one PostgreSQL takes, and who says so."""
     if ask.log_per_second is not None:
         return ask.log_per_second, "given"
     if units.postgres is not None:
@@ -185,13 +185,13 @@ def limits_of(plan: ClusterPlan, ask: ClusterAsk) -> list[Limit]:
         ("one log", one_log, f"takes {plan.log_per_second:,.0f} events/s"),
         (
             "one trainer's reading",
-            plan.cells * plan.read_s / interval,
-            f"reads {ask.events / (plan.cells * plan.read_s / interval):,.0f} events/s",
+            plan.shards * plan.read_s / interval,
+            f"reads {ask.events / (plan.shards * plan.read_s / interval):,.0f} events/s",
         ),
         (
             "one trainer's memory",
-            plan.cells * plan.pairs_bytes / memory,
-            f"holds the pairs of {ask.retrain_minutes:g} minutes in {ask.machine_gib:g} GiB",
+            plan.shards * plan.interactions_bytes / memory,
+            f"holds the interactions of {ask.retrain_minutes:g} minutes in {ask.machine_gib:g} GiB",
         ),
         (
             "the deciders",
@@ -222,8 +222,8 @@ def limits_of(plan: ClusterPlan, ask: ClusterAsk) -> list[Limit]:
         ),
     ]
     return [
-        *(Limit(what, load, told, "selects") for what, load, told in rates),
-        *(Limit(what, load, told, "arms") for what, load, told in sizes),
+        *(Limit(what, load, detail, "selects") for what, load, detail in rates),
+        *(Limit(what, load, detail, "arms") for what, load, detail in sizes),
     ]
 
 
@@ -231,7 +231,7 @@ def limits_of(plan: ClusterPlan, ask: ClusterAsk) -> list[Limit]:
 
 
 def assumptions(ask: ClusterAsk, plan: ClusterPlan, units: Units) -> list[Row]:
-    """Give all that the plan rests on."""
+    """Return all that the plan rests on."""
     most = max(one.arms for one in units.choices)
     beyond = f", {ask.arms / most:,.0f} × beyond what was measured" if ask.arms > most else ""
     given = [
@@ -244,17 +244,17 @@ def assumptions(ask: ClusterAsk, plan: ClusterPlan, units: Units) -> list[Row]:
     ]
     measured = [
         *(
-            Row(f"a decision among {one.arms:,} arms", seconds_in_words(one.seconds), "measured")
+            Row(f"a decision among {one.arms:,} arms", format_seconds(one.seconds), "measured")
             for one in units.choices
         ),
         Row("it grows with the arms by the power", f"{units.slope:.2f}{beyond}", "measured"),
-        Row("HTTP around a request", seconds_in_words(units.http_s), "measured"),
-        Row("the route of the service", seconds_in_words(units.route_s), "measured"),
-        Row("the log's part of a core, an event", seconds_in_words(units.log.cpu_s), "measured"),
-        Row("what else a select takes in a service", seconds_in_words(units.other_s), "measured"),
+        Row("HTTP around a request", format_seconds(units.http_s), "measured"),
+        Row("the route of the service", format_seconds(units.route_s), "measured"),
+        Row("the log's part of a core, an event", format_seconds(units.log.cpu_s), "measured"),
+        Row("what else a select takes in a service", format_seconds(units.other_s), "measured"),
         Row("bytes an arm in memory", f"{units.bytes_per_arm:.0f}", "measured"),
         Row("bytes an arm in a snapshot", f"{units.saved_bytes_per_arm:.0f}", "measured"),
-        Row("memory of a decider without arms", in_bytes(units.process_bytes), "measured"),
+        Row("memory of a decider without arms", format_bytes(units.process_bytes), "measured"),
         Row("bytes of a decision in the log", f"{units.decision_bytes:.0f}", "measured"),
         Row("bytes of a reward in the log", f"{units.reward_bytes:.0f}", "measured"),
         *(
@@ -262,12 +262,16 @@ def assumptions(ask: ClusterAsk, plan: ClusterPlan, units: Units) -> list[Row]:
             for name, log in (("SQLite", units.sqlite), ("PostgreSQL", units.postgres))
             if log is not None
         ),
-        Row("to read and join an event", seconds_in_words(units.log.read_s), "measured"),
-        Row("a pair that waits for the trainer", f"{units.pair_bytes:.0f} bytes", "measured"),
-        Row("training, however long the history", seconds_in_words(units.train_s), "measured"),
+        Row("to read and join an event", format_seconds(units.log.read_s), "measured"),
         Row(
-            f"cells and neighbours of an arm, on {units.cores} cores",
-            seconds_in_words(units.index_s_per_arm),
+            "an interaction that waits for the trainer",
+            f"{units.interaction_bytes:.0f} bytes",
+            "measured",
+        ),
+        Row("training, however long the history", format_seconds(units.train_s), "measured"),
+        Row(
+            f"partitions and neighbours of an arm, on {units.cores} cores",
+            format_seconds(units.index_s_per_arm),
             "measured",
         ),
         Row("to save a snapshot", f"{1e-6 / units.save_s_per_byte:,.0f} MB/s", "measured"),
@@ -276,12 +280,12 @@ def assumptions(ask: ClusterAsk, plan: ClusterPlan, units: Units) -> list[Row]:
     assumed = [
         Row("events a second into one PostgreSQL", f"{plan.log_per_second:,.0f}", plan.log_source),
         Row("events that a busy decider commits at once", f"{GROUP}", "assumed"),
-        Row("building cells speeds up with cores", "in proportion", "assumed"),
+        Row("building partitions speeds up with cores", "in proportion", "assumed"),
         Row("a select and its answer on the wire", f"{_select_bytes(ask):.0f} bytes", "assumed"),
         Row("a reward and its answer on the wire", f"{_REWARD_BYTES} bytes", "assumed"),
         Row("a disk holds of each byte: rows, indices, archive", f"{_DISK_FACTOR:g}", "assumed"),
         Row("of a network a push gets", f"{_LINK_SHARE:.0%}", "assumed"),
-        Row("cores kept free on a machine", "2", "assumed"),
+        Row("cores left free on a machine", "2", "assumed"),
         Row("machines that may be down", f"{_SPARE_MACHINES}", "assumed"),
         Row("processes of a machine share the arms' memory", "yes", "assumed"),
     ]
@@ -293,39 +297,39 @@ def _machine(ask: ClusterAsk) -> str:
 
 
 def _commit(log: LogCosts) -> str:
-    return f"{seconds_in_words(log.commit_s)} + {seconds_in_words(log.event_s)} an event"
+    return f"{format_seconds(log.commit_s)} + {format_seconds(log.event_s)} an event"
 
 
 def figures(plan: ClusterPlan, ask: ClusterAsk) -> list[Row]:
-    """Give what a cluster needs."""
+    """Return what a cluster needs."""
     said = [
-        ("a decision", seconds_in_words(plan.choose_s)),
-        ("a select in all, of one core", seconds_in_words(plan.select_s)),
+        ("a decision", format_seconds(plan.choose_s)),
+        ("a select in all, of one core", format_seconds(plan.select_s)),
         ("busy cores", f"{plan.cores:,.1f}"),
         ("deciders (processes)", f"{plan.deciders}, {plan.busy:.0%} busy"),
         ("machines of deciders", f"{plan.machines}, one to spare"),
-        ("cells: a log and a trainer each", f"{plan.cells}"),
-        ("arms in memory, a machine", in_bytes(plan.arms_bytes)),
-        ("memory of a machine, while it swaps", in_bytes(plan.machine_bytes)),
+        ("shards: a log and a trainer each", f"{plan.shards}"),
+        ("arms in memory, a machine", format_bytes(plan.arms_bytes)),
+        ("memory of a machine, while it swaps", format_bytes(plan.machine_bytes)),
         ("requests and answers", _bits(plan.requests_bits)),
         ("to the logs", _bits(plan.log_bits)),
         ("events a second, in all and a log", _events(plan, ask)),
-        ("log a day", in_bytes(int(plan.log_bytes_a_day))),
-        ("disk a day", in_bytes(int(plan.disk_bytes_a_day))),
-        ("a snapshot", in_bytes(plan.saved_bytes)),
-        ("to read what is new", seconds_in_words(plan.read_s)),
-        ("to build cells and neighbours", seconds_in_words(plan.index_s)),
-        ("to save a snapshot", seconds_in_words(plan.save_s)),
-        ("to push it to a machine", seconds_in_words(plan.push_s)),
-        ("to check and load it there", seconds_in_words(plan.load_s)),
-        ("from the cut to a version in service", seconds_in_words(plan.retrain_s)),
-        ("pairs that a trainer holds", in_bytes(int(plan.pairs_bytes))),
+        ("log a day", format_bytes(int(plan.log_bytes_a_day))),
+        ("disk a day", format_bytes(int(plan.disk_bytes_a_day))),
+        ("a snapshot", format_bytes(plan.saved_bytes)),
+        ("to read what is new", format_seconds(plan.read_s)),
+        ("to build partitions and neighbours", format_seconds(plan.index_s)),
+        ("to save a snapshot", format_seconds(plan.save_s)),
+        ("to push it to a machine", format_seconds(plan.push_s)),
+        ("to check and load it there", format_seconds(plan.load_s)),
+        ("from the cut to a version in service", format_seconds(plan.retrain_s)),
+        ("interactions that a trainer holds", format_bytes(int(plan.interactions_bytes))),
     ]
     return [Row(what, figure, "computed") for what, figure in said]
 
 
 def _events(plan: ClusterPlan, ask: ClusterAsk) -> str:
-    return f"{ask.events:,.0f}, {ask.events / plan.cells:,.0f}"
+    return f"{ask.events:,.0f}, {ask.events / plan.shards:,.0f}"
 
 
 def _bits(bits: float) -> str:
@@ -337,11 +341,13 @@ def verdict(plan: ClusterPlan, ask: ClusterAsk) -> list[str]:
     first = plan.first
     most = ask.selects / first.load if first.grows_with == "selects" else ask.arms / first.load
     unit = "selects/s" if first.grows_with == "selects" else "arms"
-    said = [f"First to break: {first.what} ({first.told}), at about {rounded(int(most)):,} {unit}."]
+    said = [
+        f"First to break: {first.what} ({first.detail}), at about {rounded(int(most)):,} {unit}."
+    ]
     cures = {
-        "one log": f"Split the visitors over {plan.cells} cells, each with a log of its own.",
-        "one trainer's reading": "The same cells split what a trainer reads.",
-        "one trainer's memory": "Retrain more often, or in more cells.",
+        "one log": f"Split the visitors over {plan.shards} shards, each with a log of its own.",
+        "one trainer's reading": "The same shards split what a trainer reads.",
+        "one trainer's memory": "Retrain more often, or in more shards.",
         "the deciders": "Start more deciders.",
         "one machine's network": "Use more machines, with fewer deciders each.",
         "a machine's memory": "Use machines with more memory, or split the arms over services.",
@@ -351,6 +357,6 @@ def verdict(plan: ClusterPlan, ask: ClusterAsk) -> list[str]:
     said += [
         f"Past its limit: {one.what}, {one.load:.2g} ×. {cures[one.what]}"
         for one in plan.limits
-        if not one.is_kept
+        if not one.is_met
     ]
     return said

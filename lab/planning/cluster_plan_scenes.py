@@ -38,12 +38,12 @@ class Checked:
 
 
 def play(ask: ClusterAsk, plan: ClusterPlan, units: Units) -> list[Played]:
-    """Play one cell of a cluster: steady, while a snapshot is pushed, and as a decider fails."""
+    """Play one shard of a cluster: steady, while a snapshot is pushed, and as a decider fails."""
     costs = costs_of(plan, units)
     steady = Scene(
-        deciders=max(1, ceil(plan.deciders / plan.cells)),
+        deciders=max(1, ceil(plan.deciders / plan.shards)),
         seconds=_SECONDS,
-        rate=ask.selects / plan.cells,
+        rate=ask.selects / plan.shards,
         rewards_share=ask.rewards_share,
         is_log_shared=True,
     )
@@ -54,7 +54,7 @@ def play(ask: ClusterAsk, plan: ClusterPlan, units: Units) -> list[Played]:
 
 
 def costs_of(plan: ClusterPlan, units: Units) -> Costs:
-    """Give the costs of a decider, and of a log that takes as many events as was planned."""
+    """Return the costs of a decider, and of a log that takes as many events as was planned."""
     log = units.log
     if plan.log_source != "measured":
         commit_s = min(log.commit_s, 0.5 * GROUP / plan.log_per_second)

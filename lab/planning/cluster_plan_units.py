@@ -19,15 +19,15 @@ import numpy as np
 
 from fastbandit.cores import cores
 from fastbandit.errors import ServiceUnavailable, SettingError
-from fastbandit.events import DecisionMade, Event, EventLog, RewardCame
-from fastbandit.planning.searches import memory_left
-from fastbandit.planning.timing import build_seconds
-from fastbandit.planning.untrained import untrained
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.storage.log_file import LOG_FILE
-from lab.benchmarks.wording import Tick
-from lab.benchmarks.worlds import silently
+from fastbandit.storage.data_folder import LOG_FILE
+from fastbandit.storage.events import DecisionMade, Event, EventLog, RewardCame
+from lab.benchmarks.reporting import Tick
+from lab.benchmarks.setups import silently
 from lab.experiments.results import write_beside
+from lab.planning.searches import free_memory
+from lab.planning.timing import build_seconds
+from lab.planning.untrained import untrained
 
 GROUP = 128
 """Events that a busy decider commits at once: half of those that may be under way in it."""
@@ -99,12 +99,12 @@ class Units:
     postgres: LogCosts | None
     decision_bytes: float
     reward_bytes: float
-    pair_bytes: float
+    interaction_bytes: float
     train_s: float
     cores: int
 
     def choose_s(self, arms: int) -> float:
-        """Give the seconds of a decision among so many arms, along the measured slope."""
+        """Return the seconds of a decision among so many arms, along the measured slope."""
         known = np.log([[one.arms, one.seconds] for one in self.choices]).T
         if len(self.choices) == 1:
             return self.choices[0].seconds
@@ -139,7 +139,7 @@ class Units:
 
 def measure_units(dim: int, *, log_url: str | None = None, tick: Tick = silently) -> Units:
     """Measure everything once, in small; takes about a minute of a quiet machine."""
-    sizes = [size for size in _SIZES if size * _BYTES_WHILE_MEASURED < memory_left()] or [_SIZES[0]]
+    sizes = [size for size in _SIZES if size * _BYTES_WHILE_MEASURED < free_memory()] or [_SIZES[0]]
     choices = []
     for size in sizes:
         tick(f"deciding among {size:,} arms")
@@ -148,13 +148,13 @@ def measure_units(dim: int, *, log_url: str | None = None, tick: Tick = silently
         choices.append(choice_of(frozen, dim))
     tick("saving and loading")
     saved, save_s, load_s = saving(frozen)
-    tick("building cells")
+    tick("building partitions")
     vectors = policy.policy.arms.all().points[0].numpy()[: sizes[min(1, len(sizes) - 1)]]
     tick("training")
     trained = training_seconds(dim)
     tick("writing events")
     with tempfile.TemporaryDirectory() as home:
-        sqlite, pair_bytes = log_costs(_sqlite(Path(home) / LOG_FILE), dim)
+        sqlite, interaction_bytes = log_costs(_sqlite(Path(home) / LOG_FILE), dim)
         weights = event_bytes(Path(home) / "weighed.db", dim)
     tick("writing events to PostgreSQL")
     postgres = postgres_costs(dim, log_url)
@@ -173,7 +173,7 @@ def measure_units(dim: int, *, log_url: str | None = None, tick: Tick = silently
         cores=cores(),
         sqlite=sqlite,
         postgres=postgres,
-        pair_bytes=pair_bytes,
+        interaction_bytes=interaction_bytes,
         decision_bytes=weights[0],
         reward_bytes=weights[1],
         http_s=http_s,
@@ -187,23 +187,23 @@ def choice_of(frozen: FrozenBandit, dim: int) -> Choice:
     """Time decisions by the seconds of a core that they take, whoever else is busy."""
     contexts = np.random.default_rng(1).standard_normal((_CHOICES, dim), dtype=np.float32)
     frozen.warm()
-    frozen.choose(contexts[0], seed=0)
+    frozen.select_one(contexts[0], seed=0)
     runs, single = [], []
     for run in range(_RUNS):
         began = time.thread_time()
         for number, context in enumerate(contexts):
-            frozen.choose(context, seed=run * _CHOICES + number)
+            frozen.select_one(context, seed=run * _CHOICES + number)
         runs.append((time.thread_time() - began) / _CHOICES)
     for number, context in enumerate(contexts):
         began = time.perf_counter()
-        frozen.choose(context, seed=number)
+        frozen.select_one(context, seed=number)
         single.append(time.perf_counter() - began)
     p50, p90 = np.percentile(single, [50, 90])
     return Choice(len(frozen), min(runs), float(np.log(p90 / p50) / 1.2816))
 
 
 def saving(frozen: FrozenBandit) -> tuple[int, float, float]:
-    """Give the bytes of a saved bandit, and the seconds to save it and to load and check it."""
+    """Return the bytes of a saved bandit, and the seconds to save it and to load and check it."""
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home) / "frozen"
         began = time.perf_counter()
@@ -216,7 +216,7 @@ def saving(frozen: FrozenBandit) -> tuple[int, float, float]:
 
 
 def own_bytes() -> int:
-    """Give the memory of a decider without its arms, once its code is imported."""
+    """Return the memory of a decider without its arms, once its code is imported."""
     code = (
         "import os, fastbandit.serving.server, fastbandit.runtime.frozen\n"
         "pages = open('/proc/self/statm').read().split()[1]\n"
@@ -231,10 +231,10 @@ def training_seconds(dim: int) -> float:
     from fastbandit.bandit import Bandit
     from fastbandit.demo.synthetic import Synthetic
 
-    world = Synthetic("h3", dim, 1_000)
-    bandit = Bandit(arms=world.arms, context=dim, reward="real", progress=False)
-    rows = np.random.default_rng(0).integers(len(world.arms), size=_ROUNDS)
-    contexts, rewards = world.contexts(0, _ROUNDS), world.observed(0, rows)
+    environment = Synthetic("h3", dim, 1_000)
+    bandit = Bandit(arms=environment.arms, context=dim, reward="real", progress=False)
+    rows = np.random.default_rng(0).integers(len(environment.arms), size=_ROUNDS)
+    contexts, rewards = environment.contexts(0, _ROUNDS), environment.observed(0, rows)
     began = time.process_time()
     bandit.update(contexts=contexts, arms=rows, rewards=rewards)
     return time.process_time() - began
@@ -254,7 +254,7 @@ def postgres_costs(dim: int, url: str | None) -> LogCosts | None:
     if url is None and find_spec("psycopg") is None:
         return None
     from fastbandit.storage.postgres_log import PostgresLog
-    from fastbandit.storage.postgres_server import find_programs, little_server
+    from lab.postgres_server import find_programs, little_server
 
     if url is not None:
         return log_costs(PostgresLog(url), dim)[0]
@@ -265,15 +265,17 @@ def postgres_costs(dim: int, url: str | None) -> LogCosts | None:
 
 
 def log_costs(log: Any, dim: int) -> tuple[LogCosts, float]:
-    """Time groups of events into a log, and reading them; also give the bytes of a pair."""
+    """Time appends of groups and reading; also return the bytes of an interaction."""
     groups = {n: [append_seconds(log, n, dim) for _ in range(_APPENDS)] for n in _GROUPS}
     commit_s, event_s = line_through({n: median(w for w, _ in t) for n, t in groups.items()})
     single = [wall for wall, _ in groups[1]]
     p50, p90 = np.percentile(single, [50, 90])
     busy = median(cpu for _, cpu in groups[_GROUPS[-1]]) / _GROUPS[-1]
-    read_s, pair_bytes = reading_costs(log)
+    read_s, interaction_bytes = reading_costs(log)
     log.close()
-    return LogCosts(commit_s, float(np.log(p90 / p50) / 1.2816), event_s, busy, read_s), pair_bytes
+    return LogCosts(
+        commit_s, float(np.log(p90 / p50) / 1.2816), event_s, busy, read_s
+    ), interaction_bytes
 
 
 def decisions(count: int, dim: int, *, seed: int) -> list[DecisionMade]:
@@ -297,7 +299,7 @@ def decisions(count: int, dim: int, *, seed: int) -> list[DecisionMade]:
 
 
 def append_seconds(log: EventLog, size: int, dim: int) -> tuple[float, float]:
-    """Append one group; give its seconds on the clock and those of a core."""
+    """Append one group; return its seconds on the clock and those of a core."""
     events = decisions(size, dim, seed=0)
     began, busy = time.perf_counter(), time.thread_time()
     log.append(events)
@@ -305,14 +307,14 @@ def append_seconds(log: EventLog, size: int, dim: int) -> tuple[float, float]:
 
 
 def line_through(times: dict[int, float]) -> tuple[float, float]:
-    """Give what a group costs in itself, and what each of its events adds."""
+    """Return what a group costs in itself, and what each of its events adds."""
     first, last = min(times), max(times)
     each = max(0.0, (times[last] - times[first]) / (last - first))
     return max(1e-6, times[first] - each * first), each
 
 
 def reading_costs(log: EventLog) -> tuple[float, float]:
-    """Give the seconds to read and join one event, and the bytes of a pair that waits."""
+    """Return the seconds to read and join one event, and the bytes of an interaction that waits."""
     from fastbandit.learning.joining import Joiner
 
     first = log.last - _GROUPS[-1]
@@ -324,12 +326,12 @@ def reading_costs(log: EventLog) -> tuple[float, float]:
         joiner.feed(event)
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    pairs, joiner = len(joiner.pairs), Joiner()
+    joined_count, joiner = len(joiner.interactions), Joiner()
     began, count = time.thread_time(), 0
     for event in log.read(after=first):
         joiner.feed(event)
         count += 1
-    return (time.thread_time() - began) / count, held / max(1, pairs)
+    return (time.thread_time() - began) / count, held / max(1, joined_count)
 
 
 def event_bytes(path: Path, dim: int) -> tuple[float, float]:
@@ -361,10 +363,10 @@ def service_costs() -> tuple[float, float, float, tuple[Ran, ...]]:
             f"Planning needs a service that runs: it ended with {done.stderr.strip()[-300:]}. Run: "
             f"python -m lab faults throughput"
         )
-    told = json.loads(done.stdout)
-    http_s = 1.0 / max(load["bare_per_second"] for load in told["loads"])
-    ran = tuple(ran_of(load) for load in told["loads"])
-    return http_s, told["added_us"] * 1e-6, told["choose_us"] * 1e-6, ran
+    report = json.loads(done.stdout)
+    http_s = 1.0 / max(load["bare_per_second"] for load in report["loads"])
+    ran = tuple(ran_of(load) for load in report["loads"])
+    return http_s, report["added_us"] * 1e-6, report["choose_us"] * 1e-6, ran
 
 
 def ran_of(load: dict[str, Any]) -> Ran:
@@ -390,18 +392,20 @@ def write_units(path: Path, units: Units) -> None:
 
 
 def read_units(path: Path) -> Units:
-    """Read units that were kept."""
+    """Read units that were stored."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if "pair_bytes" in stored:  # the name of before
+            stored["interaction_bytes"] = stored.pop("pair_bytes")
         known = {one.name for one in fields(Units)}
-        if set(told) != known:
-            raise ValueError(f"the keys {sorted(set(told) ^ known)}")
-        told["choices"] = tuple(Choice(**one) for one in told["choices"])
-        told["ran"] = tuple(Ran(**one) for one in told["ran"])
-        told["sqlite"] = LogCosts(**told["sqlite"])
-        told["postgres"] = told["postgres"] and LogCosts(**told["postgres"])
-        units = Units(**told)
-        _check(units, positive=("bytes_per_arm", "http_s", "pair_bytes", "train_s", "dim"))
+        if set(stored) != known:
+            raise ValueError(f"the keys {sorted(set(stored) ^ known)}")
+        stored["choices"] = tuple(Choice(**one) for one in stored["choices"])
+        stored["ran"] = tuple(Ran(**one) for one in stored["ran"])
+        stored["sqlite"] = LogCosts(**stored["sqlite"])
+        stored["postgres"] = stored["postgres"] and LogCosts(**stored["postgres"])
+        units = Units(**stored)
+        _check(units, positive=("bytes_per_arm", "http_s", "interaction_bytes", "train_s", "dim"))
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise SettingError(
             f"--units needs a file that `python -m lab plan` wrote: {path} cannot be used "

@@ -133,18 +133,18 @@ class _Simulation:
         while self._due and self._due[0][0] <= scene.seconds:
             self.now, _, happen = heappop(self._due)
             happen()
-        return self._told()
+        return self._summary()
 
     def _later(self, seconds: float, happen: Callable[[], None]) -> None:
         heappush(self._due, (self.now + seconds, next(self._numbers), happen))
 
-    def _later_in(self, place: int, seconds: float, happen: Callable[[int], None]) -> None:
+    def _later_in(self, index: int, seconds: float, happen: Callable[[int], None]) -> None:
         """Let something happen in a decider, unless it has failed by then."""
-        decider = self.deciders[place]
+        decider = self.deciders[index]
 
         def happen_there() -> None:
-            if self.deciders[place] is decider:
-                happen(place)
+            if self.deciders[index] is decider:
+                happen(index)
 
         self._later(seconds, happen_there)
 
@@ -157,17 +157,17 @@ class _Simulation:
         self._later(next(self._gaps) / (self.scene.rate * (1.0 + share)), self._arrive)
 
     def _send(self, request: _Request) -> None:
-        """Give a request to the decider with the fewest under way, as a balancer does."""
+        """Return a request to the decider with the fewest under way, as a balancer does."""
         self.sent += 1
         self._hand_over(request)
 
     def _hand_over(self, request: _Request) -> None:
-        known = [place for place, own in enumerate(self.deciders) if not own.is_shunned]
+        known = [index for index, own in enumerate(self.deciders) if not own.is_shunned]
         if not known:
             self.lost += 1
             return
-        place = min(known, key=lambda one: self.deciders[one].under_way)
-        decider = self.deciders[place]
+        index = min(known, key=lambda one: self.deciders[one].under_way)
+        decider = self.deciders[index]
         if decider.under_way >= self.scene.most_waiting:
             self.refused += 1
             return
@@ -176,11 +176,11 @@ class _Simulation:
             decider.stuck.append(request)
         else:
             decider.jobs.append((request, False))
-            self._work(place)
+            self._work(index)
 
-    def _work(self, place: int) -> None:
+    def _work(self, index: int) -> None:
         """Let an idle loop take its next job."""
-        decider, costs = self.deciders[place], self.costs
+        decider, costs = self.deciders[index], self.costs
         if decider.is_working or not decider.jobs:
             return
         request, is_answer = decider.jobs[0]
@@ -191,11 +191,11 @@ class _Simulation:
             seconds *= self.scene.slowness
         decider.is_working = True
         decider.busy_s += seconds
-        self._later_in(place, seconds, self._worked)
+        self._later_in(index, seconds, self._worked)
 
-    def _worked(self, place: int) -> None:
+    def _worked(self, index: int) -> None:
         """Hand what was decided to the log, or send what was written."""
-        decider = self.deciders[place]
+        decider = self.deciders[index]
         request, is_answer = decider.jobs.popleft()
         decider.is_working = False
         if is_answer:
@@ -206,23 +206,23 @@ class _Simulation:
         else:
             decider.gathered.append(request)
             if not decider.is_writing:
-                self._begin_group(place, size_before=0)
-        self._work(place)
+                self._begin_group(index, size_before=0)
+        self._work(index)
 
     # -- the log
 
-    def _begin_group(self, place: int, *, size_before: int) -> None:
+    def _begin_group(self, index: int, *, size_before: int) -> None:
         """Take a group at once, or let it gather for a moment after a large one."""
-        self.deciders[place].is_writing = True
+        self.deciders[index].is_writing = True
         pause = _GATHERING_S if size_before >= _BUSY else 0.0
-        self._later_in(place, pause, self._take)
+        self._later_in(index, pause, self._take)
 
-    def _take(self, place: int) -> None:
+    def _take(self, index: int) -> None:
         """Commit what has gathered, once the log is free."""
         if not self.scene.is_log_shared:
-            self._commit(place)
+            self._commit(index)
             return
-        self._log_line.append(place)
+        self._log_line.append(index)
         if not self._is_log_busy:
             self._next_in_line()
 
@@ -231,54 +231,54 @@ class _Simulation:
         if self._log_line:
             self._commit(self._log_line.popleft())
 
-    def _commit(self, place: int) -> None:
-        decider, costs = self.deciders[place], self.costs
+    def _commit(self, index: int) -> None:
+        decider, costs = self.deciders[index], self.costs
         decider.group = decider.gathered[:_MOST_AT_ONCE]
         del decider.gathered[:_MOST_AT_ONCE]
         self.groups.append(len(decider.group))
         seconds = costs.commit_s * next(self._commits) + costs.event_s * len(decider.group)
-        self._later_in(place, seconds, self._written)
+        self._later_in(index, seconds, self._written)
 
-    def _written(self, place: int) -> None:
+    def _written(self, index: int) -> None:
         """Let the loop answer a group, and begin the next."""
-        decider = self.deciders[place]
+        decider = self.deciders[index]
         decider.jobs.extend((request, True) for request in decider.group)
         size, decider.group, decider.is_writing = len(decider.group), [], False
         if decider.gathered:
-            self._begin_group(place, size_before=size)
+            self._begin_group(index, size_before=size)
         if self.scene.is_log_shared:
             self._next_in_line()
-        self._work(place)
+        self._work(index)
 
     # -- failures
 
-    def _fail(self, place: int) -> None:
+    def _fail(self, index: int) -> None:
         """End a process with all that is in it; who asks it meanwhile waits to be sent on."""
-        before = self.deciders[place]
+        before = self.deciders[index]
         self.lost += before.under_way
-        self.deciders[place] = _Decider(is_down=True)
-        self._log_line = deque(one for one in self._log_line if one != place)
+        self.deciders[index] = _Decider(is_down=True)
+        self._log_line = deque(one for one in self._log_line if one != index)
         if before.group and self.scene.is_log_shared:
             self._next_in_line()
-        self._later_in(place, self.scene.noticed_s, self._notice)
-        self._later_in(place, self.scene.back_s, self._return)
+        self._later_in(index, self.scene.noticed_s, self._notice)
+        self._later_in(index, self.scene.back_s, self._return)
 
-    def _notice(self, place: int) -> None:
+    def _notice(self, index: int) -> None:
         """Let the balancer shun a decider, and send on who waits for it."""
-        decider = self.deciders[place]
+        decider = self.deciders[index]
         decider.is_shunned = True
         decider.under_way = 0
         stuck, decider.stuck = decider.stuck, []
         for request in stuck:
             self._hand_over(request)
 
-    def _return(self, place: int) -> None:
-        decider = self.deciders[place]
+    def _return(self, index: int) -> None:
+        decider = self.deciders[index]
         decider.is_down = decider.is_shunned = False
 
     # -- the end
 
-    def _told(self) -> Simulated:
+    def _summary(self) -> Simulated:
         seconds = self.scene.seconds
         p50, p99 = np.percentile(self.times, [50, 99]) if self.times else (0.0, 0.0)
         busy = sum(own.busy_s for own in self.deciders) / (seconds * len(self.deciders))

@@ -26,7 +26,7 @@ def make_material(folder: Path) -> Path:
     bandit.update(contexts=contexts, arms=taken.arms, rewards=rewards)
     frozen = bandit.freeze()
     frozen.save(folder / "frozen")
-    chosen = frozen.choose(np.zeros(_DIM, dtype=np.float32), seed=7)
+    chosen = frozen.select_one(np.zeros(_DIM, dtype=np.float32), seed=7)
     (folder / "expected.json").write_text(json.dumps({"arm": chosen.arm}), encoding="utf-8")
     with (folder / "log.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

@@ -53,31 +53,31 @@ def write_licences(environment: Environment, path: Path) -> list[dict[str, str]]
     return rows
 
 
-def problems_of_licences(rows: list[dict[str, str]], allowed: Allowed) -> list[str]:
+def problems_of_licences(rows: list[dict[str, str]], eligible: Allowed) -> list[str]:
     """Say which packages have a licence that is not allowed."""
     return [
         f"{row['Name']} {row['Version']} is under {row['License']!r}: look at it, and allow it in "
         f"{LICENCES.name} or drop it"
         for row in rows
-        if not _is_allowed(row, allowed)
+        if not _is_allowed(row, eligible)
     ]
 
 
-def _is_allowed(row: dict[str, str], allowed: Allowed) -> bool:
-    if allowed.packages.get(row["Name"].lower()) == row["License"]:
+def _is_allowed(row: dict[str, str], eligible: Allowed) -> bool:
+    if eligible.packages.get(row["Name"].lower()) == row["License"]:
         return True
-    return all(_is_known(part.strip(), allowed.licences) for part in row["License"].split(";"))
+    return all(_is_known(part.strip(), eligible.licences) for part in row["License"].split(";"))
 
 
-def _is_known(licence: str, allowed: frozenset[str]) -> bool:
+def _is_known(licence: str, eligible: frozenset[str]) -> bool:
     """Tell whether a licence is allowed; AND asks for all, OR leaves the choice.
 
     Brackets are read as if AND came last, which never allows more than they do.
     """
-    if licence in allowed:
+    if licence in eligible:
         return True
     needed = re.split(r"\s+AND\s+", licence.replace("(", "").replace(")", ""))
-    return all(not allowed.isdisjoint(re.split(r"\s+OR\s+", part)) for part in needed)
+    return all(not eligible.isdisjoint(re.split(r"\s+OR\s+", part)) for part in needed)
 
 
 # -- the audit

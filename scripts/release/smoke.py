@@ -22,7 +22,7 @@ def main(folder: Path) -> None:
     assert "site-packages" in fastbandit.__file__, fastbandit.__file__
     frozen = fastbandit.FrozenBandit.load(folder / "frozen")
     context = np.zeros(4, dtype=np.float32)
-    chosen = frozen.choose(context, seed=7)
+    chosen = frozen.select_one(context, seed=7)
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     assert chosen.arm == expected["arm"], f"chose {chosen.arm}, expected {expected['arm']}"
     told = fastbandit.evaluate(_rounds(), "uniform", seed=0)

@@ -84,7 +84,7 @@ def test_vectors_in_fewer_bits_come_back_near() -> None:
     assert np.abs(arms_from_faiss(index).features - VECTORS).max() < 0.05
 
 
-def test_an_empty_index_is_refused() -> None:
+def test_an_empty_index_is_rejected() -> None:
     with pytest.raises(InputError, match="Add the vectors first"):
         arms_from_faiss(faiss.IndexFlatL2(8))
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("little_training")
 ACTIONS = [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0)]
 
 
-def taught(**changes: Any) -> CobaLearner:
+def trained(**changes: Any) -> CobaLearner:
     """Give a learner that has seen the first action win."""
     learner = CobaLearner(**{"update_every": 30, **changes})
     for number in range(30):
@@ -27,15 +27,15 @@ def test_before_the_first_update_all_actions_are_as_likely() -> None:
     assert CobaLearner().predict((1.0, 2.0), ["a", "b"]) == {"pmf": [0.5, 0.5]}
 
 
-def test_probabilities_stay_above_the_floor_and_sum_to_1() -> None:
-    pmf = taught(floor=0.3).predict((0.5, -0.5), ACTIONS)["pmf"]
+def test_probabilities_include_epsilon_and_sum_to_1() -> None:
+    pmf = trained(epsilon=0.3).predict((0.5, -0.5), ACTIONS)["pmf"]
 
     assert sum(pmf) == pytest.approx(1)
     assert min(pmf) >= 0.1 - 1e-12
 
 
-def test_a_score_is_the_probability_that_predict_tells() -> None:
-    learner = taught()
+def test_a_score_is_the_probability_that_predict_returns() -> None:
+    learner = trained()
 
     pmf = learner.predict((0.5, -0.5), ACTIONS)["pmf"]
     assert [learner.score((0.5, -0.5), ACTIONS, action) for action in ACTIONS] == pmf
@@ -43,11 +43,11 @@ def test_a_score_is_the_probability_that_predict_tells() -> None:
 
 
 def test_only_the_actions_offered_have_probabilities() -> None:
-    assert taught().predict((0.5, -0.5), ACTIONS[1:2]) == {"pmf": [1.0]}
+    assert trained().predict((0.5, -0.5), ACTIONS[1:2]) == {"pmf": [1.0]}
 
 
 def test_actions_may_be_new() -> None:
-    learner = taught()
+    learner = trained()
 
     pmf = learner.predict((0.5, -0.5), [*ACTIONS, (3.0, 3.0)])["pmf"]
 
@@ -62,7 +62,7 @@ def test_a_learner_without_contexts_takes_actions_by_name() -> None:
     assert sum(learner.predict(None, ["a", "b"])["pmf"]) == pytest.approx(1)
 
 
-def test_sparse_contexts_are_refused() -> None:
+def test_sparse_contexts_are_rejected() -> None:
     with pytest.raises(InputError, match=r"Environments\.dense"):
         CobaLearner().predict({"age": 3}, ["a", "b"])
 
@@ -92,9 +92,9 @@ def test_an_experiment_of_coba_runs_with_it() -> None:
     assert told["fastbandit"]["draws"] == 20
 
 
-def test_coba_is_told_the_probabilities_it_draws_by() -> None:
+def test_coba_gets_the_probabilities_it_draws_by() -> None:
     safety = pytest.importorskip("coba.safety", reason="coba is not installed")
-    learner = taught()
+    learner = trained()
     action, probability, _ = safety.SafeLearner(learner, seed=3).predict((0.5, -0.5), ACTIONS)
 
     assert probability == learner.score((0.5, -0.5), ACTIONS, action)

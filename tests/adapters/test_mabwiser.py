@@ -110,7 +110,7 @@ def test_mistakes_are_named() -> None:
         mab.remove_arm("z")
 
 
-def test_expectations_of_too_many_arms_are_refused() -> None:
+def test_expectations_of_too_many_arms_are_rejected() -> None:
     mab = MabwiserBandit(["a", "b", "c"])
     mab.fit(DECISIONS, REWARDS, CONTEXTS)
 

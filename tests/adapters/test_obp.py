@@ -82,7 +82,7 @@ def test_initialize_forgets() -> None:
     assert np.array_equal(simulate(policy, feedback()), first)
 
 
-def test_a_list_longer_than_the_arms_is_refused() -> None:
+def test_a_list_longer_than_the_arms_is_rejected() -> None:
     with pytest.raises(SettingError, match="len_list needs to be between 1 and the 5 arms"):
         ObpPolicy(bandit(), len_list=6)
 
@@ -104,12 +104,12 @@ def test_an_action_distribution_sums_to_1_at_each_place() -> None:
     assert shares.sum(axis=1) == pytest.approx(1)
 
 
-def test_a_large_action_distribution_is_refused() -> None:
+def test_a_large_action_distribution_is_rejected() -> None:
     with pytest.raises(SettingError, match="raise most_bytes"):
         ObpPolicy(bandit()).action_dist(CONTEXTS, most_bytes=20 * 5 * 8 - 1)
 
 
-def test_feedback_is_read_in_the_words_of_update() -> None:
+def test_feedback_is_read_as_update_takes_it() -> None:
     log, learner = from_feedback(feedback()), bandit(ids=None)
 
     learner.update(contexts=log.contexts, arms=log.arms, rewards=log.rewards)
@@ -142,7 +142,7 @@ def test_feedback_goes_there_and_back() -> None:
         ({"pscore": np.full(19, 0.2)}, r"lengths \[19, 20\]"),
     ],
 )
-def test_feedback_that_lacks_something_is_refused(changes: dict[str, Any], why: str) -> None:
+def test_feedback_that_lacks_something_is_rejected(changes: dict[str, Any], why: str) -> None:
     with pytest.raises(InputError, match=why):
         from_feedback(feedback(**changes))
 

@@ -32,7 +32,7 @@ def short_training(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     is_judged = "check_" not in request.node.name or "classifiers_train" in request.node.name
     iterations = 200 if is_judged else 20
     training = replace(LITTLE, reward=RewardFit(iterations=iterations, batch=64))
-    monkeypatch.setattr("fastbandit.presets._default_training", lambda *_, **__: training)
+    monkeypatch.setattr("fastbandit.settings.presets._training", lambda *_, **__: training)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -69,10 +69,10 @@ def test_a_partial_fit_goes_on() -> None:
 def test_a_clone_has_the_settings_and_nothing_learned() -> None:
     estimator = BanditClassifier(random_state=3).fit(CONTEXTS, LABELS)
 
-    copied = clone(estimator).set_params(explore="greedy")
+    copied = clone(estimator).set_params(exploration="greedy")
 
     assert not hasattr(copied, "bandit_")
-    assert copied.get_params() == {**estimator.get_params(), "explore": "greedy"}
+    assert copied.get_params() == {**estimator.get_params(), "exploration": "greedy"}
 
 
 def test_it_takes_part_in_pipelines_and_searches() -> None:

@@ -20,7 +20,7 @@ from fastbandit.adapters.vowpal_wabbit import (
 )
 from fastbandit.errors import DataError, InputError
 from fastbandit.evaluation import read_rounds
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, RewardCame
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 from fastbandit.storage.exports import export
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -119,7 +119,7 @@ def test_an_arm_that_is_offered_twice_is_as_likely_as_both_places() -> None:
     assert log.features.tolist() == [[2], [0]]
 
 
-def test_words_of_a_text_are_flags() -> None:
+def test_tokens_of_a_text_are_flags() -> None:
     log = read_dsjson([line(c={"Title": {"_text": "red red fox"}, "_multi": [{}, {"_tag": "a"}]})])
 
     assert (log.columns, log.contexts.tolist()) == (("Title.fox", "Title.red"), [[1, 1]])
@@ -138,7 +138,7 @@ def test_a_gzipped_file_is_read(tmp_path: Path) -> None:
     assert len(read_dsjson(path)) == 1
 
 
-def test_a_probability_of_0_is_refused_with_its_line() -> None:
+def test_a_probability_of_0_is_rejected_with_its_line() -> None:
     with pytest.raises(InputError, match=r"probability 0\.0 in line 2"):
         read_dsjson([line(), line(_label_probability=0)])
 
@@ -160,7 +160,7 @@ def exported(folder: Path, arms: Any) -> None:
     """Write a log of three decisions, and export it as out.dsjson."""
     log = SqliteLog(folder / "events.db")
     first, second = dict.fromkeys(arms)
-    log.append([ArmsChanged(put=[Arm(first, [1.0, 2.0]), Arm(second, [3.0, 4.0])])])
+    log.append([ArmsChanged(upserted=[Arm(first, [1.0, 2.0]), Arm(second, [3.0, 4.0])])])
     for number, arm in enumerate(arms):
         made = DecisionMade(
             f"{number}",
@@ -173,7 +173,7 @@ def exported(folder: Path, arms: Any) -> None:
             version=1,
             catalogue=1,
             wait=10,
-            otherwise=0.0,
+            default_reward=0.0,
         )
         log.append([made, RewardCame(f"{number}", 0.5 * number)])
     export(folder, folder / "out.dsjson", "dsjson")

@@ -1,62 +1,29 @@
-"""A continuum of arms."""
+"""The corners of a box."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-import torch
 
 from fastbandit import Box
-
-BOX = Box.between([0, -10], [1, 30], cover=500)
-
-
-def test_points_and_values_are_there_and_back() -> None:
-    values = np.array([[0.0, -10.0], [1.0, 30.0], [0.25, 10.0]], dtype=np.float32)
-
-    points = BOX.points(values)
-
-    assert torch.allclose(BOX.values(points), torch.from_numpy(values), atol=1e-4)
-    assert torch.allclose(points[0], BOX.low)
-    assert torch.allclose(points[1], BOX.high)
+from fastbandit.errors import InputError, SettingError
+from fastbandit.types import Inputs
 
 
-def test_points_spread_evenly_have_deviation_1() -> None:
-    points = BOX.sample(20_000, rng=torch.Generator().manual_seed(1)).points[0]
-
-    assert points.std(0).tolist() == pytest.approx([1, 1], abs=0.02)
-
-
-@pytest.mark.parametrize("dim", [1, 2, 5])
-def test_a_cover_reaches_every_part_of_the_box(dim: int) -> None:
-    box = Box.between([0] * dim, [1] * dim, cover=1024)
-
-    values = box.values(box.all().points[0])
-
-    assert values.shape == (1024, dim)
-    counts = torch.histc(values[:, 0], bins=8, min=0, max=1)
-    assert counts.min() > 100
+@pytest.mark.parametrize(("low", "high"), [([], []), ([0], [1, 2]), ([1], [1]), ([0], [np.inf])])
+def test_corners_that_span_no_box_are_refused(low: Any, high: Any) -> None:
+    with pytest.raises(SettingError, match="each lower than its partner"):
+        Box(low, high)
 
 
-def test_a_point_outside_lands_on_the_edge() -> None:
-    near = BOX.nearest(torch.full((1, 1, 2), 99.0), 3, allowed=None)
-
-    assert torch.allclose(BOX.values(near.points)[0, 0], torch.tensor([1.0, 30.0]))
+def test_values_inside_and_on_the_edge_pass() -> None:
+    Box([0, -10], [1, 30]).check(Inputs(dense=np.array([[0, 30], [0.5, 2]], dtype=np.float32)))
 
 
-def test_values_never_leave_the_box_by_rounding() -> None:
-    box = Box.between([0.1], [0.3])
-    edge = torch.tensor([[-2.0], [2.0], [1.7320509]])
+def test_a_value_outside_is_named_with_its_row() -> None:
+    values = Inputs(dense=np.array([[0, 30], [0.5, 31]], dtype=np.float32))
 
-    values = box.values(edge)
-
-    assert values.min() >= np.float32(0.1)
-    assert values.max() <= np.float32(0.3)
-
-
-def test_a_placed_box_is_what_the_model_encodes() -> None:
-    box = BOX.embedded_by(lambda values: values * 2, device="cpu")
-
-    assert box.place(BOX.points(np.array([[0.5, 10.0]], dtype=np.float32))).tolist() == [
-        [1.0, 20.0]
-    ]
+    with pytest.raises(InputError, match=r"got 31\.0 in row 1"):
+        Box([0, -10], [1, 30]).check(values)

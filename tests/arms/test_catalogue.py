@@ -23,33 +23,35 @@ def embed(inputs: Inputs) -> torch.Tensor:
 def test_each_arm_is_placed_where_its_embedding_is() -> None:
     arms = catalogue_of(VECTORS)
 
-    assert torch.allclose(arms.place(arms.all().points[0]), torch.from_numpy(VECTORS), atol=1e-4)
+    assert torch.allclose(
+        arms.to_embedding(arms.all().points[0]), torch.from_numpy(VECTORS), atol=1e-4
+    )
 
 
-def test_adding_gives_another_catalogue_and_leaves_this_one() -> None:
+def test_adding_returns_another_catalogue_and_leaves_this_one() -> None:
     arms = catalogue_of(VECTORS)
 
     grown = arms.add(["new"], Inputs(dense=vectors_of(1, 3, seed=4)), embed=embed)
 
     assert (len(arms), len(grown)) == (60, 61)
     assert torch.equal(grown.all().points[:, :60], arms.all().points)
-    assert grown.nearest(grown.all().points[:, 60:], 1, allowed=None).rows.tolist() == [[60]]
+    assert grown.nearest(grown.all().points[:, 60:], 1, eligible=None).rows.tolist() == [[60]]
 
 
-def test_removing_gives_another_catalogue_and_leaves_this_one() -> None:
+def test_discarding_returns_another_catalogue_and_leaves_this_one() -> None:
     arms = catalogue_of(VECTORS)
 
-    rest = arms.remove([3, 4])
+    rest = arms.discard([3, 4])[0]
 
     assert (len(arms), len(rest)) == (60, 58)
-    assert arms.is_alive(3)
-    assert not rest.is_alive(3)
+    assert arms.is_live(3)
+    assert not rest.is_live(3)
 
 
-def test_a_new_embedding_no_longer_indexes_removed_arms() -> None:
-    arms = catalogue_of(VECTORS).remove(range(5)).embedded_by(embed)
+def test_a_new_embedding_no_longer_indexes_discarded_arms() -> None:
+    arms = catalogue_of(VECTORS).discard(range(5))[0].embedded_by(embed)
 
-    near = arms.nearest(arms.all().points[:, :5], 60, allowed=None).rows
+    near = arms.nearest(arms.all().points[:, :5], 60, eligible=None).rows
     beside = arms.neighbours(torch.arange(5, 60)[None]).rows
 
     assert near.max() == 59
@@ -60,18 +62,18 @@ def test_a_new_embedding_no_longer_indexes_removed_arms() -> None:
 def test_arms_around_a_point_stand_where_they_are() -> None:
     arms = catalogue_of(vectors_of(500, 3))
 
-    around = arms.around(arms.all().points[:, :4], 2, allowed=None)
+    around = arms.around(arms.all().points[:, :4], 2, eligible=None)
 
     is_arm = around.rows >= 0
     assert torch.equal(around.points[is_arm], arms.all().points[0, around.rows[is_arm]])
 
 
-def test_a_removed_arm_is_kept_out_by_the_mask_alone() -> None:
-    arms = catalogue_of(VECTORS).remove([3])
+def test_a_discarded_arm_is_left_out_by_the_mask_alone() -> None:
+    arms = catalogue_of(VECTORS).discard([3])[0]
     points = arms.all().points[:, 3:4]
 
-    plain = arms.around(points, 2, allowed=None).rows
-    masked = arms.around(points, 2, allowed=torch.from_numpy(arms.alive)[None]).rows
+    plain = arms.around(points, 2, eligible=None).rows
+    masked = arms.around(points, 2, eligible=torch.from_numpy(arms.live)[None]).rows
 
     assert set(plain[0].tolist()) == {*range(60), -1}
     assert set(masked[0].tolist()) == {*range(3), *range(4, 60)}
@@ -79,27 +81,27 @@ def test_a_removed_arm_is_kept_out_by_the_mask_alone() -> None:
 
 def test_no_index_is_built_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
-    monkeypatch.setattr("fastbandit.arms.lookup.build_cells", built.append)
+    monkeypatch.setattr("fastbandit.arms.lookup.build_partitions", built.append)
     contexts = torch.from_numpy(vectors_of(2, 3, seed=1))
 
     arms = catalogue_of(VECTORS)
-    score = BowlReward(3).mean(contexts).through(arms.place)
+    score = BowlReward(3).mean(contexts).through(arms.to_embedding)
     Exhaustive().best(score, arms, count=1, seeds=seeds_of(2))
 
     assert built == []
 
 
 def test_samples_are_arms_that_can_be_chosen() -> None:
-    arms = catalogue_of(VECTORS).remove(range(50))
+    arms = catalogue_of(VECTORS).discard(range(50))[0]
 
     rows = arms.sample(500, rng=torch.Generator().manual_seed(1)).rows
 
     assert set(rows[0].tolist()) == set(range(50, 60))
 
 
-def test_the_last_arm_cannot_be_removed() -> None:
-    with pytest.raises(EligibilityError, match="removing 60 arms"):
-        catalogue_of(VECTORS).remove(range(60))
+def test_the_last_arm_cannot_be_discarded() -> None:
+    with pytest.raises(EligibilityError, match="discarding 60 arms"):
+        catalogue_of(VECTORS).discard(range(60))
 
 
 def test_new_arms_need_ids_of_their_own_and_features() -> None:
@@ -112,14 +114,14 @@ def test_new_arms_need_ids_of_their_own_and_features() -> None:
         arms.add(["a", "b"], one, embed=embed)
 
 
-def test_few_gives_the_arms_of_those_contexts_that_have_few() -> None:
+def test_few_returns_the_arms_of_those_contexts_that_have_few() -> None:
     arms = catalogue_of(VECTORS)
-    allowed = torch.zeros(3, 60, dtype=torch.bool)
-    allowed[0, [5, 9]] = True
-    allowed[1, 30:] = True
-    allowed[2, 7] = True
+    eligible = torch.zeros(3, 60, dtype=torch.bool)
+    eligible[0, [5, 9]] = True
+    eligible[1, 30:] = True
+    eligible[2, 7] = True
 
-    few = arms.few(allowed, 10)
+    few = arms.few(eligible, 10)
 
     assert few is not None
     assert few.rows.tolist() == [[5, 9], [-1, -1], [7, -1]]

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastbandit.arms.eligibility import draw_allowed, read_eligible
+from fastbandit.arms.eligibility import draw_eligible, read_eligible
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import EligibilityError, ShapeError, UnknownArmError
-from fastbandit.noise import decision_seeds
+from fastbandit.noise.philox import decision_seeds
 
 NAMED = IdTable(["a", "b", "c"])
 
 
-def allowed_rows(eligible: Any, table: IdTable = NAMED, *, contexts: int = 2) -> list[list[int]]:
+def eligible_rows(eligible: Any, table: IdTable = NAMED, *, contexts: int = 2) -> list[list[int]]:
     mask = read_eligible(eligible, table, contexts=contexts)
     assert mask is not None
     assert mask.dtype == np.bool_
@@ -30,41 +30,41 @@ def test_without_a_limit_there_is_no_mask() -> None:
 
 @pytest.mark.parametrize("mask", [[True, False, True], np.array([1, 0, 1], dtype=bool)])
 def test_one_mask_holds_for_all_contexts(mask: Any) -> None:
-    assert allowed_rows(mask) == [[0, 2]]
+    assert eligible_rows(mask) == [[0, 2]]
 
 
 @pytest.mark.parametrize("kind", [list, np.array])
 def test_a_mask_for_each_context_is_kept(kind: Any) -> None:
     mask = kind([[True, False, True], [False, True, False]])
 
-    assert allowed_rows(mask) == [[0, 2], [1]]
+    assert eligible_rows(mask) == [[0, 2], [1]]
 
 
 def test_a_list_of_numpy_booleans_is_a_mask_and_not_ids() -> None:
     mask = [np.True_, np.False_, np.False_]
 
-    assert allowed_rows(mask, IdTable(count=3)) == [[0]]
+    assert eligible_rows(mask, IdTable(count=3)) == [[0]]
 
 
 @pytest.mark.parametrize("ids", [["c", "a"], ("c", "a"), {"c", "a"}, np.array(["c", "a"])])
 def test_a_list_of_ids_holds_for_all_contexts(ids: Any) -> None:
-    assert allowed_rows(ids) == [[0, 2]]
+    assert eligible_rows(ids) == [[0, 2]]
 
 
 @pytest.mark.parametrize("group", [list, tuple, set, np.array])
 def test_a_list_of_ids_for_each_context_is_read(group: Any) -> None:
-    assert allowed_rows([group(["a"]), group(["b", "c"])]) == [[0], [1, 2]]
+    assert eligible_rows([group(["a"]), group(["b", "c"])]) == [[0], [1, 2]]
 
 
 def test_rows_of_an_array_are_ids_of_one_context_each() -> None:
-    assert allowed_rows(np.array([[0, 1], [2, 2]]), IdTable(count=3)) == [[0, 1], [2]]
+    assert eligible_rows(np.array([[0, 1], [2, 2]]), IdTable(count=3)) == [[0, 1], [2]]
 
 
 def test_tuples_that_are_ids_are_read_as_ids() -> None:
     table = IdTable([(0, 1), (0, 2), (1, 2)])
 
-    assert allowed_rows([(0, 1), (1, 2)], table) == [[0, 2]]
-    assert allowed_rows([[(0, 1)], [(0, 2), (1, 2)]], table) == [[0], [1, 2]]
+    assert eligible_rows([(0, 1), (1, 2)], table) == [[0, 2]]
+    assert eligible_rows([[(0, 1)], [(0, 2), (1, 2)]], table) == [[0], [1, 2]]
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 4), (3, 3), (3, 1)])
@@ -96,10 +96,10 @@ def test_an_empty_set_for_all_contexts_is_refused(eligible: Any) -> None:
 
 
 def test_arms_that_are_not_alive_are_allowed_to_nobody() -> None:
-    alive = np.array([True, False, True])
+    live = np.array([True, False, True])
 
-    none = read_eligible(None, NAMED, contexts=2, alive=alive)
-    some = read_eligible(["b", "c"], NAMED, contexts=2, alive=alive)
+    none = read_eligible(None, NAMED, contexts=2, live=live)
+    some = read_eligible(["b", "c"], NAMED, contexts=2, live=live)
 
     assert none is not None
     assert none.tolist() == [[True, False, True]]
@@ -109,7 +109,7 @@ def test_arms_that_are_not_alive_are_allowed_to_nobody() -> None:
 
 def test_a_context_whose_arms_are_all_gone_is_refused() -> None:
     with pytest.raises(EligibilityError):
-        read_eligible(["b"], NAMED, contexts=2, alive=np.array([True, False, True]))
+        read_eligible(["b"], NAMED, contexts=2, live=np.array([True, False, True]))
 
 
 @given(seed=st.integers(0, 2**64 - 1), arms=st.integers(1, 20), count=st.integers(1, 25))
@@ -117,11 +117,11 @@ def test_draws_are_different_allowed_arms_and_then_nothing(
     seed: int, arms: int, count: int
 ) -> None:
     seeds = decision_seeds(seed, 0, 3)
-    allowed = np.arange(3 * arms).reshape(3, arms) % 3 != 1
-    allowed[:, 0] = True
+    eligible = np.arange(3 * arms).reshape(3, arms) % 3 != 1
+    eligible[:, 0] = True
 
     for row, mask in zip(
-        draw_allowed(seeds, allowed, arms=arms, count=count), allowed, strict=True
+        draw_eligible(seeds, eligible, arms=arms, count=count), eligible, strict=True
     ):
         real = row[row >= 0].tolist()
         assert len(set(real)) == len(real) == min(count, int(mask.sum()))
@@ -132,9 +132,9 @@ def test_draws_are_different_allowed_arms_and_then_nothing(
 @pytest.mark.parametrize("masked", [False, True])
 def test_draws_are_uniform_in_every_place(masked: bool) -> None:
     arms, draws = 5, 5_000
-    allowed = np.ones((1, arms), dtype=bool) if masked else None
+    eligible = np.ones((1, arms), dtype=bool) if masked else None
 
-    rows = draw_allowed(decision_seeds(7, 0, draws), allowed, arms=arms, count=3)
+    rows = draw_eligible(decision_seeds(7, 0, draws), eligible, arms=arms, count=3)
 
     expected = draws / arms
     for place in rows.T:
@@ -145,7 +145,7 @@ def test_draws_are_uniform_in_every_place(masked: bool) -> None:
 def test_a_draw_depends_on_its_own_seed_alone() -> None:
     seeds = decision_seeds(1, 0, 6)
 
-    whole = draw_allowed(seeds, None, arms=100, count=2)
-    parts = [draw_allowed(seeds[i : i + 1], None, arms=100, count=2) for i in range(6)]
+    whole = draw_eligible(seeds, None, arms=100, count=2)
+    parts = [draw_eligible(seeds[i : i + 1], None, arms=100, count=2) for i in range(6)]
 
     assert np.array_equal(whole, np.concatenate(parts))

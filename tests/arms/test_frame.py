@@ -19,14 +19,14 @@ def sheet(count: int = 200) -> torch.Tensor:
 def test_a_frame_has_as_many_axes_as_the_arms_have_directions() -> None:
     frame = frame_of(sheet())
 
-    assert frame.place.axes.shape == (2, 6)
+    assert frame.to_embedding.axes.shape == (2, 6)
 
 
 def test_coordinates_and_back_are_the_same_arms() -> None:
     embeddings = torch.from_numpy(vectors_of(100, 5))
     frame = frame_of(embeddings)
 
-    assert torch.allclose(frame.place(frame.coordinates(embeddings)), embeddings, atol=1e-4)
+    assert torch.allclose(frame.to_embedding(frame.coordinates(embeddings)), embeddings, atol=1e-4)
 
 
 def test_coordinates_have_mean_0_and_deviation_1() -> None:
@@ -39,7 +39,7 @@ def test_coordinates_have_mean_0_and_deviation_1() -> None:
 def test_what_lies_off_the_sheet_is_projected_onto_it() -> None:
     embeddings = sheet()
     frame = frame_of(embeddings)
-    normal = torch.linalg.svd(frame.place.axes.double())[2][-1].float()
+    normal = torch.linalg.svd(frame.to_embedding.axes.double())[2][-1].float()
 
     moved = frame.coordinates(embeddings + 0.5 * normal)
 
@@ -55,7 +55,7 @@ def test_arms_that_are_all_alike_have_one_axis(count: int) -> None:
 
     assert points.shape == (count, 1)
     assert points.isfinite().all()
-    assert torch.allclose(frame.place(points), embeddings)
+    assert torch.allclose(frame.to_embedding(points), embeddings)
 
 
 def test_an_aligned_frame_leaves_arms_where_they_were() -> None:
@@ -67,7 +67,7 @@ def test_an_aligned_frame_leaves_arms_where_they_were() -> None:
     frame = aligned(frame_of(turned), turned, old)
 
     assert torch.allclose(frame.coordinates(turned), old, atol=1e-2)
-    assert torch.allclose(frame.place(frame.coordinates(turned)), turned, atol=1e-3)
+    assert torch.allclose(frame.to_embedding(frame.coordinates(turned)), turned, atol=1e-3)
 
 
 def test_a_frame_of_another_size_is_not_aligned() -> None:
@@ -82,11 +82,11 @@ def test_a_frame_does_not_depend_on_the_order_of_the_arms() -> None:
 
     one, two = frame_of(embeddings), frame_of(embeddings.flip(0))
 
-    assert torch.allclose(one.place.axes, two.place.axes, atol=1e-4)
+    assert torch.allclose(one.to_embedding.axes, two.to_embedding.axes, atol=1e-4)
 
 
 def test_a_frame_is_laid_out_as_a_snapshot_gives_it_back() -> None:
     frame = frame_of(sheet())
 
-    assert frame.place.axes.is_contiguous()
+    assert frame.to_embedding.axes.is_contiguous()
     assert frame.inverse.is_contiguous()

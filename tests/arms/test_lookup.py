@@ -1,4 +1,4 @@
-"""Rows near points, with and without masks, on the CPU and as a GPU finds them."""
+"""Rows near points, with and without masks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import torch
 from fakes import vectors_of
 from torch import Tensor
 
-from fastbandit.arms.cells import CELL, NEIGHBOURS, build_cells
-from fastbandit.arms.device_cells import DeviceCells
 from fastbandit.arms.lookup import Lookup
+from fastbandit.arms.neighbour_graph import NEIGHBOURS
 
 DIM = 4
 
@@ -32,14 +31,14 @@ def masks_of(share: float, *, contexts: int, count: int) -> Tensor:
 
 
 def only(count: int, *rows: int) -> Tensor:
-    """Give a mask, for all contexts, that allows just these rows."""
+    """Return a mask, for all contexts, of just these rows."""
     mask = torch.zeros(1, count, dtype=torch.bool)
     mask[0, list(rows)] = True
     return mask
 
 
 def exact(lookup: Lookup, points: Tensor, count: int, *, masks: Tensor | None) -> Tensor:
-    """Give the nearest rows by brute force, each point's own behind one another."""
+    """Return the nearest rows by brute force, each point's own behind one another."""
     gaps = torch.cdist(points.double(), lookup.vectors.double().expand(len(points), -1, -1))
     closed = torch.ones(len(lookup.vectors), dtype=torch.bool)
     closed[torch.from_numpy(lookup.rows)] = False
@@ -51,42 +50,42 @@ def exact(lookup: Lookup, points: Tensor, count: int, *, masks: Tensor | None) -
 
 
 def shared(found: Tensor, wanted: Tensor) -> float:
-    """Give the share of the wanted rows that were found."""
-    pairs = zip(found.tolist(), wanted.tolist(), strict=True)
-    return float(np.mean([np.isin(w, f).mean() for f, w in pairs]))
+    """Return the share of the wanted rows that were found."""
+    both = zip(found.tolist(), wanted.tolist(), strict=True)
+    return float(np.mean([np.isin(w, f).mean() for f, w in both]))
 
 
 # -- all rows around a point
 
 
 @pytest.mark.parametrize("count", [20, 400, 9_000])
-def test_around_gives_what_the_cells_hold(count: int) -> None:
+def test_around_gives_what_the_partitions_hold(count: int) -> None:
     lookup, points = lookup_of(count), points_of(3, 2)
 
-    rows = lookup.around(points, 2, allowed=None)
+    rows = lookup.around(points, 2, eligible=None)
 
-    held = lookup.cells.in_cells(points.flatten(0, 1).numpy(), 2)
+    held = lookup.partitions.in_partitions(points.flatten(0, 1).numpy(), 2)
     assert np.array_equal(rows.numpy(), held.reshape(3, -1))
 
 
 def test_around_a_row_is_nearly_always_the_row_itself() -> None:
     lookup = lookup_of(2_000)
 
-    rows = lookup.around(lookup.vectors[:200, None], 4, allowed=None)
+    rows = lookup.around(lookup.vectors[:200, None], 4, eligible=None)
 
     assert (rows == torch.arange(200)[:, None]).any(1).float().mean() > 0.95
 
 
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.05, 0.001])
 @pytest.mark.parametrize("contexts", [1, 6], ids=["shared", "each its own"])
-def test_around_never_gives_a_closed_row(share: float, contexts: int) -> None:
+def test_around_never_gives_an_ineligible_row(share: float, contexts: int) -> None:
     lookup = lookup_of(3_000)
     masks = masks_of(share, contexts=contexts, count=3_000)
 
-    rows = lookup.around(points_of(6, 2), 1, allowed=masks)
+    rows = lookup.around(points_of(6, 2), 1, eligible=masks)
 
-    is_open = masks.expand(6, -1).gather(1, rows.clamp_min(0))
-    assert is_open[rows >= 0].all()
+    is_eligible = masks.expand(6, -1).gather(1, rows.clamp_min(0))
+    assert is_eligible[rows >= 0].all()
     assert (rows >= 0).any(1).all()
 
 
@@ -95,17 +94,17 @@ def test_around_gives_about_as_many_rows_whatever_the_mask(share: float) -> None
     lookup = lookup_of(9_000)
     masks = masks_of(share, contexts=20, count=9_000)
 
-    rows = lookup.around(points_of(20, 1), 4, allowed=masks)
+    rows = lookup.around(points_of(20, 1), 4, eligible=masks)
 
-    plain = lookup.around(points_of(20, 1), 4, allowed=None)
+    plain = lookup.around(points_of(20, 1), 4, eligible=None)
     assert 0.5 < (rows >= 0).sum() / (plain >= 0).sum() < 2.0
 
 
 @pytest.mark.parametrize("row", [0, 1_234, 2_999])
-def test_the_only_open_row_is_found_wherever_it_lies(row: int) -> None:
+def test_the_only_eligible_row_is_found_wherever_it_lies(row: int) -> None:
     lookup = lookup_of(3_000)
 
-    rows = lookup.around(points_of(4, 1), 1, allowed=only(3_000, row))
+    rows = lookup.around(points_of(4, 1), 1, eligible=only(3_000, row))
 
     assert (rows == row).any(1).all()
     assert ((rows == row) | (rows < 0)).all()
@@ -116,20 +115,20 @@ def test_a_mask_far_away_is_found() -> None:
     is_far = (lookup.vectors[:, 0] > 1.5)[None]
     points = points_of(5, 2) * 0.1 - 1.5
 
-    rows = lookup.around(points, 1, allowed=is_far)
+    rows = lookup.around(points, 1, eligible=is_far)
 
     assert (rows >= 0).any(1).all()
     assert is_far[0, rows[rows >= 0]].all()
 
 
-def test_few_open_rows_leave_few_places() -> None:
-    rows = lookup_of(9_000).around(points_of(5, 2), 4, allowed=only(9_000, 3, 70, 500))
+def test_few_eligible_rows_leave_few_positions() -> None:
+    rows = lookup_of(9_000).around(points_of(5, 2), 4, eligible=only(9_000, 3, 70, 500))
 
     assert rows.shape[1] <= 2 * 3
 
 
-def test_a_mask_that_allows_nothing_gives_nothing() -> None:
-    rows = lookup_of(400).around(points_of(3, 2), 2, allowed=only(400))
+def test_a_mask_in_which_nothing_is_eligible_gives_nothing() -> None:
+    rows = lookup_of(400).around(points_of(3, 2), 2, eligible=only(400))
 
     assert (rows == -1).all()
 
@@ -137,7 +136,7 @@ def test_a_mask_that_allows_nothing_gives_nothing() -> None:
 def test_each_context_has_its_own_mask() -> None:
     masks = torch.cat([only(400, 5), only(400, 9, 11), torch.ones(1, 400, dtype=torch.bool)])
 
-    rows = lookup_of(400).around(points_of(3, 1), 16, allowed=masks)
+    rows = lookup_of(400).around(points_of(3, 1), 16, eligible=masks)
 
     found = [set(row[row >= 0].tolist()) for row in rows]
     assert found == [{5}, {9, 11}, set(range(400))]
@@ -152,7 +151,7 @@ def test_each_context_has_its_own_mask() -> None:
 def test_most_of_the_nearest_rows_are_found(count: int, dim: int, least: float) -> None:
     lookup, points = lookup_of(count, dim=dim), points_of(25, 2, dim=dim)
 
-    found = lookup.nearest(points, 10, allowed=None)
+    found = lookup.nearest(points, 10, eligible=None)
 
     assert shared(found, exact(lookup, points, 10, masks=None)) > least
 
@@ -160,7 +159,7 @@ def test_most_of_the_nearest_rows_are_found(count: int, dim: int, least: float) 
 def test_rows_come_nearest_first() -> None:
     lookup, points = lookup_of(3_000), points_of(20, 1)
 
-    rows = lookup.nearest(points, 30, allowed=None)
+    rows = lookup.nearest(points, 30, eligible=None)
 
     gaps = (lookup.vectors[rows] - points).square().sum(-1)
     assert (gaps.diff(dim=1) >= 0).all()
@@ -168,25 +167,25 @@ def test_rows_come_nearest_first() -> None:
 
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.002])
 @pytest.mark.parametrize("contexts", [1, 6], ids=["shared", "each its own"])
-def test_the_nearest_open_rows_are_exact(share: float, contexts: int) -> None:
+def test_the_nearest_eligible_rows_are_exact(share: float, contexts: int) -> None:
     lookup, points = lookup_of(3_000), points_of(6, 2)
     masks = masks_of(share, contexts=contexts, count=3_000)
 
-    found = lookup.nearest(points, 10, allowed=masks)
+    found = lookup.nearest(points, 10, eligible=masks)
 
     assert torch.equal(found, exact(lookup, points, 10, masks=masks))
 
 
 @pytest.mark.parametrize("count", [1, 3, 40])
-def test_places_beyond_the_last_row_are_empty(count: int) -> None:
-    found = lookup_of(count).nearest(points_of(4, 1), 50, allowed=None)
+def test_positions_beyond_the_last_row_are_empty(count: int) -> None:
+    found = lookup_of(count).nearest(points_of(4, 1), 50, eligible=None)
 
     assert (found[:, :count] >= 0).all()
     assert (found[:, count:] == -1).all()
 
 
 def test_all_rows_are_found_where_as_many_are_asked() -> None:
-    found = lookup_of(3_000).nearest(points_of(2, 1), 3_000, allowed=None)
+    found = lookup_of(3_000).nearest(points_of(2, 1), 3_000, eligible=None)
 
     assert all(sorted(row) == list(range(3_000)) for row in found.tolist())
 
@@ -198,10 +197,10 @@ def test_rows_left_out_are_never_found() -> None:
     lookup, points = lookup_of(900, rows=np.arange(0, 900, 3)), points_of(4, 2)
     everything = torch.ones(1, 900, dtype=torch.bool)
 
-    for allowed in (None, everything):
+    for eligible in (None, everything):
         for rows in (
-            lookup.around(points, 3, allowed=allowed),
-            lookup.nearest(points, 20, allowed=allowed),
+            lookup.around(points, 3, eligible=eligible),
+            lookup.nearest(points, 20, eligible=eligible),
         ):
             assert (rows[rows >= 0] % 3 == 0).all()
             assert (rows >= 0).any(1).all()
@@ -232,51 +231,3 @@ def test_the_rows_beside_one_of_few_rows_are_all_others() -> None:
     graph = lookup_of(3).graph
 
     assert [set(row) for row in graph.tolist()] == [{1, 2, -1}, {0, 2, -1}, {0, 1, -1}]
-
-
-# -- as a GPU finds them
-
-
-@pytest.mark.parametrize("count", [300, 5_000, 40_000])
-@pytest.mark.parametrize("cells", [1, 4, 40])
-def test_a_device_finds_the_same_rows(count: int, cells: int) -> None:
-    held = build_cells(vectors_of(count, DIM))
-    points = vectors_of(60, DIM, seed=1)
-
-    found = DeviceCells(held, torch.device("cpu")).in_cells(torch.from_numpy(points), cells)
-
-    wanted = held.in_cells(points, cells)
-    is_same = found.numpy() == wanted
-    assert found.shape == wanted.shape
-    assert is_same.mean() > 0.99  # cells equally far to the last digit may change places
-
-
-@pytest.mark.parametrize("dim", [1, 8, 9, 20])
-def test_a_device_finds_the_same_rows_in_any_number_of_columns(dim: int) -> None:
-    held = build_cells(vectors_of(5_000, dim))
-    points = vectors_of(60, dim, seed=1)
-
-    found = DeviceCells(held, torch.device("cpu")).in_cells(torch.from_numpy(points), 4)
-
-    assert (found.numpy() == held.in_cells(points, 4)).mean() > 0.99
-
-
-def test_a_device_looks_up_any_number_of_points_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    device = DeviceCells(build_cells(vectors_of(9_000, DIM)), torch.device("cpu"))
-    points = torch.from_numpy(vectors_of(50, DIM, seed=1))
-    at_once = device.in_cells(points, 4)
-
-    monkeypatch.setattr("fastbandit.arms.device_cells._AT_ONCE", 1)
-
-    assert torch.equal(device.in_cells(points, 4), at_once)
-
-
-def test_a_device_leaves_no_more_places_empty_than_cells_do() -> None:
-    device = DeviceCells(build_cells(vectors_of(400, DIM)), torch.device("cpu"))
-
-    rows = device.in_cells(torch.from_numpy(vectors_of(5, DIM, seed=1)), 10**6)
-
-    assert rows.shape == (5, 16 * CELL)
-    assert all(sorted(row[row >= 0].tolist()) == list(range(400)) for row in rows)

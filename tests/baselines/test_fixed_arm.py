@@ -9,7 +9,7 @@ import pytest
 
 from fastbandit.baselines import FixedArmBandit
 from fastbandit.errors import FastbanditError, NotFiniteError, SettingError, UnknownArmError
-from fastbandit.noise import decision_seeds
+from fastbandit.noise.philox import decision_seeds
 
 CONTEXTS = np.zeros((6, 2))
 
@@ -34,7 +34,7 @@ def test_arms_may_have_features() -> None:
     assert fixed(arms=np.eye(4), ids=None).select(CONTEXTS).arms == [2] * 6
 
 
-def test_more_arms_are_the_fixed_one_and_others_by_lot() -> None:
+def test_more_arms_are_the_fixed_one_and_others_drawn() -> None:
     rows = fixed().select(np.zeros((100, 2)), k=3).rows
 
     assert set(rows[:, 0]) == {2}
@@ -42,7 +42,7 @@ def test_more_arms_are_the_fixed_one_and_others_by_lot() -> None:
     assert all(len(set(row)) == 3 for row in rows.tolist())
 
 
-def test_where_it_is_not_allowed_an_allowed_arm_is_drawn() -> None:
+def test_where_it_is_not_eligible_an_eligible_arm_is_drawn() -> None:
     eligible = [["a"], ["c", "a"], ["a", "b"], ["c"], ["d"], ["b", "c"]]
 
     arms = fixed().select(CONTEXTS, eligible=eligible).arms
@@ -59,7 +59,7 @@ def test_decisions_have_the_seeds_of_their_numbers() -> None:
 
 
 @pytest.mark.parametrize("row", [-1, 4, 1.5, True, "c"])
-def test_a_row_without_an_arm_is_refused(row: Any) -> None:
+def test_a_row_without_an_arm_is_rejected(row: Any) -> None:
     with pytest.raises(SettingError, match="from 0 to 3"):
         fixed(row=row)
 

@@ -18,14 +18,13 @@ from click.testing import CliRunner
 from little_versions import publish
 
 from fastbandit.cli import doctor as checks
-from fastbandit.cli.doctor import Finding
+from fastbandit.cli.doctor import Finding, fits, needs_in
 from fastbandit.cli.doctor import command as doctor_command
-from fastbandit.cli.installed import fits, needs_in
 from fastbandit.storage.log_schema import VERSION
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 LINES = [
     "click>=8.1",
     "jaxtyping>=0.2; extra == 'train'",
@@ -39,7 +38,7 @@ LINES = [
 
 @pytest.fixture
 def closed_folder() -> Iterator[Path]:
-    """Give a folder that may be read and not written to, even where tests are run by root."""
+    """Return a folder that may be read and not written to, even where tests are run by root."""
     folder, user = Path(tempfile.mkdtemp()), os.geteuid()
     folder.chmod(0o555)
     if user == 0:
@@ -79,7 +78,7 @@ def test_without_torch_and_apsw_it_says_what_it_can(tmp_path: Path) -> None:
     told = doctor("--data-dir", str(tmp_path), blocked=("torch", "faiss", "apsw"))
 
     assert "compiles" in told["states"]["numba"]["found"]
-    assert told["states"]["compiled code"]["found"].startswith("kept in")
+    assert told["states"]["compiled code"]["found"].startswith("in ")
     assert "torch" not in told["states"]["threads"]["found"]
     assert (told["states"]["log"]["state"], told["healthy"]) == ("missing", True)
 
@@ -102,7 +101,7 @@ def test_settings_name_the_data_folder(tmp_path: Path, monkeypatch: pytest.Monke
     assert json.loads(done.output)["findings"][0]["found"] == f"{(Path('data'), '')}"
 
 
-def test_a_shared_log_that_is_away_is_broken(tmp_path: Path) -> None:
+def test_a_shared_log_that_is_unavailable_is_broken(tmp_path: Path) -> None:
     findings = checks.examine(tmp_path, "postgresql://me:secret@127.0.0.1:1/none")
 
     (found,) = [one for one in findings if one.name == "log"]
@@ -111,7 +110,7 @@ def test_a_shared_log_that_is_away_is_broken(tmp_path: Path) -> None:
     assert "secret" not in found.found
 
 
-def test_a_table_tells_why_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_says_why_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Finding("disk", "broken", "full", "Nothing fits.", "Free some.")
     monkeypatch.setattr(checks, "examine", lambda *_: [Finding("clock", "ok", "now"), broken])
 
@@ -164,23 +163,7 @@ def test_a_base_package_that_is_missing_is_broken() -> None:
     assert packages()["base packages"].state == "broken"
 
 
-@pytest.mark.parametrize(
-    ("version", "bounds", "is_fit"),
-    [
-        ("1.10", ">=1.9", True),
-        ("1.9", ">=1.10", False),
-        ("2", ">=2.0.0", True),
-        ("0.60", ">=0.54,<0.60", False),
-        ("0.59.9", ">=0.54,<0.60", True),
-        ("2.13.0+cpu", "==2.13.0", True),
-        ("1.0", "", True),
-    ],
-)
-def test_versions_are_compared_by_their_numbers(version: str, bounds: str, is_fit: bool) -> None:
-    assert fits(version, bounds) == is_fit
-
-
-def test_a_version_that_pip_does_not_know_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_that_pip_does_not_know_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda name: "9.9.9")
 
     assert checks.check_fastbandit().state == "broken"
@@ -297,7 +280,7 @@ def test_a_log_that_is_no_log_is_broken(tmp_path: Path) -> None:
     assert checks.check_log(tmp_path).state == "broken"
 
 
-def test_a_damaged_snapshot_is_broken_and_tells_the_one_that_stands_in(tmp_path: Path) -> None:
+def test_a_damaged_snapshot_is_broken_and_names_the_one_that_stands_in(tmp_path: Path) -> None:
     store = SnapshotStore(tmp_path / "snapshots")
     publish(store)
     newest = publish(store)
@@ -319,7 +302,7 @@ def test_a_network_and_memory_are_no_place_for_a_log(kind: str, state: str) -> N
     assert checks.check_file_system(kind).state == state
 
 
-def test_the_innermost_mount_tells_the_kind(tmp_path: Path) -> None:
+def test_the_innermost_mount_has_the_kind(tmp_path: Path) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text(
         f"a / ext4 rw 0 0\nb {tmp_path} nfs4 rw 0 0\nc {tmp_path}-other tmpfs rw 0 0\n"
@@ -327,3 +310,19 @@ def test_the_innermost_mount_tells_the_kind(tmp_path: Path) -> None:
 
     assert checks.kind_of(tmp_path, mounts) == "nfs4"
     assert checks.kind_of(Path("/"), mounts) == "ext4"
+
+
+@pytest.mark.parametrize(
+    ("version", "bounds", "is_fit"),
+    [
+        ("1.10", ">=1.9", True),
+        ("1.9", ">=1.10", False),
+        ("2", ">=2.0.0", True),
+        ("0.60", ">=0.54,<0.60", False),
+        ("0.59.9", ">=0.54,<0.60", True),
+        ("2.13.0+cpu", "==2.13.0", True),
+        ("1.0", "", True),
+    ],
+)
+def test_versions_are_compared_by_their_numbers(version: str, bounds: str, is_fit: bool) -> None:
+    assert fits(version, bounds) == is_fit

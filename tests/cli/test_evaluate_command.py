@@ -13,8 +13,9 @@ from click.testing import CliRunner, Result
 from fastbandit import Bandit
 from fastbandit.cli.evaluate import command as evaluate_command
 from fastbandit.errors import SettingError
-from fastbandit.events import DecisionMade, RewardCame
-from fastbandit.storage.snapshot_store import Cut, SnapshotStore
+from fastbandit.storage.events import DecisionMade, RewardCame
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut
 from fastbandit.storage.sqlite_log import SqliteLog
 
 CITIES = "city,arm,reward,propensity\n" + "Oslo,a,1,0.5\nRome,b,0,0.5\n" * 4
@@ -56,7 +57,7 @@ def publish(folder: Path, *, seq: int, pairs: int) -> None:
     with store.drafting() as draft:
         bandit(context=2).save(draft / "bandit")
         bandit(context=2).freeze().save(draft / "frozen")
-        store.publish(draft, {}, version=0, parent=None, cut=Cut(seq=seq, pairs=pairs))
+        store.publish(draft, {}, version=0, parent=None, cut=Cut(seq=seq, interactions=pairs))
 
 
 @pytest.fixture
@@ -179,7 +180,7 @@ def test_where_nothing_describes_the_arms_a_table_is_asked_for(tmp_path: Path) -
     [
         (["--draws", "4"], "--draws needs a policy that is a bandit: got --policy uniform"),
         (["--greedy"], "--greedy needs a policy that is a bandit"),
-        (["--floor", "0.1"], "--floor needs a policy that is a bandit"),
+        (["--floor", "0.1"], "--epsilon needs a policy that is a bandit"),
         (["--clusters", "2", "--estimator", "ips"], "--clusters needs the estimator mips: got"),
     ],
 )

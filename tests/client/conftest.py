@@ -44,7 +44,7 @@ def service() -> Iterator[FakeService]:
 
 @pytest.fixture(params=[Client, Awaited], ids=["sync", "async"])
 def connect(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
-    """Give a function that opens a client; it is closed after the test."""
+    """Return a function that opens a client; it is closed after the test."""
     with ExitStack() as opened:
 
         def open_client(url: str, **settings: Any) -> Any:

@@ -28,7 +28,7 @@ class FakeService:
     url: str = ""
 
     def answer(self, method: str, path: str, asked: Any) -> tuple[int, Any]:
-        """Give the status and the body that a request is due."""
+        """Return the status and the body that a request is due."""
         if path == "/v1/select" and "contexts" in asked:
             return 200, {"decisions": [self.decide(id, asked) for id in asked["ids"]]}
         if path == "/v1/select":
@@ -59,7 +59,7 @@ class FakeService:
         return self.decisions.setdefault(id, fresh)
 
     def take(self, rewards: list[Any]) -> tuple[int, Any]:
-        """Count rewards; all are refused where one is above 1."""
+        """Count rewards; all are rejected where one is above 1."""
         if any(reward["value"] > 1 for reward in rewards):
             return 422, problem(422, "A reward needs to be 0 or 1.")
         return 200, {"rewards": [self.count(reward) for reward in rewards]}
@@ -75,12 +75,12 @@ class FakeService:
         return {"decision": id, "status": "counted"}
 
     def asked(self, path: str) -> list[Any]:
-        """Give the bodies of the requests to a route, in their order."""
+        """Return the bodies of the requests to a route, in their order."""
         return [body for _, found, body in self.requests if found == path]
 
 
 def problem(status: int, detail: str) -> dict[str, Any]:
-    told = {"type": "about:blank", "title": "Refused", "status": status, "detail": detail}
+    told = {"type": "about:blank", "title": "Rejected", "status": status, "detail": detail}
     return {**told, "fix": "Send another."}
 
 
@@ -120,7 +120,7 @@ class Handler(BaseHTTPRequestHandler):
 # -- failures
 
 
-def refuse(status: int, **headers: str) -> Failure:
+def reject(status: int, **headers: str) -> Failure:
     return lambda handler: handler.reply(status, problem(status, "Not now."), **headers)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fake_service import NOBODY, FakeService
 
-from fastbandit.events import REWARD_STATUSES
+from fastbandit.storage.events import REWARD_STATUSES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "client.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -57,5 +57,5 @@ def test_the_other_examples_run_with_a_service(
 
 
 @pytest.mark.parametrize("status", REWARD_STATUSES)
-def test_the_page_tells_each_status_of_a_reward(status: str) -> None:
+def test_the_page_says_each_status_of_a_reward(status: str) -> None:
     assert re.search(rf"^\| (\w+, )?{status}( \||, )", PAGE, re.MULTILINE)

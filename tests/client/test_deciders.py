@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_service import NOBODY, FakeService, babble, drop, drop_once_done, hang, refuse, serving
+from fake_service import NOBODY, FakeService, babble, drop, drop_once_done, hang, reject, serving
 
 from fastbandit.client import SPOOLED, Flushed, Retries, Reward
 from fastbandit.client.deciders import Deciders
@@ -16,7 +16,7 @@ from fastbandit.client.spool import Spool
 from fastbandit.errors import ServiceError, ServiceUnavailable, SettingError
 
 Connect = Callable[..., Any]
-FAILURES = [drop, drop_once_done, babble, refuse(503), refuse(503, Retry_After="3600")]
+FAILURES = [drop, drop_once_done, babble, reject(503), reject(503, Retry_After="3600")]
 NAMES = ["drop", "drop once done", "babble", "503", "503 for an hour"]
 
 
@@ -88,8 +88,8 @@ def test_the_first_is_asked_as_long_as_it_answers(two: Two, connect: Connect) ->
     assert [len(service.requests) for service in two] == [3, 0]
 
 
-def test_a_refusal_is_of_all(two: Two, connect: Connect) -> None:
-    two[0].failures = [refuse(403)]
+def test_a_rejection_is_of_all(two: Two, connect: Connect) -> None:
+    two[0].failures = [reject(403)]
 
     with pytest.raises(ServiceError, match="Not now"):
         connect(urls(two)).select([0.1])
@@ -161,20 +161,20 @@ def test_where_all_rest_all_are_asked() -> None:
 # -- decisions that are not known yet
 
 
-def test_a_reward_of_an_unknown_decision_is_kept(
+def test_a_reward_of_an_unknown_decision_is_stored(
     two: Two, connect: Connect, tmp_path: Path
 ) -> None:
     client = connect(urls(two), spool=tmp_path / "spool")
 
     assert client.reward("later", 1.0) == SPOOLED
-    assert client.flush() == Flushed(sent=0, refused=0, left=1)
+    assert client.flush() == Flushed(sent=0, rejected=0, left=1)
     assert len(two[0].asked("/v1/reward")) == 1  # it is not due yet
 
 
 def test_without_time_for_them_unknown_rewards_are_dropped(
     two: Two, connect: Connect, tmp_path: Path
 ) -> None:
-    client = connect(urls(two), spool=tmp_path / "spool", unknown_seconds=0.0)
+    client = connect(urls(two), spool=Spool(tmp_path / "spool", unknown_seconds=0.0))
 
     assert client.reward("never", 1.0) == "unknown"
     assert client.spool.count() == 0
@@ -190,7 +190,7 @@ def test_once_the_decision_is_known_the_reward_counts(
     two[0].decisions["later"] = {}
     clock.now += 1.0
 
-    assert client.flush() == Flushed(sent=2, refused=0, left=0)
+    assert client.flush() == Flushed(sent=2, rejected=0, left=0)
     assert two[0].counted == {"later": 1.0}
 
 
@@ -216,7 +216,7 @@ def test_other_rewards_do_not_wait_for_unknown_ones(
 ) -> None:
     two[0].decisions |= {"a": {}, "b": {}}
     client = connect(urls(two), spool=tmp_path / "spool")
-    client.spool.keep([Reward("never", 1.0), Reward("a", 1.0)])
+    client.spool.store([Reward("never", 1.0), Reward("a", 1.0)])
 
     assert client.reward("b", 1.0) == "counted"
     assert client.flush().left == 1
@@ -225,7 +225,7 @@ def test_other_rewards_do_not_wait_for_unknown_ones(
 
 def test_a_spool_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     path = tmp_path / "spool"
-    Spool(path).keep([Reward("a", 1.0)])
+    Spool(path).store([Reward("a", 1.0)])
     with sqlite3.connect(path) as connection:
         for column in ("due", "unknown_since"):
             connection.execute(f"ALTER TABLE rewards DROP COLUMN {column}")

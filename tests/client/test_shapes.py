@@ -15,7 +15,7 @@ from fastbandit.serving import schemas
 
 SENT = [
     (shapes.Reward, schemas.Reward),
-    (shapes.ArmToPut, schemas.ArmToPut),
+    (shapes.ArmUpsert, schemas.ArmUpsert),
     (shapes.Baseline, schemas.Baseline),
 ]
 GOT = [
@@ -23,8 +23,8 @@ GOT = [
     (shapes.SelectedMany, schemas.SelectAnswers),
     (shapes.RewardAnswer, schemas.RewardAnswer),
     (shapes.RewardAnswers, schemas.RewardAnswers),
-    (shapes.PutArmsAnswer, schemas.PutArmsAnswer),
-    (shapes.DeleteArmsAnswer, schemas.DeleteArmsAnswer),
+    (shapes.UpsertArmsAnswer, schemas.UpsertArmsAnswer),
+    (shapes.DiscardArmsAnswer, schemas.DiscardArmsAnswer),
 ]
 
 

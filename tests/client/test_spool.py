@@ -6,32 +6,18 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from fake_service import NOBODY, FakeService, babble, drop_once_done, hang, refuse, serving
 
-from fastbandit.client import SPOOLED, Flushed, Retries, Reward
+from fastbandit.client import Reward
 from fastbandit.client.spool import Spool
-from fastbandit.errors import ServiceError, SpoolError, SpoolFull
-
-Connect = Callable[..., Any]
-ONCE = Retries(tries=1)
+from fastbandit.errors import SpoolError, SpoolFull
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "rewards.spool"
-
-
-@pytest.fixture
-def known() -> Iterator[FakeService]:
-    """Give a service that knows the decisions a, b and c."""
-    with serving() as service:
-        service.decisions = {id: {} for id in "abc"}
-        yield service
 
 
 def rewards(*ids: str) -> list[Reward]:
@@ -42,146 +28,21 @@ def kept(path: Path) -> list[Reward]:
     return [reward for _, reward in Spool(path).first(100)]
 
 
-# -- through a client
-
-
-def test_a_reward_that_is_not_delivered_is_spooled(path: Path, connect: Connect) -> None:
-    client = connect(NOBODY, spool=path, retries=ONCE)
-
-    assert client.reward("a", 1.0, arm=7, part="x") == SPOOLED
-    assert kept(path) == [Reward("a", 1.0, 7, "x")]
-    assert client.counts == {"rewards spooled": 1}
-
-
-@pytest.mark.parametrize("failure", [hang, babble, refuse(503)], ids=["hang", "babble", "503"])
-def test_a_failing_service_spools_rewards(
-    failure: Any, path: Path, known: FakeService, connect: Connect
-) -> None:
-    known.failures = [failure]
-    client = connect(known.url, spool=path, retries=ONCE, deadline_seconds=0.2)
-
-    assert client.rewards(rewards("a", "b")) == [SPOOLED, SPOOLED]
-    assert kept(path) == rewards("a", "b")
-
-
-def test_the_next_reward_that_is_delivered_brings_along_those_that_waited(
-    path: Path, known: FakeService, connect: Connect
-) -> None:
-    Spool(path).keep(rewards("a", "b"))
-    client = connect(known.url, spool=path)
-
-    assert client.reward("c", 1.0) == "counted"
-    assert kept(path) == []
-    assert [asked["rewards"][0]["decision"] for asked in known.asked("/v1/reward")] == ["c", "a"]
-    assert client.counts == {"rewards sent from the spool": 2}
-
-
-def test_a_reward_waits_behind_one_of_the_same_decision(
-    path: Path, known: FakeService, connect: Connect
-) -> None:
-    Spool(path).keep([Reward("a", 1.0)])
-
-    assert connect(known.url, spool=path).rewards([Reward("a", 0.0), Reward("b", 0.0)]) == [
-        SPOOLED,
-        "counted",
-    ]
-    assert known.counted == {"a": 1.0, "b": 0.0}
-
-
-def test_flush_sends_all_that_waits_in_order(
-    path: Path, known: FakeService, connect: Connect
-) -> None:
-    Spool(path).keep(rewards("a", "b", "c"))
-
-    assert connect(known.url, spool=path).flush() == Flushed(sent=3, refused=0, left=0)
-    assert [reward["decision"] for reward in known.asked("/v1/reward")[0]["rewards"]] == [
-        "a",
-        "b",
-        "c",
-    ]
-
-
-def test_flush_leaves_what_was_not_acknowledged(
-    path: Path, known: FakeService, connect: Connect
-) -> None:
-    Spool(path).keep(rewards("a"))
-    known.failures = [drop_once_done]
-    client = connect(known.url, spool=path)
-
-    assert client.flush(20.0) == Flushed(sent=0, refused=0, left=1)
-    assert client.flush(20.0) == Flushed(sent=1, refused=0, left=0)
-    assert known.counted == {"a": 1.0}
-
-
-def test_flush_without_a_spool_has_nothing_to_do(connect: Connect) -> None:
-    assert connect(NOBODY).flush() == Flushed(sent=0, refused=0, left=0)
-
-
-def test_a_reward_that_is_refused_for_good_is_set_aside(
-    path: Path, known: FakeService, connect: Connect
-) -> None:
-    Spool(path).keep([Reward("a", 1.0), Reward("b", 5.0), Reward("c", 0.0)])
-    client = connect(known.url, spool=path)
-
-    assert client.flush() == Flushed(sent=2, refused=1, left=0)
-    assert known.counted == {"a": 1.0, "c": 0.0}
-    assert client.spool.take_refused() == [
-        (Reward("b", 5.0), "A reward needs to be 0 or 1. Send another.")
-    ]
-    assert client.spool.take_refused() == []
-
-
-def test_a_key_without_the_right_keeps_rewards_in_the_spool(
-    path: Path, known: FakeService, connect: Connect
-) -> None:
-    Spool(path).keep(rewards("a"))
-    known.failures = [refuse(403)]
-
-    with pytest.raises(ServiceError, match="Not now"):
-        connect(known.url, spool=path).flush()
-
-    assert kept(path) == rewards("a")
-
-
-def test_what_waits_is_no_reason_to_fail_a_reward_that_was_counted(
-    path: Path, known: FakeService, connect: Connect
-) -> None:
-    Spool(path).keep(rewards("a"))
-    known.failures = [lambda handler: handler.reply(*known.take([{"decision": "b", "value": 1}]))]
-    known.failures.append(refuse(403))
-
-    assert connect(known.url, spool=path).reward("b", 1.0) == "counted"
-    assert kept(path) == rewards("a")
-
-
-def test_a_full_spool_is_an_error(path: Path, connect: Connect) -> None:
-    client = connect(NOBODY, spool=path, spool_limit=2, retries=ONCE)
-    client.rewards(rewards("a", "b"))
-
-    with pytest.raises(SpoolFull, match=r"may hold 2 rewards.*They were not kept"):
-        client.reward("c", 1.0)
-
-    assert kept(path) == rewards("a", "b")
-
-
-# -- the file
-
-
-def test_rewards_are_kept_all_or_none(path: Path) -> None:
+def test_rewards_are_stored_all_or_none(path: Path) -> None:
     spool = Spool(path, limit=2)
 
     with pytest.raises(SpoolFull):
-        spool.keep(rewards("a", "b", "c"))
+        spool.store(rewards("a", "b", "c"))
 
     assert spool.count() == 0
 
 
 def test_a_number_is_never_given_twice(path: Path) -> None:
     spool = Spool(path)
-    spool.keep(rewards("a"))
+    spool.store(rewards("a"))
     ((first, _),) = spool.first(1)
     spool.remove([first])
-    spool.keep(rewards("b"))
+    spool.store(rewards("b"))
 
     assert spool.first(1)[0][0] > first
 
@@ -192,7 +53,7 @@ def test_several_processes_share_a_spool(path: Path) -> None:
         "from fastbandit.client import Reward\n"
         "from fastbandit.client.spool import Spool\n"
         "for number in range(20):\n"
-        "    Spool(sys.argv[1]).keep([Reward(f'{sys.argv[2]}-{number}', 1.0)])\n"
+        "    Spool(sys.argv[1]).store([Reward(f'{sys.argv[2]}-{number}', 1.0)])\n"
     )
     started = [
         subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in ("a", "b", "c")
@@ -204,14 +65,14 @@ def test_several_processes_share_a_spool(path: Path) -> None:
         assert [id for id in found if id[0] == name] == [f"{name}-{n}" for n in range(20)]
 
 
-def test_what_was_kept_outlives_a_kill(path: Path) -> None:
+def test_what_was_stored_outlives_a_kill(path: Path) -> None:
     code = (
         "import sys\n"
         "from fastbandit.client import Reward\n"
         "from fastbandit.client.spool import Spool\n"
         "spool, number = Spool(sys.argv[1]), 0\n"
         "while True:\n"
-        "    spool.keep([Reward(f'{number}', 1.0)])\n"
+        "    spool.store([Reward(f'{number}', 1.0)])\n"
         "    print(number, flush=True)\n"
         "    number += 1\n"
     )

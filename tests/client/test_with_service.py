@@ -8,10 +8,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fastbandit.client import ArmToPut, AsyncClient, Baseline, Reward
-from fastbandit.config import Config, ShadowConfig
+from fastbandit.client import ArmUpsert, AsyncClient, Baseline, Reward
 from fastbandit.errors import ServiceError
-from tests.serving.little_service import CONTEXT, Asker, begin, run
+from fastbandit.settings.service import Config, ShadowConfig
+from tests.serving.little_service import CONTEXT, Caller, begin, run
 
 
 @pytest.fixture(scope="module")
@@ -19,16 +19,16 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Config:
     return begin(tmp_path_factory.mktemp("data"))
 
 
-def client_of(asker: Asker, spool: Path | None = None) -> AsyncClient:
-    transport = httpx.ASGITransport(app=asker.app)
+def client_of(requester: Caller, spool: Path | None = None) -> AsyncClient:
+    transport = httpx.ASGITransport(app=requester.app)
     return AsyncClient(
         "http://localhost:8080", transport=transport, deadline_seconds=20.0, spool=spool
     )
 
 
 def test_a_retry_of_a_select_gives_the_same_answer(config: Config) -> None:
-    async def story(asker: Asker) -> None:
-        async with client_of(asker) as client:
+    async def story(requester: Caller) -> None:
+        async with client_of(requester) as client:
             first = await client.select(CONTEXT, k=2, id="mine")
             assert len(first.arms) == len(first.scores) == 2
             assert await client.select(CONTEXT, k=2, id="mine") == first
@@ -37,8 +37,8 @@ def test_a_retry_of_a_select_gives_the_same_answer(config: Config) -> None:
 
 
 def test_many_contexts_and_propensities_are_understood(config: Config) -> None:
-    async def story(asker: Asker) -> None:
-        async with client_of(asker) as client:
+    async def story(requester: Caller) -> None:
+        async with client_of(requester) as client:
             one, two = await client.select_many([CONTEXT, CONTEXT], eligible=["arm-1"])
             assert one.decision != two.decision
             assert one.arms == two.arms == ["arm-1"]
@@ -48,9 +48,9 @@ def test_many_contexts_and_propensities_are_understood(config: Config) -> None:
     run(config, story)
 
 
-def test_a_baseline_is_told_and_its_decision_understood(config: Config) -> None:
-    async def story(asker: Asker) -> None:
-        async with client_of(asker) as client:
+def test_a_baseline_is_sent_and_its_decision_understood(config: Config) -> None:
+    async def story(requester: Caller) -> None:
+        async with client_of(requester) as client:
             one = await client.select(CONTEXT, baseline=Baseline("arm-2", 0.5), eligible=["arm-2"])
             assert (one.arm, one.decided_by, one.other) == ("arm-2", "baseline", "arm-2")
             assert one.propensities == [0.5]
@@ -61,8 +61,8 @@ def test_a_baseline_is_told_and_its_decision_understood(config: Config) -> None:
 
 
 def test_rewards_are_understood(config: Config, tmp_path: Path) -> None:
-    async def story(asker: Asker) -> None:
-        async with client_of(asker, tmp_path / "spool") as client:
+    async def story(requester: Caller) -> None:
+        async with client_of(requester, tmp_path / "spool") as client:
             selected = await client.select(CONTEXT)
             assert await client.reward(selected, 1.0) == "counted"
             assert await client.rewards(
@@ -73,20 +73,20 @@ def test_rewards_are_understood(config: Config, tmp_path: Path) -> None:
 
 
 def test_arms_and_the_status_are_understood(config: Config) -> None:
-    async def story(asker: Asker) -> None:
-        async with client_of(asker) as client:
+    async def story(requester: Caller) -> None:
+        async with client_of(requester) as client:
             columns = {"price": 3.0, "colour": "red"}
-            put = await client.put_arms([ArmToPut("new", [0.1, 0.2, 0.3], columns)])
+            put = await client.upsert_arms([ArmUpsert("new", [0.1, 0.2, 0.3], columns)])
             assert (put.added, put.arms) == (1, 13)
-            assert (await client.delete_arms(["new", "never"])).unknown == ["never"]
+            assert (await client.discard_arms(["new", "never"])).unknown == ["never"]
             assert await client.status()
 
     run(config, story)
 
 
-def test_a_refusal_names_the_field_and_the_fix(config: Config) -> None:
-    async def story(asker: Asker) -> None:
-        async with client_of(asker) as client:
+def test_a_rejection_names_the_field_and_the_fix(config: Config) -> None:
+    async def story(requester: Caller) -> None:
+        async with client_of(requester) as client:
             with pytest.raises(ServiceError) as caught:
                 await client.select([1.0])
             assert caught.value.status == 422
@@ -96,16 +96,16 @@ def test_a_refusal_names_the_field_and_the_fix(config: Config) -> None:
     run(config, story)
 
 
-def test_a_spooled_reward_that_the_service_refuses_is_set_aside(
+def test_a_spooled_reward_that_the_service_rejects_is_set_aside(
     config: Config, tmp_path: Path
 ) -> None:
-    async def story(asker: Asker) -> None:
-        async with client_of(asker, tmp_path / "spool") as client:
+    async def story(requester: Caller) -> None:
+        async with client_of(requester, tmp_path / "spool") as client:
             selected = await client.select(CONTEXT)
             assert client.spool is not None
-            client.spool.keep([Reward("x", 0.5), Reward(selected.decision, 1.0)])
+            client.spool.store([Reward("x", 0.5), Reward(selected.decision, 1.0)])
             flushed = await client.flush()
-            assert (flushed.sent, flushed.refused, flushed.left) == (1, 1, 0)
-            assert "0 or 1" in client.spool.take_refused()[0][1]
+            assert (flushed.sent, flushed.rejected, flushed.left) == (1, 1, 0)
+            assert "0 or 1" in client.spool.take_rejected()[0][1]
 
     run(config, story)

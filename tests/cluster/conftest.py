@@ -12,10 +12,13 @@ import pytest
 from machines import Machines
 
 from fastbandit.cluster.engine import Engine, make_engine
-from fastbandit.learning.first import publish_first
-from fastbandit.storage.postgres_server import LittleServer, little_server
+from fastbandit.learning.initial_version import publish_initial_version
+from fastbandit.storage.registered_store import RegisteredStore
 from fastbandit.storage.shared import open_store
-from fastbandit.storage.snapshot_store import Cut, SnapshotStore
+from fastbandit.storage.snapshot_registry import SnapshotRegistry
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut
+from lab.postgres_server import LittleServer, little_server
 
 _NUMBERS = count()
 
@@ -63,19 +66,34 @@ def machines(database: str, tmp_path: Path) -> Machines:
     return Machines(database, tmp_path)
 
 
+@pytest.fixture
+def machine(url: str, schema: str, tmp_path: Path) -> Iterator[Callable[[str], RegisteredStore]]:
+    """Makes the store of a machine, by name; all share one registry."""
+    made: list[RegisteredStore] = []
+
+    def make(name: str) -> RegisteredStore:
+        registry = SnapshotRegistry(url, f"file://{tmp_path}/shared", schema=schema)
+        made.append(RegisteredStore(tmp_path / name, registry))
+        return made[-1]
+
+    yield make
+    for store in made:
+        store.registry.close()
+
+
 @pytest.fixture(scope="session")
 def first_snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Version 0 of a little catalogue, made once."""
     folder = tmp_path_factory.mktemp("first")
     config = Machines("postgresql://nobody/", folder).config("made")
-    return publish_first(config, SnapshotStore(folder / "snapshots")).folder
+    return publish_initial_version(config, SnapshotStore(folder / "snapshots")).folder
 
 
 @pytest.fixture
 def shared(machines: Machines, first_snapshot: Path) -> Machines:
     """Machines among which version 0 was published."""
-    config = machines.config("trainer")
-    store = open_store(config.log.url, config.snapshots.url, machines.folder / "trainer")
+    config = machines.config("learner")
+    store = open_store(config.log.url, config.snapshots.url, machines.folder / "learner")
     with store.drafting() as draft:
         for part in ("bandit", "frozen"):
             shutil.copytree(first_snapshot / part, draft / part)

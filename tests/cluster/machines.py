@@ -17,14 +17,15 @@ from typing import Any, TypeVar
 
 import httpx
 
-from fastbandit.config import Config, read_config
-from fastbandit.events import ArmsChanged, DecisionMade, Event, RewardCame
 from fastbandit.serving.app import App
 from fastbandit.serving.server import key_ring
 from fastbandit.serving.service import Service
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import read_config
+from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, RewardCame
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer
-from tests.serving.little_service import Asker, write_arms
+from lab.postgres_server import LittleServer
+from tests.serving.little_service import Caller, write_arms
 
 PATIENCE = 60.0
 _ROOT = str(Path(__file__).parents[2])
@@ -62,8 +63,8 @@ class Machines:
             "learn.fresh": 4,
             "learn.growth": 0.0,
             "learn.held_out": 0.0,
-            "learn.quality_floor": 0.0,
-            "learn.recall_floor": 0.0,
+            "learn.min_quality": 0.0,
+            "learn.min_recall": 0.0,
             "log.url": self.url,
             "snapshots.url": f"file://{self.folder}/shared",
         }
@@ -81,7 +82,7 @@ class Machines:
             try:
                 for service in services:
                     await service.start()
-                return await story(*(Asker(App(it, key_ring(it.config))) for it in services))
+                return await story(*(Caller(App(it, key_ring(it.config))) for it in services))
             finally:
                 for service in services:
                     await service.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from fastbandit.events import (
+from fastbandit.storage.events import (
     Arm,
     ArmsChanged,
     DecisionMade,

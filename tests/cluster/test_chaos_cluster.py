@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.events import DecisionMade, Event, RewardCame
-from fastbandit.storage.postgres_driver import psycopg
-from fastbandit.storage.postgres_server import LittleServer
+from fastbandit.storage.events import DecisionMade, Event, RewardCame
+from fastbandit.storage.postgres_connection import psycopg
 from lab.faults import cluster as campaign
 from lab.faults.cluster import ClusterReport, cluster_command, disturb_cluster, doubled
 from lab.faults.cluster_stage import hanging
 from lab.faults.report import tables
+from lab.postgres_server import LittleServer
 
 MADE = DecisionMade("a", [1.0], [3], [0.5], 7, 1, 0, 1_000, seq=1, at=1)
 CAME = RewardCame("a", 1.0, 3, status="counted", seq=2, at=2)

@@ -12,8 +12,8 @@ from random_events import fill
 
 from fastbandit.cli.main import main
 from fastbandit.errors import LogError
-from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed
-from fastbandit.storage.copying import copy_log
+from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.storage.local_copy import copy_log
 from fastbandit.storage.postgres_days import DAY
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.sqlite_log import SqliteLog

@@ -14,13 +14,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from fastbandit.errors import LogAwayError, LogError
-from fastbandit.events import DecisionMade, Event, TimePassed
-from fastbandit.storage.copying import Copied, copy_log
-from fastbandit.storage.local_copy import local_copy
+from fastbandit.errors import LogError, LogUnavailableError
+from fastbandit.storage.events import DecisionMade, Event, TimePassed
+from fastbandit.storage.local_copy import Copied, copy_log, local_copy
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer
 from fastbandit.storage.sqlite_log import SqliteLog
+from lab.postgres_server import LittleServer
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def test_a_copy_is_up_to_date_and_stays_so(log: PostgresLog, database: str, tmp_
     for number in range(3):
         decide(log, count=3, seed=number)
 
-        path = local_copy(database, tmp_path, tell=notes.append)
+        path = local_copy(database, tmp_path, warn=notes.append)
 
         assert path == tmp_path / "copy" / "events.db"
         assert events_in(path) == log.read()
@@ -67,7 +66,7 @@ def test_a_copy_of_few_seconds_says_what_it_lacks(
     notes: list[str] = []
 
     counts = [
-        len(events_in(local_copy(database, tmp_path, seconds=0, tell=notes.append)))
+        len(events_in(local_copy(database, tmp_path, seconds=0, warn=notes.append)))
         for _ in range(3)
     ]
 
@@ -117,8 +116,8 @@ def test_a_copy_anew_leaves_the_old_one_until_it_is_whole(
     with closing(PostgresLog(database)) as other:
         decide(other, count=6, seed=2)
 
-        assert events_in(local_copy(database, tmp_path, seconds=0, tell=notes.append)) == before
-        assert events_in(local_copy(database, tmp_path, seconds=0, tell=notes.append)) == (
+        assert events_in(local_copy(database, tmp_path, seconds=0, warn=notes.append)) == before
+        assert events_in(local_copy(database, tmp_path, seconds=0, warn=notes.append)) == (
             other.read()
         )
     assert len(notes) == 1
@@ -143,15 +142,15 @@ def test_while_the_database_is_away_the_copy_says_its_age(
     notes: list[str] = []
     own_server.stop()
     try:
-        path = local_copy(database, tmp_path, tell=notes.append)
+        path = local_copy(database, tmp_path, warn=notes.append)
 
-        with pytest.raises(LogAwayError):
+        with pytest.raises(LogUnavailableError):
             local_copy(database, tmp_path / "other")
     finally:
         own_server.start()
 
     assert events_in(path) == before
-    assert notes[0].startswith("The database is away: this is the copy of 20")
+    assert notes[0].startswith("The database is unavailable: this is the copy of 20")
     assert notes[0].endswith("UTC, 60 minutes old.")
 
 
@@ -182,7 +181,7 @@ def test_while_another_process_copies_a_fresh_copy_is_taken(
 
     with (tmp_path / "copy.lock").open("a") as file:
         flock(file, LOCK_EX)
-        path = local_copy(database, tmp_path, wait_seconds=0, tell=notes.append)
+        path = local_copy(database, tmp_path, wait_seconds=0, warn=notes.append)
         with pytest.raises(LogError, match="Try again when it is done"):
             local_copy(database, tmp_path, wait_seconds=0, fresh_seconds=0)
 

@@ -15,9 +15,9 @@ import pytest
 
 psycopg = pytest.importorskip("psycopg")
 
-from fastbandit.events import DecisionMade, Event, RewardCame  # noqa: E402
+from fastbandit.storage.events import DecisionMade, Event, RewardCame  # noqa: E402
 from fastbandit.storage.postgres_log import PostgresLog  # noqa: E402
-from fastbandit.storage.postgres_server import (  # noqa: E402
+from lab.postgres_server import (  # noqa: E402
     LittleServer,
     find_programs,
     little_server,

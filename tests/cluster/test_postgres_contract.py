@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fastbandit.events import EventLog
+from fastbandit.storage.events import EventLog
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.testing.logs import LAWS, Clock, LogBackend
 

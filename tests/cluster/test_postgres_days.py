@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from fastbandit.errors import InputError
-from fastbandit.events import DecisionMade, Outcome, RewardCame, TimePassed
+from fastbandit.storage.events import DecisionMade, Outcome, RewardCame, TimePassed
 from fastbandit.storage.postgres_days import DAY
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.testing.logs import Clock

@@ -15,16 +15,24 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from fastbandit.errors import InputError, LogAwayError, LogError, SettingError
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, Outcome, RewardCame, TimePassed
+from fastbandit.errors import InputError, LogError, LogUnavailableError, SettingError
+from fastbandit.storage.events import (
+    Arm,
+    ArmsChanged,
+    DecisionMade,
+    Event,
+    Outcome,
+    RewardCame,
+    TimePassed,
+)
 from fastbandit.storage.memory_log import MemoryLog
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_rows import DECISION_COLUMNS
 from fastbandit.testing.logs import Clock
 
 
-def made(id: str, *, wait: int = 1_000, sums: bool = False) -> DecisionMade:
-    return DecisionMade(id, [0.5], ["x", "y"], [1.0, 0.5], 1, 0, 0, wait, sums=sums)
+def made(id: str, *, wait: int = 1_000, adds_up: bool = False) -> DecisionMade:
+    return DecisionMade(id, [0.5], ["x", "y"], [1.0, 0.5], 1, 0, 0, wait, adds_up=adds_up)
 
 
 @pytest.fixture
@@ -38,7 +46,7 @@ def log(url: str, schema: str) -> Iterator[PostgresLog]:
 
 APPEND = """
 import sys
-from fastbandit.events import RewardCame
+from fastbandit.storage.events import RewardCame
 from fastbandit.storage.postgres_log import PostgresLog
 from test_postgres_log import made
 
@@ -125,7 +133,7 @@ def test_text_that_the_server_cannot_hold_is_refused_by_name(log: PostgresLog) -
 
 
 def test_many_rewards_of_one_decision_are_judged_one_after_the_other(log: PostgresLog) -> None:
-    log.append([made("a", sums=True)])
+    log.append([made("a", adds_up=True)])
     parts = [RewardCame("a", 1.0, part=f"{number // 2}") for number in range(100)]
 
     outcomes = log.append(parts)
@@ -148,7 +156,7 @@ def test_the_staging_tables_are_emptied_now_and_then(
 
 def test_the_changes_of_the_arms_are_read_by_themselves(log: PostgresLog) -> None:
     assert (log.changes(), log.last_change()) == ([], 0)
-    log.append([ArmsChanged([Arm("x", [0.1 + 0.2])]), made("a"), ArmsChanged(taken=[7])])
+    log.append([ArmsChanged([Arm("x", [0.1 + 0.2])]), made("a"), ArmsChanged(discarded=[7])])
 
     assert [change.seq for change in log.changes()] == [1, 3]
     assert log.changes(after=1) == [ArmsChanged([], [7], 3, 1_000_000)]
@@ -159,7 +167,9 @@ def test_the_changes_of_the_arms_are_read_by_themselves(log: PostgresLog) -> Non
 
 IDS = some.sampled_from(["a", "b", "c"])
 DECISIONS = some.builds(
-    lambda id, arms, wait, sums: DecisionMade(id, [1.0], arms, [0.0], 1, 0, 0, wait, sums=sums),
+    lambda id, arms, wait, adds_up: DecisionMade(
+        id, [1.0], arms, [0.0], 1, 0, 0, wait, adds_up=adds_up
+    ),
     IDS,
     some.sampled_from([["x"], ["x", "y"], ["y", 1, "1"]]),
     some.sampled_from([0, 3, 20]),
@@ -209,7 +219,7 @@ def told(log: PostgresLog) -> int:
 
 
 def test_a_server_that_is_not_there_is_told_from_other_trouble() -> None:
-    with pytest.raises(LogAwayError, match="cannot be reached"):
+    with pytest.raises(LogUnavailableError, match="cannot be reached"):
         told(PostgresLog("postgresql://me@127.0.0.1:9/postgres"))
 
 

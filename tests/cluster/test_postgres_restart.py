@@ -15,15 +15,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from fastbandit.errors import LogAwayError
-from fastbandit.events import DecisionMade, Event, Outcome, RewardCame, TimePassed
+from fastbandit.errors import LogUnavailableError
+from fastbandit.storage.events import DecisionMade, Event, Outcome, RewardCame, TimePassed
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer
 from fastbandit.storage.spooled_log import SpooledLog
+from lab.postgres_server import LittleServer
 
 
 def made(id: str) -> DecisionMade:
-    return DecisionMade(id, [0.5], ["x", "y"], [1.0, 0.5], 1, 0, 0, 10**12, sums=True)
+    return DecisionMade(id, [0.5], ["x", "y"], [1.0, 0.5], 1, 0, 0, 10**12, adds_up=True)
 
 
 class AtStep:
@@ -116,7 +116,7 @@ def test_where_the_server_stays_away_after_the_commit_a_retry_writes_nothing_twi
     log = opened(own_server, schema, reached=crashing)
     crashing.is_armed = True
 
-    with pytest.raises(LogAwayError, match="shows when it is back"):
+    with pytest.raises(LogUnavailableError, match="shows when it is back"):
         log.append([made("a"), RewardCame("a", 1.0)])
     own_server.start()
 
@@ -131,7 +131,7 @@ def test_a_server_that_hangs_is_given_up_in_time(own_server: LittleServer, schem
 
     with hanging(own_server):
         started = time.monotonic()
-        with pytest.raises(LogAwayError):
+        with pytest.raises(LogUnavailableError):
             log.append([made("b")])
         took = time.monotonic() - started
 
@@ -147,7 +147,7 @@ def test_a_server_that_hangs_while_it_commits_is_not_asked_again(
         hangs = AtStep("committing", lambda: stack.enter_context(hanging(own_server)))
         log = opened(own_server, schema, reached=hangs)
         hangs.is_armed = True
-        with pytest.raises(LogAwayError, match="shows when it is back"):
+        with pytest.raises(LogUnavailableError, match="shows when it is back"):
             log.append([made("a")])
 
     assert log.append([made("a")])[0].status in ("written", "repeated")
@@ -174,7 +174,7 @@ def hanging(server: LittleServer) -> Iterator[None]:
 
 APPEND_AND_DIE = """
 import os, signal, sys
-from fastbandit.events import RewardCame
+from fastbandit.storage.events import RewardCame
 from fastbandit.storage.postgres_log import PostgresLog
 from test_postgres_restart import made
 
@@ -248,7 +248,7 @@ def test_crashes_under_load_lose_and_double_nothing_that_was_acknowledged(
             said.update({id: it.status for id, it in zip(ids, outcomes, strict=True)})
             try:
                 log.append([RewardCame(ids[0], 1.0)])
-            except LogAwayError:
+            except LogUnavailableError:
                 pass
             else:
                 rewarded.add(ids[0])
@@ -263,7 +263,7 @@ def test_crashes_under_load_lose_and_double_nothing_that_was_acknowledged(
         wait_for_more(rewarded, 5)
     is_over.set()
     thread.join()
-    wait_until(lambda: log.away is None)
+    wait_until(lambda: log.unavailable is None)
 
     events = log.read(limit=10**6)
     log.close()

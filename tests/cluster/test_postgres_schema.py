@@ -15,8 +15,8 @@ import pytest
 from little_events import EVENTS
 
 from fastbandit.errors import LogError
-from fastbandit.events import RewardCame
-from fastbandit.serving.shared_decides import SharedDecides
+from fastbandit.serving.shared_promotion import SharedPromotion
+from fastbandit.storage.events import RewardCame
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.postgres_schema import STEPS, VERSION
 from fastbandit.testing.logs import Clock
@@ -61,7 +61,7 @@ def ask(url: str, query: str, *values: Any) -> list[tuple[Any, ...]]:
 
 def make_old(url: str, schema: str, version: int) -> str:
     """Make a log of an early version, with an event of each kind."""
-    steps = "".join(sql for _, sql in STEPS[:version])
+    steps = "".join(STEPS[:version])
     mark = f"CREATE TABLE fastbandit_log AS SELECT {version}::bigint AS version;"
     into = f"CREATE SCHEMA {schema}; SET search_path = {schema};"
     ask(url, into + mark + steps + OLD_EVENTS + (OLD_COUNTED if version > 1 else ""))
@@ -94,7 +94,7 @@ def test_an_old_log_is_read_as_it_was_written(url: str, schema: str, version: in
 
 
 def test_in_a_log_that_knew_no_shadow_mode_the_baseline_decides(url: str, schema: str) -> None:
-    with closing(SharedDecides(url, schema=make_old(url, schema, 4))) as shared:
+    with closing(SharedPromotion(url, schema=make_old(url, schema, 4))) as shared:
         told = shared.read()
 
         assert (told.decides, told.version) == ("baseline", None)

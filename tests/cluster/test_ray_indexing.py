@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from fastbandit import Bandit
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.lookup import Lookup
-from fastbandit.cluster.engine import Engine, HereEngine
-from fastbandit.cluster.indexing import EngineSpread, index_arms
-from fastbandit.errors import FastbanditError
+from fastbandit.cluster.engine import Engine
+from fastbandit.cluster.indexing import index_arms
 
 ARMS = 1_003
 
@@ -29,22 +26,9 @@ def test_workers_index_arms_as_one_process_does(ray_engine: Engine) -> None:
     ours = bandit.policy.arms.lookup
     assert ours is not None
     theirs = Lookup(ours.vectors, ours.rows)
-    assert {"cells", "near"} <= vars(ours).keys()
+    assert {"partitions", "near"} <= vars(ours).keys()
     for name in ("order", "vectors", "centres", "groups", "far"):
-        assert np.array_equal(getattr(ours.cells, name), getattr(theirs.cells, name)), name
+        assert np.array_equal(getattr(ours.partitions, name), getattr(theirs.partitions, name)), (
+            name
+        )
     assert np.array_equal(ours.near, theirs.near)
-
-
-@pytest.mark.parametrize("workers", [1, 3, 9])
-def test_ranges_make_up_the_whole_in_order(workers: int) -> None:
-    spread = EngineSpread(HereEngine(workers))
-
-    assert spread(np.arange, 7).tolist() == list(range(7))
-
-
-def test_work_that_fails_is_said() -> None:
-    def fail(first: int, last: int) -> Any:
-        raise ValueError("no room")
-
-    with pytest.raises(FastbanditError, match=r"cannot be indexed on workers: .*no room"):
-        EngineSpread(HereEngine())(fail, 3)

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 
 from fastbandit.cli import learn as learn_command
 from fastbandit.cluster.engine import Engine
-from fastbandit.cluster.joining import RayJoin
-from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.cluster.ray_joining import RayJoin
 from fastbandit.learning import learner as learning
 from fastbandit.learning.joining import Joiner
+from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.postgres_log import PostgresLog
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -66,11 +66,11 @@ def test_workers_join_what_a_learner_joins(
             clock[0] += 1
             log.append([event])
         before, whole = fed(log, 50), fed(log, 1_000)
-        stretch = RayJoin(url, tmp_path, ray_engine.workers)(before, until=log.last)
+        found = RayJoin(url, tmp_path, ray_engine.workers)(before, until=log.last)
 
-    assert len(whole.pairs) > 60
-    assert before.pairs + stretch.pairs == whole.pairs
-    assert stretch.seqs.tolist() == list(range(51, 181))
+    assert len(whole.interactions) > 60
+    assert before.interactions + found.interactions == whole.interactions
+    assert found.seqs.tolist() == list(range(51, 181))
 
 
 def test_a_learner_on_ray_makes_a_version_of_the_same_pairs(

@@ -1,4 +1,4 @@
-"""Workers of Ray teach a bandit what it would learn alone, and give it back whole."""
+"""Workers of Ray train a bandit as one process would, and return it whole."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ import pytest
 import torch
 
 from fastbandit import Bandit
-from fastbandit.arms.cells import NEIGHBOURS, build_cells
+from fastbandit.arms.neighbour_graph import neighbour_graph
+from fastbandit.arms.partitions import build_partitions
 from fastbandit.cluster.engine import Engine
-from fastbandit.cluster.training import RayTrainer, _fitted, packed, unpacked
+from fastbandit.cluster.ray_training import RayTraining, _fitted, packed, unpacked
 from fastbandit.errors import FastbanditError, NotFiniteError
-from fastbandit.learning.update import Taught, teach_here
-from fastbandit.settings import Settings
+from fastbandit.learning.candidates import TrainingData, train_here
+from fastbandit.settings.files import Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ray warns of itself
 SHORT = {
@@ -37,27 +38,27 @@ def bandit() -> Bandit:
     )
 
 
-def told(rounds: int) -> Taught:
+def data(rounds: int) -> TrainingData:
     rng = np.random.default_rng(3)
     contexts = rng.normal(size=(rounds, 3)).astype(np.float32)
     arms = rng.integers(90, size=rounds)
     rewards = np.cos(contexts[:, 0] + arms / 20) + 0.1 * rng.normal(size=rounds)
-    return Taught(contexts, arms.tolist(), rewards, version=4)
+    return TrainingData(contexts, arms.tolist(), rewards, version=4)
 
 
 def ignore(steps: int, loss: float) -> None:
     pass
 
 
-def test_workers_teach_what_one_learns_alone(ray_engine: Engine) -> None:
+def test_workers_learn_together_what_one_learns_alone(ray_engine: Engine) -> None:
     curve: list[int] = []
     before = bandit()
-    alone = teach_here(bandit(), told(400), ignore)
-    together = RayTrainer(ray_engine.workers)(
-        before, told(400), lambda steps, loss: curve.append(steps)
+    alone = train_here(bandit(), data(400), ignore)
+    together = RayTraining(ray_engine.workers)(
+        before, data(400), lambda steps, loss: curve.append(steps)
     )
 
-    contexts = told(450).contexts[400:]
+    contexts = data(450).contexts[400:]
     assert (before.version, together.version) == (0, 4)
     assert curve == [50, 100, 150, 200, 250, 300]
     assert together.audit(contexts).quality == pytest.approx(
@@ -90,11 +91,11 @@ def test_where_a_worker_dies_all_begin_again_and_learn_the_same(
     from ray import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers know no tests
-    taught = told(60)
-    deadly: Any = Deadly(taught.contexts, tmp_path / "died")
-    trainer = RayTrainer(ray_engine.workers, storage=str(tmp_path))
-    died = trainer(bandit(), replace(taught, contexts=deadly), ignore)
-    lived = trainer(bandit(), taught, ignore)
+    fresh = data(60)
+    deadly: Any = Deadly(fresh.contexts, tmp_path / "died")
+    training = RayTraining(ray_engine.workers, storage=str(tmp_path))
+    died = training(bandit(), replace(fresh, contexts=deadly), ignore)
+    lived = training(bandit(), fresh, ignore)
 
     assert deadly.mark.exists()
     ours, theirs = (one.policy.model.state_dict() for one in (died, lived))
@@ -102,21 +103,21 @@ def test_where_a_worker_dies_all_begin_again_and_learn_the_same(
 
 
 def test_the_index_comes_back_with_the_bandit(ray_engine: Engine) -> None:
-    learned = RayTrainer(ray_engine.workers)(bandit(), told(60), ignore)
+    learned = RayTraining(ray_engine.workers)(bandit(), data(60), ignore)
     lookup = learned.policy.arms.lookup  # type: ignore[union-attr]
     assert lookup is not None
 
-    wanted = build_cells(lookup.vectors.numpy())
-    assert {"cells", "near"} <= vars(lookup).keys()
-    assert np.array_equal(lookup.cells.order, wanted.order)
-    assert np.array_equal(lookup.near, wanted.graph(NEIGHBOURS))
+    wanted = build_partitions(lookup.vectors.numpy())
+    assert {"partitions", "near"} <= vars(lookup).keys()
+    assert np.array_equal(lookup.partitions.order, wanted.order)
+    assert np.array_equal(lookup.near, neighbour_graph(wanted))
 
 
 def test_a_bandit_travels_as_its_files() -> None:
-    one = teach_here(bandit(), told(60), ignore)
+    one = train_here(bandit(), data(60), ignore)
     other = unpacked(packed(one))
 
-    contexts = told(5).contexts
+    contexts = data(5).contexts
     assert other.version == 4
     assert other.select(contexts).arms == one.select(contexts).arms
 

@@ -15,10 +15,10 @@ from machines import Machines, soon, stopped
 from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
 from fastbandit.storage.deltas import Delta
-from fastbandit.storage.postgres_server import LittleServer
-from fastbandit.storage.snapshot_registry import RegisteredStore, SnapshotRegistry
-from fastbandit.storage.snapshot_store import Snapshot
-from tests.serving.little_service import ARMS, Asker
+from fastbandit.storage.registered_store import RegisteredStore, SnapshotRegistry
+from fastbandit.storage.snapshot_version import Snapshot
+from lab.postgres_server import LittleServer
+from tests.serving.little_service import ARMS, Caller
 
 Machine = Callable[[str], RegisteredStore]
 
@@ -70,7 +70,7 @@ def test_one_that_knows_less_does_not_replace_the_newer(machine: Machine) -> Non
     two.pull()
     one.publish_delta(delta_of(first, number=5, seq=50))
 
-    two.publish_delta(delta_of(first, number=1, seq=40))  # of a trainer that lost its turn
+    two.publish_delta(delta_of(first, number=1, seq=40))  # of a learner that lost its lease
 
     assert number_at(two, first) == 5
 
@@ -96,10 +96,10 @@ def test_all_deciders_follow_and_carry_it_over(shared: Machines, own_server: Lit
     more = {"learn__fresh": 30, "learn__delta_seconds": 0.0}
     trainer = shared.config("trainer", **more)
 
-    async def story(one: Asker, two: Asker) -> np.ndarray:
+    async def story(one: Caller, two: Caller) -> np.ndarray:
         await tell(one, 30)
         learner = Learner(trainer)
-        assert await asyncio.to_thread(learner.take_turn)
+        assert await asyncio.to_thread(learner.acquire_lease)
         await asyncio.to_thread(learner.start)
         assert (await asyncio.to_thread(learner.step)).version == 1
         await soon(lambda: (one.service.version, two.service.version) == (1, 1))
@@ -119,7 +119,7 @@ def test_all_deciders_follow_and_carry_it_over(shared: Machines, own_server: Lit
 
     wanted = shared.run(story, "a", "b", **more)
 
-    async def again(one: Asker) -> None:
+    async def again(one: Caller) -> None:
         assert one.service.follower.delta is not None
         np.testing.assert_array_equal(constants(one), wanted)
 
@@ -129,28 +129,28 @@ def test_all_deciders_follow_and_carry_it_over(shared: Machines, own_server: Lit
 
 
 def test_a_damaged_one_is_ignored_and_counted_once(shared: Machines) -> None:
-    async def story(one: Asker) -> None:
+    async def story(one: Caller) -> None:
         with psycopg.connect(shared.url, autocommit=True) as connection:
             connection.execute(
                 "INSERT INTO fastbandit.deltas (version, seq, content) VALUES (0, 1, 'x')"
             )
-        await soon(lambda: one.service.measures.ignored_deltas == 1)
+        await soon(lambda: one.service.metrics.ignored_deltas == 1)
         await asyncio.sleep(1.2)
-        assert one.service.measures.ignored_deltas == 1
+        assert one.service.metrics.ignored_deltas == 1
         assert (await one.select())["version"] == 0
-        assert not one.service.ailments()
+        assert not one.service.problems()
 
     shared.run(story, "a")
 
 
-async def tell(asker: Asker, count: int) -> None:
+async def tell(asker: Caller, count: int) -> None:
     for number in range(count):
         made = await asker.select(eligible=[f"arm-{number % ARMS}"])
         value = float(number % 2 == 0)
         await asker("POST", "/v1/reward", {"decision": made["decision"], "value": value})
 
 
-def constants(asker: Asker) -> np.ndarray:
+def constants(asker: Caller) -> np.ndarray:
     serving = asker.service.decider.serving
     assert serving is not None
     return serving.bandit.parts[0].own_constants.copy()

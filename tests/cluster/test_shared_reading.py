@@ -15,14 +15,14 @@ from random_events import fill
 
 from fastbandit.cli.main import main
 from fastbandit.evaluation import read_rounds
-from fastbandit.events import DecisionMade, RewardCame
 from fastbandit.serving.console.figures import Figures
-from fastbandit.serving.console.followed_copy import FollowedCopy
+from fastbandit.serving.console.process import LogCopy
+from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.local_copy import local_copy
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_server import LittleServer
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock
+from lab.postgres_server import LittleServer
 from tests.serving.little_service import CONTEXT
 
 Said = Callable[..., tuple[int, str, str]]
@@ -68,11 +68,11 @@ def decision(id: str, arm: str) -> DecisionMade:
 
 
 def test_figures_of_a_copy_are_those_of_a_local_log(database: str, tmp_path: Path) -> None:
-    clock, twin = Clock(), Clock()
+    clock, compiled = Clock(), Clock()
     with closing(PostgresLog(database, clock=clock)) as shared:
         fill(shared, clock, groups=80, seed=7)
-    with closing(SqliteLog(tmp_path / "events.db", clock=twin)) as local:
-        fill(local, twin, groups=80, seed=7)
+    with closing(SqliteLog(tmp_path / "events.db", clock=compiled)) as local:
+        fill(local, compiled, groups=80, seed=7)
 
     path = local_copy(database, tmp_path)
 
@@ -103,7 +103,7 @@ def test_between_questions_the_console_rests(
     log: PostgresLog, database: str, tmp_path: Path
 ) -> None:
     time = [0.0]
-    copy = FollowedCopy(database, tmp_path, clock=lambda: time[0])
+    copy = LogCopy(database, tmp_path, clock=lambda: time[0])
     counts = []
     for time[0] in (0.0, 1.0, 3.0):
         assert copy.go_on() is None
@@ -117,9 +117,9 @@ def test_between_questions_the_console_rests(
 def test_a_copy_that_cannot_go_on_is_shown_with_the_reason(
     log: PostgresLog, database: str, tmp_path: Path
 ) -> None:
-    FollowedCopy(database, tmp_path).go_on()
+    LogCopy(database, tmp_path).go_on()
     with closing(SqliteLog(tmp_path / "copy" / "events.db")):  # as copy-log does
-        note = FollowedCopy(database, tmp_path).go_on()
+        note = LogCopy(database, tmp_path).go_on()
 
     assert note is not None
     assert "is written by another process" in note
@@ -140,7 +140,9 @@ def test_the_console_shows_the_decisions_of_all_deciders(
         one.wait_for(lambda: figures_of(url)["summary"]["decisions"] == 2)
         shows = figures_of(url)
         with stopped(own_server):
-            one.wait_for(lambda: "The database is away" in figures_of(url)["notes"].get("log", ""))
+            one.wait_for(
+                lambda: "The database is unavailable" in figures_of(url)["notes"].get("log", "")
+            )
             alone = figures_of(url)
         one.wait_for(lambda: "log" not in figures_of(url)["notes"])
         (arguments,) = arguments_with("fastbandit.serving.console.process", str(one.folder))
@@ -189,7 +191,7 @@ def test_export_says_how_old_a_copy_is_while_the_database_is_away(
         code, out, err = run("export", "--out", "log.jsonl", "--replace")
 
     assert (code, out.splitlines()[0]) == (0, "2 decisions")
-    assert "The database is away: this is the copy of" in err
+    assert "The database is unavailable: this is the copy of" in err
 
 
 def test_a_folder_with_a_log_is_read_as_it_is(log: PostgresLog, run: Said, tmp_path: Path) -> None:

@@ -11,26 +11,26 @@ from typing import Any
 import httpx
 from machines import Machines, address, soon, stopped, until
 
-from fastbandit.storage.passwords import hide_password
-from fastbandit.storage.postgres_server import LittleServer
-from tests.serving.little_service import CONTEXT, Asker
+from fastbandit.settings.passwords import hide_password
+from lab.postgres_server import LittleServer
+from tests.serving.little_service import CONTEXT, Caller
 
 ARM = {"id": "new", "features": [0.1, 0.2, 0.3], "columns": {"price": 1.0, "colour": "red"}}
 
 
-async def away(asker: Asker) -> None:
+async def away(asker: Caller) -> None:
     """Wait until a decider has noticed that the database is away."""
     spooled = asker.service.spooled
     assert spooled is not None
     await asker.select()
-    await soon(lambda: spooled.away is not None)
+    await soon(lambda: spooled.unavailable is not None)
 
 
-async def back(asker: Asker) -> None:
+async def back(asker: Caller) -> None:
     """Wait until a decider has replayed its spool."""
     spooled = asker.service.spooled
     assert spooled is not None
-    await soon(lambda: spooled.away is None and not spooled.waiting)
+    await soon(lambda: spooled.unavailable is None and not spooled.waiting)
 
 
 def reward_of(decision: str, value: float = 1.0) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def reward_of(decision: str, value: float = 1.0) -> dict[str, Any]:
 
 
 def test_a_reward_may_come_to_another_decider(shared: Machines) -> None:
-    async def story(one: Asker, two: Asker) -> None:
+    async def story(one: Caller, two: Caller) -> None:
         made = await one.select()
         assert (await two("POST", "/v1/reward", reward_of(made["decision"]))).status == 200
         again = await one("POST", "/v1/reward", reward_of(made["decision"]))
@@ -52,7 +52,7 @@ def test_a_reward_may_come_to_another_decider(shared: Machines) -> None:
 
 
 def test_a_retry_at_another_decider_gives_the_same_answer(shared: Machines) -> None:
-    async def story(one: Asker, two: Asker) -> None:
+    async def story(one: Caller, two: Caller) -> None:
         assert await one.select(id="mine") == await two.select(id="mine")
 
     shared.run(story, "a", "b")
@@ -60,7 +60,7 @@ def test_a_retry_at_another_decider_gives_the_same_answer(shared: Machines) -> N
 
 
 def test_arms_put_at_one_are_chosen_at_another(shared: Machines) -> None:
-    async def story(one: Asker, two: Asker) -> None:
+    async def story(one: Caller, two: Caller) -> None:
         put = await one("PUT", "/v1/arms", {"arms": [ARM]})
         assert (put.status, put.body["added"], put.body["arms"]) == (200, 1, 13)
         await soon(lambda: two.service.decider.serving.catalogue == put.body["catalogue"])
@@ -72,12 +72,12 @@ def test_arms_put_at_one_are_chosen_at_another(shared: Machines) -> None:
 
 
 def test_arms_put_at_both_at_once_are_the_same_on_both(shared: Machines) -> None:
-    async def put(asker: Asker, mark: float) -> None:
+    async def put(asker: Caller, mark: float) -> None:
         for number in range(5):
             arms = [{**ARM, "features": [mark, number, 0.0]}, {**ARM, "id": f"of {mark}"}]
             assert (await asker("PUT", "/v1/arms", {"arms": arms})).status == 200
 
-    async def story(one: Asker, two: Asker) -> None:
+    async def story(one: Caller, two: Caller) -> None:
         await asyncio.gather(put(one, 1.0), put(two, 2.0))
         serving = [asker.service.decider for asker in (one, two)]
         await soon(lambda: all(it.serving.catalogue == 10 for it in serving))
@@ -93,11 +93,11 @@ def test_arms_put_at_both_at_once_are_the_same_on_both(shared: Machines) -> None
 
 
 def test_a_decider_that_starts_later_knows_the_arms(shared: Machines) -> None:
-    async def put(one: Asker) -> None:
+    async def put(one: Caller) -> None:
         await one("PUT", "/v1/arms", {"arms": [ARM]})
         await one("DELETE", "/v1/arms", {"ids": ["arm-0"]})
 
-    async def look(two: Asker) -> None:
+    async def look(two: Caller) -> None:
         assert (await two.select(eligible=["new"]))["catalogue"] == 2
         assert (await two("GET", "/v1/status")).body["arms"] == 12
 
@@ -108,7 +108,7 @@ def test_a_decider_that_starts_later_knows_the_arms(shared: Machines) -> None:
 def test_a_change_that_anothers_made_impossible_stops_nobody(shared: Machines) -> None:
     ids = [f"arm-{row}" for row in range(12)]
 
-    async def story(one: Asker, two: Asker) -> None:
+    async def story(one: Caller, two: Caller) -> None:
         await asyncio.gather(
             one("DELETE", "/v1/arms", {"ids": ids[:6]}), two("DELETE", "/v1/arms", {"ids": ids[6:]})
         )
@@ -122,7 +122,7 @@ def test_a_change_that_anothers_made_impossible_stops_nobody(shared: Machines) -
 
 
 def test_what_the_learner_publishes_reaches_all(shared: Machines) -> None:
-    async def story(one: Asker, two: Asker) -> None:
+    async def story(one: Caller, two: Caller) -> None:
         for asker in (one, two) * 3:
             made = await asker.select()
             await asker("POST", "/v1/reward", reward_of(made["decision"]))
@@ -138,7 +138,7 @@ def test_what_the_learner_publishes_reaches_all(shared: Machines) -> None:
 
 
 def test_selects_go_on_without_the_database(shared: Machines, own_server: LittleServer) -> None:
-    async def story(one: Asker) -> None:
+    async def story(one: Caller) -> None:
         with stopped(own_server):
             await away(one)
             made = await one.select(id="mine")
@@ -149,18 +149,18 @@ def test_selects_go_on_without_the_database(shared: Machines, own_server: Little
             assert (await one("PUT", "/v1/arms", {"arms": [ARM]})).status == 503
             assert (await one("GET", "/ready")).status == 200
             status = (await one("GET", "/v1/status")).body
-            assert [ailment["name"] for ailment in status["ailments"]] == ["log"]
-            assert "2 of 100,000 decisions wait" in status["ailments"][0]["detail"]
+            assert [problem["name"] for problem in status["problems"]] == ["log"]
+            assert "2 of 100,000 decisions wait" in status["problems"][0]["detail"]
             metrics = (await one("GET", "/metrics")).body.decode()
-            assert "fastbandit_log_away 1.0" in metrics
+            assert "fastbandit_log_unavailable 1.0" in metrics
             assert "fastbandit_spooled 2.0" in metrics
         await back(one)
         assert await one.select(id="mine") == made
         assert (await one("POST", "/v1/reward", reward_of("mine"))).body["status"] == "counted"
         metrics = (await one("GET", "/metrics")).body.decode()
-        assert "fastbandit_log_away 0.0" in metrics
+        assert "fastbandit_log_unavailable 0.0" in metrics
         assert "fastbandit_spool_conflicts_total 0.0" in metrics
-        assert (await one("GET", "/v1/status")).body["ailments"] == []
+        assert (await one("GET", "/v1/status")).body["problems"] == []
 
     shared.run(story, "a")
     assert shared.decisions().count("mine") == 1
@@ -169,7 +169,7 @@ def test_selects_go_on_without_the_database(shared: Machines, own_server: Little
 def test_selects_that_come_with_rewards_go_on_too(
     shared: Machines, own_server: LittleServer
 ) -> None:
-    async def story(one: Asker) -> list[str]:
+    async def story(one: Caller) -> list[str]:
         first = await one.select()
         with stopped(own_server):
             await away(one)
@@ -194,7 +194,7 @@ def test_every_decision_is_written_once_whatever_the_server_does(
 ) -> None:
     made: list[str] = []
 
-    async def ask(asker: Asker, mark: str) -> None:
+    async def ask(asker: Caller, mark: str) -> None:
         number = 0
         while number < 40 or not is_over:
             id = f"{mark}{number}"
@@ -205,7 +205,7 @@ def test_every_decision_is_written_once_whatever_the_server_does(
 
     is_over = False
 
-    async def story(one: Asker, two: Asker) -> None:
+    async def story(one: Caller, two: Caller) -> None:
         nonlocal is_over
         asking = asyncio.gather(ask(one, "a"), ask(two, "b"))
         for how in (signal.SIGINT, signal.SIGKILL):
@@ -223,7 +223,7 @@ def test_every_decision_is_written_once_whatever_the_server_does(
 
 
 def test_a_full_spool_is_said_clearly(shared: Machines, own_server: LittleServer) -> None:
-    async def story(one: Asker) -> None:
+    async def story(one: Caller) -> None:
         with stopped(own_server):
             await away(one)
             await one.select()
@@ -241,32 +241,32 @@ def test_a_full_spool_is_said_clearly(shared: Machines, own_server: LittleServer
 def test_a_snapshot_that_comes_while_the_log_is_away_is_loaded_later(
     shared: Machines, own_server: LittleServer
 ) -> None:
-    async def story(one: Asker) -> None:
+    async def story(one: Caller) -> None:
         with stopped(own_server):
             await away(one)
             pointer = one.service.follower.store.pointer
             pointer.write_text(pointer.read_text())  # as if another had just been fetched
             await asyncio.sleep(1.0)
-            assert one.service.measures.failed_swaps == 0
-        await soon(lambda: one.service.measures.swaps == 2)
+            assert one.service.metrics.failed_swaps == 0
+        await soon(lambda: one.service.metrics.swaps == 2)
 
     shared.run(story, "a")
 
 
 def test_without_the_store_a_decider_starts_with_what_it_has(shared: Machines) -> None:
-    async def start(one: Asker) -> None:
+    async def start(one: Caller) -> None:
         assert (await one.select())["version"] == 0
 
     shared.run(start, "a")
     (shared.folder / "shared").rename(shared.folder / "gone")
     shutil.rmtree(shared.folder / "a" / "snapshots" / "000000" / "frozen")
 
-    async def look(one: Asker) -> None:
-        (ailment,) = (await one("GET", "/v1/status")).body["ailments"]
-        assert ailment["name"] == "snapshots"
+    async def look(one: Caller) -> None:
+        (problem,) = (await one("GET", "/v1/status")).body["problems"]
+        assert problem["name"] == "snapshots"
         (shared.folder / "gone").rename(shared.folder / "shared")
         await soon(lambda: one.service.version == 0)
-        await soon(lambda: not one.service.ailments())
+        await soon(lambda: not one.service.problems())
 
     shared.run(look, "a")
 

@@ -10,23 +10,23 @@ import httpx
 import pytest
 from machines import Machines, Started, address, soon, stopped, until
 
-from fastbandit.errors import LogAwayError
-from fastbandit.events import DecisionMade, Who
-from fastbandit.serving.decides import write_decides
-from fastbandit.serving.shared_decides import SharedDecides
+from fastbandit.errors import LogUnavailableError
+from fastbandit.serving.promotion import write_promotion
+from fastbandit.serving.shared_promotion import SharedPromotion
 from fastbandit.storage.backups import DECIDES_FILE
-from fastbandit.storage.postgres_server import LittleServer
-from tests.serving.little_service import CONTEXT, Asker
+from fastbandit.storage.events import DecisionMade, Who
+from lab.postgres_server import LittleServer
+from tests.serving.little_service import CONTEXT, Caller
 
 DRAWN = {"shadow__baseline": "random"}
 
 
 def let_decide(machines: Machines, who: Who) -> None:
-    with closing(SharedDecides(machines.url)) as shared:
+    with closing(SharedPromotion(machines.url)) as shared:
         shared.write(who)
 
 
-async def followed(who: Who, *askers: Asker) -> None:
+async def followed(who: Who, *askers: Caller) -> None:
     """Wait until deciders know who decides."""
     for asker in askers:
         shadow = asker.service.decider.shadow
@@ -34,7 +34,7 @@ async def followed(who: Who, *askers: Asker) -> None:
         await soon(lambda shadow=shadow: shadow.decides == who)
 
 
-async def who_decided(asker: Asker) -> Any:
+async def who_decided(asker: Caller) -> Any:
     return (await asker.select())["decided_by"]
 
 
@@ -42,14 +42,14 @@ async def who_decided(asker: Asker) -> Any:
 
 
 def test_the_baseline_decides_until_someone_says_otherwise(shared: Machines) -> None:
-    async def story(one: Asker, two: Asker) -> None:
+    async def story(one: Caller, two: Caller) -> None:
         assert {await who_decided(one), await who_decided(two)} == {"baseline"}
 
     shared.run(story, "a", "b", **DRAWN)
 
 
 def test_all_deciders_follow_and_go_back(shared: Machines) -> None:
-    async def story(one: Asker, two: Asker) -> None:
+    async def story(one: Caller, two: Caller) -> None:
         for who in ("bandit", "baseline"):
             let_decide(shared, who)
             await followed(who, one, two)
@@ -62,9 +62,9 @@ def test_all_deciders_follow_and_go_back(shared: Machines) -> None:
 
 def test_what_all_were_told_stands_above_a_file_of_before(shared: Machines) -> None:
     (shared.folder / "a").mkdir()
-    write_decides(shared.folder / "a", "bandit", version=7)
+    write_promotion(shared.folder / "a", "bandit", version=7)
 
-    async def story(one: Asker) -> None:
+    async def story(one: Caller) -> None:
         assert await who_decided(one) == "baseline"
 
     shared.run(story, "a", **DRAWN)
@@ -73,7 +73,7 @@ def test_what_all_were_told_stands_above_a_file_of_before(shared: Machines) -> N
 def test_a_damaged_file_is_written_anew(shared: Machines) -> None:
     let_decide(shared, "bandit")
 
-    async def story(one: Asker) -> None:
+    async def story(one: Caller) -> None:
         file = shared.folder / "a" / DECIDES_FILE
         told = file.read_text()
         file.write_text("{")
@@ -86,7 +86,7 @@ def test_a_damaged_file_is_written_anew(shared: Machines) -> None:
 def test_a_promotion_after_an_outage_is_followed(
     shared: Machines, own_server: LittleServer
 ) -> None:
-    async def story(one: Asker) -> None:
+    async def story(one: Caller) -> None:
         let_decide(shared, "bandit")
         await followed("bandit", one)
         with stopped(own_server):
@@ -100,7 +100,7 @@ def test_a_promotion_after_an_outage_is_followed(
 def test_a_decider_that_starts_without_the_database_keeps_to_the_last_it_knew(
     shared: Machines, own_server: LittleServer
 ) -> None:
-    async def story(one: Asker) -> Any:
+    async def story(one: Caller) -> Any:
         return await who_decided(one)
 
     let_decide(shared, "bandit")
@@ -110,13 +110,13 @@ def test_a_decider_that_starts_without_the_database_keeps_to_the_last_it_knew(
 
 
 def test_what_ails_the_following_is_told(shared: Machines) -> None:
-    async def story(one: Asker) -> None:
+    async def story(one: Caller) -> None:
         file = shared.folder / "a" / DECIDES_FILE
         file.unlink()
         file.mkdir()
-        await soon(lambda: "decides" in {ailment.name for ailment in one.service.ailments()})
+        await soon(lambda: "promotion" in {problem.name for problem in one.service.problems()})
         file.rmdir()
-        await soon(lambda: not one.service.ailments())
+        await soon(lambda: not one.service.problems())
         assert await who_decided(one) == "baseline"
 
     shared.run(story, "a", **DRAWN)
@@ -172,11 +172,11 @@ def test_without_the_database_nobody_is_promoted_and_nobody_guesses(
 ) -> None:
     assert told(shared, "shadow")["decides"] == "baseline"
     with stopped(own_server):
-        with pytest.raises(LogAwayError):
+        with pytest.raises(LogUnavailableError):
             let_decide(shared, "bandit")
         with shared.started("desk", "shadow", **DRAWN) as run:
             assert run.process.wait() == 2, run.said
-        write_decides(shared.folder / "desk", "bandit", version=0)
+        write_promotion(shared.folder / "desk", "bandit", version=0)
         with shared.started("desk", "shadow", **DRAWN) as run:
             assert run.process.wait() == 0, run.said
             assert "The bandit decides." in run.said  # as a decider there was told last

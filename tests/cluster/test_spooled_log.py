@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from fastbandit.errors import LogAwayError, LogError
-from fastbandit.events import DecisionMade, Event, EventLog, Outcome, RewardCame, TimePassed
+from fastbandit.errors import LogError, LogUnavailableError
+from fastbandit.storage.events import DecisionMade, Event, EventLog, Outcome, RewardCame, TimePassed
 from fastbandit.storage.memory_log import MemoryLog
 from fastbandit.storage.spooled_log import SpooledLog
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -34,17 +34,17 @@ class Remote:
 
     def __init__(self) -> None:
         self.log = MemoryLog(clock=Clock())
-        self.is_away = False
+        self.is_unavailable = False
         self.asked = 0
         self.loses_answer = False
 
     def append(self, events: Sequence[Event]) -> list[Outcome]:
         self.asked += 1
-        if self.is_away:
-            raise LogAwayError("away")
+        if self.is_unavailable:
+            raise LogUnavailableError("away")
         outcomes = self.log.append(events)
         if self.loses_answer:
-            raise LogAwayError("away while it committed")
+            raise LogUnavailableError("away while it committed")
         return outcomes
 
     def decision(self, id: str) -> DecisionMade | None:
@@ -55,8 +55,8 @@ class Remote:
 
     @property
     def last(self) -> int:
-        if self.is_away:
-            raise LogAwayError("away")
+        if self.is_unavailable:
+            raise LogUnavailableError("away")
         return self.log.last
 
     def close(self) -> None:
@@ -111,13 +111,13 @@ def test_with_its_server_it_keeps_the_laws_of_a_log(
 def test_decisions_are_kept_as_degraded_and_told_as_spooled(
     log: SpooledLog, remote: Remote
 ) -> None:
-    remote.is_away = True
+    remote.is_unavailable = True
 
     assert log.append([made("a"), made("b")]) == [Outcome(0, "spooled")] * 2
 
     assert log.decision("a") == structs.replace(made("a"), degraded=True, seq=1, at=log_at(log))
     assert log.waiting == 2
-    assert isinstance(log.away, LogAwayError)
+    assert isinstance(log.unavailable, LogUnavailableError)
 
 
 def log_at(log: SpooledLog) -> int:
@@ -127,18 +127,18 @@ def log_at(log: SpooledLog) -> int:
 
 
 def test_other_events_are_refused_and_leave_no_trace(log: SpooledLog, remote: Remote) -> None:
-    remote.is_away = True
+    remote.is_unavailable = True
 
     refused: list[list[Event]] = [[RewardCame("a", 1.0)], [made("a"), TimePassed()]]
     for events in refused:
-        with pytest.raises(LogAwayError):
+        with pytest.raises(LogUnavailableError):
             log.append(events)
 
     assert (log.waiting, log.decision("a")) == (0, None)
 
 
 def test_the_remote_is_not_tried_at_each_append(log: SpooledLog, remote: Remote) -> None:
-    remote.is_away = True
+    remote.is_unavailable = True
 
     for number in range(5):
         log.append([made(f"{number}")])
@@ -147,7 +147,7 @@ def test_the_remote_is_not_tried_at_each_append(log: SpooledLog, remote: Remote)
 
 
 def test_a_retry_gets_the_decision_that_is_spooled(log: SpooledLog, remote: Remote) -> None:
-    remote.is_away = True
+    remote.is_unavailable = True
     log.append([made("a")])
 
     assert log.append([made("a", "z")]) == [Outcome(0, "repeated")]
@@ -157,27 +157,27 @@ def test_a_retry_gets_the_decision_that_is_spooled(log: SpooledLog, remote: Remo
 
 
 def test_a_full_spool_refuses_more(log: SpooledLog, remote: Remote) -> None:
-    remote.is_away = True
+    remote.is_unavailable = True
     log.append([made(f"{number}") for number in range(5)])
 
     with pytest.raises(LogError, match="may hold 5"):
         log.append([made("more")])
 
-    remote.is_away = False
+    remote.is_unavailable = False
     log.replay()
     assert len(remote.ids()) == 5
 
 
 def test_a_log_that_begins_away_keeps_decisions_from_the_start(remote: Remote, path: Path) -> None:
-    remote.is_away = True
+    remote.is_unavailable = True
     log = SpooledLog(remote, path, pauses=(0.01, 0.02))
 
-    assert isinstance(log.away, LogAwayError)
+    assert isinstance(log.unavailable, LogUnavailableError)
     assert log.append([made("a")]) == [Outcome(0, "spooled")]
     assert log.last == 0
 
-    remote.is_away = False
-    wait_until(lambda: log.away is None)
+    remote.is_unavailable = False
+    wait_until(lambda: log.unavailable is None)
     assert (remote.ids(), log.last) == (["a"], 1)
     log.close()
 
@@ -190,13 +190,13 @@ def test_no_append_waits_while_the_remote_is_tried(
     def hang(events: Sequence[Event]) -> list[Outcome]:
         is_tried.set()
         goes_on.wait(20)
-        raise LogAwayError("it hangs")
+        raise LogUnavailableError("it hangs")
 
-    remote.is_away = True
+    remote.is_unavailable = True
     log = SpooledLog(remote, path, pauses=(0.01, 0.01))
     log.append([made("a")])
     monkeypatch.setattr(remote, "append", hang)
-    remote.is_away = False
+    remote.is_unavailable = False
     is_tried.wait(20)
 
     assert log.append([made("b")]) == [Outcome(0, "spooled")]
@@ -204,7 +204,7 @@ def test_no_append_waits_while_the_remote_is_tried(
 
     monkeypatch.undo()
     goes_on.set()
-    wait_until(lambda: log.away is None)
+    wait_until(lambda: log.unavailable is None)
     assert remote.ids() == ["a", "b"]
     log.close()
 
@@ -216,26 +216,26 @@ def test_what_is_spooled_comes_before_anything_else(
     log: SpooledLog, remote: Remote, path: Path
 ) -> None:
     log.append([made("a")])
-    remote.is_away = True
+    remote.is_unavailable = True
     log.append([made("b"), made("c")])
-    remote.is_away = False
+    remote.is_unavailable = False
 
     log.replay()
     log.append([made("d"), RewardCame("b", 1.0)])
 
     assert remote.ids() == ["a", "b", "c", "d"]
     assert remote.log.read()[-1] == RewardCame("b", 1.0, "x", "", "counted", 5, 1_000_000)
-    assert (log.away, log.waiting, path.exists()) == (None, 0, False)
+    assert (log.unavailable, log.waiting, path.exists()) == (None, 0, False)
 
 
 def test_a_thread_of_its_own_notices_that_the_remote_is_back(remote: Remote, path: Path) -> None:
     log = SpooledLog(remote, path, pauses=(0.01, 0.02))
-    remote.is_away = True
+    remote.is_unavailable = True
     log.append([made(f"{number}") for number in range(300)])
     wait_until(lambda: remote.asked > 3)
 
-    remote.is_away = False
-    wait_until(lambda: log.away is None)
+    remote.is_unavailable = False
+    wait_until(lambda: log.unavailable is None)
 
     log.append([made("after")])
     assert remote.ids() == [*(f"{number}" for number in range(300)), "after"]
@@ -249,12 +249,12 @@ def test_decisions_that_come_while_it_is_replayed_are_all_written_in_order(
     log = SpooledLog(remote, path, pauses=(0.001, 0.001))
     sent = 0
     for outage in range(5):
-        remote.is_away = True
+        remote.is_unavailable = True
         for step in range(20):
-            remote.is_away = remote.is_away and step < 10
+            remote.is_unavailable = remote.is_unavailable and step < 10
             log.append([made(f"{sent + number}") for number in range(5)])
             sent += 5
-        wait_until(lambda: log.away is None)
+        wait_until(lambda: log.unavailable is None)
         assert remote.ids() == [f"{number}" for number in range(sent)], outage
     log.close()
 
@@ -274,36 +274,36 @@ def test_a_decision_that_was_written_after_all_is_not_written_twice(
 def test_a_decision_that_was_made_otherwise_elsewhere_is_counted(
     log: SpooledLog, remote: Remote, caplog: pytest.LogCaptureFixture
 ) -> None:
-    remote.is_away = True
+    remote.is_unavailable = True
     log.append([made("a"), made("b")])
-    remote.is_away = False
+    remote.is_unavailable = False
     remote.append([made("a", "z")])
 
     log.replay()
 
     assert (remote.ids(), log.conflicts) == (["a", "b"], 1)
-    assert "made otherwise elsewhere" in caplog.text
+    assert "made differently elsewhere" in caplog.text
 
 
 def test_a_spool_of_an_earlier_life_is_replayed_when_it_is_opened(
     remote: Remote, path: Path
 ) -> None:
-    remote.is_away = True
+    remote.is_unavailable = True
     first = SpooledLog(remote, path, pauses=NEVER)
     first.append([made("a")])
     first.close()
 
-    remote.is_away = False
+    remote.is_unavailable = False
     second = SpooledLog(remote, path, pauses=NEVER)
 
-    assert (remote.ids(), second.away, path.exists()) == (["a"], None, False)
+    assert (remote.ids(), second.unavailable, path.exists()) == (["a"], None, False)
     second.close()
 
 
 def test_a_spool_of_an_earlier_life_waits_while_the_remote_is_away(
     remote: Remote, path: Path
 ) -> None:
-    remote.is_away = True
+    remote.is_unavailable = True
     first = SpooledLog(remote, path, pauses=NEVER)
     first.append([made("a")])
     first.close()
@@ -319,7 +319,7 @@ def test_a_spool_of_an_earlier_life_waits_while_the_remote_is_away(
 
 SPOOL_AND_DIE = """
 import os, signal, sys
-from fastbandit.errors import LogAwayError
+from fastbandit.errors import LogUnavailableError
 from fastbandit.storage.spooled_log import SpooledLog
 from fastbandit.storage.sqlite_log import SqliteLog
 from test_spooled_log import NEVER, made
@@ -329,7 +329,7 @@ remote = SqliteLog(path + ".remote")
 append = remote.append
 
 def away(events):
-    raise LogAwayError("away")
+    raise LogUnavailableError("away")
 
 def reached(found):
     global times

@@ -1,4 +1,4 @@
-"""Synthetic worlds: known functions, the same for every policy."""
+"""Synthetic environments: known functions, the same for every policy."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from fastbandit.demo.synthetic import FUNCTIONS, Synthetic
 from fastbandit.errors import InputError, SettingError
 
 
-def world(function: str = "h1", *, dim: int = 3, noise: float = 1.0, seed: int = 0) -> Synthetic:
+def environment(
+    function: str = "h1", *, dim: int = 3, noise: float = 1.0, seed: int = 0
+) -> Synthetic:
     return Synthetic(function, dim, 50, noise=noise, seed=seed)
 
 
 def along_an_axis(function: str) -> float:
     """Give the reward of the context (1, 0, 0) with an arm whose first coordinate is u."""
-    env = world(function)
+    env = environment(function)
     return float(env.means([[1.0, 0.0, 0.0]], [0])[0])
 
 
-U = float(world().arms[0, 0])
+U = float(environment().arms[0, 0])
 
 
 @pytest.mark.parametrize(
@@ -40,15 +42,15 @@ def test_functions_have_the_values_worked_out_by_hand(function: str, expected: f
 
 def test_the_two_readings_of_h1_differ_where_the_context_has_two_coordinates() -> None:
     x = [1 / sqrt(2), 1 / sqrt(2), 0.0]
-    a, b, _ = (float(value) for value in world().arms[0])
+    a, b, _ = (float(value) for value in environment().arms[0])
     u = (a + b) / sqrt(2)
 
-    assert world("h1").means([x], [0])[0] == pytest.approx((cos(x[0]) + 0.25) * u)
-    assert world("h1b").means([x], [0])[0] == pytest.approx((cos(u) + 0.25) * u)
+    assert environment("h1").means([x], [0])[0] == pytest.approx((cos(x[0]) + 0.25) * u)
+    assert environment("h1b").means([x], [0])[0] == pytest.approx((cos(u) + 0.25) * u)
 
 
 def test_arms_and_contexts_are_unit_vectors_of_float32() -> None:
-    env = world(dim=5)
+    env = environment(dim=5)
 
     for vectors in (env.arms, env.contexts(0, 20)):
         assert vectors.dtype == np.float32
@@ -57,7 +59,7 @@ def test_arms_and_contexts_are_unit_vectors_of_float32() -> None:
 
 
 def test_contexts_are_spread_over_the_whole_sphere() -> None:
-    contexts = world(dim=3).contexts(0, 4_000).astype(np.float64)
+    contexts = environment(dim=3).contexts(0, 4_000).astype(np.float64)
 
     assert np.abs(contexts.mean(axis=0)).max() < 0.04
     assert np.allclose(contexts.T @ contexts / 4_000, np.eye(3) / 3, atol=0.03)
@@ -65,7 +67,7 @@ def test_contexts_are_spread_over_the_whole_sphere() -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 30])
 def test_contexts_are_the_same_for_any_batches(size: int) -> None:
-    env = world()
+    env = environment()
 
     parts = [env.contexts(first, min(size, 30 - first)) for first in range(0, 30, size)]
 
@@ -73,7 +75,7 @@ def test_contexts_are_the_same_for_any_batches(size: int) -> None:
 
 
 def test_noise_depends_on_the_round_alone() -> None:
-    env = world()
+    env = environment()
     contexts = env.contexts(0, 20)
     rows = np.arange(20)
 
@@ -84,8 +86,8 @@ def test_noise_depends_on_the_round_alone() -> None:
     assert len(set(noise.round(6))) == 20
 
 
-def test_noise_has_the_standard_deviation_asked_for() -> None:
-    env = world(noise=0.5)
+def test_noise_has_the_standard_deviation_of_its_setting() -> None:
+    env = environment(noise=0.5)
     contexts = env.contexts(0, 4_000)
     rows = np.zeros(4_000, dtype=np.int64)
 
@@ -96,7 +98,7 @@ def test_noise_has_the_standard_deviation_asked_for() -> None:
 
 
 def test_several_arms_of_a_context_have_several_rewards() -> None:
-    env = world(noise=0.0)
+    env = environment(noise=0.0)
     contexts, rows = env.contexts(0, 4), np.arange(12).reshape(4, 3)
 
     rewards = env.observed(0, rows)
@@ -107,11 +109,11 @@ def test_several_arms_of_a_context_have_several_rewards() -> None:
 
 @pytest.mark.parametrize("block", [1, 64, 2**20])
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_best_and_average_agree_with_brute_force(
+def test_the_best_arms_agree_with_brute_force(
     function: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(synthetic, "_BLOCK", block)
-    env = world(function)
+    env = environment(function)
     contexts = env.contexts(0, 6)
     every = env.means(contexts, np.tile(np.arange(50), (6, 1)))
 
@@ -119,18 +121,17 @@ def test_best_and_average_agree_with_brute_force(
 
     assert np.array_equal(rows, every.argmax(axis=1))
     assert np.allclose(means, every.max(axis=1))
-    assert np.allclose(env.average(contexts), every.mean(axis=1))
 
 
-def test_worlds_of_different_seeds_differ() -> None:
-    one, two = world(seed=1), world(seed=2)
+def test_environments_of_different_seeds_differ() -> None:
+    one, two = environment(seed=1), environment(seed=2)
 
     assert not np.allclose(one.arms, two.arms)
     assert not np.allclose(one.contexts(0, 5), two.contexts(0, 5))
 
 
 def test_arms_and_contexts_are_not_the_same_numbers() -> None:
-    env = world()
+    env = environment()
 
     assert np.abs(env.arms[:20] - env.contexts(0, 20)).max(axis=1).min() > 1e-3
 
@@ -141,14 +142,14 @@ def test_an_unknown_function_names_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize(("dim", "arms", "noise"), [(0, 5, 1.0), (3, 0, 1.0), (3, 5, -1.0)])
-def test_settings_out_of_range_are_refused(dim: int, arms: int, noise: float) -> None:
+def test_settings_out_of_range_are_rejected(dim: int, arms: int, noise: float) -> None:
     with pytest.raises(SettingError):
         Synthetic(dim=dim, arms=arms, noise=noise)
 
 
 @pytest.mark.parametrize("row", [-1, 50])
 def test_a_row_without_an_arm_has_no_reward(row: int) -> None:
-    env = world()
+    env = environment()
 
     with pytest.raises(InputError, match=f"from 0 to 49: got {row}"):
         env.means(env.contexts(0, 1), [row])

@@ -31,7 +31,7 @@ def compose() -> dict[str, Any]:
 
 
 def manifests() -> list[dict[str, Any]]:
-    """Give everything that is sent to Kubernetes, the example of secrets included."""
+    """Return everything that is sent to Kubernetes, the example of secrets included."""
     paths = [path for path in KUBERNETES if path.name != "kustomization.yaml"]
     return [one for path in paths for one in documents(path)]
 
@@ -49,18 +49,18 @@ def pod_of(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def pods() -> list[dict[str, Any]]:
-    """Give the pod of each manifest that has one."""
+    """Return the pod of each manifest that has one."""
     return [pod_of(one) for one in manifests() if "template" in one.get("spec", {})]
 
 
 def unit_lines(path: Path, key: str) -> list[str]:
-    """Give the values of a key in a unit of systemd."""
+    """Return the values of a key in a unit of systemd."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [line.partition("=")[2] for line in lines if line.startswith(f"{key}=")]
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """Give the arguments of `fastbandit` in each file that runs it, with where they stand."""
+    """Return the arguments of `fastbandit` in each file that runs it, with where they stand."""
     for name, service in compose()["services"].items():
         if service["image"].startswith("fastbandit:"):
             yield f"compose {name}", service["command"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.deploy.deployed import DEPLOY, ROOT, read_yaml
-from tests.serving.little_service import Asker, begin, run
+from tests.serving.little_service import Caller, begin, run
 
 parser = pytest.importorskip("prometheus_client.parser")
 
@@ -22,7 +22,7 @@ FROM_SCRAPING = {"job", "instance"}
 
 
 def asked() -> Iterator[tuple[str, str]]:
-    """Give each expression with the name of who asks."""
+    """Return each expression with the name of who asks."""
     for panel in DASHBOARD["panels"]:
         for target in panel["targets"]:
             yield panel["title"], target["expr"]
@@ -38,7 +38,7 @@ def asked() -> Iterator[tuple[str, str]]:
 def exported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """Ask a service for its metrics: the name of each sample, with its labels."""
 
-    async def story(ask: Asker) -> Any:
+    async def story(ask: Caller) -> Any:
         made = await ask.select()
         await ask("POST", "/v1/reward", {"decision": made["decision"], "value": 1})
         return (await ask("GET", "/metrics")).body.decode()

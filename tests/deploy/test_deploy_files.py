@@ -15,7 +15,8 @@ import click
 import pytest
 
 from fastbandit.cli.main import cli
-from fastbandit.config import SECTIONS, all_settings, read_config
+from fastbandit.settings.service import SECTIONS, all_settings
+from fastbandit.settings.service_files import read_config
 from scripts.release.imports import imports_of
 from tests.deploy.deployed import (
     DEPLOY,
@@ -74,9 +75,9 @@ def test_the_settings_of_a_cluster_can_be_read() -> None:
 
 
 def test_kubernetes_gets_the_same_settings() -> None:
-    twin = DEPLOY / "kubernetes" / "fastbandit.toml"
+    compiled = DEPLOY / "kubernetes" / "fastbandit.toml"
 
-    assert twin.read_bytes() == (DEPLOY / "fastbandit.toml").read_bytes()
+    assert compiled.read_bytes() == (DEPLOY / "fastbandit.toml").read_bytes()
 
 
 # -- commands
@@ -93,12 +94,12 @@ def test_a_command_is_one_that_fastbandit_takes(where: str, words: list[str]) ->
 
 
 def test_one_process_trains_and_the_others_do_not() -> None:
-    said = [(where, words) for where, words in commands() if "trainer" not in where]
+    said = [(where, words) for where, words in commands() if "learner" not in where]
 
     for where, words in said:
-        is_trainer = where == "fastbandit-learn.service"
-        assert words[0] == ("learn" if is_trainer else "serve")
-        assert ("--no-learner" in words) is not is_trainer
+        is_learner = where == "fastbandit-learn.service"
+        assert words[0] == ("learn" if is_learner else "serve")
+        assert ("--no-learner" in words) is not is_learner
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ def test_a_manifest_follows_the_schema(told: dict[str, Any], version: str) -> No
     validator.validate(told, version, strict=True)
 
 
-def test_a_manifest_with_a_mistake_would_be_refused() -> None:
+def test_a_manifest_with_a_mistake_would_be_rejected() -> None:
     validator = pytest.importorskip("kubernetes_validate")
     told = manifest("PodDisruptionBudget", "decider")
     told["spec"]["minAvailible"] = 2
@@ -132,7 +132,7 @@ def test_an_upgrade_leaves_two_deciders() -> None:
 
     assert deciders["replicas"] == scaler["minReplicas"] == 3
     assert manifest("PodDisruptionBudget", "decider")["spec"]["minAvailable"] == 2
-    assert manifest("Deployment", "trainer")["spec"]["replicas"] == 2
+    assert manifest("Deployment", "learner")["spec"]["replicas"] == 2
 
 
 def test_a_pod_has_no_rights() -> None:

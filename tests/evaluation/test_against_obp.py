@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbandit.evaluation import LoggedRounds, SparsePolicy, evaluate
+from fastbandit.evaluation import LoggedRounds, SparsePolicy, SwitchDR, evaluate
 
 ope = pytest.importorskip("obp.ope")
 
@@ -22,13 +22,13 @@ THEIRS = {
 }
 
 
-class World:
+class Synthetic:
     """A random log, a policy to judge, and what a model expects of each round and arm."""
 
     def __init__(self, seed: int, *, is_certain: bool) -> None:
         rng = np.random.default_rng(seed)
         logging = rng.dirichlet(np.ones(ARMS), size=ROUNDS)
-        self.chosen = np.array([rng.choice(ARMS, p=chances) for chances in logging])
+        self.chosen = np.array([rng.choice(ARMS, p=shares) for shares in logging])
         self.rewards = rng.normal(size=ROUNDS)
         self.propensities = logging[np.arange(ROUNDS), self.chosen]
         self.expected = rng.normal(size=(ROUNDS, ARMS))
@@ -46,7 +46,8 @@ class World:
         )
         every = np.tile(np.arange(ARMS), (ROUNDS, 1))
         policy = SparsePolicy(every, self.target, arms=ARMS)
-        found = evaluate(log, policy, estimators=[name], model=self._model, switch_at=SWITCH_AT)
+        estimator = SwitchDR(threshold=SWITCH_AT) if name == "switch" else name
+        found = evaluate(log, policy, estimators=estimator, model=self._model)
         return float(found[name].value)
 
     def theirs(self, name: str) -> float:
@@ -67,13 +68,13 @@ class World:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("name", [name for name in THEIRS if name != "replay"])
 def test_an_estimate_is_that_of_obp(name: str, seed: int) -> None:
-    world = World(seed, is_certain=False)
+    synthetic = Synthetic(seed, is_certain=False)
 
-    assert world.ours(name) == pytest.approx(world.theirs(name), abs=1e-9)
+    assert synthetic.ours(name) == pytest.approx(synthetic.theirs(name), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", THEIRS)
 def test_an_estimate_of_a_certain_policy_is_that_of_obp(name: str) -> None:
-    world = World(3, is_certain=True)
+    synthetic = Synthetic(3, is_certain=True)
 
-    assert world.ours(name) == pytest.approx(world.theirs(name), abs=1e-9)
+    assert synthetic.ours(name) == pytest.approx(synthetic.theirs(name), abs=1e-9)

@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from little_log import (
-    CHOSEN,
-    CONTEXTS,
     EVERY,
-    PROPENSITIES,
-    REWARDS,
     TARGET,
     little_log,
     little_policy,
@@ -28,7 +24,15 @@ from fastbandit.errors import (
     ShapeError,
     UnknownArmError,
 )
-from fastbandit.evaluation import LoggedRounds, SparsePolicy, evaluate
+from fastbandit.evaluation import (
+    IPS,
+    MIPS,
+    CrossFit,
+    Draws,
+    Interval,
+    SparsePolicy,
+    evaluate,
+)
 
 Do = Callable[[], Any]
 NAN = float("nan")
@@ -43,113 +47,6 @@ def judged(policy: Any = None, **settings: Any) -> Do:
 
 
 MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
-    # the log
-    "a propensity of zero": (
-        logged(propensities=[0.5, 0.0, 0.2, 0.5]),
-        InputError,
-        r"propensities need to be above 0 and at most 1: got 0 in round 1, counted.* log that one",
-    ),
-    "propensities in percent": (
-        logged(propensities=[50.0, 25.0, 20.0, 50.0]),
-        InputError,
-        r"propensities .* got 50 in round 0, counted from 0 \(4 such\)\. Divide percentages by 100",
-    ),
-    "logarithms for propensities": (
-        logged(propensities=[0.5, -1.4, 0.2, 0.5]),
-        InputError,
-        r"propensities .* got -1.4 in round 1, counted.* not their logarithms",
-    ),
-    "a propensity that was not logged": (
-        logged(propensities=[0.5, NAN, 0.2, 0.5]),
-        InputError,
-        r"propensities .* got nan in round 1, counted.* Drop the rounds",
-    ),
-    "no propensities": (
-        logged(propensities=None),
-        InputError,
-        r"propensities need a probability for each round: got None\. .* give 1 / arms",
-    ),
-    "propensities as text": (
-        logged(propensities=["high"] * 4),
-        InputError,
-        r"propensities need to be numbers: got list such as \['high'\]",
-    ),
-    "a reward that is NaN": (
-        logged(rewards=[1.0, 0.0, NAN, 0.5]),
-        NotFiniteError,
-        r"rewards need to be finite: got nan in round 2, counted.* put 0",
-    ),
-    "rewards and propensities swapped": (
-        lambda: LoggedRounds(CONTEXTS, CHOSEN, PROPENSITIES, [1.0, 0.0, 1.0, 0.0]),
-        InputError,
-        r"propensities .* got 0 in round 1, counted.* changed places: swap them",
-    ),
-    "chosen and propensities swapped": (
-        lambda: LoggedRounds(CONTEXTS, PROPENSITIES, REWARDS, CHOSEN),
-        InputError,
-        r"chosen arms need to be rows, .* got \[0.5\] .* LoggedRounds\(contexts, chosen",
-    ),
-    "ids for rows": (
-        logged(chosen=["a", "b", "c", "a"]),
-        InputError,
-        r"chosen arms need to be rows, .* got \['a'\]",
-    ),
-    "slates for rows": (
-        logged(chosen=EVERY),
-        ShapeError,
-        r"chosen arms need the shape \(n,\): got \(4, 3\)\. .* of a slate, the first",
-    ),
-    "rewards of a slate": (
-        logged(rewards=TARGET),
-        ShapeError,
-        r"rewards need the shape \(n,\): got \(4, 3\)",
-    ),
-    "one reward too few": (
-        logged(rewards=[1.0, 0.0, 1.0]),
-        ShapeError,
-        r"got 4 contexts, 4 chosen, 3 rewards, 4 propensities\. Drop the rounds",
-    ),
-    "an empty log": (
-        lambda: LoggedRounds(np.empty((0, 1)), np.empty(0, dtype=int), [], []),
-        ShapeError,
-        r"at least one round: got none",
-    ),
-    "contexts as strings": (
-        logged(contexts=["young", "old", "old", "young"]),
-        InputError,
-        r"contexts need to be rows of numbers, .* starts with 'young'\. Encode text as numbers",
-    ),
-    "contexts as dicts": (
-        logged(contexts=[{"age": 3}] * 4),
-        InputError,
-        r"contexts need to be rows of numbers, .* starts with \{'age': 3\}",
-    ),
-    "contexts in one dimension": (
-        logged(contexts=np.arange(4.0)),
-        ShapeError,
-        r"contexts need the shape \(n, d\): got \(4,\)",
-    ),
-    "a context that is NaN": (
-        logged(contexts=[[0.0], [NAN], [2.0], [3.0]]),
-        NotFiniteError,
-        r"contexts need finite numbers, up to 3.4e38: got \[nan\] in row 1",
-    ),
-    "a context that single precision cannot hold": (
-        logged(contexts=[[0.0], [1e300], [2.0], [3.0]]),
-        NotFiniteError,
-        r"up to 3.4e38: got \[1e\+300\] in row 1, counted from 0",
-    ),
-    "a row beyond the arms": (
-        logged(chosen=[0, 1, 7, 0]),
-        UnknownArmError,
-        r"rows from 0 to 2: got 7 \(1 such\)\. .* as arms=",
-    ),
-    "a negative row": (logged(chosen=[0, -1, 2, 0]), UnknownArmError, r"from 0 to 2: got -1"),
-    "vectors of too few arms": (
-        logged(vectors=np.ones((2, 2))),
-        ShapeError,
-        r"vectors need one row for each of the 3 arms: got 2",
-    ),
     # the policy
     "log and policy swapped": (
         lambda: evaluate(little_policy(), little_log()),  # type: ignore[arg-type]
@@ -196,7 +93,7 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
     "probabilities that do not sum to 1": (
         lambda: little_policy(probabilities=TARGET / 2.0),
         InputError,
-        r"sum to 1 in each round: got 0.5 in round 0 \(4 such rounds\)\. .* tell the floor",
+        r"sum to 1 in each round: got 0.5 in round 0 \(4 such rounds\)\. .* give the epsilon",
     ),
     "probabilities of another shape": (
         lambda: little_policy(probabilities=TARGET[:, :2]),
@@ -215,20 +112,32 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
     ),
     # the settings
     "an unknown estimator": (judged(estimators=["drr"]), SettingError, r"got 'drr'. Did you mean"),
-    "a confidence in percent": (judged(confidence=95), SettingError, r"got 95\. Use 0\.95"),
+    "a confidence in percent": (
+        lambda: Interval(confidence=95),
+        SettingError,
+        r"got 95\. Use 0\.95",
+    ),
     "an unknown interval": (judged(interval="t"), SettingError, r"interval needs .* got 't'"),
-    "a clip of zero": (judged(clip=0.0), SettingError, r"clip needs to be above 0: got 0\.0"),
+    "a clip of zero": (
+        lambda: IPS(clip=0.0),
+        SettingError,
+        r"clip to be .* above 0: got 0\.0\. Change",
+    ),
     "no draws": (
         lambda: evaluate(uniform_log(), _Sized(8), draws=0),
         SettingError,
         r"draws needs to be at least 1: got 0",
     ),
-    "a floor in percent": (
-        lambda: evaluate(uniform_log(), _Sized(8), floor=5),
+    "an epsilon in percent": (
+        lambda: Draws(epsilon=5),
         SettingError,
-        r"floor of uniform exploration needs to be a probability: got 5",
+        r"needs to be a probability: got 5",
     ),
-    "one fold": (judged(folds=1), SettingError, r"from 2 folds .* got 1\. Use 2 or 3"),
+    "one fold": (
+        judged(model=CrossFit(folds=1)),
+        SettingError,
+        r"from 2 folds .* got 1\. Use 2 or 3",
+    ),
     "an unknown model": (judged(model="forest"), SettingError, r"model of the reward .* 'forest'"),
     "a logistic model of real rewards": (
         judged(model="logistic"),
@@ -238,7 +147,7 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
     "a model of another shape": (
         judged(model=lambda contexts, rows: np.zeros((len(rows), 2))),
         ShapeError,
-        r"one number for each pair, of shape \(4,\): got \(4, 2\)",
+        r"one number for each context and row, of shape \(4,\): got \(4, 2\)",
     ),
     "a model that says NaN": (
         judged(model=lambda contexts, rows: np.full(len(rows), NAN)),
@@ -251,18 +160,18 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
         r"mips needs vectors of the arms or clusters=: got neither",
     ),
     "a number of clusters without vectors": (
-        judged(clusters=2),
+        judged(estimators=MIPS(clusters=2)),
         InputError,
         r"mips needs vectors of the arms or clusters=: got neither\. .* with --arms",
     ),
     "clusters of some arms": (
-        judged(estimators=["mips"], clusters=[0, 1]),
+        judged(estimators=MIPS(clusters=[0, 1])),
         ShapeError,
         r"one number for each of the 3 arms: got shape \(2,\)",
     ),
     "more clusters than arms": (
         lambda: evaluate(
-            little_log(vectors=np.eye(3)), little_policy(), estimators=["mips"], clusters=9
+            little_log(vectors=np.eye(3)), little_policy(), estimators=MIPS(clusters=9)
         ),
         SettingError,
         r"from 1 to the 3 arms: got 9",

@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 
 from fastbandit.errors import SettingError
-from fastbandit.evaluation.estimators import Terms
+from fastbandit.evaluation.estimators import Contributions
 from fastbandit.evaluation.intervals import (
+    Interval,
     bernstein_interval,
     bootstrap,
     intervals_of,
     normal_interval,
 )
 
-COIN = Terms(np.array([0.0, 1.0, 0.0, 1.0]))
+COIN = Contributions(np.array([0.0, 1.0, 0.0, 1.0]))
 
 
-def numbers(count: int) -> Terms:
-    return Terms(np.random.default_rng(1).normal(size=count))
+def numbers(count: int) -> Contributions:
+    return Contributions(np.random.default_rng(1).normal(size=count))
 
 
 def test_the_normal_interval_is_the_one_of_its_formula() -> None:
@@ -49,7 +50,7 @@ def test_many_rounds_are_drawn_in_blocks_with_the_same_spread() -> None:
 
 def test_a_ratio_is_drawn_as_a_ratio() -> None:
     tops = np.random.default_rng(0).random(300)
-    drawn = bootstrap([Terms(2.0 * tops, tops)], resamples=50, seed=0)
+    drawn = bootstrap([Contributions(2.0 * tops, tops)], resamples=50, seed=0)
 
     assert drawn == pytest.approx(2.0)
 
@@ -58,24 +59,26 @@ def test_a_ratio_is_drawn_as_a_ratio() -> None:
 def test_a_seed_repeats_an_interval(kind: str) -> None:
     terms = [numbers(200)]
 
-    assert intervals_of(terms, kind, seed=3) == intervals_of(terms, kind, seed=3)
+    assert intervals_of(terms, Interval(kind), seed=3) == intervals_of(
+        terms, Interval(kind), seed=3
+    )
 
 
 @pytest.mark.parametrize("kind", ["bootstrap", "normal", "bernstein"])
 def test_more_confidence_needs_a_wider_interval(kind: str) -> None:
-    ((low, high),) = intervals_of([numbers(200)], kind, confidence=0.8)
-    ((lower, higher),) = intervals_of([numbers(200)], kind, confidence=0.99)
+    ((low, high),) = intervals_of([numbers(200)], Interval(kind, confidence=0.8))
+    ((lower, higher),) = intervals_of([numbers(200)], Interval(kind, confidence=0.99))
 
     assert lower < low < high < higher
 
 
 @pytest.mark.parametrize("kind", ["normal", "bernstein"])
 def test_one_round_says_nothing_of_an_interval(kind: str) -> None:
-    ((low, high),) = intervals_of([Terms(np.ones(1))], kind)
+    ((low, high),) = intervals_of([Contributions(np.ones(1))], Interval(kind))
 
     assert np.isnan([low, high]).all()
 
 
 def test_resamples_need_to_be_some() -> None:
     with pytest.raises(SettingError, match="resamples needs to be at least 1: got 0"):
-        bootstrap([COIN], resamples=0, seed=0)
+        Interval(resamples=0)

@@ -2,43 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from little_log import CHOSEN, EVERY, TARGET, little_log, little_policy, uniform_log
+from little_log import CHOSEN, EVERY, TARGET, little_policy, uniform_log
 
-from fastbandit.baselines import RandomBandit
-from fastbandit.errors import UnknownArmError
-from fastbandit.evaluation import LoggedRounds, SparsePolicy, evaluate
-from fastbandit.evaluation.drawn_policies import draws_for, policy_of
-from fastbandit.types import Decision
-from lab.estimators import speed as speed_check
-
-
-class Coin:
-    """Takes arm 1 or 2, by the parity of the seed, and knows ids if it is given some."""
-
-    def __init__(self, ids: tuple[Any, ...] = (0, 1, 2)) -> None:
-        self.ids, self.asked = ids, 0
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def select(self, contexts: Any, *, explore: bool = True, seeds: Any) -> Decision:
-        self.asked += 1
-        rows = np.where(explore, 1 + (seeds % 2).astype(np.int64), 1)
-        nothing = np.zeros((len(rows), 1), dtype=np.int64)
-        return Decision(
-            arms=[self.ids[row] for row in rows],
-            rows=rows[:, None],
-            scores=nothing.astype(np.float32),
-            seeds=seeds,
-            version=1,
-            uniform=False,
-            evaluations=nothing[:, 0],
-            lookups=nothing[:, 0],
-        )
+from fastbandit.evaluation import SparsePolicy, evaluate
 
 
 def test_the_probability_of_the_logged_arm_is_found() -> None:
@@ -47,8 +15,8 @@ def test_the_probability_of_the_logged_arm_is_found() -> None:
     assert found == pytest.approx([0.5, 0.8, 0.5, 1.0])
 
 
-def test_a_floor_is_shared_by_all_arms() -> None:
-    policy = SparsePolicy([[2], [2]], [[0.4], [0.4]], arms=3, floor=0.6)
+def test_epsilon_is_shared_by_all_arms() -> None:
+    policy = SparsePolicy([[2], [2]], [[0.4], [0.4]], arms=3, epsilon=0.6)
 
     assert policy.probability_of(np.array([2, 0])) == pytest.approx([0.6, 0.2])
 
@@ -68,7 +36,7 @@ def test_whole_probabilities_and_a_rest_are_the_same_policy() -> None:
 
 def test_the_probability_of_a_cluster_is_that_of_its_arms() -> None:
     clusters = np.array([0, 0, 1])
-    policy = SparsePolicy(EVERY, 0.7 * TARGET, arms=3, floor=0.3)
+    policy = SparsePolicy(EVERY, 0.7 * TARGET, arms=3, epsilon=0.3)
 
     found = policy.probability_within(clusters, np.array(CHOSEN), np.bincount(clusters))
 
@@ -84,7 +52,7 @@ def test_padding_belongs_to_no_cluster() -> None:
 
 
 @pytest.mark.parametrize("model", ["ridge", "logistic"])
-def test_a_floor_of_one_is_worth_what_all_arms_as_candidates_are(model: str) -> None:
+def test_an_epsilon_of_one_is_worth_what_all_arms_as_candidates_are(model: str) -> None:
     log = uniform_log(vectors=np.random.default_rng(3).normal(size=(8, 3)))
     rows = np.tile(np.arange(8), (len(log), 1))
     dense = SparsePolicy(rows, np.full(rows.shape, 1 / 8), arms=8)
@@ -93,148 +61,3 @@ def test_a_floor_of_one_is_worth_what_all_arms_as_candidates_are(model: str) -> 
 
     for one, other in zip(ours.estimates, theirs.estimates, strict=True):
         assert one.value == pytest.approx(other.value, rel=1e-5)
-
-
-def test_a_bandit_is_drawn_from_as_often_as_told() -> None:
-    log, coin = uniform_log(arms=3), Coin()
-
-    _, policy = policy_of(log, coin, draws=64, seed=1)
-
-    assert coin.asked == 64
-    shares = [policy.probability_of(np.full(len(log), arm)).mean() for arm in range(3)]
-    assert shares == pytest.approx([0.0, 0.5, 0.5], abs=0.02)
-
-
-@pytest.mark.parametrize(("rounds", "draws"), [(1, 16), (60_000, 16), (200_000, 5), (10**6, 1)])
-def test_many_rounds_are_asked_for_fewer_draws_each(rounds: int, draws: int) -> None:
-    assert draws_for(rounds) == draws
-
-
-def test_one_draw_a_round_is_right_on_average() -> None:
-    log = uniform_log(arms=3, count=2_000)
-
-    one, many = (evaluate(log, Coin(), draws=draws) for draws in (1, 64))
-
-    assert one["ips"].low < many["ips"].value < one["ips"].high
-    assert one["ips"].high - one["ips"].low > many["ips"].high - many["ips"].low
-
-
-def test_an_evaluation_says_that_draws_stand_for_the_policy() -> None:
-    log = uniform_log(arms=3)
-
-    drawn, greedy = (evaluate(log, Coin(), draws=1, explore=explore) for explore in (True, False))
-
-    assert any(note.startswith("1 draw a round stands for") for note in drawn.notes)
-    assert any(
-        note.startswith("the weights that SWITCH cut are those of these draws")
-        for note in drawn.notes
-    )
-    assert not any("draw" in note for note in greedy.notes)
-
-
-def test_draws_of_another_seed_are_others() -> None:
-    log = uniform_log(arms=3)
-
-    first, second = (policy_of(log, Coin(), draws=4, seed=seed)[1].rows for seed in (0, 1))
-
-    assert (first != second).any()
-
-
-def test_a_greedy_policy_is_asked_once() -> None:
-    log, coin = uniform_log(arms=3), Coin()
-
-    _, policy = policy_of(log, coin, explore=False)
-
-    assert coin.asked == 1
-    assert policy.probability_of(np.full(len(log), 1)) == pytest.approx(1.0)
-
-
-def test_arms_are_matched_by_their_ids() -> None:
-    log = uniform_log(arms=3, ids=["c", "b", "a"])
-
-    rounds, policy = policy_of(log, Coin(("a", "b", "c")), explore=False)
-
-    assert rounds.arms == 3
-    assert (policy.rows == 1).all()
-
-
-def test_an_arm_that_was_never_logged_gets_a_row() -> None:
-    log = uniform_log(arms=2, ids=["a", "b"])
-
-    rounds, policy = policy_of(log, Coin(("a", "new", "b")), explore=False)
-
-    assert list(rounds.ids or ()) == ["a", "b", "new"]
-    assert (policy.rows == 2).all()
-
-
-def test_an_arm_without_a_vector_is_refused() -> None:
-    log = uniform_log(arms=2, ids=["a", "b"], vectors=np.ones((2, 1)))
-
-    with pytest.raises(UnknownArmError, match="it chose 'new', which is none of the log's 2"):
-        policy_of(log, Coin(("a", "new", "b")), explore=False)
-
-
-def test_ids_of_another_kind_are_refused() -> None:
-    log = uniform_log(arms=3, ids=["0", "1", "2"])
-
-    with pytest.raises(UnknownArmError, match="ids of the log's kind, str: it chose 1"):
-        policy_of(log, Coin(), explore=False)
-
-
-def test_a_policy_that_learned_nothing_is_uniform() -> None:
-    log = uniform_log(arms=8)
-
-    _, policy = policy_of(log, RandomBandit(ids=range(8)))
-
-    assert policy.probability_of(log.chosen) == pytest.approx(1 / 8)
-
-
-def test_a_function_tells_rows() -> None:
-    log = little_log()
-
-    _, policy = policy_of(log, lambda contexts: np.zeros(len(contexts), dtype=int))
-
-    assert policy.probability_of(log.chosen) == pytest.approx([1.0, 0.0, 0.0, 1.0])
-
-
-def test_a_function_tells_rows_and_probabilities_above_a_floor() -> None:
-    log = little_log()
-
-    _, policy = policy_of(log, lambda contexts: (EVERY, TARGET), floor=0.3)
-
-    assert policy.probability_of(log.chosen) == pytest.approx([0.45, 0.66, 0.45, 0.8])
-
-
-def test_a_frozen_bandit_is_evaluated(frozen_log: tuple[LoggedRounds, Any]) -> None:
-    log, frozen = frozen_log
-
-    found, again = (evaluate(log, frozen, draws=4, floor=0.5) for _ in range(2))
-
-    assert np.isfinite([one.value for one in found.estimates]).all()
-    assert found == again
-
-
-def test_the_speed_of_drawing_from_a_frozen_bandit_is_checked(
-    frozen_log: tuple[LoggedRounds, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(speed_check, "_DRAWS", 64)
-
-    found = speed_check.check_speed(rounds=4_000, frozen=frozen_log[1], draws=1)
-
-    assert (found.arms, found.candidates) == (40, 1)
-    assert found.evaluation["snips"].value == pytest.approx(found.truth, abs=0.1)
-    assert "a frozen bandit asked 1 time a round" in speed_check.speed_words(found)
-
-
-@pytest.fixture(scope="module")
-def frozen_log(little_training: None) -> tuple[LoggedRounds, Any]:
-    from fastbandit import Bandit
-
-    rng = np.random.default_rng(0)
-    vectors, contexts = rng.normal(size=(40, 3)), rng.normal(size=(60, 4))
-    bandit = Bandit(arms=vectors, context=4, seed=1)
-    taken = bandit.select(contexts)
-    rewards = rng.integers(0, 2, 60)
-    bandit.update(contexts=contexts, arms=taken.arms, rewards=rewards)
-    log = LoggedRounds(contexts, taken.rows[:, 0], rewards, np.full(60, 1 / 40), vectors=vectors)
-    return log, bandit.freeze()

@@ -89,9 +89,9 @@ def taught_bandit(combination: Combination) -> Bandit:
         ids=[id_of(row) for row in range(combination.arms)],
         context=dim,
         reward="real",
-        explore=combination.explore,
+        exploration=combination.explore,
         search=combination.search,
-        doubt="neural",
+        posterior="neural",
         preset=QUICK_TRAINING,
         seed=3,
         progress=False,
@@ -141,7 +141,7 @@ def machine() -> str:
 @contextmanager
 def deciding_by_torch() -> Iterator[None]:
     """Let torch decide however many arms there are, and not its compiled twin."""
-    with patch.object(Bandit, "_with_twin", lambda bandit: (bandit._state, None)):
+    with patch.object(Bandit, "_with_compiled", lambda bandit: (bandit._state, None)):
         yield
 
 

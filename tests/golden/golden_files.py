@@ -14,9 +14,10 @@ from msgspec import to_builtins
 from numpy.typing import NDArray
 
 from fastbandit import Bandit, Decision, FrozenBandit
-from fastbandit.config import Config, read_config
-from fastbandit.events import Event
 from fastbandit.learning.joining import Joiner
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import read_config
+from fastbandit.storage.events import Event
 from fastbandit.storage.joined_rows import Bounds, joined_rows
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
 from fastbandit.storage.snapshot_store import SnapshotStore
@@ -31,6 +32,12 @@ CONTEXTS = np.random.default_rng(11).normal(size=(12, DIM)).astype(np.float32)
 SEEDS = np.arange(1, len(CONTEXTS) + 1, dtype=np.uint64) * np.uint64(1_000_003)
 
 Reading = dict[str, Any]
+_FORMERLY = {
+    "adds_up": "sums",
+    "default_reward": "otherwise",
+    "epsilon": "floor",
+    "interactions": "pairs",
+}
 
 
 def reading_of(folder: Path) -> dict[str, Reading]:
@@ -73,8 +80,8 @@ def reading_of_frozen(folder: Path) -> Reading:
         name: [frozen.columns[name].value(row) for row in range(frozen.columns.rows)]
         for name in frozen.columns
     }
-    chosen = frozen.choose(CONTEXTS[0].tolist(), seed=5, floor=0.1)
-    likely = frozen.propensities(CONTEXTS[0].tolist(), draws=50, floor=0.1, seed=5)
+    chosen = frozen.select_one(CONTEXTS[0].tolist(), seed=5, epsilon=0.1)
+    likely = frozen.propensities(CONTEXTS[0].tolist(), draws=50, epsilon=0.1, seed=5)
     cheap = frozen.select(CONTEXTS, eligible={"price": {"<": 9}, "colour": "red"}, seeds=SEEDS)
     return {
         "version": frozen.version,
@@ -86,7 +93,7 @@ def reading_of_frozen(folder: Path) -> Reading:
         "apart": _told(frozen.select(CONTEXTS, k=3, diversity=0.5, seeds=SEEDS)),
         "without exploring": _told(frozen.select(CONTEXTS, explore=False, seeds=SEEDS)),
         "cheap and red": _told(cheap),
-        "half of them any": _told(frozen.select(CONTEXTS, floor=0.5, seeds=SEEDS)),
+        "half of them any": _told(frozen.select(CONTEXTS, epsilon=0.5, seeds=SEEDS)),
         "chosen": {name: value for name, value in chosen._asdict().items() if name != "clipped"},
         "propensities": [likely.arms, likely.probabilities.tolist(), likely.rest],
     }
@@ -107,7 +114,7 @@ def reading_of_store(folder: Path) -> Reading:
             {
                 "version": one.version,
                 "parent": one.parent,
-                "cut": asdict(one.cut),
+                "cut": by_former_names(asdict(one.cut)),
                 "hash": one.hash,
                 "notes": one.notes,
                 "bandit": _told(Bandit.load(one.bandit).select(CONTEXTS, seeds=SEEDS)),
@@ -153,8 +160,8 @@ def service_config(folder: Path) -> Config:
         "reward.wait_seconds": 10.0,
         "learn.fresh": 30,
         "learn.held_out": 0.2,
-        "learn.quality_floor": 0.0,
-        "learn.recall_floor": 0.0,
+        "learn.min_quality": 0.0,
+        "learn.min_recall": 0.0,
     }
     return read_config(None, environ={}, overrides=overrides)
 
@@ -166,7 +173,8 @@ def features_of(count: int, *, seed: int) -> NDArray[np.float32]:
 
 def _rows(path: Path) -> list[Any]:
     with one_moment_of(path) as connection:
-        return [to_builtins(row) for some in joined_rows(connection, Bounds()) for row in some]
+        rows = [to_builtins(row) for some in joined_rows(connection, Bounds()) for row in some]
+        return [by_former_names(row) for row in rows]
 
 
 def _pairs(events: list[Event]) -> list[Any]:
@@ -174,7 +182,12 @@ def _pairs(events: list[Event]) -> list[Any]:
     for event in events:
         joiner.feed(event)
     cut = joiner.cut(0)
-    return [[list(pair) for pair in joiner.pairs], asdict(cut)]
+    return [[list(one) for one in joiner.interactions], by_former_names(asdict(cut))]
+
+
+def by_former_names(value: Reading) -> Reading:
+    """Return values by the names they had when they were recorded, in the order of those."""
+    return {_FORMERLY.get(name, name): one for name, one in value.items()}
 
 
 def _told(decision: Decision) -> Reading:

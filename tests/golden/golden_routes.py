@@ -18,13 +18,13 @@ from unittest.mock import patch
 from golden_files import FILES, service_config
 
 from fastbandit import __version__
-from fastbandit.config import Config
 from fastbandit.errors import LogError
 from fastbandit.serving.keys import KEYS_FILE, create_key
-from fastbandit.serving.refusing import NO_HTTP, OVERLOADED, OVERLOADED_LAST
+from fastbandit.serving.overload import NO_HTTP, OVERLOADED, OVERLOADED_LAST
 from fastbandit.serving.service import Service
+from fastbandit.settings.service import Config
 from fastbandit.storage.sqlite_log import SqliteLog
-from tests.serving.little_service import CONTEXT, Asker, Reply, begin, config_in, run
+from tests.serving.little_service import CONTEXT, Caller, Reply, begin, config_in, run
 
 RECORDED = Path(__file__).parent / "routes.json"
 NEW_ARM = {"id": "new", "features": [0.1, 0.2, 0.3], "columns": {"price": 99, "colour": "green"}}
@@ -387,7 +387,7 @@ def answers_of(name: str, folder: Path, begun: Path) -> list[Answer]:
         for kind, scopes in scene.keys.items()
     }
 
-    async def story(ask: Asker) -> list[Answer]:
+    async def story(ask: Caller) -> list[Answer]:
         found = []
         for asked in scene.asks:
             with _broken(asked.trouble):
@@ -399,7 +399,7 @@ def answers_of(name: str, folder: Path, begun: Path) -> list[Answer]:
     return run(config, story)
 
 
-async def _send(ask: Asker, asked: Ask, keys: dict[str, str]) -> Reply:
+async def _send(ask: Caller, asked: Ask, keys: dict[str, str]) -> Reply:
     key = None if asked.key is None else keys.get(asked.key, asked.key)
     return await ask(asked.method, asked.path, asked.told, raw=asked.raw, key=key, host=asked.host)
 

@@ -12,9 +12,9 @@ import numpy as np
 from golden_files import ARMS, DIM, FILES, SMALL_BANDIT, features_of, service_config
 
 from fastbandit import Bandit
-from fastbandit.config import ArmsConfig, SelectConfig
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.learning.learner import Learner
+from fastbandit.settings.service import ArmsConfig, SelectConfig
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -26,8 +26,8 @@ def make_files() -> None:
     """Write all files anew."""
     shutil.rmtree(FILES, ignore_errors=True)
     bandit = make_bandit(FILES / "bandit")
-    for name, keep_as in (("frozen", "float32"), ("frozen-int8", "int8")):
-        frozen = bandit.freeze(keep_as=keep_as)
+    for name, dtype in (("frozen", "float32"), ("frozen-int8", "int8")):
+        frozen = bandit.freeze(dtype=dtype)
         rows = range(ARMS + 2)
         colours = ["red" if row % 2 else "blue" for row in rows]
         frozen.set_columns({"price": [row / 2 for row in rows], "colour": colours})
@@ -49,7 +49,7 @@ def make_bandit(folder: Path) -> Bandit:
         ids=ids,
         context=DIM,
         reward="real",
-        doubt="neural",
+        posterior="neural",
         preset=SMALL_BANDIT,
         seed=7,
         progress=False,
@@ -60,7 +60,7 @@ def make_bandit(folder: Path) -> Bandit:
         rewards = (contexts * arms[taken.rows[:, 0]]).sum(axis=1)
         bandit.update(contexts=contexts, arms=taken.arms, rewards=rewards)
     bandit.add_arms(features_of(2, seed=4), ids=[("new", 1), 58])
-    bandit.remove_arms(["arm-5", 9])
+    bandit.discard_arms(["arm-5", 9])
     bandit.select(contexts)
     bandit.save(folder)
     return bandit
@@ -90,9 +90,9 @@ def _happenings() -> list[list[Event]]:
                 context=[1.0, 2.0, 3.0],
                 arms=["x"],
                 scores=[1e-3],
-                otherwise=-0.5,
+                default_reward=-0.5,
                 explored=False,
-                floor=0.1,
+                epsilon=0.1,
                 propensities=[0.75],
                 eligible={"price": {"<=": 10}},
                 degraded=True,
@@ -100,7 +100,7 @@ def _happenings() -> list[list[Event]]:
                 other=7,
                 **terms,
             ),
-            DecisionMade("d3", [0.0, 0.0, 0.0], [7], [0.0], sums=True, **terms),
+            DecisionMade("d3", [0.0, 0.0, 0.0], [7], [0.0], adds_up=True, **terms),
             DecisionMade("d4", [0.0, 0.0, 1.0], [7], [0.0], eligible=["x", 7], **terms),
         ],
         [RewardCame("d3", 1.5, part="click"), RewardCame("d3", 2.0, part="sale")],
@@ -131,7 +131,7 @@ def make_service(folder: Path) -> None:
             pass
     store = SnapshotStore(folder / "snapshots")
     assert list(store.versions()) == [0, 1, 2]
-    cut = {"seq": 0, "at": 0, "since": 0, "pairs": 0, "held": 0}
+    cut = {"seq": 0, "at": 0, "since": 0, "interactions": 0, "held": 0}
     store.refuse(3, {"parent": 2, "cut": cut, "reason": "Its losses are not finite.", "arms": ARMS})
     for note in folder.glob("*.json"):
         note.unlink()

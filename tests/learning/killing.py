@@ -35,9 +35,9 @@ def in_fork(work: Callable[[], Any]) -> tuple[int, Any]:
             os._exit(1)
     os.close(writer)
     with os.fdopen(reader) as file:
-        told = file.read()
+        content = file.read()
     ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return ended, json.loads(told) if told else None
+    return ended, json.loads(content) if content else None
 
 
 def learn(folder: Path, *, kill_at: str = "", times: int = 1) -> None:
@@ -59,10 +59,10 @@ def look(folder: Path) -> dict[str, Any] | None:
     current = current_of(config)
     history = Bandit.load(current.bandit)._state.history
     return {
-        "served": FrozenBandit.load(current.frozen).choose([0.0, 1.0]).version,
+        "served": FrozenBandit.load(current.frozen).select_one([0.0, 1.0]).version,
         "hashes": [one.hash for one in store_of(config).list()],
         "learned": 0 if history is None else len(history),
-        "pairs": current.cut.pairs,
+        "pairs": current.cut.interactions,
         "drafts": [path.name for path in store_of(config).folder.glob(".draft-*")],
     }
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fastbandit.config import (
+from fastbandit.learning.learner import Learner, Step
+from fastbandit.settings.service import (
     ArmsConfig,
     Config,
     ContextConfig,
@@ -16,9 +17,9 @@ from fastbandit.config import (
     SelectConfig,
     ServerConfig,
 )
-from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed
-from fastbandit.learning.learner import Learner, Step
-from fastbandit.storage.snapshot_store import Snapshot, SnapshotStore
+from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Snapshot
 from fastbandit.storage.sqlite_log import SqliteLog
 
 SECOND = 1_000_000
@@ -35,19 +36,19 @@ sample = 16
 
 
 def little_config(folder: Path, *, arms: int = 10, **learn: Any) -> Config:
-    """Write arms with three features and a price, and give a config that learns in a blink."""
+    """Write arms with three features and a price, and return a config that learns in a blink."""
     features = np.random.default_rng(5).normal(size=(arms, 3)).round(3)
     rows = [f"arm {n},{a},{b},{c},{n}" for n, (a, b, c) in enumerate(features.tolist())]
     (folder / "arms.csv").write_text("\n".join(["id,a,b,c,price", *rows]))
     (folder / "short.toml").write_text(_SHORT)
-    floors = {"quality_floor": 0.0, "recall_floor": 0.0}
+    minimum = {"min_quality": 0.0, "min_recall": 0.0}
     return Config(
         server=ServerConfig(data_dir=str(folder)),
         context=ContextConfig(features=2),
         arms=ArmsConfig(file=str(folder / "arms.csv"), columns=("price",)),
         reward=RewardConfig(kind="real", wait_seconds=10.0),
         select=SelectConfig(preset=str(folder / "short.toml")),
-        learn=LearnConfig(**{"fresh": 20, "held_out": 0.2, **floors, **learn}),
+        learn=LearnConfig(**{"fresh": 20, "held_out": 0.2, **minimum, **learn}),
     )
 
 
@@ -59,8 +60,12 @@ class LittleLog:
         self._log = SqliteLog(folder / "events.db", clock=lambda: self.now)
 
     def write(self, *events: Event) -> int:
-        """Write events; give the number of the last."""
+        """Write events; return the number of the last."""
         return self._log.append(events)[-1].seq
+
+    def close(self) -> None:
+        """Let another writer have the log."""
+        self._log.close()
 
     def decide(self, count: int, *, arms: int = 10, version: int = 0, reward: bool = True) -> None:
         """Choose random arms for random contexts; a reward is the first number of the context."""
@@ -89,7 +94,7 @@ class LittleLog:
 
 
 def learn_all(learner: Learner) -> list[Step]:
-    """Let a learner make what is due; give its steps, the last of which waited."""
+    """Let a learner make what is due; return its steps, the last of which waited."""
     learner.start()
     steps = [learner.step()]
     while steps[-1].did != "waited":
@@ -98,12 +103,12 @@ def learn_all(learner: Learner) -> list[Step]:
 
 
 def store_of(config: Config) -> SnapshotStore:
-    """Give the store of a config."""
+    """Return the store of a config."""
     return SnapshotStore(Path(config.server.data_dir) / "snapshots")
 
 
 def current_of(config: Config) -> Snapshot:
-    """Give the version that is served."""
+    """Return the version that is served."""
     current = store_of(config).current()
     assert current is not None
     return current

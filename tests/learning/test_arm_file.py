@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbandit.config import ArmsConfig
 from fastbandit.errors import DataError
 from fastbandit.learning.arm_file import ArmFile, check_arm_file, read_arm_file
+from fastbandit.settings.service import ArmsConfig
 
 
 def read(path: Path, **changes: Any) -> ArmFile:
@@ -66,16 +66,16 @@ def test_ids_are_whole_numbers_only_where_all_are_written_so(
 
 
 @pytest.mark.parametrize("name", ["no file", "no ids", "no columns", "no arms", "empty"])
-def test_the_beginning_of_a_file_tells_what_is_wrong_with_it(tmp_path: Path, name: str) -> None:
-    text, told = WRONG[name]
+def test_the_first_rows_of_a_file_show_what_is_wrong_with_it(tmp_path: Path, name: str) -> None:
+    text, message = WRONG[name]
     path = tmp_path / "arms.csv" if text is None else write(tmp_path, text)
 
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         check_arm_file(ArmsConfig(file=str(path), columns=("price",)))
 
 
 @pytest.mark.parametrize("kind", [".csv", ".json", ".parquet", ".npy"])
-def test_a_beginning_without_fault_is_let_through(tmp_path: Path, kind: str) -> None:
+def test_first_rows_without_fault_pass(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"arms{kind}"
     if kind == ".csv":
         path.write_text("id,x\na,1\nb,red\n")  # what stands further down is not looked at
@@ -121,10 +121,10 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_with_a_file_is_one_clear_error(tmp_path: Path, name: str) -> None:
-    text, told = WRONG[name]
+    text, message = WRONG[name]
     path = tmp_path / "arms.csv" if text is None else write(tmp_path, text)
 
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         read(path, columns=("price",))
 
 
@@ -135,7 +135,7 @@ def test_json_that_is_no_table_is_one_clear_error(tmp_path: Path, text: str) -> 
 
 
 @pytest.mark.parametrize("array", [np.zeros(3), np.array([["a"]]), np.array([[np.inf]])])
-def test_an_array_that_is_no_matrix_of_numbers_is_refused(tmp_path: Path, array: Any) -> None:
+def test_an_array_that_is_no_matrix_of_numbers_is_rejected(tmp_path: Path, array: Any) -> None:
     np.save(tmp_path / "arms.npy", array)
 
     with pytest.raises(DataError):

@@ -9,8 +9,8 @@ import pytest
 from fakes import vectors_of
 
 from fastbandit import Bandit
-from fastbandit.events import DecisionMade
 from fastbandit.learning.auditing import Audits, is_plain, own_choice, served_qualities
+from fastbandit.storage.events import DecisionMade
 
 CONTEXTS, ARMS = vectors_of(20, 2, seed=1), vectors_of(30, 3, seed=2)
 
@@ -22,22 +22,22 @@ def bandit(little_training: None) -> Bandit:
     return bandit
 
 
-def decision(place: int, arm: Any, seed: int = 0, **changes: Any) -> DecisionMade:
+def decision(row: int, arm: Any, seed: int = 0, **changes: Any) -> DecisionMade:
     terms = {"version": 1, "catalogue": 0, "wait": 1, **changes}
-    return DecisionMade(f"d{place}", CONTEXTS[place].tolist(), [arm], [0.0], seed, **terms)
+    return DecisionMade(f"d{row}", CONTEXTS[row].tolist(), [arm], [0.0], seed, **terms)
 
 
 def served(bandit: Bandit) -> list[DecisionMade]:
     chosen = bandit.freeze().select(CONTEXTS)
     numbered = enumerate(zip(chosen.arms, chosen.seeds.tolist(), strict=True))
-    return [decision(place, arm, seed) for place, (arm, seed) in numbered]
+    return [decision(row, arm, seed) for row, (arm, seed) in numbered]
 
 
 def test_the_best_arms_have_a_quality_of_one(bandit: Bandit) -> None:
     assert served_qualities(bandit, served(bandit), touched=()) == pytest.approx(1, abs=1e-3)
 
 
-def test_all_arms_together_have_a_quality_of_nought(bandit: Bandit) -> None:
+def test_all_arms_together_have_a_quality_of_zero(bandit: Bandit) -> None:
     every = [decision(0, arm, seed=3) for arm in range(30)]
 
     assert served_qualities(bandit, every, touched=()).mean() == pytest.approx(0, abs=1e-4)
@@ -61,7 +61,7 @@ def test_arms_that_changed_since_count_neither_way(bandit: Bandit) -> None:
         ({"eligible": [1]}, False),
         ({"explored": False}, False),
         ({"degraded": True}, False),
-        ({"floor": 1.0}, False),
+        ({"epsilon": 1.0}, False),
         ({"version": 0}, False),
         ({"decided_by": "baseline", "other": 2}, False),
     ],
@@ -81,9 +81,9 @@ def test_beside_a_baseline_the_choice_of_the_bandit_is_judged() -> None:
 
 def test_so_many_are_judged_and_no_more(bandit: Bandit) -> None:
     audits = Audits(1, bandit, most=18)
-    assert audits.take(served(bandit), touched=())
-    assert audits.take(served(bandit), touched=())
-    assert not audits.take(served(bandit), touched=())
+    assert audits.add(served(bandit), touched=())
+    assert audits.add(served(bandit), touched=())
+    assert not audits.add(served(bandit), touched=())
 
     notes = audits.notes()
     assert (notes["version"], notes["count"]) == (1, 18)

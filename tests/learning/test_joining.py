@@ -1,4 +1,4 @@
-"""The joined pairs equal those of an oracle that sees the whole log at once."""
+"""Joined interactions equal those of an oracle that sees the whole log at once."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from fastbandit.events import DecisionMade, Event, RewardCame, TimePassed
-from fastbandit.learning.joining import Joiner, Pair
-from fastbandit.storage.snapshot_store import Cut
+from fastbandit.learning.joining import Interaction, Joiner
+from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.storage.snapshot_version import Cut
 from fastbandit.storage.sqlite_log import SqliteLog
 
 ARMS = ["a", "b", 1]
 
 
-def oracle(events: list[Event]) -> list[Pair]:
+def oracle(events: list[Event]) -> list[Interaction]:
     """Join by looking at everything, for each arm of each decision."""
-    pairs = []
+    found = []
     for made in [event for event in events if isinstance(event, DecisionMade)]:
         over = next((event.seq for event in events if event.at > made.until), None)
-        for place, arm in enumerate(made.arms):
+        for position, arm in enumerate(made.arms):
             came = [event for event in events if isinstance(event, RewardCame)]
             came = [one for one in came if one.status == "counted" and one.decision == made.id]
             came = [one for one in came if one.arm == arm]
-            ready = came[0].seq if came and not made.sums else over
-            reward = sum(one.value for one in came) if came else made.otherwise
+            ready = came[0].seq if came and not made.adds_up else over
+            reward = sum(one.value for one in came) if came else made.default_reward
             if ready is not None:
-                pairs.append(Pair(ready, made.seq, place, made.context, arm, reward))
-    return sorted(pairs)
+                found.append(Interaction(ready, made.seq, position, made.context, arm, reward))
+    return sorted(found)
 
 
 @some.composite
@@ -51,8 +51,8 @@ def steps(draw: some.DrawFn) -> list[tuple[int, Event]]:
                 version=0,
                 catalogue=0,
                 wait=draw(some.sampled_from([3, 3, 8])),
-                otherwise=draw(some.sampled_from([0.0, -1.0])),
-                sums=draw(some.booleans()),
+                default_reward=draw(some.sampled_from([0.0, -1.0])),
+                adds_up=draw(some.booleans()),
             )
             made += 1
         elif kind == "reward":
@@ -79,17 +79,17 @@ def logged(drawn: list[tuple[int, Event]]) -> list[Event]:
     return events
 
 
-def joined(events: list[Event]) -> list[Pair]:
+def joined(events: list[Event]) -> list[Interaction]:
     joiner = Joiner()
     for event in events:
         joiner.feed(event)
-    return joiner.pairs
+    return joiner.interactions
 
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(steps(), some.data())
-def test_pairs_are_those_of_the_oracle_whether_or_not_one_stops_at_any_cut(
+def test_interactions_are_those_of_the_oracle_whether_or_not_one_stops_at_any_cut(
     drawn: list[tuple[int, Event]], data: some.DataObject
 ) -> None:
     events = logged(drawn)
@@ -97,15 +97,15 @@ def test_pairs_are_those_of_the_oracle_whether_or_not_one_stops_at_any_cut(
     for event in events:
         joiner.feed(event)
         if data.draw(some.booleans()):
-            count = data.draw(some.integers(0, len(joiner.pairs)))
-            learned += joiner.pairs[:count]
+            count = data.draw(some.integers(0, len(joiner.interactions)))
+            learned += joiner.interactions[:count]
             cut = joiner.cut(count)
             again = [one for one in events if cut.since < one.seq <= cut.seq]
             joiner = Joiner.resumed(cut, again)
 
     assert joined(events) == oracle(events)
-    assert learned + joiner.pairs == oracle(events)
-    assert cut.pairs == len(learned) == joiner.learned
+    assert learned + joiner.interactions == oracle(events)
+    assert cut.interactions == len(learned) == joiner.learned
 
 
 def decision(**changes: Any) -> DecisionMade:
@@ -119,8 +119,8 @@ def test_a_joiner_remembers_only_what_is_waited_for() -> None:
     for event in events:
         joiner.feed(event)
 
-    assert not joiner._open
-    assert joiner.cut(2) == Cut(seq=3, at=2, since=3, pairs=2, held=0)
+    assert not joiner._unresolved
+    assert joiner.cut(2) == Cut(seq=3, at=2, since=3, interactions=2, held=0)
 
 
 def test_a_cut_reaches_back_to_the_oldest_decision_that_waits() -> None:
@@ -129,11 +129,11 @@ def test_a_cut_reaches_back_to_the_oldest_decision_that_waits() -> None:
     for event in events:
         joiner.feed(event)
 
-    assert joiner.cut(0) == Cut(seq=3, at=0, since=1, pairs=0, held=0)
+    assert joiner.cut(0) == Cut(seq=3, at=0, since=1, interactions=0, held=0)
 
 
-@pytest.mark.parametrize("sums", [False, True])
-def test_an_arm_without_a_reward_gets_the_default_after_its_time(sums: bool) -> None:
-    events = logged([(0, decision(sums=sums, otherwise=-2.0)), (11, TimePassed())])
+@pytest.mark.parametrize("adds_up", [False, True])
+def test_an_arm_without_a_reward_gets_the_default_after_its_time(adds_up: bool) -> None:
+    events = logged([(0, decision(adds_up=adds_up, default_reward=-2.0)), (11, TimePassed())])
 
     assert [(pair.arm, pair.reward) for pair in joined(events)] == [("a", -2.0), ("b", -2.0)]

@@ -21,7 +21,7 @@ LATER = [
     "checked:1",
     "saved bandit:3",
     "saved frozen:2",
-    "sealed:3",
+    "noted:3",
     "renamed:2",
     "published:2",
     "pruned:1",

@@ -10,9 +10,9 @@ import pytest
 from little_service import LittleLog, current_of, learn_all, little_config, store_of
 
 from fastbandit import Bandit, FrozenBandit
-from fastbandit.events import Arm, ArmsChanged
-from fastbandit.learning import checking
+from fastbandit.learning import candidate_checks
 from fastbandit.learning.learner import Learner
+from fastbandit.storage.events import Arm, ArmsChanged
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def test_nothing_is_learned_twice_or_left_out(tmp_path: Path, log: LittleLog) ->
     history = Bandit.load(current.bandit)._state.history
     assert history is not None
     assert current.version == 3
-    assert len(history) == current.cut.pairs
-    assert current.cut.pairs + current.cut.held == 60
+    assert len(history) == current.cut.interactions
+    assert current.cut.interactions + current.cut.held == 60
     assert len(np.unique(history.contexts.dense, axis=0)) == len(history)
 
 
@@ -60,7 +60,7 @@ def test_the_same_log_gives_the_same_hashes_at_whatever_pace(tmp_path: Path) -> 
     assert hashes[0] == hashes[1]
 
 
-def test_a_version_tells_what_it_learned_and_how(tmp_path: Path, log: LittleLog) -> None:
+def test_a_version_notes_what_it_learned_and_how(tmp_path: Path, log: LittleLog) -> None:
     config = little_config(tmp_path)
     log.decide(40)
     learn_all(Learner(config))
@@ -74,7 +74,7 @@ def test_a_version_tells_what_it_learned_and_how(tmp_path: Path, log: LittleLog)
     assert notes["checks"]["worse"] is not None
 
 
-def test_any_pair_is_enough_after_a_while(tmp_path: Path, log: LittleLog) -> None:
+def test_any_interaction_is_enough_after_a_while(tmp_path: Path, log: LittleLog) -> None:
     config = little_config(tmp_path, seconds=60.0)
     log.decide(2)
     log.let_pass(59)
@@ -85,10 +85,10 @@ def test_any_pair_is_enough_after_a_while(tmp_path: Path, log: LittleLog) -> Non
     log.let_pass(2)
     learn_all(learner)
     assert current_of(config).version == 1
-    assert current_of(config).cut.pairs == 2
+    assert current_of(config).cut.interactions == 2
 
 
-def test_a_decision_without_a_reward_teaches_the_default(tmp_path: Path, log: LittleLog) -> None:
+def test_a_decision_without_a_reward_has_the_default_reward(tmp_path: Path, log: LittleLog) -> None:
     config = little_config(tmp_path)
     log.decide(25, reward=False)
     log.let_pass(11)
@@ -114,7 +114,7 @@ def test_changed_arms_are_in_the_next_version(tmp_path: Path, log: LittleLog) ->
     frozen = FrozenBandit.load(current_of(config).frozen)
     assert current_of(config).version == 1
     assert len(frozen) == 10
-    assert frozen.choose([0.0, 0.0], eligible={"price": {">": 50}}).arm == "new"
+    assert frozen.select_one([0.0, 0.0], eligible={"price": {">": 50}}).arm == "new"
     assert frozen.columns is not None
     assert frozen.columns.rows == 13  # arm 1 is as it was; new, arm 3 and arm 4 have new rows
 
@@ -135,7 +135,7 @@ def test_a_tiny_catalogue_can_be_changed_whole(tmp_path: Path, log: LittleLog, a
 
     frozen = FrozenBandit.load(current_of(config).frozen)
     assert (frozen.version, len(frozen)) == (1, arms)
-    assert frozen.choose([0.0, 1.0]).arm in {"arm 0", "arm 1"}
+    assert frozen.select_one([0.0, 1.0]).arm in {"arm 0", "arm 1"}
 
 
 def test_arms_that_are_all_taken_stay_until_others_come(tmp_path: Path, log: LittleLog) -> None:
@@ -145,13 +145,13 @@ def test_arms_that_are_all_taken_stay_until_others_come(tmp_path: Path, log: Lit
     log.decide(20, arms=2)
     learn_all(learner)
     frozen = FrozenBandit.load(current_of(config).frozen)
-    assert (frozen.version, frozen.choose([0.0, 1.0]).arm) == (1, "arm 1")
+    assert (frozen.version, frozen.select_one([0.0, 1.0]).arm) == (1, "arm 1")
 
     log.write(ArmsChanged([Arm("new", [1.0, 2.0, 3.0], {"price": 0})]), ArmsChanged([], ["arm 1"]))
     log.decide(20, arms=2)
     learn_all(learner)
     frozen = FrozenBandit.load(current_of(config).frozen)
-    assert (frozen.version, frozen.choose([0.0, 1.0]).arm) == (2, "new")
+    assert (frozen.version, frozen.select_one([0.0, 1.0]).arm) == (2, "new")
     assert json.loads((tmp_path / "learner.json").read_text())["state"] == "waiting"
 
 
@@ -159,7 +159,7 @@ def test_without_a_file_the_first_arms_come_from_the_log(tmp_path: Path, log: Li
     config = little_config(tmp_path)
     config = type(config)(**{**vars(config), "arms": type(config.arms)()})
     learner = Learner(config)
-    assert "no arms yet" in learn_all(learner)[-1].told
+    assert "no arms yet" in learn_all(learner)[-1].reason
 
     put = log.write(ArmsChanged([Arm(f"arm {n}", [n, 1.0]) for n in range(10)]))
     log.decide(25)
@@ -169,12 +169,12 @@ def test_without_a_file_the_first_arms_come_from_the_log(tmp_path: Path, log: Li
     assert current_of(config).version == 1
 
 
-def test_what_fails_a_check_is_refused_and_more_pairs_are_awaited(
+def test_what_fails_a_check_is_refused_and_more_interactions_are_awaited(
     tmp_path: Path, log: LittleLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = little_config(tmp_path)
     log.decide(20)
-    monkeypatch.setattr(checking, "is_finite", lambda policy: False)
+    monkeypatch.setattr(candidate_checks, "is_finite", lambda policy: False)
     steps = learn_all(Learner(config))
     log.decide(19)
     log.let_pass(100)
@@ -183,18 +183,18 @@ def test_what_fails_a_check_is_refused_and_more_pairs_are_awaited(
 
     (report,) = store_of(config).refused()
     assert [step.did for step in steps] == ["published", "refused", "waited"]
-    assert "finite" in steps[1].told
-    assert report["reason"] == steps[1].told
+    assert "finite" in steps[1].reason
+    assert report["reason"] == steps[1].reason
     assert report["checks"]["quality"] is None
     assert current_of(config).version == 0
 
     log.decide(1)
     learn_all(Learner(config))
     assert (current_of(config).version, current_of(config).parent) == (2, 0)
-    assert current_of(config).cut.pairs == 32  # of 40, a fifth is held out
+    assert current_of(config).cut.interactions == 32  # of 40, a fifth is held out
 
 
-def test_after_a_rollback_the_learner_goes_on_from_there(tmp_path: Path, log: LittleLog) -> None:
+def test_after_a_rollback_the_learner_resumes_from_it(tmp_path: Path, log: LittleLog) -> None:
     config = little_config(tmp_path)
     learner = Learner(config)
     log.decide(40)
@@ -206,7 +206,7 @@ def test_after_a_rollback_the_learner_goes_on_from_there(tmp_path: Path, log: Li
     log.decide(20)
     learn_all(learner)
     assert (current_of(config).version, current_of(config).parent) == (3, 1)
-    assert current_of(config).cut.pairs + current_of(config).cut.held == 60
+    assert current_of(config).cut.interactions + current_of(config).cut.held == 60
 
 
 def test_old_versions_are_pruned(tmp_path: Path, log: LittleLog) -> None:
@@ -222,10 +222,10 @@ def test_the_learner_says_what_it_waits_for(tmp_path: Path, log: LittleLog) -> N
     log.decide(23)
     learn_all(Learner(config))
 
-    told = json.loads((tmp_path / "learner.json").read_text())
-    assert told["state"] == "waiting"
-    assert (told["version"], told["fresh"], told["needed"]) == (1, 3, 20)
-    assert told["seconds"] > 0
+    notes = json.loads((tmp_path / "learner.json").read_text())
+    assert notes["state"] == "waiting"
+    assert (notes["version"], notes["fresh"], notes["needed"]) == (1, 3, 20)
+    assert notes["seconds"] > 0
 
 
 def test_an_update_that_fails_is_tried_again_at_the_same_event(
@@ -235,7 +235,7 @@ def test_an_update_that_fails_is_tried_again_at_the_same_event(
     learner = Learner(config)
     learn_all(learner)
     log.decide(25)
-    monkeypatch.setattr("fastbandit.learning.learner.train", _fail)
+    monkeypatch.setattr("fastbandit.learning.learner.train_candidate", _fail)
     with pytest.raises(RuntimeError, match="no memory"):
         learner.step()
     monkeypatch.undo()
@@ -244,7 +244,7 @@ def test_an_update_that_fails_is_tried_again_at_the_same_event(
     assert current_of(config).cut.seq == 40  # the 20th reward
 
 
-def _fail(*lesson: object, **rest: object) -> None:
+def _fail(*job: object, **rest: object) -> None:
     raise RuntimeError("no memory")
 
 

@@ -22,7 +22,7 @@ SECOND = 1_000_000
         (0, 0, 1000, False),
     ],
 )
-def test_a_version_is_due_after_enough_pairs_or_enough_time(
+def test_a_version_is_due_after_enough_interactions_or_enough_time(
     fresh: int, learned: int, seconds: int, is_due: bool
 ) -> None:
     at = 7 + seconds * SECOND

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from fakes import vectors_of
 
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from fastbandit.reward.dropout_model import DropoutReward
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.types import Inputs

@@ -11,13 +11,11 @@ import pytest
 
 from fastbandit import (
     Bandit,
-    Box,
     FrozenBandit,
     Sparse,
     ThompsonSampling,
     UpperConfidence,
 )
-from fastbandit.blueprint import ArmEffectsPosterior
 from fastbandit.errors import (
     NotFiniteError,
     RewardError,
@@ -25,9 +23,9 @@ from fastbandit.errors import (
     ShapeError,
     UnknownArmError,
 )
-from fastbandit.noise import Stream, normals_at
+from fastbandit.noise.philox import Stream, normals_at
+from fastbandit.reward.arm_effects_posterior import ArmEffectsPosterior
 from fastbandit.reward.effects_model import EffectsReward
-from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.types import Inputs
 
 COLUMNS = 5
@@ -38,7 +36,7 @@ def taught(arms: int = 30, *, updates: int = 3, rounds: int = 200, **settings: A
     """Return a bandit whose arms each like contexts in a direction of their own."""
     rng = np.random.default_rng(0)
     likes = rng.normal(size=(arms, COLUMNS))
-    settings = {"doubt": CHEAP, "ids": range(arms), "context": COLUMNS, **settings}
+    settings = {"posterior": CHEAP, "ids": range(arms), "context": COLUMNS, **settings}
     bandit = Bandit(progress=False, **settings)
     for _ in range(updates):
         contexts = rng.normal(size=(rounds, COLUMNS))
@@ -56,16 +54,9 @@ def seeds(count: int = 50) -> np.ndarray:
     return np.arange(count, dtype=np.uint64)
 
 
-def test_arms_that_are_ids_have_weights_of_their_own_by_default() -> None:
-    bandit = Bandit(ids=["a", "b"], context=3)
-
-    assert isinstance(bandit.policy.model, EffectsReward)
-    assert isinstance(bandit.policy.search, Exhaustive)
-
-
 def test_it_learns_which_arm_is_liked_in_which_context() -> None:
     rng = np.random.default_rng(1)
-    bandit = Bandit(ids=["left", "right"], context=2, doubt=CHEAP, progress=False)
+    bandit = Bandit(ids=["left", "right"], context=2, posterior=CHEAP, progress=False)
     for _ in range(4):
         contexts = rng.normal(size=(100, 2))
         arms = bandit.select(contexts).arms
@@ -103,11 +94,11 @@ def test_an_arm_s_noise_does_not_depend_on_the_others() -> None:
 @pytest.mark.parametrize("explore", [ThompsonSampling(0.3), UpperConfidence(0.5), "greedy"])
 @pytest.mark.parametrize("arms", [30, 700])
 def test_a_frozen_bandit_chooses_the_same_arms(arms: int, explore: Any) -> None:
-    bandit = taught(arms, explore=explore)
+    bandit = taught(arms, exploration=explore)
     frozen = bandit.freeze()
     request = bandit._read_request(asked(), k=3, eligible=None)
 
-    torch_made = bandit._choose(bandit.policy, request, diversity=0.0)
+    torch_made = bandit.policy.select(request.contexts, seeds=request.seeds, count=3)
     compiled = frozen.select(asked(), k=3, seeds=request.seeds)
 
     assert np.array_equal(torch_made.rows.numpy(), compiled.rows)
@@ -139,9 +130,9 @@ def test_a_loaded_bandit_learns_exactly_as_the_saved_one(tmp_path: Path) -> None
 
 
 def test_new_arms_are_tried_and_removed_ones_never() -> None:
-    bandit = taught(ids=[f"arm {n}" for n in range(30)], explore=ThompsonSampling(2.0))
+    bandit = taught(ids=[f"arm {n}" for n in range(30)], exploration=ThompsonSampling(2.0))
     bandit.add_arms(ids=["new"])
-    bandit.remove_arms(["arm 3"])
+    bandit.discard_arms(["arm 3"])
 
     arms = bandit.select(asked(2_000)).arms
 
@@ -152,12 +143,12 @@ def test_new_arms_are_tried_and_removed_ones_never() -> None:
 def test_words_are_read_without_a_network() -> None:
     bandit = Bandit(ids=range(4), context=Sparse(50))
 
-    assert bandit.blueprint.doubt == ArmEffectsPosterior(units=0)
+    assert bandit.blueprint.posterior == ArmEffectsPosterior(units=0)
 
 
 def test_rewards_of_any_size_are_learned() -> None:
     rng = np.random.default_rng(0)
-    bandit = Bandit(ids=range(3), context=2, reward="real", doubt=CHEAP, progress=False)
+    bandit = Bandit(ids=range(3), context=2, reward="real", posterior=CHEAP, progress=False)
     for _ in range(4):
         contexts = rng.normal(size=(100, 2))
         rows = bandit.select(contexts).rows[:, 0]
@@ -167,7 +158,7 @@ def test_rewards_of_any_size_are_learned() -> None:
 
 
 def test_the_same_history_gives_the_same_bits() -> None:
-    one, two = (taught(doubt=ArmEffectsPosterior(units=8)) for _ in range(2))
+    one, two = (taught(posterior=ArmEffectsPosterior(units=8)) for _ in range(2))
 
     left, right = (each.policy.model.state_dict() for each in (one, two))
 
@@ -184,12 +175,6 @@ def test_a_context_that_is_not_finite_is_refused_and_changes_nothing() -> None:
         bandit.update(contexts=asked(1), arms=["nobody"], rewards=[1.0])
 
     assert bandit.select(asked(), seeds=seeds()).arms == before
-
-
-def test_many_ids_are_left_to_a_network() -> None:
-    bandit = Bandit(ids=range(30_000), context=3)
-
-    assert not isinstance(bandit.policy.model, EffectsReward)
 
 
 # -- from every reward
@@ -301,7 +286,7 @@ def test_bad_rewards_are_refused_and_change_nothing() -> None:
 
 
 def test_the_first_reward_of_all_is_an_update() -> None:
-    bandit = Bandit(ids=["a", "b"], context=2, doubt=CHEAP, progress=False)
+    bandit = Bandit(ids=["a", "b"], context=2, posterior=CHEAP, progress=False)
 
     bandit.observe(contexts=[[0.0, 1.0]], arms=["a"], rewards=[1.0])
 
@@ -309,12 +294,7 @@ def test_the_first_reward_of_all_is_an_update() -> None:
 
 
 def test_a_network_learns_in_updates_alone() -> None:
-    bandit = Bandit(arms=np.eye(3), context=2, doubt="neural")
+    bandit = Bandit(arms=np.eye(3), context=2, posterior="neural")
 
     with pytest.raises(SettingError, match=r"Call update\(\)"):
         bandit.observe(contexts=[[0.0, 1.0]], arms=[0], rewards=[1.0])
-
-
-def test_a_box_has_no_arm_effects() -> None:
-    with pytest.raises(SettingError, match="Arm effects need a catalogue of arms: got a box"):
-        Bandit(arms=Box((0.0,), (1.0,)), context=2, doubt="arm-effects")

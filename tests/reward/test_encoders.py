@@ -11,7 +11,7 @@ import torch
 from fakes import vectors_of
 from torch import Generator
 
-from fastbandit.features import Dense, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.reward.encoders import encoder_for
 from fastbandit.types import Inputs
 

@@ -12,22 +12,19 @@ from fakes import same_decision, same_weights, vectors_of
 from torch import Tensor
 
 from fastbandit import Bandit, Box, GeneratorSearch, GradientAscent, Ids, Image, Sparse
-from fastbandit.blueprint import DropoutDoubt, FourierPosterior, GradientDoubt
 from fastbandit.errors import SettingError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
-from fastbandit.features import Dense, Point
-from fastbandit.reward.fourier_model import FourierReward
-from fastbandit.reward.matern import Kernel, Seen, fit_kernel, frequencies
-from fastbandit.reward.model import NetworkSettings
-from fastbandit.reward.picks import pick
-from fastbandit.settings import Settings
+from fastbandit.features.kinds import Dense, Point
+from fastbandit.reward.dropout_model import DropoutPosterior
+from fastbandit.reward.fourier_model import FourierPosterior, FourierReward
+from fastbandit.reward.gradient_model import GradientPosterior
+from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs, Interactions
 
-NETWORK = NetworkSettings(embedding=4, hidden=(6,), weight_penalty=0.0, dropout_penalty=0.0)
 CONTEXTS = vectors_of(60, 3, seed=1)
 POINTS = (2 + 3 * np.random.default_rng(2).random((60, 2))).astype(np.float32)
 REWARDS = (5 + CONTEXTS[:, 0] * np.sin(3 * POINTS[:, 0])).astype(np.float32)
-BOX = Box.between([2.0, 2.0], [5.0, 5.0], cover=256)
+BOX = Box([2.0, 2.0], [5.0, 5.0], cover=256)
 
 
 def history(count: int = 60, *, weights: Any = None) -> Interactions:
@@ -35,19 +32,17 @@ def history(count: int = 60, *, weights: Any = None) -> Interactions:
     return Interactions(contexts, points, REWARDS[:count], weights)
 
 
-def made(told: Interactions | None = None, *, features: int = 64, fresh: int = 60) -> FourierReward:
+def made(seen: Interactions | None = None, *, features: int = 64, fresh: int = 60) -> FourierReward:
     rng = torch.Generator().manual_seed(3)
     model = FourierReward(
         Dense(3),
         Point((2.0, 2.0), (5.0, 5.0)),
-        settings=NETWORK,
-        reward="real",
-        features=features,
+        posterior=FourierPosterior(features=features),
         rng=rng,
     )
-    told = history() if told is None else told
-    model.start(told, fresh=fresh)
-    model.settle(told)
+    seen = history() if seen is None else seen
+    model.start(seen, fresh=fresh)
+    model.fit_posterior(seen)
     return model
 
 
@@ -68,8 +63,8 @@ def uniforms(model: FourierReward, count: int, *, more: int = 0) -> Tensor:
 def test_mean_and_deviation_are_those_of_a_gaussian_process(weights: Any) -> None:
     model = made(history(weights=weights))
     contexts, arms = seen_by(model)
-    waves = model.waves(contexts.double(), arms.double())
-    alike = waves @ waves.T
+    features = model.fourier_features(contexts.double(), arms.double())
+    alike = features @ features.T
     counted = torch.ones(60).double() if weights is None else torch.from_numpy(weights)
     noise = torch.diag(model.kernel[1].exp() / counted)
     shift, scale = float(model.reward_shift), float(model.reward_scale)
@@ -126,56 +121,23 @@ def test_slopes_agree_with_finite_differences(kind: str) -> None:
         assert torch.allclose(slopes[..., side], wanted, atol=1e-5)
 
 
-def test_frequencies_sample_the_kernel() -> None:
-    drawn = frequencies(200_000, 2, rng=torch.Generator().manual_seed(0))
-    away = torch.tensor([[0.3, 0.4], [1.0, 0.0], [0.0, 2.0]]).double()
-    distance = 5**0.5 * away.norm(dim=1)
-
-    found = torch.cos(away @ drawn.T).mean(1)
-
-    wanted = (1 + distance + distance.square() / 3) * torch.exp(-distance)
-    assert torch.allclose(found, wanted, atol=0.01)
-
-
 # -- the kernel
-
-
-def waved(length: float) -> Seen:
-    points = torch.rand(200, 2, generator=torch.Generator().manual_seed(1)).double()
-    noise = torch.randn(200, generator=torch.Generator().manual_seed(2)).double()
-    rewards = torch.sin(points[:, 0] / length) + 0.1 * noise
-    return Seen(torch.zeros(200, 1).double(), points, rewards, torch.ones(200).double())
-
-
-def test_a_side_that_matters_gets_the_shorter_length_and_noise_is_found() -> None:
-    kernel = fit_kernel(waved(0.1), before=None)
-
-    assert kernel.lengths[0] < 0.5 < kernel.lengths[1]
-    assert 0.003 < kernel.noise < 0.03
-
-
-def test_an_earlier_kernel_is_improved_on() -> None:
-    before = Kernel(1.0, 1.0, 1.0, torch.full((2,), 5.0).double())
-
-    kernel = fit_kernel(waved(0.1), before=before)
-
-    assert kernel.lengths[0] < 0.5
 
 
 def test_the_kernel_is_fitted_when_the_history_has_grown_by_a_quarter() -> None:
     model = made(history(40))
     first = model.kernel.clone()
 
-    model.settle(history(49))
+    model.fit_posterior(history(49))
     assert torch.equal(model.kernel, first)
 
-    model.settle(history(50))
+    model.fit_posterior(history(50))
     assert not torch.equal(model.kernel, first)
 
 
 def test_equal_rewards_are_no_obstacle() -> None:
-    told = Interactions(Inputs(dense=CONTEXTS[:1]), Inputs(dense=POINTS[:1]), REWARDS[:1])
-    model = made(told, fresh=1)
+    seen = Interactions(Inputs(dense=CONTEXTS[:1]), Inputs(dense=POINTS[:1]), REWARDS[:1])
+    model = made(seen, fresh=1)
     contexts, arms = seen_by(model)
 
     score = model.upper_beside(contexts, uniforms(model, 60, more=1), width=1.0)
@@ -184,21 +146,6 @@ def test_equal_rewards_are_no_obstacle() -> None:
 
 
 # -- decisions before the next update
-
-
-def test_what_picks_tell_is_what_rewards_would() -> None:
-    halves = torch.randn(30, 8, generator=torch.Generator().manual_seed(1)).double()
-    means = torch.zeros(30).double()
-
-    columns = pick(means, halves, count=3, noise=0.1)
-
-    taken, left = [], torch.eye(8).double()
-    for _ in range(3):
-        best = int((halves @ left * halves).sum(1).argmax())
-        taken.append(halves[best])
-        told = torch.stack(taken)
-        left = torch.linalg.inv(torch.eye(8).double() + told.T @ told / 0.1)
-    assert torch.allclose(torch.eye(8).double() - columns @ columns.T, left, atol=1e-6)
 
 
 def test_a_decision_alone_has_the_plain_bound() -> None:
@@ -213,7 +160,7 @@ def test_a_decision_alone_has_the_plain_bound() -> None:
 def test_decisions_of_a_batch_spread_over_the_box() -> None:
     def spread(batched: bool) -> float:
         explore = UpperConfidence(1.0, batched=batched)
-        bandit = taught(explore=explore, context=1, contexts=np.ones((60, 1)))
+        bandit = trained(exploration=explore, context=1, contexts=np.ones((60, 1)))
         return float(np.asarray(bandit.select(np.ones((40, 1))).arms).std(axis=0).sum())
 
     assert spread(False) < 0.1 < spread(True)
@@ -234,7 +181,7 @@ def test_without_exploring_all_explorations_agree() -> None:
 # -- bandits
 
 
-def taught(contexts: Any = CONTEXTS, **settings: Any) -> Bandit:
+def trained(contexts: Any = CONTEXTS, **settings: Any) -> Bandit:
     plan: dict[str, Any] = {"arms": BOX, "context": 3, "reward": "real", "progress": False}
     bandit = Bandit(**{**plan, **settings})
     bandit.update(contexts=contexts, arms=POINTS, rewards=REWARDS)
@@ -242,48 +189,46 @@ def taught(contexts: Any = CONTEXTS, **settings: Any) -> Bandit:
 
 
 @pytest.mark.parametrize("explore", ["ts", "ucb", "greedy"])
-def test_a_box_has_waves_and_is_climbed_by_default(explore: str) -> None:
-    plan = Bandit(arms=BOX, context=3, explore=explore).blueprint
+def test_a_box_has_fourier_features_and_is_climbed_by_default(explore: str) -> None:
+    plan = Bandit(arms=BOX, context=3, exploration=explore).blueprint
 
-    assert plan.doubt == FourierPosterior()
+    assert plan.posterior == FourierPosterior()
     assert isinstance(plan.search, GradientAscent)
 
 
 @pytest.mark.parametrize(
-    ("settings", "doubt"),
+    ("settings", "posterior"),
     [
-        ({"doubt": "neural"}, DropoutDoubt),
-        ({"doubt": "neural", "explore": "ucb"}, GradientDoubt),
-        ({"preset": "paper"}, DropoutDoubt),
-        ({"preset": "paper-scaled", "explore": "ucb"}, GradientDoubt),
+        ({"posterior": "neural"}, DropoutPosterior),
+        ({"posterior": "neural", "exploration": "ucb"}, GradientPosterior),
     ],
 )
 def test_a_box_may_still_have_a_network_and_a_generator(
-    settings: dict[str, Any], doubt: type
+    settings: dict[str, Any], posterior: type
 ) -> None:
     plan = Bandit(arms=BOX, context=3, **settings).blueprint
 
-    assert isinstance(plan.doubt, doubt)
+    assert isinstance(plan.posterior, posterior)
     assert isinstance(plan.search, GeneratorSearch)
 
 
-def test_settings_reach_the_waves() -> None:
-    settings = Settings("default", {"doubt.fourier": {"features": 32}})
+def test_settings_reach_the_fourier_features() -> None:
+    settings = Settings({"posterior.fourier": {"features": 32}})
 
-    assert Bandit(arms=BOX, context=3, preset=settings).blueprint.doubt == FourierPosterior(32)
+    assert Bandit(arms=BOX, context=3, preset=settings).blueprint.posterior == FourierPosterior(32)
 
 
-def test_waves_need_a_box() -> None:
+def test_fourier_features_need_a_box() -> None:
     with pytest.raises(SettingError, match="arms that fill a box: got arms of kind Dense"):
-        Bandit(arms=np.eye(3), context=2, doubt="fourier")
+        Bandit(arms=np.eye(3), context=2, posterior="fourier")
 
 
 @pytest.mark.parametrize("explore", ["ts", "ucb"])
 def test_a_saved_bandit_goes_on_where_it_stopped(explore: str, tmp_path: Path) -> None:
-    bandit = taught(explore=explore, doubt=FourierPosterior(features=48))
-    bandit.save(tmp_path / "kept")
+    bandit = trained(exploration=explore, posterior=FourierPosterior(features=48))
+    bandit.save(tmp_path / "saved")
 
-    loaded = Bandit.load(tmp_path / "kept", progress=False)
+    loaded = Bandit.load(tmp_path / "saved", progress=False)
 
     assert same_weights(bandit, loaded)
     assert same_decision(bandit.select(CONTEXTS), loaded.select(CONTEXTS))
@@ -294,7 +239,7 @@ def test_a_saved_bandit_goes_on_where_it_stopped(explore: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("explore", ["ts", "ucb"])
 def test_a_decision_does_not_depend_on_those_beside_it(explore: str) -> None:
-    bandit = taught(explore=explore)
+    bandit = trained(exploration=explore)
     decision = bandit.select(CONTEXTS)
 
     alone = bandit.select(CONTEXTS[7:8], seeds=decision.seeds[7:8])
@@ -304,13 +249,13 @@ def test_a_decision_does_not_depend_on_those_beside_it(explore: str) -> None:
 
 def test_the_search_comes_near_a_fine_cover() -> None:
     for explore in ("ts", "ucb"):
-        assert taught(explore=explore).audit(CONTEXTS).quality > 0.99
+        assert trained(exploration=explore).audit(CONTEXTS).quality > 0.99
 
 
 @pytest.mark.parametrize("search", ["generator", "exhaustive"])
-def test_waves_go_with_every_search(search: str) -> None:
+def test_fourier_features_go_with_every_search(search: str) -> None:
     quick = {"training.generator": {"iterations": 20, "pairs": 128, "sample": 64}}
-    bandit = taught(search=search, preset=Settings("default", quick))
+    bandit = trained(search=search, preset=Settings(quick))
 
     assert np.asarray(bandit.select(CONTEXTS).arms).shape == (60, 2)
 
@@ -325,7 +270,7 @@ def test_waves_go_with_every_search(search: str) -> None:
     ],
 )
 def test_contexts_of_every_kind_are_seen(context: Any, contexts: Any) -> None:
-    bandit = taught(context=context, contexts=contexts)
+    bandit = trained(context=context, contexts=contexts)
 
     assert np.isfinite(bandit.select(contexts).scores).all()
 
@@ -357,11 +302,11 @@ def test_rewards_of_0_and_1_are_learned() -> None:
 
 
 def test_rewards_are_in_their_own_units() -> None:
-    decision = taught(explore="greedy").select(CONTEXTS)
+    decision = trained(exploration="greedy").select(CONTEXTS)
 
     assert 4 < decision.scores.min() <= decision.scores.max() < 9
 
 
 def test_a_box_cannot_be_frozen() -> None:
     with pytest.raises(SettingError, match="arm space"):
-        taught().freeze()
+        trained().freeze()

@@ -10,8 +10,8 @@ import torch
 from fakes import vectors_of
 from torch import Tensor
 
-from fastbandit.features import Dense
-from fastbandit.reward.gradient_model import GradientReward
+from fastbandit.features.kinds import Dense
+from fastbandit.reward.gradient_model import GradientPosterior, GradientReward
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.types import Inputs, Interactions
 
@@ -33,7 +33,12 @@ def made(shape: dict[str, Any], **more: Any) -> GradientReward:
     )
     rng = torch.Generator().manual_seed(3)
     model = GradientReward(
-        Dense(3), Dense(5), settings=settings, reward="real", ridge=0.5, rng=rng, **more
+        Dense(3),
+        Dense(5),
+        settings=settings,
+        reward="real",
+        posterior=GradientPosterior(ridge=0.5, **more),
+        rng=rng,
     )
     model.start(HISTORY, fresh=len(HISTORY))
     return model
@@ -68,7 +73,7 @@ def test_the_bound_equals_the_naive_formula(
     shape: dict[str, Any], full_below: int, gradients: str
 ) -> None:
     model = made(shape, full_below=full_below, gradients=gradients)
-    model.settle(HISTORY)
+    model.fit_posterior(HISTORY)
     width_of_network = model.network.input_sizes[-1]
     past = naive_gradients(model, HISTORY.contexts, HISTORY.arms)
     information = 0.5 * torch.eye(past.shape[1]).double() + past.T @ past / width_of_network
@@ -92,35 +97,35 @@ def test_the_bound_equals_the_naive_formula(
 def test_draws_spread_as_the_bound_says(full_below: int) -> None:
     model = made(SHAPES[0], full_below=full_below)
     with torch.no_grad():
-        model.settle(HISTORY)
+        model.fit_posterior(HISTORY)
         context = model.embed_contexts(Inputs(dense=vectors_of(1, 3, seed=8)))
         points = model.embed_arms(Inputs(dense=vectors_of(4, 5, seed=9)))[None]
-        doubt = model.upper(context, width=1.0)(points) - model.mean(context)(points)
+        posterior = model.upper(context, width=1.0)(points) - model.mean(context)(points)
         rng = torch.Generator().manual_seed(0)
         numbers = torch.rand(8_000, model.noise_size, generator=rng).clamp(1e-6, 1 - 1e-6)
         draws = model.draw(context.expand(8_000, -1), numbers, scale=1.0)(points)
 
-    assert torch.allclose(draws.std(0), doubt[0], rtol=0.05)
+    assert torch.allclose(draws.std(0), posterior[0], rtol=0.05)
     assert torch.allclose(draws.mean(0), model.mean(context)(points)[0], atol=0.05)
 
 
-def test_what_was_tried_is_less_in_doubt() -> None:
+def test_what_was_tried_is_less_uncertain() -> None:
     model = made(SHAPES[0])
     with torch.no_grad():
         contexts = model.embed_contexts(HISTORY.contexts)
         points = model.embed_arms(HISTORY.arms)[:, None]
         before = model.upper(contexts, width=1.0)(points)
-        model.settle(HISTORY)
+        model.fit_posterior(HISTORY)
         after = model.upper(contexts, width=1.0)(points)
 
     assert (after < before).all()
 
 
-def test_settling_twice_is_settling_once() -> None:
+def test_a_posterior_fitted_twice_is_that_fitted_once() -> None:
     model = made(SHAPES[0])
-    model.settle(HISTORY)
+    model.fit_posterior(HISTORY)
     once = model.inverse.clone()
 
-    model.settle(HISTORY)
+    model.fit_posterior(HISTORY)
 
     assert torch.allclose(model.inverse, once)

@@ -11,9 +11,7 @@ import torch
 
 from fastbandit import Bandit, FrozenBandit, ThompsonSampling
 from fastbandit.arms.own_lists import BANK, LISTED, own_lists
-from fastbandit.reward.arm_constants import PRIOR, ArmConstants
 from fastbandit.reward.hierarchical_model import HierarchicalReward
-from fastbandit.reward.linear_model import fitted
 from fastbandit.search.exhaustive import Exhaustive
 
 QUICK = {"training.reward": {"iterations": 60}, "training.generator": {"iterations": 60}}
@@ -29,14 +27,14 @@ def features_of(count: int = ARMS) -> Any:
 
 
 def new(**changes: Any) -> Bandit:
-    from fastbandit.settings import Settings
+    from fastbandit.settings.files import Settings
 
     settings = {"arms": features_of(), "context": 3, "progress": False, **changes}
     return Bandit(preset=Settings(sections=QUICK), **settings)
 
 
-def taught(**changes: Any) -> Bandit:
-    """Give a bandit that was told of 400 rewards; some arms are better than their features say."""
+def trained(**changes: Any) -> Bandit:
+    """Return a bandit that learned 400 rewards; some arms are better than their features say."""
     bandit, rng = new(**changes), np.random.default_rng(5)
     for seed in (2, 3):
         contexts, rows = contexts_of(200, seed=seed), rng.integers(0, 60, 200)
@@ -51,82 +49,7 @@ def model_of(bandit: Bandit) -> HierarchicalReward:
     return model
 
 
-def constants(counts: Any, rewards: Any, *, noise: float | None = None) -> ArmConstants:
-    counts, rewards = np.asarray(counts, float), np.asarray(rewards, float)
-    nobody = np.zeros(0, np.int64)
-    return ArmConstants(counts, rewards, np.zeros(len(counts)), nobody, 0.5, noise)
-
-
-# -- constants
-
-
-def test_gaussian_constants_have_the_posterior_of_a_known_prior_and_noise() -> None:
-    means, deviations = constants([4, 0], [6.0, 0.0], noise=2.0).posterior()
-
-    assert means[0] == pytest.approx((6.0 / 2) / (4 / 2 + 4))
-    assert deviations[0] == pytest.approx((4 / 2 + 4) ** -0.5)
-    assert (means[1], deviations[1]) == (0.0, 0.0)
-
-
-def test_constants_of_rewards_of_0_and_1_are_the_likeliest_ones() -> None:
-    made = constants([50, 1000], [40, 10])
-
-    means, _ = made.posterior()
-
-    chance = 1 / (1 + np.exp(-means))
-    slope = made.rewards - made.counts * chance - means / made.width**2
-    assert np.abs(slope).max() < 1e-6
-
-
-def test_the_order_of_rewards_changes_no_constant() -> None:
-    rng = np.random.default_rng(0)
-    rows, rewards = rng.integers(0, 5, 60), rng.random(60)
-    offsets = rng.normal(size=60)
-    ways = []
-    for order in (np.arange(60), rng.permutation(60)):
-        made = constants(np.zeros(5), np.zeros(5), noise=0.3)
-        for one in order:
-            made.observe(rows[[one]], rewards[[one]], offsets[[one]])
-        ways.append(made.posterior()[0])
-
-    np.testing.assert_allclose(*ways, atol=1e-12)
-
-
-def test_widths_shrink_where_features_tell_all_and_stay_where_nothing_is_known() -> None:
-    rng = np.random.default_rng(0)
-    rows = np.arange(2000) % 400
-    nobody, ones, zeros = np.zeros(0, np.int64), np.ones(2000), np.zeros(2000)
-
-    def width(rewards: Any, noise: float | None) -> float:
-        made = ArmConstants.fit(rows, rewards, zeros, ones, arms=400, tried=nobody, noise=noise)
-        return made.width
-
-    assert width(rng.normal(size=2000), 1.0) < 0.25
-    assert width(rng.normal(size=2000) + rng.normal(size=400)[rows], 1.0) > 0.7
-    few = ArmConstants.fit(
-        rows[:2], zeros[:2], zeros[:2], ones[:2], arms=400, tried=nobody, noise=None
-    )
-    assert few.width == pytest.approx(PRIOR, rel=0.2)
-
-
 # -- the regression
-
-
-def test_the_regression_integrates_constants_out_exactly() -> None:
-    rng = np.random.default_rng(0)
-    z, rows = np.c_[rng.normal(size=(40, 2)), np.ones(40)], rng.integers(0, 7, 40)
-    rewards, prior = rng.normal(size=40), np.array([1.0, 3.0, 1e-6])
-
-    centre, spread, noise = fitted(
-        z, rewards, np.ones(40), rows, prior=prior, own=0.5, is_binary=False
-    )
-
-    flags = np.eye(7)[rows]
-    covariance = noise * np.eye(40) + 0.25 * flags @ flags.T
-    precision = z.T @ np.linalg.solve(covariance, z) + np.diag(prior)
-    np.testing.assert_allclose(spread @ spread.T, np.linalg.inv(precision), rtol=1e-3, atol=1e-4)
-    exact = np.linalg.solve(precision, z.T @ np.linalg.solve(covariance, rewards))
-    np.testing.assert_allclose(centre, exact, rtol=1e-3, atol=1e-3)
 
 
 def test_the_network_is_taken_where_a_line_predicts_nothing() -> None:
@@ -164,7 +87,7 @@ def test_the_regression_is_not_asked_among_a_few_arms() -> None:
 
 
 def test_an_arm_that_is_better_than_its_features_say_is_chosen() -> None:
-    chosen = taught(explore="greedy").select(contexts_of(50, seed=9)).rows[:, 0]
+    chosen = trained(exploration="greedy").select(contexts_of(50, seed=9)).rows[:, 0]
 
     assert ((chosen < 60) & (chosen % 3 == 0)).mean() > 0.9
 
@@ -174,7 +97,7 @@ def test_an_arm_that_is_better_than_its_features_say_is_chosen() -> None:
 def test_torch_and_compiled_code_choose_the_same_arms(explore: str, search: str) -> None:
     if (explore, search) == ("ucb", "exhaustive"):
         pytest.skip("a bound that is scanned cannot be frozen")
-    bandit = taught(explore=explore, search=search)
+    bandit = trained(exploration=explore, search=search)
     contexts, seeds = contexts_of(60, seed=9), np.arange(60, dtype=np.uint64) * 977
     request = bandit._read_request(contexts, k=3, eligible=None)
 
@@ -185,13 +108,13 @@ def test_torch_and_compiled_code_choose_the_same_arms(explore: str, search: str)
 
 
 def test_two_lists_find_what_a_scan_finds() -> None:
-    bandit = taught(explore=ThompsonSampling(scale=1.0))
+    bandit = trained(exploration=ThompsonSampling(scale=1.0))
 
     assert bandit.audit(contexts_of(100, seed=9)).quality > 0.99
 
 
 def test_draws_of_constants_differ_from_arm_to_arm_and_are_repeated_by_their_seed() -> None:
-    bandit = taught(search=Exhaustive())
+    bandit = trained(search=Exhaustive())
     own = model_of(bandit).own(torch.zeros(2, 8), seeds=np.array([3, 4], np.uint64), scale=1.0)
     assert own is not None
     rows = torch.arange(60)[None]
@@ -200,7 +123,7 @@ def test_draws_of_constants_differ_from_arm_to_arm_and_are_repeated_by_their_see
 
     assert again is not None
     np.testing.assert_array_equal(own(rows), again(rows).flip(0))
-    means = model_of(bandit).told.arrays[0][:60]
+    means = model_of(bandit).constants_posterior.arrays[0][:60]
     assert np.abs(np.corrcoef(own(rows).numpy() - means)[0, 1]) < 0.4
 
 
@@ -222,18 +145,18 @@ def test_lists_hold_the_best_arms_of_each_draw() -> None:
 
 
 def test_a_reward_changes_the_constant_of_its_arm_at_once() -> None:
-    bandit = taught()
-    before = model_of(bandit).told.arrays[0].copy()
+    bandit = trained()
+    before = model_of(bandit).constants_posterior.arrays[0].copy()
 
     bandit.observe(contexts=contexts_of(3, seed=1), arms=[7, 7, 7], rewards=[1, 1, 1])
 
-    after = model_of(bandit).told.arrays[0]
+    after = model_of(bandit).constants_posterior.arrays[0]
     assert after[7] > before[7]
     assert (np.delete(after, 7) == np.delete(before, 7)).all()
 
 
 def test_a_bandit_that_observed_is_saved_and_goes_on(tmp_path: Path) -> None:
-    bandit, contexts = taught(), contexts_of(20, seed=4)
+    bandit, contexts = trained(), contexts_of(20, seed=4)
     bandit.observe(contexts=contexts[:2], arms=[5, 800], rewards=[1, 0])
     bandit.save(tmp_path / "saved")
 
@@ -246,7 +169,7 @@ def test_a_bandit_that_observed_is_saved_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_frozen_bandit_keeps_its_constants_in_its_files(tmp_path: Path) -> None:
-    frozen, contexts = taught().freeze(), contexts_of(20, seed=4)
+    frozen, contexts = trained().freeze(), contexts_of(20, seed=4)
     seeds = np.arange(20, dtype=np.uint64)
     frozen.save(tmp_path / "frozen")
 
@@ -258,7 +181,7 @@ def test_a_frozen_bandit_keeps_its_constants_in_its_files(tmp_path: Path) -> Non
 
 
 def test_arms_that_come_later_have_no_constant_and_can_be_chosen() -> None:
-    bandit = taught()
+    bandit = trained()
     bandit.add_arms(10 * features_of(3), ids=["a", "b", "c"])
     contexts = contexts_of(40, seed=4)
 
@@ -267,4 +190,4 @@ def test_arms_that_come_later_have_no_constant_and_can_be_chosen() -> None:
     eligible = ["a", "b", "c"]
     assert set(frozen.select(contexts, eligible=eligible).arms) <= set(eligible)
     bandit.observe(contexts=contexts[:1], arms=["b"], rewards=[1])
-    assert len(model_of(bandit).told.arrays[0]) == ARMS + 2
+    assert len(model_of(bandit).constants_posterior.arrays[0]) == ARMS + 2

@@ -7,7 +7,7 @@ import pytest
 import torch
 from fakes import vectors_of
 
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from fastbandit.reward.last_layer_model import LastLayerReward
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.types import Inputs, Interactions
@@ -28,7 +28,7 @@ def made(*, wide: bool, kind: str) -> tuple[LastLayerReward, Interactions]:
     rewards = REWARDS if kind == "real" else (REWARDS > 3).astype(np.float32)
     history = Interactions(Inputs(dense=CONTEXTS), Inputs(dense=ARMS), rewards)
     model.start(history, fresh=60)
-    model.settle(history)
+    model.fit_posterior(history)
     return model, history
 
 
@@ -54,7 +54,7 @@ def test_mean_and_doubt_are_those_of_bayesian_regression(wide: bool) -> None:
         2.0 * torch.eye(features.shape[1]).double() + features.T @ features / noise
     )
     centre = covariance @ features.T @ targets / noise
-    doubt = ((features @ covariance) * features).sum(1).sqrt()
+    posterior = ((features @ covariance) * features).sum(1).sqrt()
 
     contexts = model.embed_contexts(Inputs(dense=CONTEXTS))
     points = model.embed_arms(Inputs(dense=ARMS))[:, None]
@@ -62,7 +62,7 @@ def test_mean_and_doubt_are_those_of_bayesian_regression(wide: bool) -> None:
     bound = model.upper(contexts, width=1.5)(points)[:, 0]
 
     assert np.allclose(mean, features @ centre, atol=1e-3)
-    assert np.allclose(bound - mean, 1.5 * doubt, atol=1e-3)
+    assert np.allclose(bound - mean, 1.5 * posterior, atol=1e-3)
 
 
 def test_binary_doubt_is_laplaces_about_the_trained_weights() -> None:
@@ -74,13 +74,13 @@ def test_binary_doubt_is_laplaces_about_the_trained_weights() -> None:
     chance = torch.sigmoid(logits).double()
     precision = 2.0 * torch.eye(features.shape[1]).double()
     precision += features.T @ (features * (chance * (1 - chance))[:, None])
-    doubt = ((features @ torch.linalg.inv(precision)) * features).sum(1).sqrt()
+    posterior = ((features @ torch.linalg.inv(precision)) * features).sum(1).sqrt()
 
     mean = model.mean(contexts)(points)[:, 0]
     bound = model.upper(contexts, width=1.0)(points)[:, 0]
 
     assert np.allclose(mean, logits, atol=1e-4)
-    assert np.allclose(bound - mean, doubt, atol=1e-3)
+    assert np.allclose(bound - mean, posterior, atol=1e-3)
 
 
 def test_draws_have_the_posteriors_mean_and_spread() -> None:
@@ -93,6 +93,6 @@ def test_draws_have_the_posteriors_mean_and_spread() -> None:
     draws = model.draw(context.expand(8_000, -1), numbers, scale=1.0)(points)
 
     mean = model.mean(context)(points)[0]
-    doubt = model.upper(context, width=1.0)(points)[0] - mean
-    assert torch.allclose(draws.std(0), doubt, rtol=0.05)
+    posterior = model.upper(context, width=1.0)(points)[0] - mean
+    assert torch.allclose(draws.std(0), posterior, rtol=0.05)
     assert torch.allclose(draws.mean(0), mean, atol=0.05)

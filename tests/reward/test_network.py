@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Generator
 
-from fastbandit.interfaces import Affine
-from fastbandit.reward.network import RewardNetwork, linear
+from fastbandit.reward.network import RewardNetwork
+from fastbandit.score import Affine
 
 SHAPES = [
     {"hidden": (7,)},
@@ -43,14 +43,6 @@ def test_a_fold_through_a_map_is_the_map_and_then_the_fold(rng: Generator) -> No
     points = torch.randn(3, 8, 2, generator=rng)
 
     assert torch.allclose(folded.through(affine)(points), folded(affine(points)), atol=1e-5)
-
-
-def test_layers_start_from_the_rng_alone() -> None:
-    one, two = (linear(3, 4, rng=torch.Generator().manual_seed(5)) for _ in range(2))
-    other = linear(3, 4, rng=torch.Generator().manual_seed(6))
-
-    assert torch.equal(one.weight, two.weight)
-    assert not torch.equal(one.weight, other.weight)
 
 
 def test_making_a_network_leaves_torchs_own_random_state_alone(rng: Generator) -> None:

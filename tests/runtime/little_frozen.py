@@ -21,11 +21,11 @@ def frozen_bandit(**changes: Any) -> FrozenBandit:
 
 
 def arrays_of(folder: Path) -> Path:
-    """Give the file of arrays in a folder that holds a frozen bandit."""
+    """Return the file of arrays in a folder that holds a frozen bandit."""
     (path,) = folder.glob("arrays*")
     return path
 
 
 def fresh(frozen: FrozenBandit) -> FrozenBandit:
-    """Give a frozen bandit in the same state that goes its own way (its parts never change)."""
-    return FrozenBandit(frozen._model, frozen._live, frozen._words)
+    """Return a frozen bandit in the same state that goes its own way (its parts never change)."""
+    return FrozenBandit(*frozen.parts)

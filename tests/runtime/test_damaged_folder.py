@@ -14,9 +14,9 @@ from fakes import same_decision, vectors_of
 from little_frozen import arrays_of
 
 from fastbandit import Bandit, FrozenBandit
+from fastbandit.arms.arrays import read_only
 from fastbandit.errors import SnapshotError
-from fastbandit.runtime.parts import still
-from fastbandit.storage import sealed
+from fastbandit.files import manifest as files
 
 pytestmark = pytest.mark.usefixtures("little_training")
 
@@ -34,12 +34,12 @@ def bandit(little_training: None) -> Bandit:
 
 
 def edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change a manifest, and seal it again as a faithful writer would."""
+    """Change a manifest, and its hash, as a faithful writer would."""
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
     del manifest["sha256"]
     change(manifest)
-    path.write_text(json.dumps({**manifest, "sha256": sealed.seal(manifest)}))
+    path.write_text(json.dumps({**manifest, "sha256": files.digest_of(manifest)}))
 
 
 # -- the arrays
@@ -119,7 +119,7 @@ def test_a_folder_without_a_manifest_is_none(tmp_path: Path, folder: str) -> Non
         FrozenBandit.load(tmp_path / folder)
 
 
-def test_a_newer_format_is_refused_by_its_number(saved: Path) -> None:
+def test_a_newer_format_is_rejected_by_its_number(saved: Path) -> None:
     edit(saved, lambda manifest: manifest.update(format=99))
 
     with pytest.raises(SnapshotError, match=r"manifest\.json has format 99.*[Ii]nstall"):
@@ -127,7 +127,7 @@ def test_a_newer_format_is_refused_by_its_number(saved: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["something else", 3, None, ["bandit"]])
-def test_a_folder_of_another_kind_is_refused(saved: Path, kind: Any) -> None:
+def test_a_folder_of_another_kind_is_rejected(saved: Path, kind: Any) -> None:
     edit(saved, lambda manifest: manifest.update(kind=kind))
 
     with pytest.raises(SnapshotError, match="holds a "):
@@ -135,7 +135,7 @@ def test_a_folder_of_another_kind_is_refused(saved: Path, kind: Any) -> None:
 
 
 @pytest.mark.parametrize("missing", ["words", "rows", "first_more", "decisions", "arrays"])
-def test_a_manifest_that_lacks_something_is_refused(saved: Path, missing: str) -> None:
+def test_a_manifest_that_lacks_something_is_rejected(saved: Path, missing: str) -> None:
     edit(saved, lambda manifest: manifest.pop(missing))
 
     with pytest.raises(SnapshotError, match=f"{saved}.*'{missing}'"):
@@ -143,7 +143,7 @@ def test_a_manifest_that_lacks_something_is_refused(saved: Path, missing: str) -
 
 
 @pytest.mark.parametrize("name", ["context", "reward", "seed", "reward_scale"])
-def test_words_that_lack_something_are_refused(saved: Path, name: str) -> None:
+def test_words_that_lack_something_are_rejected(saved: Path, name: str) -> None:
     edit(saved, lambda manifest: manifest["words"].pop(name))
 
     with pytest.raises(SnapshotError, match=f"does not fit together.*'{name}'"):
@@ -160,13 +160,13 @@ def test_contexts_of_a_kind_that_is_not_known_are_named(saved: Path) -> None:
 # -- what does not fit
 
 
-@pytest.mark.parametrize("name", ["model.place", "arms.graph", "ids.starts", "more"])
-def test_arrays_that_lack_one_are_refused(
+@pytest.mark.parametrize("name", ["model.spread", "arms.graph", "ids.starts", "more"])
+def test_arrays_that_lack_one_are_rejected(
     frozen: FrozenBandit, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = sealed.pieces_of
+    write = files.pieces_of
     monkeypatch.setattr(
-        sealed, "pieces_of", lambda arrays: write({k: arrays[k] for k in arrays if k != name})
+        files, "pieces_of", lambda arrays: write({k: arrays[k] for k in arrays if k != name})
     )
     frozen.save(tmp_path)
 
@@ -174,12 +174,12 @@ def test_arrays_that_lack_one_are_refused(
         FrozenBandit.load(tmp_path)
 
 
-def test_arrays_of_another_version_are_refused(
+def test_arrays_of_another_version_are_rejected(
     frozen: FrozenBandit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = sealed.pieces_of
+    write = files.pieces_of
     monkeypatch.setattr(
-        sealed, "pieces_of", lambda arrays: write({**arrays, "model.waves": np.zeros(3)})
+        files, "pieces_of", lambda arrays: write({**arrays, "model.waves": np.zeros(3)})
     )
     frozen.save(tmp_path)
 
@@ -188,13 +188,13 @@ def test_arrays_of_another_version_are_refused(
 
 
 @pytest.mark.parametrize("change", ["vectors", "order", "graph"])
-def test_arrays_that_do_not_fit_one_another_are_refused(
+def test_arrays_that_do_not_fit_one_another_are_rejected(
     frozen: FrozenBandit, tmp_path: Path, change: str
 ) -> None:
-    arms = frozen._live.arms
-    shorter = replace(arms, **{change: still(getattr(arms, change)[:-1])})
-    frozen._live = replace(frozen._live, arms=shorter)
-    frozen.save(tmp_path)
+    model, catalogue, codec = frozen.parts
+    cut = read_only(getattr(catalogue.arms, change)[:-1])
+    shorter = replace(catalogue, arms=replace(catalogue.arms, **{change: cut}))
+    FrozenBandit(model, shorter, codec).save(tmp_path)
 
     with pytest.raises(SnapshotError, match="arrays of other sizes"):
         FrozenBandit.load(tmp_path)

@@ -19,11 +19,11 @@ from little_frozen import arrays_of
 import fastbandit
 from fastbandit import Bandit, FeaturesAndIds, FrozenBandit, Ids, Sparse
 from fastbandit.errors import SettingError, SnapshotError, UnknownArmError
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
+from fastbandit.files import manifest as manifest_files
+from fastbandit.files.mapped import map_arrays
 from fastbandit.runtime.kernel import decide
-from fastbandit.runtime.parts import FrozenModel
-from fastbandit.storage import sealed
-from fastbandit.storage.mapped import map_arrays
+from fastbandit.runtime.parts import STORED_AS, FrozenModel
 
 pytestmark = pytest.mark.usefixtures("little_training")
 
@@ -36,11 +36,11 @@ CASES: dict[str, tuple[dict[str, Any], Any]] = {
     "generator": ({"arms": ARMS, "context": 4}, CONTEXTS),
     "ascent": ({"arms": ARMS, "context": 4, "search": "ascent"}, CONTEXTS),
     "exhaustive": (
-        {"arms": ARMS, "context": 4, "search": "exhaustive", "explore": "greedy"},
+        {"arms": ARMS, "context": 4, "search": "exhaustive", "exploration": "greedy"},
         CONTEXTS,
     ),
-    "last layer": ({"arms": ARMS, "context": 4, "doubt": "last-layer"}, CONTEXTS),
-    "ucb": ({"arms": ARMS, "context": 4, "explore": "ucb"}, CONTEXTS),
+    "last layer": ({"arms": ARMS, "context": 4, "posterior": "last-layer"}, CONTEXTS),
+    "ucb": ({"arms": ARMS, "context": 4, "exploration": "ucb"}, CONTEXTS),
     "named": ({"arms": ARMS, "ids": NAMES, "context": 4}, CONTEXTS),
     "tuples as ids": ({"ids": [(row, "x") for row in range(60)], "context": 4}, CONTEXTS),
     "features and ids": ({"arms": ARMS, "context": 4, "embed_ids": True}, CONTEXTS),
@@ -67,8 +67,8 @@ def bandit(little_training: None) -> Bandit:
 
 def parts_of(frozen: FrozenBandit) -> list[Any]:
     """List what compiled code is given."""
-    live = frozen._live
-    return [*frozen._model.arrays, *live.arms.arrays, live.more, live.places, *live.gate]
+    model, catalogue, _ = frozen.parts
+    return [*model.arrays, *catalogue.arrays, *catalogue.all_eligible]
 
 
 # -- the round trip
@@ -92,12 +92,12 @@ def test_a_loaded_bandit_decides_exactly_as_the_saved_one(case: str, tmp_path: P
 
 def test_its_seeds_go_on_where_it_stopped(frozen: FrozenBandit, tmp_path: Path) -> None:
     frozen.select(CONTEXTS)
-    frozen.choose(CONTEXTS[0])
+    frozen.select_one(CONTEXTS[0])
     frozen.save(tmp_path)
 
     loaded = FrozenBandit.load(tmp_path)
 
-    assert loaded.choose(CONTEXTS[1]) == frozen.choose(CONTEXTS[1])
+    assert loaded.select_one(CONTEXTS[1]) == frozen.select_one(CONTEXTS[1])
 
 
 def test_loaded_arrays_are_to_compiled_code_what_frozen_ones_are(
@@ -106,16 +106,16 @@ def test_loaded_arrays_are_to_compiled_code_what_frozen_ones_are(
     loaded = FrozenBandit.load(saved)
 
     assert list(map(numba.typeof, parts_of(loaded))) == list(map(numba.typeof, parts_of(frozen)))
-    frozen.remove_arms(["arm 3"])
-    loaded.remove_arms(["arm 3"])
+    frozen.discard_arms(["arm 3"])
+    loaded.discard_arms(["arm 3"])
     assert list(map(numba.typeof, parts_of(loaded))) == list(map(numba.typeof, parts_of(frozen)))
 
 
 def test_nothing_is_compiled_anew_for_a_loaded_bandit(frozen: FrozenBandit, saved: Path) -> None:
-    frozen.choose(CONTEXTS[0])
+    frozen.select_one(CONTEXTS[0])
     compiled = len(decide.signatures)
 
-    FrozenBandit.load(saved).choose(CONTEXTS[0])
+    FrozenBandit.load(saved).select_one(CONTEXTS[0])
 
     assert len(decide.signatures) == compiled
 
@@ -124,7 +124,7 @@ def test_every_array_is_saved_under_the_name_of_its_field(saved: Path) -> None:
     with arrays_of(saved).open("rb") as file:
         names = set(map_arrays(file))
 
-    named = {field.name for field in fields(FrozenModel)}
+    named = {STORED_AS.get(field.name, field.name) for field in fields(FrozenModel)}
     of_weights = {"own_shared", "own_prior", "own_means", "own_deviations"}
     of_lists = {"own_rows", "own_parts"}
     assert {f"model.{name}" for name in named - of_weights - of_lists} <= names
@@ -136,14 +136,14 @@ def test_the_first_request_of_a_process_needs_no_torch(frozen: FrozenBandit, sav
         "import sys\n"
         "from fastbandit import FrozenBandit\n"
         f"loaded = FrozenBandit.load({str(saved)!r})\n"
-        f"print(loaded.choose({CONTEXTS[0].tolist()}, seed=7).arm)\n"
+        f"print(loaded.select_one({CONTEXTS[0].tolist()}, seed=7).arm)\n"
         "print('torch' in sys.modules)\n"
     )
     root = Path(fastbandit.__file__).parents[1]
 
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
 
-    expected = frozen.choose(CONTEXTS[0].tolist(), seed=7).arm
+    expected = frozen.select_one(CONTEXTS[0].tolist(), seed=7).arm
     assert done.stdout.splitlines() == [expected, "False"], done.stderr
 
 
@@ -152,7 +152,7 @@ def test_the_first_request_of_a_process_needs_no_torch(frozen: FrozenBandit, sav
 
 def test_arms_that_came_and_went_are_saved(frozen: FrozenBandit, tmp_path: Path) -> None:
     frozen.add_arms(ARMS[:3] + 1, ids=["x", "y", ("z", 1)])
-    frozen.remove_arms(["arm 7", "y"])
+    frozen.discard_arms(["arm 7", "y"])
     frozen.save(tmp_path)
 
     loaded = FrozenBandit.load(tmp_path)
@@ -160,7 +160,7 @@ def test_arms_that_came_and_went_are_saved(frozen: FrozenBandit, tmp_path: Path)
     assert len(loaded) == 61
     assert loaded.waiting == 3
     assert same_decision(loaded.select(CONTEXTS, k=61), frozen.select(CONTEXTS, k=61))
-    assert loaded.choose(CONTEXTS[0], eligible=[("z", 1)]).row == 62
+    assert loaded.select_one(CONTEXTS[0], eligible=[("z", 1)]).row == 62
 
 
 def test_columns_are_saved(frozen: FrozenBandit, tmp_path: Path) -> None:
@@ -181,24 +181,24 @@ def test_arms_of_a_loaded_bandit_come_and_go(saved: Path) -> None:
     loaded = FrozenBandit.load(saved)
 
     loaded.add_arms(ARMS[:1], ids=["new"])
-    loaded.remove_arms(["arm 0"])
+    loaded.discard_arms(["arm 0"])
     loaded.index()
 
-    assert loaded.choose(CONTEXTS[0], eligible=["new"]).arm == "new"
+    assert loaded.select_one(CONTEXTS[0], eligible=["new"]).arm == "new"
     assert "arm 0" not in loaded.select(CONTEXTS[:1], k=60).arms[0]
     with pytest.raises(UnknownArmError, match="'other'"):
-        loaded.choose(CONTEXTS[0], eligible=["other"])
+        loaded.select_one(CONTEXTS[0], eligible=["other"])
 
 
 def test_ids_are_all_read_only_when_one_is_looked_for(saved: Path) -> None:
     loaded = FrozenBandit.load(saved)
 
-    loaded.choose(CONTEXTS[0])
+    loaded.select_one(CONTEXTS[0])
     loaded.select(CONTEXTS, k=2)
-    assert "table" not in vars(loaded._live.ids)
+    assert "table" not in vars(loaded.parts[1].ids)
 
-    loaded.choose(CONTEXTS[0], eligible=["arm 1", "arm 2"])
-    assert "table" in vars(loaded._live.ids)
+    loaded.select_one(CONTEXTS[0], eligible=["arm 1", "arm 2"])
+    assert "table" in vars(loaded.parts[1].ids)
 
 
 def test_numbered_arms_have_no_ids_on_disk(tmp_path: Path) -> None:
@@ -207,14 +207,14 @@ def test_numbered_arms_have_no_ids_on_disk(tmp_path: Path) -> None:
 
     with arrays_of(tmp_path).open("rb") as file:
         assert not [name for name in map_arrays(file) if name.startswith("ids.")]
-    assert FrozenBandit.load(tmp_path)._live.ids.is_numbered
+    assert FrozenBandit.load(tmp_path).parts[1].ids.is_numbered
 
 
 def test_a_loaded_bandit_can_be_saved_into_its_own_folder(saved: Path) -> None:
     loaded = FrozenBandit.load(saved)
 
     loaded.save(saved)
-    loaded.remove_arms(["arm 5"])
+    loaded.discard_arms(["arm 5"])
     loaded.save(saved)
 
     assert len(FrozenBandit.load(saved)) == 59
@@ -244,7 +244,7 @@ def test_a_save_that_stops_half_way_leaves_the_old_folder(
     frozen: FrozenBandit, saved: Path, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rename = os.replace
-    frozen.remove_arms(["arm 1"])
+    frozen.discard_arms(["arm 1"])
 
     def stop_at(source: Path, target: Path) -> None:
         if Path(target).name.startswith(step):
@@ -278,25 +278,25 @@ def test_a_full_disk_leaves_nothing_behind(
 def test_one_who_loaded_the_old_folder_goes_on(frozen: FrozenBandit, saved: Path) -> None:
     old = FrozenBandit.load(saved)
     expected = frozen.select(CONTEXTS)
-    frozen.remove_arms(["arm 1"])
+    frozen.discard_arms(["arm 1"])
     frozen.save(saved)
 
     assert same_decision(old.select(CONTEXTS), expected)
-    assert old.choose(CONTEXTS[0], eligible=["arm 1"]).arm == "arm 1"
+    assert old.select_one(CONTEXTS[0], eligible=["arm 1"]).arm == "arm 1"
 
 
 def test_one_who_loads_while_it_is_saved_gets_the_new_folder(
     frozen: FrozenBandit, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = sealed.read_manifest
-    frozen.remove_arms(["arm 1"])
+    read = manifest_files.read_manifest
+    frozen.discard_arms(["arm 1"])
 
     def read_then_save(path: Path, **settings: Any) -> dict[str, Any]:
         manifest = read(path, **settings)
         frozen.save(path.parent)
         return manifest
 
-    monkeypatch.setattr(sealed, "read_manifest", read_then_save)
+    monkeypatch.setattr(manifest_files, "read_manifest", read_then_save)
 
     assert len(FrozenBandit.load(saved)) == 59
 

@@ -67,7 +67,7 @@ def test_more_ids_can_be_appended(stored: StoredIds) -> None:
 
 
 def test_the_id_of_an_arm_that_is_gone_is_free_again() -> None:
-    table = IdTable(["a", "b"]).append(["a"], alive=np.array([False, True]))
+    table = IdTable(["a", "b"]).append(["a"], live=np.array([False, True]))
 
     assert StoredIds.of(table).rows(["a"]).tolist() == [2]
 

@@ -15,14 +15,13 @@ from hypothesis.extra import numpy as arrays
 from fastbandit import Bandit, Box
 from fastbandit.errors import SettingError
 from fastbandit.search.slates import candidates_for, pick_apart
-from fastbandit.settings import Settings
+from fastbandit.settings.files import Settings
 
 KNOBS = (0.0, 0.1, 0.3, 0.5, 0.7, 1.0)
 QUICK = Settings(
-    "default",
     {
         "training.reward": {"iterations": 60},
-        "training.generator": {"iterations": 30, "pairs": 128, "sample": 64},
+        "training.generator": {"iterations": 30, "targets": 128, "sample": 64},
     },
 )
 CONTEXTS = vectors_of(7, 3, seed=6)
@@ -156,7 +155,7 @@ def test_a_slate_holds_all_that_are_eligible_where_those_are_few() -> None:
 
 
 def test_points_of_a_box_spread_out_too() -> None:
-    bandit = taught(Box.between([-1.0, -1.0], [1.0, 1.0], cover=400), search="exhaustive")
+    bandit = taught(Box([-1.0, -1.0], [1.0, 1.0], cover=400), search="exhaustive")
     plain = bandit.select(CONTEXTS, k=6)
 
     slate = bandit.select(CONTEXTS, k=6, diversity=0.7, seeds=plain.seeds)
@@ -183,8 +182,8 @@ def test_a_diversity_that_is_no_share_is_refused(wrong: Any) -> None:
         bandit.select(CONTEXTS, k=2, diversity=wrong)
 
 
-def test_a_slate_with_diversity_refuses_a_floor() -> None:
+def test_a_slate_with_diversity_refuses_uniform_mixing() -> None:
     frozen = Bandit(arms=vectors_of(40, 3), context=3).freeze()
 
-    with pytest.raises(SettingError, match="needs floor=0"):
-        frozen.select(CONTEXTS, k=2, diversity=0.5, floor=0.1)
+    with pytest.raises(SettingError, match="needs epsilon=0"):
+        frozen.select(CONTEXTS, k=2, diversity=0.5, epsilon=0.1)

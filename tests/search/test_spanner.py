@@ -10,12 +10,13 @@ import torch
 from fakes import catalogue_of, vectors_of
 
 from fastbandit import Bandit, Box, SpannerSearch
-from fastbandit.arms.spanner import spanning_places
+from fastbandit.arms.box_space import BoxSpace
+from fastbandit.arms.spanner import spanning_positions
 from fastbandit.errors import SettingError
-from fastbandit.settings import Settings
+from fastbandit.settings.files import Settings
 
 POINTS = torch.from_numpy(vectors_of(300, 3))
-QUICK = Settings("default", {"training.reward": {"iterations": 40}})
+QUICK = Settings({"training.reward": {"iterations": 40}})
 
 
 def volume(points: Any) -> float:
@@ -24,35 +25,35 @@ def volume(points: Any) -> float:
 
 
 def test_spanning_points_are_different_and_the_first_of_many_are_those_of_few() -> None:
-    few, many = spanning_places(POINTS, 6), spanning_places(POINTS, 40)
+    few, many = spanning_positions(POINTS, 6), spanning_positions(POINTS, 40)
 
     assert len(set(many.tolist())) == 40
     assert many[:6].tolist() == few.tolist()
 
 
 def test_each_next_point_adds_the_most_volume() -> None:
-    places = spanning_places(POINTS, 6).tolist()
+    positions = spanning_positions(POINTS, 6).tolist()
 
     for taken in range(1, 6):
-        others = set(range(300)) - set(places[:taken])
-        gained = [volume(POINTS[[*places[:taken], other]]) for other in others]
-        assert volume(POINTS[places[: taken + 1]]) == pytest.approx(max(gained))
+        others = set(range(300)) - set(positions[:taken])
+        gained = [volume(POINTS[[*positions[:taken], other]]) for other in others]
+        assert volume(POINTS[positions[: taken + 1]]) == pytest.approx(max(gained))
 
 
 def test_a_spanner_holds_more_than_points_by_lot() -> None:
     lots = torch.randint(300, (50, 8), generator=torch.Generator().manual_seed(1))
 
-    assert volume(POINTS[spanning_places(POINTS, 8)]) > max(volume(POINTS[lot]) for lot in lots)
+    assert volume(POINTS[spanning_positions(POINTS, 8)]) > max(volume(POINTS[lot]) for lot in lots)
 
 
 def test_no_more_points_span_than_there_are() -> None:
-    assert sorted(spanning_places(POINTS[:5], 9).tolist()) == list(range(5))
+    assert sorted(spanning_positions(POINTS[:5], 9).tolist()) == list(range(5))
 
 
 def test_equal_points_are_spanned_by_different_places() -> None:
-    places = spanning_places(POINTS[:1].repeat(7, 1), 7)
+    positions = spanning_positions(POINTS[:1].repeat(7, 1), 7)
 
-    assert sorted(places.tolist()) == list(range(7))
+    assert sorted(positions.tolist()) == list(range(7))
 
 
 @pytest.mark.parametrize("count", [5, 100])
@@ -60,14 +61,14 @@ def test_arms_that_were_removed_span_nothing(count: int) -> None:
     arms = catalogue_of(vectors_of(150, 3))
     gone = arms.spanning(3).rows[0].tolist()
 
-    left = arms.remove(gone).spanning(count)
+    left = arms.discard(gone)[0].spanning(count)
 
     assert left.rows.shape == (1, count)
     assert not set(gone) & set(left.rows[0].tolist())
 
 
 def test_the_points_of_a_box_that_span_it_lie_at_its_corners() -> None:
-    box = Box.between([-1.0, 0.0], [1.0, 1.0], cover=500).embedded_by(lambda v: v, device="cpu")
+    box = BoxSpace(Box([-1.0, 0.0], [1.0, 1.0], cover=500)).embedded_by(lambda v: v, device="cpu")
 
     points = box.spanning(4).points[0]
 
@@ -77,7 +78,7 @@ def test_the_points_of_a_box_that_span_it_lie_at_its_corners() -> None:
 def bandit_of(search: Any, count: int = 600) -> Bandit:
     arms = vectors_of(count, 3, seed=2)
     bandit = Bandit(
-        arms=arms, context=3, search=search, doubt="neural", preset=QUICK, progress=False
+        arms=arms, context=3, search=search, posterior="neural", preset=QUICK, progress=False
     )
     contexts = vectors_of(80, 3, seed=5)
     bandit.update(contexts=contexts, arms=np.arange(80), rewards=contexts[:, 0] > 0)

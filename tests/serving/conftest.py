@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fastbandit.config import Config
+from fastbandit.settings.service import Config
+from tests.serving.little_console import LoggedService
 from tests.serving.little_service import begin, config_in
 
 
@@ -22,3 +24,12 @@ def config(first_folder: Path, tmp_path: Path) -> Config:
     """A service whose snapshots are shared with other tests, and whose log is its own."""
     (tmp_path / "snapshots").symlink_to(first_folder / "snapshots")
     return config_in(tmp_path)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[LoggedService]:
+    """A log and the figures of the console, without a service around them."""
+    service = LoggedService(tmp_path)
+    yield service
+    service.log.close()
+    service.figures.close()

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from fastbandit.config import Config, read_config
-from fastbandit.learning.first import publish_first
+from fastbandit.learning.initial_version import publish_initial_version
 from fastbandit.serving.app import App
 from fastbandit.serving.server import key_ring
 from fastbandit.serving.service import Service
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import read_config
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 ARMS = 12
@@ -29,7 +30,7 @@ class Reply(NamedTuple):
     headers: dict[str, str]
 
 
-class Asker:
+class Caller:
     """Asks an app as a server would."""
 
     def __init__(self, app: App) -> None:
@@ -83,7 +84,7 @@ class Asker:
 
 
 def config_in(folder: Path, **settings: Any) -> Config:
-    """Give a config whose data lies in a folder; settings are named section__key."""
+    """Return a config whose data lies in a folder; settings are named section__key."""
     told = {name.replace("__", "."): value for name, value in settings.items()}
     base = {"server.data_dir": str(folder), "context.features": FEATURES}
     return read_config(None, environ={}, overrides={**base, **told})
@@ -105,18 +106,18 @@ def begin(folder: Path, **settings: Any) -> Config:
     """Make a data folder with version 0 of a little catalogue."""
     arms = write_arms(folder)
     config = config_in(folder, arms__file=str(arms), arms__columns=("price", "colour"), **settings)
-    publish_first(config, SnapshotStore(folder / "snapshots"))
+    publish_initial_version(config, SnapshotStore(folder / "snapshots"))
     return config
 
 
-def run(config: Config, story: Callable[[Asker], Awaitable[_Told]]) -> _Told:
+def run(config: Config, story: Callable[[Caller], Awaitable[_Told]]) -> _Told:
     """Start a service, let a story happen, and stop it."""
 
     async def live() -> _Told:
         service = Service(config)
         await service.start()
         try:
-            return await story(Asker(App(service, key_ring(config))))
+            return await story(Caller(App(service, key_ring(config))))
         finally:
             await service.stop()
 

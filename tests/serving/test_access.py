@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fastbandit.config import Config
 from fastbandit.serving.keys import KEYS_FILE, create_key, revoke_key
-from tests.serving.little_service import CONTEXT, Asker, run
+from fastbandit.settings.service import Config
+from tests.serving.little_service import CONTEXT, Caller, run
 
 ROUTES: list[tuple[str, str, Any, str | None]] = [
     ("POST", "/v1/select", {"context": CONTEXT}, "select"),
@@ -34,7 +34,7 @@ def new_key(config: Config, *scopes: str) -> str:
 def test_a_key_opens_the_routes_of_its_scope_and_no_others(config: Config, scope: str) -> None:
     key = new_key(config, scope)
 
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         for method, path, told, needed in ROUTES:
             reply = await ask(method, path, told, key=key)
             is_open = needed is None or scope in (needed, "admin")
@@ -48,7 +48,7 @@ def test_a_key_opens_the_routes_of_its_scope_and_no_others(config: Config, scope
 def test_without_a_known_key_only_open_routes_answer(config: Config, key: str | None) -> None:
     new_key(config, "admin")
 
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         for method, path, told, needed in ROUTES:
             reply = await ask(method, path, told, key=key)
             assert (reply.status == 401) == (needed is not None), (path, reply)
@@ -57,13 +57,13 @@ def test_without_a_known_key_only_open_routes_answer(config: Config, key: str | 
     run(config, story)
 
 
-def test_a_revoked_key_is_refused_without_a_restart(
+def test_a_revoked_key_is_rejected_without_a_restart(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fastbandit.serving.access._KEYS_SECONDS", -1.0)
     key = new_key(config, "select")
 
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         assert (await ask("POST", "/v1/select", {"context": CONTEXT}, key=key)).status == 200
         revoke_key(Path(config.server.data_dir) / KEYS_FILE, key.split("_")[1])
         assert (await ask("POST", "/v1/select", {"context": CONTEXT}, key=key)).status == 401
@@ -71,24 +71,24 @@ def test_a_revoked_key_is_refused_without_a_restart(
     run(config, story)
 
 
-def test_damaged_keys_open_nothing_and_are_told(
+def test_damaged_keys_open_nothing_and_are_reported(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fastbandit.serving.access._KEYS_SECONDS", -1.0)
     key = new_key(config, "admin")
 
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         (Path(config.server.data_dir) / KEYS_FILE).write_text("{}")
         assert (await ask("GET", "/v1/status")).status == 401
         status = await ask("GET", "/v1/status", key=key)
-        assert [reason["name"] for reason in status.body["ailments"]] == ["keys"]
+        assert [reason["name"] for reason in status.body["problems"]] == ["keys"]
 
     run(config, story)
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8080", "127.0.0.1.evil.example"])
 def test_without_keys_a_foreign_page_cannot_reach_the_service(config: Config, host: str) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         reply = await ask("POST", "/v1/select", {"context": CONTEXT}, host=host)
         assert (reply.status, reply.body["field"]) == (403, "host")
 
@@ -97,7 +97,7 @@ def test_without_keys_a_foreign_page_cannot_reach_the_service(config: Config, ho
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:80", "[::1]:80", "[::1]"])
 def test_without_keys_this_machine_can_ask(config: Config, host: str) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         assert (await ask("GET", "/v1/status", host=host)).status == 200
 
     run(config, story)

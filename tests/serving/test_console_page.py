@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, RewardCame
 from fastbandit.serving.console import CONTENT_SECURITY_POLICY, STATIC
 from fastbandit.serving.console.figures import Figures
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
 
@@ -148,14 +148,14 @@ def opened(visit: Visit, site: Site) -> Any:
 def answer_of(
     folder: Path, *, is_empty: bool = False, shadow: dict[str, str] | None = None
 ) -> bytes:
-    """Give a true answer about a small log, with hostile words wherever words may come from."""
+    """Return a true answer about a small log, with hostile words wherever words may come from."""
     now = [BEGIN]
     log = SqliteLog(folder / "events.db", clock=lambda: now[0])
     if not is_empty:
         _fill(log, folder, now)
     figures = Figures(folder / "events.db", folder / "snapshots", folder, clock=lambda: now[0])
     serving: dict[str, Any] = {"select_p50_s": 0.0012, "select_p99_s": 0.0061}
-    serving |= {"refused": 3, "errors": 0}
+    serving |= {"rejected": 3, "errors": 0}
     serving = ({} if is_empty else serving) | ({} if shadow is None else {"shadow": shadow})
     answer = figures.figures(60, serving=serving)
     log.close()
@@ -164,7 +164,7 @@ def answer_of(
 
 
 def _fill(log: SqliteLog, folder: Path, now: list[int]) -> None:
-    log.append([ArmsChanged(put=[Arm(id, [0.0]) for id in HOSTILE])])
+    log.append([ArmsChanged(upserted=[Arm(id, [0.0]) for id in HOSTILE])])
     for n in range(60):
         now[0] += 20 * SECOND
         made = DecisionMade(
@@ -251,7 +251,7 @@ def test_an_empty_log_says_why_nothing_is_shown(
     assert visit.faults == []
 
 
-def test_shadow_mode_has_a_panel_with_the_lift_and_the_command(
+def test_shadow_mode_has_a_panel_with_the_difference_and_the_command(
     visit: Visit, site: Site, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     shadow = {"baseline": "request", "decides": "baseline", "command": "fastbandit promote"}
@@ -262,10 +262,10 @@ def test_shadow_mode_has_a_panel_with_the_lift_and_the_command(
     for words in (
         "The baseline decides",
         "20 % of 20",
-        "a lift of ",
+        "a difference of ",
         "do not trust this",
         "the propensities of the bandit are not known",
-        "Decisions of the bandit give no estimate of the lift to go by",
+        "Decisions of the bandit give no estimate of the difference",
         "fastbandit promote",
     ):
         assert words in told
@@ -287,7 +287,7 @@ def test_shadow_mode_without_decisions_says_so(
     assert "fastbandit promote --back" in told
 
 
-def test_what_the_log_lacks_is_told_at_the_top(visit: Visit, site: Site) -> None:
+def test_what_the_log_lacks_is_reported_at_the_top(visit: Visit, site: Site) -> None:
     answer = msgspec.json.decode(site.answer)
     site.answer = msgspec.json.encode({**answer, "notes": {"log": "It is <b>7</b> behind."}})
 
@@ -323,7 +323,9 @@ def test_arrow_keys_read_single_points_of_a_chart(visit: Visit, site: Site) -> N
     assert "decisions" in page.inner_text("#traffic .readout")
 
 
-def test_a_service_that_does_not_answer_is_told_and_found_again(visit: Visit, site: Site) -> None:
+def test_a_service_that_does_not_answer_is_reported_and_found_again(
+    visit: Visit, site: Site
+) -> None:
     page = opened(visit, site)
 
     site.is_down = True
@@ -336,7 +338,7 @@ def test_a_service_that_does_not_answer_is_told_and_found_again(visit: Visit, si
     assert "it answered 503" in told
 
 
-def test_a_key_is_asked_for_and_kept_in_the_tab_only(visit: Visit, site: Site) -> None:
+def test_a_key_is_asked_for_and_stored_in_the_tab_only(visit: Visit, site: Site) -> None:
     site.key = "the-right-key"
     page = visit.page
     page.goto(f"{site.url}/console/")
@@ -344,7 +346,7 @@ def test_a_key_is_asked_for_and_kept_in_the_tab_only(visit: Visit, site: Site) -
 
     page.fill("#secret", "a-wrong-key")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#refused:not(:empty)")
+    page.wait_for_selector("#rejected:not(:empty)")
     page.fill("#secret", "the-right-key")
     page.keyboard.press("Enter")
     page.wait_for_selector("#status.is-live")

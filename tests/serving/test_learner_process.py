@@ -8,8 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fastbandit.serving.learner_process import LearnerProcess
-from fastbandit.serving.measures import Measures
+import pytest
+
+from fastbandit.errors import FastbanditError, SettingError
+from fastbandit.serving.learner_process import LearnerProcess, check_startup
+from fastbandit.serving.metrics import Metrics
+from fastbandit.settings.service import Config
 from tests.serving.little_service import config_in
 
 
@@ -20,10 +24,10 @@ def says(folder: Path, state: str, error: str = "") -> None:
 def test_what_an_earlier_learner_said_is_forgotten(tmp_path: Path) -> None:
     says(tmp_path, "failed", "Mended by now.")
     command = [sys.executable, "-c", "input()"]
-    learner = LearnerProcess(config_in(tmp_path), command, measures=Measures())
+    learner = LearnerProcess(config_in(tmp_path), command, metrics=Metrics())
 
     async def story() -> dict[str, Any]:
-        task = asyncio.create_task(learner.keep())
+        task = asyncio.create_task(learner.keep_running())
         while learner.is_down:
             await asyncio.sleep(0.01)
         task.cancel()
@@ -31,3 +35,22 @@ def test_what_an_earlier_learner_said_is_forgotten(tmp_path: Path) -> None:
         return learner.state()
 
     assert asyncio.run(story()) == {}
+
+
+# -- what a first snapshot cannot be made of is noticed before the service listens
+
+
+def test_a_preset_needs_to_be_a_file_that_exists(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"found none at missing\.toml"):
+        check_startup(config_in(tmp_path, select__preset="missing.toml"))
+
+
+def test_a_file_of_arms_needs_to_exist(tmp_path: Path) -> None:
+    with pytest.raises(FastbanditError, match=r"gone\.csv"):
+        check_startup(config_in(tmp_path, arms__file=str(tmp_path / "gone.csv")))
+
+
+def test_where_there_is_a_snapshot_neither_is_needed(config: Config) -> None:
+    folder = Path(config.server.data_dir)
+
+    check_startup(config_in(folder, select__preset="missing.toml", arms__file="gone.csv"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fastbandit.serving.openapi import openapi
-from tests.serving.little_service import Asker, config_in, run
+from tests.serving.little_service import Caller, config_in, run
 
 FROZEN = Path(__file__).parent / "openapi-v1.json"
 DOCS = Path(__file__).parents[2] / "docs" / "serving.md"
@@ -30,14 +30,14 @@ def test_a_route_is_documented(path: str) -> None:
 
 
 def test_the_service_serves_its_description(tmp_path: Path) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         assert (await ask("GET", "/openapi.json")).body == openapi()
 
     run(config_in(tmp_path), story)
 
 
 def test_every_route_of_the_app_is_described(tmp_path: Path) -> None:
-    async def story(ask: Asker) -> None:
+    async def story(ask: Caller) -> None:
         described = {
             (path, method.upper())
             for path, methods in openapi()["paths"].items()

@@ -1,4 +1,4 @@
-"""Refusals: each names what came and what to do, and each kind is documented."""
+"""Rejections: each names what came and what to do, and each kind is documented."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 import fastbandit
-from fastbandit.serving.problems import Refusal, refusal_of_body, shortened
-from fastbandit.serving.schemas import PutArmsRequest, SelectRequest
+from fastbandit.serving.problems import Rejection, rejection_of_body, shortened
+from fastbandit.serving.schemas import SelectRequest, UpsertArmsRequest
 
 ROOT = Path(fastbandit.__file__).parent
 TITLES = sorted(
     {
         title
         for path in (ROOT / "serving").glob("*.py")
-        for title in re.findall(r'Refusal\(\s*\d+,\s*"([^"]+)"', path.read_text())
+        for title in re.findall(r'Rejection\(\s*\d+,\s*"([^"]+)"', path.read_text())
     }
     | {"no key", "no right"}
 )
@@ -28,7 +28,7 @@ def test_the_titles_are_found() -> None:
 
 
 @pytest.mark.parametrize("title", TITLES)
-def test_a_kind_of_refusal_is_documented(title: str) -> None:
+def test_a_kind_of_rejection_is_documented(title: str) -> None:
     assert f"\n| {title} | " in (ROOT.parent / "docs" / "serving.md").read_text()
 
 
@@ -40,8 +40,10 @@ def test_what_came_is_shown_in_characters_that_are_safe_anywhere(value: object) 
     assert shown.rstrip("…").isascii()
 
 
-def test_a_refusal_has_all_parts() -> None:
-    problem = Refusal(422, "wrong field", "Too few.", fix="Send more.", field="k", value=0).problem
+def test_a_rejection_has_all_parts() -> None:
+    problem = Rejection(
+        422, "wrong field", "Too few.", fix="Send more.", field="k", value=0
+    ).problem
 
     assert (problem.field, problem.value, problem.fix) == ("k", "0", "Send more.")
 
@@ -49,7 +51,7 @@ def test_a_refusal_has_all_parts() -> None:
 @pytest.mark.parametrize(
     ("kind", "body", "field", "value"),
     [
-        (PutArmsRequest, '{"arms":[{"id":"a","vector":[1,2]}]}', "arms[0].vector", "[1, 2]"),
+        (UpsertArmsRequest, '{"arms":[{"id":"a","vector":[1,2]}]}', "arms[0].vector", "[1, 2]"),
         (SelectRequest, '{"context":[1],"baseline":{"prop":0.5}}', "baseline.prop", "0.5"),
         (SelectRequest, '{"contxt":[1]}', "contxt", "[1]"),
         (SelectRequest, '{"context":{"age":1,"mobile":"x"}}', "context.mobile", "x"),
@@ -58,12 +60,12 @@ def test_a_refusal_has_all_parts() -> None:
         (SelectRequest, "3", "body", "3"),
     ],
 )
-def test_a_body_of_another_shape_is_told_by_the_field(
+def test_a_body_of_another_shape_is_reported_by_the_field(
     kind: type, body: str, field: str, value: str
 ) -> None:
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.json.decode(body, type=kind)
 
-    problem = refusal_of_body(caught.value, body.encode()).problem
+    problem = rejection_of_body(caught.value, body.encode()).problem
 
     assert (problem.field, problem.value) == (field, value)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import socket
 import ssl
 import threading
@@ -16,11 +14,10 @@ import httpx
 import pytest
 import trustme
 
-from fastbandit.config import Config
 from fastbandit.errors import LogError, SettingError
-from fastbandit.serving.journal import JsonLines
 from fastbandit.serving.server import Server, key_ring, make_server
 from fastbandit.serving.service import Service
+from fastbandit.settings.service import Config
 from fastbandit.storage.sqlite_log import SqliteLog
 from tests.serving.little_service import CONTEXT, begin, config_in
 
@@ -81,7 +78,7 @@ def test_a_service_without_a_console_has_no_page(tmp_path: Path) -> None:
         assert client.get(f"{server.url}/v1/console").status_code == 404
 
 
-def test_a_port_that_is_taken_is_told_before_anything_starts(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_reported_before_anything_starts(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         config = config_in(tmp_path / "data", server__port=taken.getsockname()[1])
         with pytest.raises(SettingError, match="Address already in use"):
@@ -90,7 +87,7 @@ def test_a_port_that_is_taken_is_told_before_anything_starts(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("text", [None, "no certificate"])
-def test_a_certificate_that_cannot_be_used_is_told(text: str | None, tmp_path: Path) -> None:
+def test_a_certificate_that_cannot_be_used_is_reported(text: str | None, tmp_path: Path) -> None:
     path = tmp_path / "cert.pem"
     if text is not None:
         path.write_text(text)
@@ -100,7 +97,7 @@ def test_a_certificate_that_cannot_be_used_is_told(text: str | None, tmp_path: P
         make_server(config, Service(config)).run()
 
 
-def test_a_data_folder_in_use_is_told(tmp_path: Path) -> None:
+def test_a_data_folder_in_use_is_reported(tmp_path: Path) -> None:
     config = config_in(tmp_path, server__port=0)
     with closing(SqliteLog(tmp_path / "events.db")), pytest.raises(LogError, match="one writer"):
         make_server(config, Service(config)).run()
@@ -111,12 +108,3 @@ def test_other_machines_need_keys(tmp_path: Path) -> None:
 
     with pytest.raises(SettingError, match="keys create"):
         key_ring(config)
-
-
-def test_the_journal_is_lines_of_json() -> None:
-    record = logging.LogRecord("fastbandit", logging.INFO, "", 0, "started %s", ("now",), None)
-    record.events = 3
-
-    told = json.loads(JsonLines().format(record))
-
-    assert (told["message"], told["events"], told["level"]) == ("started now", 3, "info")

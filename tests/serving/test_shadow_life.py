@@ -40,8 +40,8 @@ preset = "short.toml"
 fresh = 300
 growth = 10.0
 seconds = 1000
-quality_floor = 0
-recall_floor = 0
+min_quality = 0
+min_recall = 0
 [shadow]
 baseline = "request"
 """
@@ -142,7 +142,7 @@ def test_a_bandit_learns_beside_a_baseline_and_is_promoted(
 
         (found,) = told(folder, "shadow")["evidence"]
         assert found["decided_by"] == "baseline"
-        assert found["lift"]["low"] > 0.0
+        assert found["difference"]["low"] > 0.0
 
         assert told(folder, "promote")["decides"] == "bandit"
         wait_for(lambda: client.status()["decides"] == "bandit", said)

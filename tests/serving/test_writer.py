@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import pytest
 
 from fastbandit.errors import LogError
-from fastbandit.events import Event, Outcome, TimePassed
 from fastbandit.serving.writer import Writer
+from fastbandit.storage.events import Event, Outcome, TimePassed
 from fastbandit.storage.memory_log import MemoryLog
 
 
@@ -63,10 +63,10 @@ def test_an_error_goes_to_all_who_wait_and_the_next_group_is_tried() -> None:
         log.error = LogError("full")
         with pytest.raises(LogError, match="full"):
             await writer.submit([TimePassed()])
-        assert isinstance(writer.trouble, LogError)
+        assert isinstance(writer.problem, LogError)
         log.error = None
         await writer.submit([TimePassed()])
-        assert (writer.trouble, writer.waiting) == (None, 0)
+        assert (writer.problem, writer.waiting) == (None, 0)
         await writer.stop()
 
     asyncio.run(story())
@@ -101,7 +101,7 @@ def test_stopping_writes_what_was_handed_in() -> None:
     asyncio.run(story())
 
 
-def test_a_log_that_does_not_open_is_told() -> None:
+def test_a_log_that_does_not_open_is_reported() -> None:
     def broken() -> MemoryLog:
         raise LogError("no such disk")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import stat
 from collections.abc import Iterator
@@ -15,11 +16,12 @@ from click.testing import CliRunner
 from fastbandit.cli.backup import command as backup_command
 from fastbandit.cli.restore import command as restore_command
 from fastbandit.errors import DataError, FastbanditError, LogError
-from fastbandit.events import ArmsChanged, DecisionMade, RewardCame
+from fastbandit.files.manifest import digest_of, write_arrays
 from fastbandit.storage import backups
 from fastbandit.storage.backups import back_up, restore
-from fastbandit.storage.sealed import seal, write_sealed
-from fastbandit.storage.snapshot_store import Cut, Snapshot, SnapshotStore
+from fastbandit.storage.events import ArmsChanged, DecisionMade, RewardCame
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut, Snapshot
 from fastbandit.storage.sqlite_log import SqliteLog
 
 
@@ -32,7 +34,7 @@ def publish(store: SnapshotStore, parent: Snapshot | None) -> Snapshot:
     with store.drafting() as draft:
         for part, kind in (("bandit", "bandit"), ("frozen", "frozen bandit")):
             arrays = {"numbers": np.full(3, version, dtype=np.float32)}
-            write_sealed(draft / part, arrays, {}, kind=kind, format=1)
+            write_arrays(draft / part, arrays, {}, kind=kind, format=1)
         return store.publish(draft, {}, version=version, parent=parent, cut=Cut())
 
 
@@ -77,11 +79,11 @@ def files_in(folder: Path) -> set[str]:
 
 
 def change(backup: Path, **told: Any) -> None:
-    """Change what the manifest of a backup says, and seal it again."""
+    """Change what the manifest of a backup says, and its hash."""
     path = backup / "manifest.json"
     manifest = {**json.loads(path.read_text()), **told}
     manifest.pop("sha256")
-    path.write_text(json.dumps({**manifest, "sha256": seal(manifest)}))
+    path.write_text(json.dumps({**manifest, "sha256": digest_of(manifest)}))
 
 
 # -- backing up
@@ -253,7 +255,8 @@ def test_a_log_that_is_not_whole_is_not_restored(backup: Path, tmp_path: Path) -
     damaged = bytearray((backup / "events.db").read_bytes())
     damaged[4096 * 2 : 4096 * 2 + 64] = bytes(64)
     (backup / "events.db").write_bytes(damaged)
-    entries["events.db"] = backups._entry(backup / "events.db")
+    digest = hashlib.sha256(damaged).hexdigest()
+    entries["events.db"] = {"bytes": len(damaged), "sha256": digest}
     change(backup, files=entries)
 
     with pytest.raises(LogError, match=r"needs to be whole|can be read"):

@@ -14,8 +14,8 @@ from hypothesis import settings
 from hypothesis import strategies as some
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from fastbandit.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.learning.joining import Joiner
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.memory_log import MemoryLog
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock
@@ -23,8 +23,8 @@ from fastbandit.testing.logs import Clock
 RUNS = int(os.environ.get("FASTBANDIT_LOG_RUNS", "40"))
 IDS = some.sampled_from(["a", "b", "c", "d"])
 DECISIONS = some.builds(
-    lambda id, arms, wait, sums, seed: DecisionMade(
-        id, [1.0], arms, [0.0] * len(arms), seed, 0, 0, wait, otherwise=-1.0, sums=sums
+    lambda id, arms, wait, adds_up, seed: DecisionMade(
+        id, [1.0], arms, [0.0] * len(arms), seed, 0, 0, wait, default_reward=-1.0, adds_up=adds_up
     ),
     IDS,
     some.sampled_from([["x"], ["x", "y"], ["y", 1, "1"]]),
@@ -58,10 +58,10 @@ def joined(happened: list[tuple[int, Event]]) -> Table:
             for at, came in later:
                 if isinstance(came, RewardCame) and came.decision == made.id and at <= until:
                     named = made.arms[0] if came.arm is None else came.arm
-                    key = came.part if made.sums else ""
+                    key = came.part if made.adds_up else ""
                     parts |= {key: came.value} if named == arm and key not in parts else {}
-            if (parts and not made.sums) or any(at > until for at, _ in later):
-                table[made.id, position] = sum(parts.values()) if parts else made.otherwise
+            if (parts and not made.adds_up) or any(at > until for at, _ in later):
+                table[made.id, position] = sum(parts.values()) if parts else made.default_reward
     return table
 
 
@@ -72,7 +72,7 @@ def learned(events: Iterable[Event]) -> Table:
         joiner.feed(event)
         if isinstance(event, DecisionMade):
             ids[event.seq] = event.id
-    pairs = [((ids[pair.decision], pair.position), pair.reward) for pair in joiner.pairs]
+    pairs = [((ids[pair.decision], pair.position), pair.reward) for pair in joiner.interactions]
     assert len(dict(pairs)) == len(pairs), "a pair comes twice"
     return dict(pairs)
 

@@ -14,13 +14,16 @@ import pytest
 from little_events import EVENTS
 
 from fastbandit.errors import LogError
-from fastbandit.events import Event, RewardCame
-from fastbandit.storage.log_schema import VERSION
+from fastbandit.storage.events import Event, RewardCame
+from fastbandit.storage.joined_rows import Bounds, joined_rows
+from fastbandit.storage.log_reader import one_moment_of
+from fastbandit.storage.log_schema import STEPS, VERSION
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock
 from lab.faults.volatile_disk import VolatileDisk
 
 VERSION_1 = (Path(__file__).parent / "log_version_1.sql").read_text(encoding="utf-8")
+VERSION_3 = VERSION_1 + "".join(STEPS[1:3]) + "PRAGMA user_version = 3;"
 OPEN_AND_DIE = """
 import os, signal, sys
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -53,7 +56,7 @@ def ask(path: Path, sql: str) -> list[tuple[object, ...]]:
 
 
 def upgraded(path: Path) -> tuple[list[Event], list[tuple[object, ...]]]:
-    """Open a log; give its events and its tables."""
+    """Open a log; return its events and its tables."""
     log = SqliteLog(path, clock=Clock(2000))
     events = log.read()
     log.append([RewardCame("a", 1.0, 7)])
@@ -152,6 +155,36 @@ def test_a_log_of_a_newer_version_is_refused(path: Path) -> None:
 
     with pytest.raises(LogError, match=f"has version {VERSION + 1}. Install a newer fastbandit"):
         SqliteLog(path)
+
+
+def test_a_log_of_a_newer_version_is_left_as_it_is(path: Path) -> None:
+    write(path, VERSION_1 + f"PRAGMA user_version = {VERSION + 1};")
+    before = path.read_bytes()
+
+    with pytest.raises(LogError):
+        SqliteLog(path)
+
+    assert path.read_bytes() == before
+    assert not list(path.parent.glob("*version*"))
+
+
+@pytest.mark.parametrize("is_reader", [True, False])
+def test_a_log_of_the_last_version_is_read_as_it_was_written(path: Path, is_reader: bool) -> None:
+    log = SqliteLog(write(path, VERSION_3), is_reader=is_reader)
+
+    assert log.read() == EVENTS
+    assert log.changes() == [EVENTS[0]]
+    log.close()
+    assert ask(path, "PRAGMA user_version") == [(3 if is_reader else VERSION,)]
+
+
+def test_rows_of_a_log_of_the_last_version_can_be_joined(path: Path) -> None:
+    write(path, VERSION_3)
+
+    with one_moment_of(path) as log:
+        for _ in range(2):
+            ((row,),) = joined_rows(log, Bounds())
+            assert (row.default_reward, row.epsilon, row.adds_up) == (0.0, 0.1, False)
 
 
 def test_a_reader_of_an_older_log_asks_for_the_upgrade(path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 from little_versions import Killed, publish
 
 from fastbandit.errors import SnapshotError
-from fastbandit.storage.snapshot_store import Cut, Snapshot, SnapshotStore
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Cut, Snapshot
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_what_was_published_last_is_served(store: SnapshotStore) -> None:
 
     assert store.current() == second
     assert store.list() == [first, second]
-    assert (second.version, second.parent, second.cut) == (1, 0, Cut(seq=10, pairs=1))
+    assert (second.version, second.parent, second.cut) == (1, 0, Cut(seq=10, interactions=1))
     assert second.notes == {"arms": 3}
 
 
@@ -102,7 +103,7 @@ def test_where_nothing_is_whole_that_is_said(store: SnapshotStore) -> None:
     snapshot = publish(store)
     truncate(next(snapshot.frozen.glob("*.safetensors")))
 
-    with pytest.raises(SnapshotError, match="as it was sealed"):
+    with pytest.raises(SnapshotError, match="as it was written"):
         store.current()
 
 
@@ -113,7 +114,7 @@ def test_a_damaged_pointer_does_not_matter(store: SnapshotStore) -> None:
     assert served(store) == 1
 
 
-@pytest.mark.parametrize("step", ["sealed", "renamed", "published"])
+@pytest.mark.parametrize("step", ["noted", "renamed", "published"])
 def test_one_killed_while_publishing_leaves_a_whole_version(
     store: SnapshotStore, step: str
 ) -> None:
@@ -123,7 +124,7 @@ def test_one_killed_while_publishing_leaves_a_whole_version(
 
     assert served(store) == (1 if step == "published" else 0)
     store.recover()
-    assert served(store) == (0 if step == "sealed" else 1)
+    assert served(store) == (0 if step == "noted" else 1)
 
 
 def test_a_first_version_that_was_only_renamed_is_published_later(store: SnapshotStore) -> None:
@@ -138,14 +139,14 @@ def test_a_first_version_that_was_only_renamed_is_published_later(store: Snapsho
 
 def test_the_drafts_of_the_dead_are_swept(store: SnapshotStore) -> None:
     publish(store)
-    alive = store.folder / f".draft-{os.getppid()}-1"
+    live = store.folder / f".draft-{os.getppid()}-1"
     dead = [store.folder / name for name in (".draft-999999999-1", ".draft-x", ".gone-7")]
-    for folder in (alive, *dead):
+    for folder in (live, *dead):
         folder.mkdir()
 
     store.recover()
 
-    assert alive.exists()
+    assert live.exists()
     assert not any(folder.exists() for folder in dead)
 
 

@@ -15,8 +15,8 @@ from fakes import same_decision, same_weights, vectors_of
 import fastbandit
 from fastbandit import Bandit, Box, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.errors import SettingError, SnapshotError
-from fastbandit.features import Dense
-from fastbandit.storage.sealed import seal
+from fastbandit.features.kinds import Dense
+from fastbandit.files.manifest import digest_of
 
 pytestmark = pytest.mark.usefixtures("little_training")
 
@@ -26,18 +26,14 @@ BAGS = scipy.sparse.random(30, 200, density=0.05, format="csr", random_state=1)
 
 CASES: dict[str, tuple[dict[str, Any], Any]] = {
     "ts": ({"arms": ARMS, "context": 4}, CONTEXTS),
-    "ucb": ({"arms": ARMS, "context": 4, "explore": "ucb"}, CONTEXTS),
-    "ucb as printed": (
-        {"arms": ARMS, "context": 4, "explore": "ucb", "preset": "paper"},
-        CONTEXTS,
-    ),
-    "last layer": ({"arms": ARMS, "context": 4, "doubt": "last-layer"}, CONTEXTS),
+    "ucb": ({"arms": ARMS, "context": 4, "exploration": "ucb"}, CONTEXTS),
+    "last layer": ({"arms": ARMS, "context": 4, "posterior": "last-layer"}, CONTEXTS),
     "greedy exhaustive": (
-        {"arms": ARMS, "context": 4, "explore": "greedy", "search": "exhaustive"},
+        {"arms": ARMS, "context": 4, "exploration": "greedy", "search": "exhaustive"},
         CONTEXTS,
     ),
     "ascent": ({"arms": ARMS, "context": 4, "search": "ascent"}, CONTEXTS),
-    "box": ({"arms": Box.between([0, 0], [1, 9], cover=64), "context": 4}, CONTEXTS),
+    "box": ({"arms": Box((0.0, 0.0), (1.0, 9.0), cover=64), "context": 4}, CONTEXTS),
     "ids": ({"ids": [f"song {i}" for i in range(50)], "context": 4}, CONTEXTS),
     "tuples as ids": ({"ids": [(i, "x") for i in range(50)], "context": 4}, CONTEXTS),
     "features and ids": ({"arms": ARMS, "context": 4, "embed_ids": True}, CONTEXTS),
@@ -77,13 +73,13 @@ def arrays_of(folder: Path) -> Path:
     return path
 
 
-def edit(folder: Path, *, sealed: bool = True, **changes: Any) -> None:
-    """Change what a manifest says, and seal it again as a faithful writer would."""
+def edit(folder: Path, *, rehashed: bool = True, **changes: Any) -> None:
+    """Change what a manifest says, and its hash, as a faithful writer would."""
     path = folder / "manifest.json"
     manifest = {**json.loads(path.read_text()), **changes}
-    if sealed:
+    if rehashed:
         del manifest["sha256"]
-        manifest["sha256"] = seal(manifest)
+        manifest["sha256"] = digest_of(manifest)
     path.write_text(json.dumps(manifest))
 
 
@@ -136,7 +132,7 @@ def test_arms_that_came_and_went_are_saved(case: str, tmp_path: Path) -> None:
     teach(bandit, contexts)
     names = ["fresh", "fresher"]
     bandit.add_arms(None if case == "ids" else ARMS[:2], ids=names)
-    bandit.remove_arms(["fresh"])
+    bandit.discard_arms(["fresh"])
     bandit.save(tmp_path)
 
     loaded = Bandit.load(tmp_path)
@@ -150,7 +146,7 @@ def test_arms_that_came_and_went_are_saved(case: str, tmp_path: Path) -> None:
 
 def test_an_id_that_was_removed_and_added_again_is_saved(tmp_path: Path) -> None:
     bandit = made({"arms": ARMS[:3], "ids": ["a", "b", "c"], "context": 4})
-    bandit.remove_arms(["b"])
+    bandit.discard_arms(["b"])
     bandit.add_arms(ARMS[:1], ids=["b"])
     bandit.save(tmp_path)
 
@@ -267,7 +263,7 @@ def test_arrays_of_another_bandit_are_refused(saved: Path, tmp_path: Path) -> No
 
 
 def test_a_changed_number_in_the_manifest_is_noticed(saved: Path) -> None:
-    edit(saved, sealed=False, version=7)
+    edit(saved, rehashed=False, version=7)
 
     with pytest.raises(SnapshotError):
         Bandit.load(saved)

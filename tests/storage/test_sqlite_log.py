@@ -10,14 +10,14 @@ import pytest
 from msgspec import structs
 
 from fastbandit.errors import InputError, LogError
-from fastbandit.events import ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock
 from lab.faults.volatile_disk import VolatileDisk
 
 
-def made(id: str, *, wait: int = 1_000, sums: bool = False) -> DecisionMade:
-    return DecisionMade(id, [0.5], ["x", "y"], [1.0, 0.5], 1, 0, 0, wait, sums=sums)
+def made(id: str, *, wait: int = 1_000, adds_up: bool = False) -> DecisionMade:
+    return DecisionMade(id, [0.5], ["x", "y"], [1.0, 0.5], 1, 0, 0, wait, adds_up=adds_up)
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_text_that_is_not_unicode_is_refused_by_name(path: Path) -> None:
 
 def test_many_rewards_of_one_decision_are_judged_one_after_the_other(path: Path) -> None:
     log = SqliteLog(path, clock=Clock())
-    log.append([made("a", sums=True)])
+    log.append([made("a", adds_up=True)])
     parts = [RewardCame("a", 1.0, part=f"{number // 2}") for number in range(600)]
 
     outcomes = log.append(parts)

@@ -21,7 +21,7 @@ def test_without_propensities_each_counts_as_trusted() -> None:
     assert half.tolist() == [0.5, 0.5, 0.5]
 
 
-def test_a_long_log_counts_as_a_hundred_thousand_where_nobody_says() -> None:
+def test_a_long_log_counts_as_a_hundred_thousand_without_a_trust() -> None:
     assert log_weights(None, None, count=100_000) is None
     long = log_weights(None, None, count=400_000)
     assert long is not None
@@ -45,7 +45,7 @@ def test_no_interaction_counts_more_than_ten_times_the_median_one() -> None:
 
 
 @pytest.mark.parametrize("trust", [0, -1, 1.01, np.nan, True, "much"])
-def test_a_trust_that_is_no_share_is_refused(trust: Any) -> None:
+def test_a_trust_that_is_no_share_is_rejected(trust: Any) -> None:
     with pytest.raises(SettingError, match="trust in a log"):
         log_weights(trust, None, count=3)
 
@@ -62,7 +62,7 @@ def test_a_trust_that_is_no_share_is_refused(trust: Any) -> None:
         (["a", "b", "c"], InputError),
     ],
 )
-def test_what_is_no_probability_is_refused(propensities: Any, error: type[Exception]) -> None:
+def test_what_is_no_probability_is_rejected(propensities: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="propensities need"):
         log_weights(1.0, propensities, count=3)
 

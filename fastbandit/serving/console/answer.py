@@ -6,13 +6,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from fastbandit.evaluation.lift import Evidence
+from fastbandit.evaluation.shadow_comparison import Evidence
 
 
 class Mean(Struct, frozen=True):
     """A mean reward, and the 95 % band around it (None where one value says nothing of it).
 
-    `count` is how many chosen arms it is of; `open` is the share of them whose reward may
+    `count` is how many chosen arms it is of; `pending` is the share of them whose reward may
     still come. Until then they count as their default.
     """
 
@@ -20,7 +20,7 @@ class Mean(Struct, frozen=True):
     mean: float
     low: float | None
     high: float | None
-    open: float = 0.0
+    pending: float = 0.0
 
 
 class VersionMean(Struct, frozen=True):
@@ -34,15 +34,15 @@ class VersionMean(Struct, frozen=True):
 class Summary(Struct, frozen=True):
     """The numbers people look for first.
 
-    `baseline` is of all decisions of version 0 that were read, in the range or not; `lift` is
-    the range's mean less it, without the decisions of version 0.
+    `baseline` is of all decisions of version 0 that were read, in the range or not;
+    `difference` is the range's mean less it, without the decisions of version 0.
     """
 
     decisions: int
     per_second: float
     reward: Mean | None
     baseline: Mean | None
-    lift: Mean | None
+    difference: Mean | None
     quality: float | None
     version: int | None
 
@@ -111,15 +111,15 @@ class Rewards(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """A version of the model that was published, or one that was refused and why.
+    """A version of the model that was published, or one that was rejected and why.
 
-    Losses are of `held_out` pairs that it has not seen; `parent_loss` is that of the version
-    it was made from, on the same pairs. `curve` has the steps of training and the loss there.
+    Losses are of `held_out` interactions that it has not seen; `parent_loss` is that of the
+    version it was made from, on the same. `curve` has the steps of training and the loss there.
     """
 
     version: int
     at: int | None
-    pairs: int | None
+    interactions: int | None
     arms: int | None
     quality: float | None
     recall: float | None
@@ -128,29 +128,29 @@ class Candidate(Struct, frozen=True):
     parent_loss: float | None
     curve: list[tuple[float, float]]
     is_current: bool = False
-    refused: str | None = None
+    rejected: str | None = None
 
 
 class Audit(Struct, frozen=True):
     """How close live choices of a version came to the best arm: 1 is the best, 0 a random one."""
 
-    version: int
     quality: float
     lowest: float
-    count: int
+    version: int = 0
+    count: int = 0
 
 
 class Learner(Struct, frozen=True):
-    """What the learner does now: it waits for `needed` fresh pairs, or trains.
+    """What the learner does now: it waits for `needed` fresh interactions, or trains.
 
-    `error` says what keeps it from its work; `seconds` is how long the last training took.
+    `error` says why it cannot; `seconds` is how long the last training took.
     """
 
-    state: str
-    error: str
-    fresh: int | None
-    needed: int | None
-    seconds: float | None
+    state: str = "unknown"
+    error: str = ""
+    fresh: int | None = None
+    needed: int | None = None
+    seconds: float | None = None
 
 
 class Shadow(Struct, frozen=True):

@@ -11,6 +11,10 @@ FINE, MIDDLE, COARSE = 10 * SECOND, 60 * SECOND, 1200 * SECOND
 _FINE_FOR, _MIDDLE_FOR = 2 * 3600 * SECOND, 49 * 3600 * SECOND
 PIECE = 25_000
 """So many events are counted in one step."""
+EARLIER = """CASE WHEN d.adds_up THEN (
+    SELECT sum(e.value) FROM main.rewards e
+    WHERE e.decision = r.decision AND e.arm = r.arm AND e.status = 'counted' AND e.seq < r.seq
+) END AS earlier"""
 _IS_AGED = f"""
 (width < {MIDDLE} AND start < :fine - {FINE}) OR (width < {COARSE} AND start < :middle - {MIDDLE})
 """
@@ -23,19 +27,19 @@ SELECT max(coalesce((SELECT max(seq) FROM main.decisions), 0),
 
 
 def width(at: str) -> str:
-    """Give SQL for the width of the bucket of a time."""
+    """Return SQL for the width of the bucket of a time."""
     return (
         f"CASE WHEN {at} >= :fine THEN {FINE} WHEN {at} >= :middle THEN {MIDDLE} ELSE {COARSE} END"
     )
 
 
 def start(at: str) -> str:
-    """Give SQL for the start of the bucket of a time."""
+    """Return SQL for the start of the bucket of a time."""
     return f"{at} - {at} % ({width(at)})"
 
 
 def age_of(table: str, columns: str, add: str) -> str:
-    """Give SQL that merges the old buckets of a table, by way of another, `aged_` and its name."""
+    """Return SQL that merges old buckets of a table, by way of another, `aged_` and its name."""
     return f"""
 INSERT INTO aged_{table} SELECT * FROM {table} WHERE {_IS_AGED};
 DELETE FROM {table} WHERE {_IS_AGED};
@@ -45,16 +49,16 @@ DELETE FROM aged_{table};
 
 
 def bounds(now: int) -> dict[str, int]:
-    """Give the times from which on buckets are fine and of middle width: whole buckets."""
+    """Return the times from which on buckets are fine and of middle width: whole buckets."""
     fine, middle = now - _FINE_FOR, now - _MIDDLE_FOR
     return {"fine": fine - fine % COARSE, "middle": middle - middle % COARSE}
 
 
 def ask(connection: apsw.Connection, sql: str, given: Any = ()) -> list[Any]:
-    """Give the rows that SQL finds."""
+    """Return the rows that SQL finds."""
     return connection.execute(sql, given).fetchall()
 
 
 def last_event(connection: apsw.Connection) -> int:
-    """Give the number of the last event of a log."""
+    """Return the number of the last event of a log."""
     return int(ask(connection, _LAST)[0][0])

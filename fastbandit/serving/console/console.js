@@ -21,13 +21,13 @@ function facts(entries) {
 }
 
 function table(label, columns, rows) {
-  const cell = (tag, value, column) => make(tag, column.class ? { class: column.class } : {}, value);
+  const entry = (tag, value, column) => make(tag, column.class ? { class: column.class } : {}, value);
   const head = make("tr", {}, ...columns.map((column) => {
-    const th = cell("th", column.name, column);
+    const th = entry("th", column.name, column);
     th.setAttribute("scope", "col");
     return th;
   }));
-  const body = rows.map((row) => make("tr", {}, ...row.map((value, n) => cell("td", value, columns[n]))));
+  const body = rows.map((row) => make("tr", {}, ...row.map((value, n) => entry("td", value, columns[n]))));
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
     make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
 }
@@ -36,21 +36,21 @@ function within(mean) {
   return mean.low === null ? "" : ` ± ${reward((mean.high - mean.low) / 2)}`;
 }
 
-const told = (mean) => (mean === null ? "no decision" : `${reward(mean.mean)}${within(mean)} of ${count(mean.count)}`);
+const described = (mean) => (mean === null ? "no decision" : `${reward(mean.mean)}${within(mean)} of ${count(mean.count)}`);
 
 // -- panels: each draws its part of the answer
 
 function showSummary({ summary, serving, notes }) {
-  const { lift, baseline } = summary;
-  const isClear = lift !== null && lift.low !== null && (lift.low > 0 || lift.high < 0);
-  const tone = !isClear ? "" : lift.mean > 0 ? "is-good" : "is-bad";
+  const { difference, baseline } = summary;
+  const isClear = difference !== null && difference.low !== null && (difference.low > 0 || difference.high < 0);
+  const tone = !isClear ? "" : difference.mean > 0 ? "is-good" : "is-bad";
   const signed = (value) => `${value > 0 ? "+" : ""}${reward(value)}`;
   const entries = [
     ["Decisions", count(summary.decisions), "in this range"],
     ["Mean reward", summary.reward === null ? "–" : reward(summary.reward.mean),
       summary.reward === null ? "no decision yet" : `${within(summary.reward).trim()} (95 %)`],
-    ["Against the baseline", lift === null ? "–" : signed(lift.mean),
-      lift !== null ? `${within(lift).trim()} over ${reward(baseline.mean)}`
+    ["Against the baseline", difference === null ? "–" : signed(difference.mean),
+      difference !== null ? `${within(difference).trim()} over ${reward(baseline.mean)}`
         : baseline === null ? "no baseline yet" : "only version 0 decided", tone],
     ["Argmax quality q", summary.quality === null ? "–" : summary.quality.toFixed(3),
       summary.quality === null ? "no audit yet" : "1 is the best arm"],
@@ -89,11 +89,11 @@ function showReward({ series, summary, notes }) {
   rewardChart.show({
     ...series, low, high, height: 230,
     hint: "Move over the chart, or use the arrow keys, to read single points.",
-    tell: (n) => {
+    describe: (n) => {
       const mean = series.reward[n];
-      const open = mean !== null && mean.open > 0 ? `, ${share(mean.open)} may still get a reward` : "";
-      const base = series.baseline[n] === null ? "" : `; version 0: ${told(series.baseline[n])}`;
-      return `${told(mean)}${open}${base}`;
+      const pending = mean !== null && mean.pending > 0 ? `, ${share(mean.pending)} may still get a reward` : "";
+      const base = series.baseline[n] === null ? "" : `; version 0: ${described(series.baseline[n])}`;
+      return `${described(mean)}${pending}${base}`;
     },
     paint: (view) => [
       ...levelOf(level, view),
@@ -128,12 +128,12 @@ const latencyKeys = make("p", { class: "keys" },
   make("span", {}, make("i", { class: "base" }), "p99, milliseconds since this process started"));
 
 function showLatency(windows) {
-  const line = (name) => windows.map((one) => ({ mean: 1000 * one[name], low: null, high: null, open: 0 }));
+  const line = (name) => windows.map((one) => ({ mean: 1000 * one[name], low: null, high: null, pending: 0 }));
   const [p50, p99] = [line("p50_s"), line("p99_s")];
   latencyChart.show({
     starts: windows.map((one) => one.at), width_s: 10, height: 120, hint: " ",
     low: 0, high: 1.08 * Math.max(...p99.map((one) => one.mean)),
-    tell: (n) => `p50 ${short(p50[n].mean)} ms, p99 ${short(p99[n].mean)} ms, ${count(windows[n].selects)} selects`,
+    describe: (n) => `p50 ${short(p50[n].mean)} ms, p99 ${short(p99[n].mean)} ms, ${count(windows[n].selects)} selects`,
     paint: (view) => [meanLine(p50, "ours", view), meanLine(p99, "base", view)],
   });
 }
@@ -143,7 +143,7 @@ const trafficChart = timeChart("Decisions per second over time; arrow keys read 
 function showTraffic({ series, serving, notes }) {
   const body = bodyOf("traffic");
   const numbers = facts([
-    ["Refused (too busy)", typeof serving.refused === "number" ? count(serving.refused) : "–"],
+    ["Rejected (too busy)", typeof serving.rejected === "number" ? count(serving.rejected) : "–"],
     ["Errors", typeof serving.errors === "number" ? count(serving.errors) : "–"],
     ["p50 / p99, ms", milliseconds(serving)],
   ]);
@@ -154,13 +154,13 @@ function showTraffic({ series, serving, notes }) {
   if (windows.length > 1) showLatency(windows);
   trafficChart.show({
     ...series, low: 0, high: 1.08 * Math.max(...series.per_second, 1e-3), hint: " ",
-    tell: (n) => `${short(series.per_second[n])}/s, ${count(series.decisions[n])} decisions`,
+    describe: (n) => `${short(series.per_second[n])}/s, ${count(series.decisions[n])} decisions`,
     paint: (view) => bars(series.per_second, view),
   });
 }
 
 function showQuality({ audit, candidates, learner, notes }) {
-  const rows = candidates.filter((one) => one.quality !== null && one.refused === null).slice(0, 5)
+  const rows = candidates.filter((one) => one.quality !== null && one.rejected === null).slice(0, 5)
     .map((one) => [`v${one.version}, when checked`, bar(one.quality), one.quality.toFixed(3)]);
   if (audit !== null) {
     const name = make("b", {}, `v${audit.version}, live`);
@@ -175,10 +175,10 @@ function showQuality({ audit, candidates, learner, notes }) {
 }
 
 function learnerOf(learner) {
-  const pairs = learner.needed === null ? [] : [["Fresh pairs", `${count(learner.fresh ?? 0)} of ${count(learner.needed)}`]];
+  const fresh = learner.needed === null ? [] : [["Fresh interactions", `${count(learner.fresh ?? 0)} of ${count(learner.needed)}`]];
   const took = learner.seconds === null ? [] : [["Last training took", duration(learner.seconds)]];
   const wrong = learner.error ? [["What is wrong", learner.error]] : [];
-  return facts([["Learner", learner.state], ...pairs, ...took, ...wrong]);
+  return facts([["Learner", learner.state], ...fresh, ...took, ...wrong]);
 }
 
 function showArms({ arms, notes }) {
@@ -243,16 +243,16 @@ function candidateTable(candidates) {
   const rows = candidates.map((one) => [
     make("span", {}, `${one.version} `, tagOf(one)),
     one.at === null ? "–" : moment(one.at),
-    one.pairs === null ? "–" : count(one.pairs),
+    one.interactions === null ? "–" : count(one.interactions),
     number(one.quality, 3), number(one.recall, 3), number(one.loss, 4), number(one.parent_loss, 4),
     one.curve.length > 1 ? curveOf(one) : "–",
-    make("div", { class: "refusal" }, one.refused ?? ""),
+    make("div", { class: "rejection" }, one.rejected ?? ""),
   ]);
   return table("Model versions", [
-    { name: "Version", class: "whole" }, { name: "Up to", class: "whole" }, { name: "Pairs learned", class: "number" },
+    { name: "Version", class: "whole" }, { name: "Up to", class: "whole" }, { name: "Interactions learned", class: "number" },
     { name: "q", class: "number" }, { name: "Recall", class: "number" },
     { name: "Held-out loss", class: "number" }, { name: "Parent's", class: "number" },
-    { name: "Training loss" }, { name: "Refused because" },
+    { name: "Training loss" }, { name: "Rejected because" },
   ], rows);
 }
 
@@ -265,7 +265,7 @@ function curveOf(one) {
 }
 
 function tagOf(one) {
-  if (one.refused !== null) return make("span", { class: "tag is-bad" }, "refused");
+  if (one.rejected !== null) return make("span", { class: "tag is-bad" }, "rejected");
   return one.is_current ? make("span", { class: "tag" }, "in service") : null;
 }
 
@@ -306,7 +306,7 @@ window.addEventListener("resize", () => {
 
 // -- asking
 
-let turn = 0;
+let asked = 0;
 let timer = 0;
 let answered = null;
 
@@ -324,8 +324,8 @@ function askAgain(after) {
 
 async function ask() {
   clearTimeout(timer);
-  turn += 1;
-  const mine = turn;
+  asked += 1;
+  const mine = asked;
   const key = sessionStorage.getItem("fastbandit-key");
   const minutes = document.querySelector("input[name=range]:checked").value;
   try {
@@ -334,32 +334,32 @@ async function ask() {
       cache: "no-store",
       signal: AbortSignal.timeout(PATIENCE_MS),
     });
-    if (mine !== turn) return;
+    if (mine !== asked) return;
     if (answer.status === 401 || answer.status === 403) return askForKey(answer.status, key);
     if (answer.status === 501) return decline(await answer.json());
     if (!answer.ok) throw new Error(`it answered ${answer.status}`);
-    const told = await answer.json();
-    if (mine !== turn) return;
-    receive(told);
-    askAgain(told.read < 1 ? WHILE_READING_MS : EVERY_MS);
+    const report = await answer.json();
+    if (mine !== asked) return;
+    receive(report);
+    askAgain(report.read < 1 ? WHILE_READING_MS : EVERY_MS);
   } catch (error) {
-    if (mine !== turn) return;
+    if (mine !== asked) return;
     lose(error);
     askAgain(EVERY_MS);
   }
 }
 
-function receive(told) {
+function receive(report) {
   answered = new Date();
   byId("key").hidden = true;
   byId("panels").hidden = false;
-  show(told);
-  say(`Live, ${count(told.events)} events in the log`, "is-live");
+  show(report);
+  say(`Live, ${count(report.events)} events in the log`, "is-live");
 }
 
-function decline(told) {
+function decline(problem) {
   byId("key").hidden = true;
-  say(`${told.detail} ${told.fix}`, "is-lost");
+  say(`${problem.detail} ${problem.fix}`, "is-lost");
 }
 
 function lose(error) {
@@ -372,7 +372,7 @@ function askForKey(status, key) {
   say("Waiting for a key", "");
   byId("panels").hidden = true;
   byId("key").hidden = false;
-  byId("refused").textContent = !key ? "" : status === 401
+  byId("rejected").textContent = !key ? "" : status === 401
     ? "The service does not know this key: try another." : "This key may not read the console: it needs the scope admin.";
   sessionStorage.removeItem("fastbandit-key");
   byId("secret").focus();

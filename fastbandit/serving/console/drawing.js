@@ -128,7 +128,7 @@ export function timeChart(label) {
     if (chosen !== null) {
       svg.append(draw("line", { class: "cursor", x1: middle(chosen), x2: middle(chosen), y1: box.top, y2: box.bottom }));
     }
-    readout.textContent = chosen === null ? given.hint : `${moment(starts[chosen])}: ${given.tell(chosen)}`;
+    readout.textContent = chosen === null ? given.hint : `${moment(starts[chosen])}: ${given.describe(chosen)}`;
   }
 
   function choose(next) {
@@ -157,7 +157,7 @@ export function timeChart(label) {
 }
 
 export function meanLine(means, name, { middle, y, box }) {
-  // A line of means with their bands: broken where there is none, dotted where some are open.
+  // A line of means with their bands: broken where there is none, dotted where some are pending.
   const clamp = (value) => Math.min(box.bottom, Math.max(box.top, y(value)));
   const group = draw("g", { class: name });
   for (const run of runs(means)) {
@@ -166,10 +166,10 @@ export function meanLine(means, name, { middle, y, box }) {
     const lower = banded.map((n) => `${middle(n)},${clamp(means[n].low)}`).reverse();
     if (banded.length > 1) group.append(draw("polygon", { class: "band", points: [...upper, ...lower].join(" ") }));
     if (run.length === 1) group.append(draw("circle", { cx: middle(run[0]), cy: clamp(means[run[0]].mean), r: 2.5 }));
-    const isOpen = (n) => means[n].open > 0.05;
-    for (const piece of pieces(run, isOpen)) {
+    const isPending = (n) => means[n].pending > 0.05;
+    for (const piece of pieces(run, isPending)) {
       const points = piece.at.map((n) => `${middle(n)},${clamp(means[n].mean)}`).join(" ");
-      group.append(draw("polyline", { class: piece.isOpen ? "line is-open" : "line", points }));
+      group.append(draw("polyline", { class: piece.isPending ? "line is-pending" : "line", points }));
     }
   }
   return group;
@@ -185,12 +185,12 @@ function runs(means) {
   return found;
 }
 
-function pieces(run, isOpen) {
+function pieces(run, isPending) {
   const found = [];
-  for (let place = 1; place < run.length; place += 1) {
-    const open = isOpen(run[place]);
-    if (found.length > 0 && found.at(-1).isOpen === open) found.at(-1).at.push(run[place]);
-    else found.push({ isOpen: open, at: [run[place - 1], run[place]] });
+  for (let n = 1; n < run.length; n += 1) {
+    const pending = isPending(run[n]);
+    if (found.length > 0 && found.at(-1).isPending === pending) found.at(-1).at.push(run[n]);
+    else found.push({ isPending: pending, at: [run[n - 1], run[n]] });
   }
   return found;
 }
@@ -204,8 +204,8 @@ export function extent(means, more = []) {
   let [low, high] = [Math.min(...values) - half, Math.max(...values) + half];
   if (low >= high) [low, high] = [low - 0.5, high + 0.5];
   const room = 0.06 * (high - low);
-  const isNearNought = Math.min(...values) >= 0 && low < 0.4 * high;
-  return isNearNought ? [0, high + room] : [low - room, high + room];
+  const isNearZero = Math.min(...values) >= 0 && low < 0.4 * high;
+  return isNearZero ? [0, high + room] : [low - room, high + room];
 }
 
 // -- bars, whiskers, sparks

@@ -11,7 +11,6 @@ import apsw
 from msgspec.structs import replace
 
 from fastbandit.errors import LogError
-from fastbandit.events import REWARD_STATUSES
 from fastbandit.serving.console.answer import (
     Audit,
     Candidate,
@@ -24,12 +23,13 @@ from fastbandit.serving.console.answer import (
     Summary,
     VersionMean,
 )
-from fastbandit.serving.console.bands import lift_of, mean_of
+from fastbandit.serving.console.arm_counts import ArmCounts
+from fastbandit.serving.console.bands import difference_of, mean_of
 from fastbandit.serving.console.buckets import SECOND
-from fastbandit.serving.console.chosen import ChosenArms
 from fastbandit.serving.console.models import Models
-from fastbandit.serving.console.notes import RULES, Notes, reading
+from fastbandit.serving.console.notes import RULES, Notes
 from fastbandit.serving.console.tally import BASELINE, DELAYS_S, Sums, Tally
+from fastbandit.storage.events import REWARD_STATUSES
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import now as clock_now
 
@@ -57,8 +57,8 @@ class Figures:
     """Reads the log through a connection of its own, from one thread at a time.
 
     An answer reads on for about 0.3 s at most; a long log that it has not seen is read newest
-    first, over several answers, and each says how far it is. Where another file took the place of
-    the log, as a new copy of a shared one does, it begins anew.
+    first, over several answers, and each says how far it is. Where another file replaced the
+    log, as a new copy of a shared one does, it begins anew.
     """
 
     def __init__(
@@ -77,9 +77,9 @@ class Figures:
     def figures(
         self, minutes: int | None, *, serving: dict[str, Any] | None = None, note: str | None = None
     ) -> Console:
-        """Give everything that happened in the last minutes (None: since the beginning).
+        """Return everything that happened in the last minutes (None: since the beginning).
 
-        A note on the log itself is told with the others.
+        A note on the log itself stands with the others.
         """
         try:
             if self._connection is not None and _identity(self._path) != self._opened:
@@ -104,7 +104,7 @@ class Figures:
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(5_000)
         self._opened = _identity(self._path)
-        self._tally, self._chosen = Tally(connection), ChosenArms(connection)
+        self._tally, self._chosen = Tally(connection), ArmCounts(connection)
         self._connection = connection
 
     def _collect(self, minutes: int | None, serving: dict[str, Any], note: str | None) -> Console:
@@ -135,47 +135,16 @@ class Figures:
             notes={},
             shadow=self._shadow(shown, serving),
         )
-        notes = self._notes(console, statuses)
+        assert self._connection is not None
+        notes = Notes(self._connection, console, is_shared=self._is_shared).by_panel(statuses)
         return replace(console, notes=notes if note is None else {"log": note, **notes})
 
-    def _notes(self, console: Console, statuses: dict[str, int]) -> dict[str, str]:
-        """Say why panels have nothing to show, by their names."""
-        assert self._connection is not None
-        notes = Notes(
-            self._connection,
-            minutes=console.minutes,
-            now=1000 * console.at,
-            is_shared=self._is_shared,
-        )
-        decisions = notes.decisions(console.summary.decisions)
-        rewards = notes.rewards(statuses)
-        found = {
-            "reading": reading(console.read),
-            "reward": decisions or rewards,
-            "baseline": notes.baseline(
-                console.summary.baseline is not None, is_read=console.read == 1
-            ),
-            "traffic": decisions,
-            "arms": notes.arms(console.arms, decisions),
-            "rewards": rewards,
-            "dropped": notes.dropped(statuses),
-            "models": notes.models(console.candidates, console.learner),
-            "audit": notes.audit(console.audit),
-            "learner": notes.learner(console.learner),
-            "shadow": notes.shadow(console.shadow),
-        }
-        return {name: note for name, note in found.items() if note is not None}
-
     def _shadow(self, shown: _Range, serving: dict[str, Any]) -> Shadow | None:
-        told = serving.get("shadow")
-        if told is None:
+        shadow = serving.get("shadow")
+        if shadow is None:
             return None
-        return Shadow(
-            baseline=str(told["baseline"]),
-            decides=str(told["decides"]),
-            command=str(told["command"]),
-            evidence=self._tally.compared.evidence(since=shown.since, now=shown.now),
-        )
+        evidence = self._tally.compared.evidence(since=shown.since, now=shown.now)
+        return Shadow(shadow["baseline"], shadow["decides"], shadow["command"], evidence)
 
     def _range(self, minutes: int | None, now: int) -> _Range:
         span = self._tally.span()
@@ -206,25 +175,25 @@ class Figures:
             per_second=self._per_second(shown.now),
             reward=mean_of(whole),
             baseline=mean_of(baseline),
-            lift=lift_of(learned, baseline),
+            difference=difference_of(learned, baseline),
             quality=None if audit is None else audit.quality,
             version=max(set(versions) - {BASELINE}, default=None) if current is None else current,
         )
 
     def _per_second(self, now: int) -> float:
-        """Give the rate of decisions of about the last minute."""
+        """Return the rate of decisions of about the last minute."""
         since = now - 60 * SECOND
         since -= since % (10 * SECOND)
         made = sum(self._tally.by_version(since=since, now=now).values(), _NONE)
         return made.count / ((now - since) / SECOND)
 
     def _series(self, shown: _Range, versions: dict[int, Sums]) -> Series:
-        whole, places = sum(versions.values(), _NONE), range(shown.count)
+        whole, buckets = sum(versions.values(), _NONE), range(shown.count)
         given = {"since": shown.since, "now": shown.now, "width": shown.width}
         all = self._tally.by_bucket(**given)
         baseline = self._tally.by_bucket(**given, version=0)
-        decisions = [all.get(place, _NONE).count for place in places]
-        starts = [shown.since + place * shown.width for place in places]
+        decisions = [all.get(n, _NONE).count for n in buckets]
+        starts = [shown.since + n * shown.width for n in buckets]
         ends = [min(start + shown.width, max(shown.now, start + SECOND)) for start in starts]
         return Series(
             starts=[start // 1000 for start in starts],
@@ -234,13 +203,13 @@ class Figures:
                 count * SECOND / (end - start)
                 for count, start, end in zip(decisions, starts, ends, strict=True)
             ],
-            reward=[mean_of(all.get(place, _NONE), around=whole) for place in places],
-            baseline=[mean_of(baseline.get(place, _NONE), around=whole) for place in places],
+            reward=[mean_of(all.get(n, _NONE), around=whole) for n in buckets],
+            baseline=[mean_of(baseline.get(n, _NONE), around=whole) for n in buckets],
         )
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Tell a file from another that takes its name."""
+    """Return what tells a file from another that takes its name."""
     try:
         found = path.stat()
     except OSError:
@@ -249,7 +218,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _width_for(span: int) -> int:
-    """Give the narrowest width of which few enough buckets span a time."""
+    """Return the narrowest width of which few enough buckets span a time."""
     for width in _WIDTHS_S:
         if span <= _MOST_BUCKETS * width * SECOND:
             return width * SECOND
@@ -258,7 +227,7 @@ def _width_for(span: int) -> int:
 
 
 def _known_arms(serving: dict[str, Any], candidates: list[Candidate]) -> int:
-    """Give how many arms there are: now, else in the current version, else 0 for not known."""
+    """Return how many arms there are: now, else in the current version, else 0 for not known."""
     current = next((one.arms for one in candidates if one.is_current), None)
     return int(serving.get("arms") or current or 0)
 
@@ -274,13 +243,13 @@ def _by_version(versions: dict[int, Sums]) -> list[VersionMean]:
 
 
 def _delays(counts: dict[int, int]) -> list[DelayBin]:
-    """Give the bins from the first to the last that has a reward."""
+    """Return the bins from the first to the last that has a reward."""
     if not counts:
         return []
     bounds: list[float | None] = [0.0, *DELAYS_S, None]
     return [
-        DelayBin(bounds[place] or 0.0, bounds[place + 1], counts.get(place, 0))
-        for place in range(min(counts), max(counts) + 1)
+        DelayBin(bounds[n] or 0.0, bounds[n + 1], counts.get(n, 0))
+        for n in range(min(counts), max(counts) + 1)
     ]
 
 

@@ -1,23 +1,54 @@
-"""What the learner left in its files: versions, refusals, audits, and what it does now.
+"""What the learner left in its files: versions, rejections, audits, and what it does now.
 
-Whatever is missing or cannot be read is not shown; it never keeps the rest from being shown.
+Whatever is missing or cannot be read is not shown, and everything else is.
 """
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct, field
 
 from fastbandit.errors import SnapshotError
 from fastbandit.serving.console.answer import Audit, Candidate, Learner
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 _MOST_POINTS = 120
-_MOST_REFUSED = 20
+_MOST_REJECTED = 20
+_T = TypeVar("_T")
+
+
+class _Cut(Struct):
+    """What a version was made of, as its notes say; `pairs` is the name of older files."""
+
+    at: float = 0.0
+    interactions: int | None = None
+    pairs: int | None = None
+
+
+class _Checks(Struct):
+    """What was measured of a version before it was published or rejected."""
+
+    quality: float | None = None
+    recall: float | None = None
+    held_out: int | None = None
+    loss: float | None = None
+    worse: float | None = None
+
+
+class _Notes(Struct):
+    """What is written beside a version, or in the report of one that was rejected."""
+
+    arms: int | None = None
+    reason: str = "No reason was given."
+    cut: _Cut = field(default_factory=_Cut)
+    checks: _Checks = field(default_factory=_Checks)
+    curve: list[tuple[float, float]] = field(default_factory=list)
 
 
 @dataclass
@@ -32,7 +63,7 @@ class Models:
         self._candidates: list[Candidate] = []
 
     def candidates(self) -> list[Candidate]:
-        """Give the versions that are kept and those that were refused, newest first."""
+        """Return the versions in the store and those that were rejected, newest first."""
         folder = self.store.folder
         seen = tuple(_changed_at(path) for path in (folder, self.store.pointer, folder / "refused"))
         if seen != self._seen:
@@ -40,114 +71,68 @@ class Models:
         return self._candidates
 
     def audit(self) -> Audit | None:
-        """Give the audit of the live choices of one version, None where there was none."""
-        told = _object(_read(self.data_dir / "audits.json"))
-        quality, lowest = _number(told.get("quality")), _number(told.get("lowest"))
-        if quality is None or lowest is None:
-            return None
-        return Audit(
-            _whole(told.get("version")) or 0, quality, lowest, _whole(told.get("count")) or 0
-        )
+        """Return the audit of the live choices of one version, None where there was none."""
+        return _read(self.data_dir / "audits.json", Audit)
 
     def learner(self) -> Learner | None:
-        """Tell what the learner does now, None where it has not said."""
-        told = _read(self.data_dir / "learner.json")
-        if not isinstance(told, dict):
-            return None
-        return Learner(
-            state=str(told.get("state", "unknown")),
-            error=str(told.get("error", "")),
-            fresh=_whole(told.get("fresh")),
-            needed=_whole(told.get("needed")),
-            seconds=_number(told.get("seconds")),
-        )
+        """Return what the learner does now, None where it has not reported."""
+        return _read(self.data_dir / "learner.json", Learner)
 
     def _read_candidates(self) -> list[Candidate]:
-        refused = {_whole(report.get("version")) or 0: report for report in self.store.refused()}
+        rejected = {int(report.get("version") or 0): report for report in self.store.refused()}
         current = None
         with suppress(SnapshotError):
             found = self.store.current()
             current = None if found is None else found.version
-        published = [
+        candidates = [
             _to_candidate(
-                one.version, asdict(one.cut), one.notes, is_current=one.version == current
+                one.version,
+                {**one.notes, "cut": msgspec.to_builtins(one.cut)},
+                is_current=one.version == current,
             )
             for one in self.store.list()
-            if one.version not in refused
+            if one.version not in rejected
         ]
-        reports = [
-            _to_candidate(version, report.get("cut"), report, refused=_reason(report))
-            for version, report in list(refused.items())[-_MOST_REFUSED:]
-        ]
-        return sorted(published + reports, key=lambda one: one.version, reverse=True)
+        for version, report in list(rejected.items())[-_MOST_REJECTED:]:
+            candidates.append(_to_candidate(version, report, is_rejected=True))
+        return sorted(candidates, key=lambda one: one.version, reverse=True)
 
 
 def _to_candidate(
-    version: int,
-    cut: Any,
-    notes: dict[str, Any],
-    *,
-    is_current: bool = False,
-    refused: str | None = None,
+    version: int, raw: dict[str, Any], *, is_current: bool = False, is_rejected: bool = False
 ) -> Candidate:
-    cut, checks = _object(cut), _object(notes.get("checks"))
-    loss, worse = _number(checks.get("loss")), _number(checks.get("worse"))
+    try:
+        notes = msgspec.convert(raw, _Notes)
+    except msgspec.ValidationError:
+        notes = _Notes()
+    cut, checks, parent_loss = notes.cut, notes.checks, None
+    if checks.loss is not None and checks.worse is not None:
+        parent_loss = checks.loss - checks.worse
     return Candidate(
         version=version,
-        at=_milliseconds(cut.get("at")),
-        pairs=_whole(cut.get("pairs")),
-        arms=_whole(notes.get("arms")),
-        quality=_number(checks.get("quality")),
-        recall=_number(checks.get("recall")),
-        held_out=_whole(checks.get("held_out")),
-        loss=loss,
-        parent_loss=None if loss is None or worse is None else loss - worse,
-        curve=_thinned(_points(notes.get("curve"))),
+        at=int(cut.at / 1000) or None,
+        interactions=cut.pairs if cut.interactions is None else cut.interactions,
+        arms=notes.arms,
+        quality=checks.quality,
+        recall=checks.recall,
+        held_out=checks.held_out,
+        loss=checks.loss,
+        parent_loss=parent_loss,
+        curve=_thinned([point for point in notes.curve if all(map(isfinite, point))]),
         is_current=is_current,
-        refused=refused,
+        rejected=notes.reason if is_rejected else None,
     )
 
 
-def _points(told: Any) -> list[tuple[float, float]]:
-    """Read pairs of numbers; what is none is left out."""
-    pairs = [pair for pair in told if isinstance(pair, list)] if isinstance(told, list) else []
-    points = [tuple(map(_number, pair)) for pair in pairs if len(pair) == 2]
-    return [(x, y) for x, y in points if x is not None and y is not None]
-
-
 def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Keep about as many points as a small chart can show, among them the last."""
+    """Return about as many points as a small chart can show, among them the last."""
     step = -(-len(points) // _MOST_POINTS) or 1
     return points[::-step][::-1]
 
 
-def _reason(report: dict[str, Any]) -> str:
-    return str(report.get("reason", "No reason was given."))
-
-
-def _object(told: Any) -> dict[str, Any]:
-    return told if isinstance(told, dict) else {}
-
-
-def _number(told: Any) -> float | None:
-    is_number = isinstance(told, int | float) and not isinstance(told, bool)
-    return float(told) if is_number and isfinite(told) else None
-
-
-def _whole(told: Any) -> int | None:
-    number = _number(told)
-    return None if number is None else int(number)
-
-
-def _milliseconds(told: Any) -> int | None:
-    """Read a time in microseconds since 1970."""
-    number = _number(told)
-    return None if not number else int(number / 1000)
-
-
-def _read(path: Path) -> Any:
+def _read(path: Path, kind: type[_T]) -> _T | None:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, ValueError):
         return None
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
+from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +19,13 @@ import msgspec
 
 from fastbandit.errors import FastbanditError, LogError
 from fastbandit.serving.console.figures import Figures
-from fastbandit.serving.console.followed_copy import FollowedCopy
-from fastbandit.storage.log_file import LOG_FILE
+from fastbandit.storage.data_folder import LOG_FILE
+from fastbandit.storage.local_copy import COPY, local_copy
 
 _LONGEST_LINE = 64 * 2**20
 _SECONDS = 20.0
+_COPYING_S, _WAITING_S, _ANSWER_S = 4.0, 1.0, 3.0  # so an answer does not take ten seconds
+_REST_S = 2.0
 _LOG_URL = "FASTBANDIT_LOG_URL"  # other users can read the arguments of a process
 
 
@@ -34,7 +39,7 @@ class Question(msgspec.Struct):
 class FiguresProcess:
     """Asks a child process for figures, one question at a time; starts it when first asked.
 
-    With the URL of a shared log they are of the copy of that, which the child keeps up to date.
+    With the URL of a shared log they are of the copy of that, which the child brings up to date.
     """
 
     def __init__(self, folder: Path, *, log_url: str = "") -> None:
@@ -43,7 +48,7 @@ class FiguresProcess:
         self._asking = asyncio.Lock()
 
     async def ask(self, minutes: int | None, serving: dict[str, Any]) -> bytes:
-        """Give figures as JSON, or raise why there are none."""
+        """Return figures as JSON, or raise why there are none."""
         question = msgspec.json.encode(Question(minutes, serving)) + b"\n"
         async with self._asking:
             if self._child is None or self._child.returncode is not None:
@@ -61,7 +66,6 @@ class FiguresProcess:
         raise LogError(f"The console needs a log that can be read: {said}. Try again.")
 
     async def stop(self) -> None:
-        """End the child."""
         if self._child is not None:
             await self._end(self._child)
 
@@ -92,18 +96,57 @@ class FiguresProcess:
         await child.wait()
 
 
+class LogCopy:
+    """Follows the log at a URL with a copy in a data folder."""
+
+    def __init__(
+        self, url: str, folder: Path, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._url, self._folder, self._clock = url, folder, clock
+        self._note: str | None = None
+        self._next = -inf
+        self.file = folder / COPY / LOG_FILE
+
+    def go_on(self) -> str | None:
+        """Copy for some seconds, unless that was done just now; return what the copy lacks."""
+        if self._clock() >= self._next:
+            self._note = None
+            self._copy()
+            self._next = self._clock() + _REST_S
+        return self._note
+
+    def _copy(self) -> None:
+        try:
+            local_copy(
+                self._url,
+                self._folder,
+                seconds=_COPYING_S,
+                wait_seconds=_WAITING_S,
+                fresh_seconds=inf,
+                timeout_seconds=_ANSWER_S,
+                warn=self._note_that,
+            )
+        except LogError as error:
+            if not self.file.exists():
+                raise
+            self._note_that(f"The copy of the shared log stays as it is: {error}")
+
+    def _note_that(self, note: str) -> None:
+        self._note = note
+
+
 def main() -> None:
     """Answer questions about the data folder in the first argument until they end."""
     folder, url = Path(sys.argv[1]), os.environ.get(_LOG_URL, "")
-    copy = FollowedCopy(url, folder) if url else None
+    copy = LogCopy(url, folder) if url else None
     log = folder / LOG_FILE if copy is None else copy.file
     figures = Figures(log, folder / "snapshots", folder, is_shared=bool(url))
     for line in sys.stdin.buffer:
         question = msgspec.json.decode(line, type=Question)
         try:
             note = None if copy is None else copy.go_on()
-            told = figures.figures(question.minutes, serving=question.serving, note=note)
-            answer = b"+" + msgspec.json.encode(told)
+            found = figures.figures(question.minutes, serving=question.serving, note=note)
+            answer = b"+" + msgspec.json.encode(found)
         except FastbanditError as error:
             answer = b"-" + " ".join(str(error).split()).encode()
         sys.stdout.buffer.write(answer + b"\n")

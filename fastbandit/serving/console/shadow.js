@@ -1,36 +1,36 @@
-// The panel of shadow mode: who decides, how often both agree, and the lift with its interval.
+// The panel of shadow mode: who decides, how often both agree, and the difference with its interval.
 
 import { count, make, reward, share, whiskers } from "./drawing.js";
 
 const signed = (value) => `${value > 0 ? "+" : ""}${reward(value)}`;
 
-function toneOf(lift) {
-  if (lift.low > 0) return "is-good";
-  return lift.high < 0 ? "is-bad" : "";
+function toneOf(difference) {
+  if (difference.low > 0) return "is-good";
+  return difference.high < 0 ? "is-bad" : "";
 }
 
 function factsOf(one) {
-  const { lift } = one;
+  const { difference } = one;
   const entries = [["Same arm", `${share(one.matches / one.count)} of ${count(one.count)}`, ""]];
-  if (lift !== null) {
-    entries.push(["Lift of the bandit", `${signed(lift.lift)} (${signed(lift.low)} to ${signed(lift.high)})`, toneOf(lift)]);
-    entries.push(["Effective sample size", count(Math.round(lift.effective)), ""]);
+  if (difference !== null) {
+    entries.push(["Bandit less baseline", `${signed(difference.value)} (${signed(difference.low)} to ${signed(difference.high)})`, toneOf(difference)]);
+    entries.push(["Effective sample size", count(Math.round(difference.effective)), ""]);
   }
   return make("dl", { class: "facts" }, ...entries.map(([name, value, tone]) =>
     make("div", {}, make("dt", {}, name), make("dd", tone ? { class: tone } : {}, value))));
 }
 
 function wordsOf(one) {
-  const doubts = one.doubts.map((text) => make("li", { class: "doubt" }, text));
-  return make("ul", { class: "words" }, ...one.words.map((text) => make("li", {}, text)), ...doubts);
+  const warnings = one.warnings.map((text) => make("li", { class: "doubt" }, text));
+  return make("ul", { class: "words" }, ...one.summary.map((text) => make("li", {}, text)), ...warnings);
 }
 
 function pictureOf(evidence, decides) {
-  const rows = evidence.filter((one) => one.lift !== null).map((one) => ({
+  const rows = evidence.filter((one) => one.difference !== null).map((one) => ({
     name: one.decided_by === decides ? "now" : "before",
-    mean: { mean: one.lift.lift, low: one.lift.low, high: one.lift.high },
+    mean: { mean: one.difference.value, low: one.difference.low, high: one.difference.high },
   }));
-  return rows.length === 0 ? null : whiskers("Lift of the bandit over the baseline, with its 95 % interval; the line is 0", rows, 0);
+  return rows.length === 0 ? null : whiskers("The bandit's mean reward less the baseline's, with its 95 % interval; the line is 0", rows, 0);
 }
 
 export function showShadow({ shadow, notes }) {

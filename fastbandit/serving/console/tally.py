@@ -8,13 +8,15 @@ minutes wide. All of it is done by SQLite in tables of its own, without Python's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 from time import monotonic
 from typing import Any
 
 import apsw
 
 from fastbandit.serving.console.buckets import (
+    EARLIER,
     PIECE,
     SECOND,
     age_of,
@@ -24,7 +26,7 @@ from fastbandit.serving.console.buckets import (
     start,
     width,
 )
-from fastbandit.serving.console.compared import ComparedTally
+from fastbandit.serving.console.comparison import ComparisonTally
 
 DELAYS_S = (
     0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 60, 180, 600, 1800, 3600, 10800, 21600, 86400, 259200
@@ -38,7 +40,7 @@ _TABLES = """
 PRAGMA temp_store = MEMORY;
 PRAGMA cache_size = -32768;
 CREATE TEMP TABLE tally (
-    kind TEXT, start INTEGER, name, width INTEGER, count INTEGER, pairs INTEGER,
+    kind TEXT, start INTEGER, name, width INTEGER, count INTEGER, arms INTEGER,
     rewarded INTEGER, total REAL, squares REAL, wait INTEGER, PRIMARY KEY (kind, start, name)
 ) WITHOUT ROWID;
 CREATE TEMP TABLE aged_tally AS SELECT * FROM tally;
@@ -50,31 +52,21 @@ CREATE TEMP TABLE joined (
 _ADD = """
 ON CONFLICT (kind, start, name) DO UPDATE SET
     width = max(width, excluded.width), count = count + excluded.count,
-    pairs = pairs + excluded.pairs, rewarded = rewarded + excluded.rewarded,
+    arms = arms + excluded.arms, rewarded = rewarded + excluded.rewarded,
     total = total + excluded.total, squares = squares + excluded.squares,
     wait = max(wait, excluded.wait)
 """
 
 
-_BIN = (
-    " ".join(
-        [
-            "CASE",
-            *(
-                f"WHEN r.at - d.at < {bound * SECOND:.0f} THEN {n}"
-                for n, bound in enumerate(DELAYS_S)
-            ),
-        ]
-    )
-    + f" ELSE {len(DELAYS_S)} END"
-)
+_BINS = (f"WHEN r.at - d.at < {bound * SECOND:.0f} THEN {n}" for n, bound in enumerate(DELAYS_S))
+_BIN = f"CASE {' '.join(_BINS)} ELSE {len(DELAYS_S)} END"
 _MADE = (
     f"""
 INSERT INTO tally
 SELECT 'made', {start("at")}, version, max({width("at")}), count(*), sum(size), 0,
-    sum(size * otherwise), sum(size * otherwise * otherwise), max(until - at)
+    sum(size * default_reward), sum(size * default_reward * default_reward), max(until - at)
 FROM (
-    SELECT at, iif(decided_by = 'bandit', version, {BASELINE}) AS version, until, otherwise,
+    SELECT at, iif(decided_by = 'bandit', version, {BASELINE}) AS version, until, default_reward,
         json_array_length(arms) AS size
     FROM main.decisions WHERE seq > :after AND seq <= :last
 )
@@ -93,18 +85,14 @@ FROM main.rewards WHERE seq > :after AND seq <= :last GROUP BY 2, 3
 _JOIN = f"""
 INSERT INTO joined
 SELECT made_start, made_width, version, came_start, came_width, bin, count(*), sum(earlier IS NULL),
-    sum(value - CASE WHEN earlier IS NULL THEN otherwise ELSE 0 END),
+    sum(value - CASE WHEN earlier IS NULL THEN default_reward ELSE 0 END),
     sum(value * (value + 2 * coalesce(earlier, 0))
-        - CASE WHEN earlier IS NULL THEN otherwise * otherwise ELSE 0 END)
+        - CASE WHEN earlier IS NULL THEN default_reward * default_reward ELSE 0 END)
 FROM (
     SELECT {start("d.at")} AS made_start, {width("d.at")} AS made_width,
         iif(d.decided_by = 'bandit', d.version, {BASELINE}) AS version,
         {start("r.at")} AS came_start, {width("r.at")} AS came_width, {_BIN} AS bin,
-        r.value, d.otherwise, CASE WHEN d.sums THEN (
-            SELECT sum(e.value) FROM main.rewards e
-            WHERE e.decision = r.decision AND e.arm = r.arm AND e.status = 'counted'
-                AND e.seq < r.seq
-        ) END AS earlier
+        r.value, d.default_reward, {EARLIER}
     FROM main.rewards r CROSS JOIN main.decisions d ON d.id = r.decision
     WHERE r.seq > :after AND r.seq <= :last AND r.status = 'counted'
 )
@@ -127,38 +115,31 @@ FROM joined WHERE true GROUP BY 2, 3
 )
 _AGE = age_of(
     "tally",
-    f"kind, {start('start')}, name, {width('start')}, count, pairs, rewarded, total, squares, wait",
+    f"kind, {start('start')}, name, {width('start')}, count, arms, rewarded, total, squares, wait",
     _ADD,
 )
 _FIRST_AFTER = "SELECT at FROM main.decisions WHERE seq > ? ORDER BY seq LIMIT 1"
 _SPAN = "SELECT min(start), max(start) FROM tally WHERE kind = 'made'"
 _SUMS = """
-SELECT {by} AS name, sum(count), sum(pairs), sum(rewarded), total(total), total(squares),
-    total((pairs - rewarded) * min(1.0, max(0.0, 1.0 * (start + width + wait - :now) / width)))
+SELECT {by} AS name, sum(count), sum(arms), sum(rewarded), total(total), total(squares),
+    total((arms - rewarded) * min(1.0, max(0.0, 1.0 * (start + width + wait - :now) / width)))
 FROM tally WHERE kind = :kind AND start >= :since {only} GROUP BY 1 ORDER BY 1
 """
 
 
 @dataclass(frozen=True)
 class Sums:
-    """What a group of decisions adds up to: `pairs` are chosen arms, `open` those that wait."""
+    """What a group of decisions adds up to: chosen `arms`, and those whose reward is `pending`."""
 
     count: int = 0
-    pairs: int = 0
+    arms: int = 0
     rewarded: int = 0
     total: float = 0.0
     squares: float = 0.0
-    open: float = 0.0
+    pending: float = 0.0
 
     def __add__(self, other: Sums) -> Sums:
-        return Sums(
-            self.count + other.count,
-            self.pairs + other.pairs,
-            self.rewarded + other.rewarded,
-            self.total + other.total,
-            self.squares + other.squares,
-            self.open + other.open,
-        )
+        return Sums(*map(add, astuple(self), astuple(other)))
 
 
 class Tally:
@@ -169,7 +150,7 @@ class Tally:
         connection.execute(_TABLES)
         self.last = last_event(connection)
         self._low = self._high = self.last
-        self.compared = ComparedTally(connection)
+        self.compared = ComparisonTally(connection)
 
     # -- reading on
 
@@ -210,25 +191,25 @@ class Tally:
         return (self._high - self._low) / self.last if self.last else 1.0
 
     def whole_since(self) -> int:
-        """Give the time from which on every bucket is whole: 0 where all was read."""
+        """Return the time from which on every bucket is whole: 0 where all was read."""
         if self._low == 0:
             return 0
         rows = ask(self._connection, _FIRST_AFTER, (self._low,))
         return int(rows[0][0]) + 1 if rows else 1 << 62
 
     def span(self) -> tuple[int, int] | None:
-        """Give the first and the last time with a decision, None where there is none."""
+        """Return the first and the last time with a decision, None where there is none."""
         ((first, last),) = ask(self._connection, _SPAN)
         return None if first is None else (int(first), int(last))
 
     def by_version(self, *, since: int, now: int) -> dict[int, Sums]:
-        """Give what the decisions since a time add up to, for each version."""
+        """Return what the decisions since a time add up to, for each version."""
         return dict(self._sums("made", "name", since=since, now=now))
 
     def by_bucket(
         self, *, since: int, now: int, width: int, version: int | None = None
     ) -> dict[int, Sums]:
-        """Give what the decisions of each bucket add up to, of one version or of all."""
+        """Return what the decisions of each bucket add up to, of one version or of all."""
         only = "" if version is None else f"AND name = {int(version)}"
         by = f"(start - :since) / {int(width)}"
         return dict(self._sums("made", by, since=since, now=now, only=only))

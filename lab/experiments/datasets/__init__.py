@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
-from fastbandit.names import known_name
 from lab.experiments.environment import Environment
 
 _HOMES = {

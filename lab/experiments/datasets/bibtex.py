@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fastbandit.errors import DataError
 from fastbandit.evaluation.csv_files import open_text
-from fastbandit.features import Sparse
+from fastbandit.features.kinds import Sparse
 from fastbandit.types import Inputs
 from lab.experiments.datasets.files import SOURCES, find
 from lab.experiments.datasets.sparse import to_csr
@@ -67,34 +67,34 @@ class _Table:
 
 @dataclass
 class _Cells:
-    """What the rows of a file hold so far: places and numbers, and how many in each row."""
+    """What the rows of a file hold so far: indices and numbers, and how many in each row."""
 
     path: Path
     width: int
-    places: list[NDArray[np.int64]] = field(default_factory=list)
+    indices: list[NDArray[np.int64]] = field(default_factory=list)
     numbers: list[NDArray[np.float64]] = field(default_factory=list)
 
-    def add(self, line: int, places: list[str], numbers: list[str]) -> None:
+    def add(self, line: int, indices: list[str], numbers: list[str]) -> None:
         """Take one more row, or say what is wrong with the line it stands on."""
         try:
-            where = np.array(places, dtype=np.int64)
+            where = np.array(indices, dtype=np.int64)
             what = np.array(numbers, dtype=np.float64)
         except ValueError as error:
             raise _damaged(self.path, line, f"{error}") from error
         if len(where) != len(what) or not np.isfinite(what).all():
-            raise _damaged(self.path, line, "pairs of a place and a number are needed")
+            raise _damaged(self.path, line, "pairs of an index and a number are needed")
         if len(where) and (where.min() < 0 or where.max() >= self.width):
-            raise _damaged(self.path, line, f"places go from 0 to {self.width - 1}")
+            raise _damaged(self.path, line, f"indices go from 0 to {self.width - 1}")
         if len(np.unique(where)) != len(where):
-            raise _damaged(self.path, line, "a place is named twice")
-        self.places.append(where)
+            raise _damaged(self.path, line, "an index is named twice")
+        self.indices.append(where)
         self.numbers.append(what)
 
     def joined(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Give the rows, places and numbers of all cells."""
-        counts = [len(places) for places in self.places]
+        """Return the rows, indices and numbers of all cells."""
+        counts = [len(indices) for indices in self.indices]
         rows = np.repeat(np.arange(len(counts)), counts)
-        return rows, np.concatenate(self.places), np.concatenate(self.numbers)
+        return rows, np.concatenate(self.indices), np.concatenate(self.numbers)
 
 
 def _damaged(path: Path, line: int, why: str) -> DataError:
@@ -102,7 +102,7 @@ def _damaged(path: Path, line: int, why: str) -> DataError:
 
 
 def _read_arff(lines: Lines, path: Path) -> _Table:
-    """Read Mulan's layout: attributes by name, then sparse rows `{place number, …}` or dense."""
+    """Read Mulan's layout: attributes by name, then sparse rows `{index number, …}` or dense."""
     names = _attributes(lines, path)
     is_tag = _which_are_tags(names, path)
     cells = _Cells(path, len(names))
@@ -114,8 +114,8 @@ def _read_arff(lines: Lines, path: Path) -> _Table:
             numbers = text.split(",")
             if len(numbers) != len(names):
                 raise _damaged(path, line, f"{len(names)} numbers are needed, {len(numbers)} came")
-            cells.add(line, [str(place) for place in range(len(names))], numbers)
-    if not cells.places:
+            cells.add(line, [str(index) for index in range(len(names))], numbers)
+    if not cells.indices:
         raise DataError(f"{path} needs rows after @data: it has none. Download it again.")
     return _split(cells, is_tag, names)
 
@@ -145,24 +145,24 @@ def _which_are_tags(names: list[str], path: Path) -> NDArray[np.bool_]:
 
 def _split(cells: _Cells, is_tag: NDArray[np.bool_], names: list[str]) -> _Table:
     """Part the attributes that are tags from those that are words."""
-    rows, places, numbers = cells.joined()
+    rows, indices, numbers = cells.joined()
     column = np.where(is_tag, np.cumsum(is_tag), np.cumsum(~is_tag)) - 1
-    given, word = is_tag[places] & (numbers != 0), ~is_tag[places]
+    given, word = is_tag[indices] & (numbers != 0), ~is_tag[indices]
     return _Table(
-        size=len(cells.places),
+        size=len(cells.indices),
         words=int((~is_tag).sum()),
         labels=int(is_tag.sum()),
         rows=rows[word],
-        columns=column[places[word]],
+        columns=column[indices[word]],
         numbers=numbers[word],
         tag_rows=rows[given],
-        tags=column[places[given]],
+        tags=column[indices[given]],
         names=[name for name, chosen in zip(names, is_tag, strict=True) if chosen],
     )
 
 
 def _read_text(lines: Lines, path: Path) -> _Table:
-    """Read the Extreme Classification layout: `rows words tags`, then `tag,tag place:number …`."""
+    """Read the Extreme Classification layout: `rows words tags`, then `tag,tag index:number …`."""
     size, words, labels = _sizes(lines, path)
     cells, tags = _Cells(path, words), _Cells(path, labels)
     for line, text in _rows_of(lines, size):
@@ -173,12 +173,12 @@ def _read_text(lines: Lines, path: Path) -> _Table:
         tags.add(line, given, ["1"] * len(given))
         pairs = rest.split()
         if any(pair.count(":") != 1 for pair in pairs):
-            raise _damaged(path, line, "words are needed as place:number")
+            raise _damaged(path, line, "words are needed as index:number")
         halves = rest.replace(":", " ").split()
         cells.add(line, halves[::2], halves[1::2])
-    if len(cells.places) != size:
+    if len(cells.indices) != size:
         raise DataError(
-            f"{path} needs {size} rows, by its first line: it has {len(cells.places)}. Download "
+            f"{path} needs {size} rows, by its first line: it has {len(cells.indices)}. Download "
             f"it again."
         )
     tag_rows, given_tags, _ = tags.joined()
@@ -199,7 +199,7 @@ def _sizes(lines: Lines, path: Path) -> tuple[int, int, int]:
 
 
 def _rows_of(lines: Iterable[tuple[int, str]], size: int) -> Lines:
-    """Give rows, also those without words and tags, but not the empty lines after the last."""
+    """Return rows, also those without words and tags, but not the empty lines after the last."""
     for row, (line, text) in enumerate(lines):
         if text or row < size:
             yield line, text

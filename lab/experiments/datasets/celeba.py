@@ -1,7 +1,7 @@
 """CelebA: faces of celebrities; a context is a picture, an arm an identity.
 
 Liu, Luo, Wang and Tang, "Deep learning face attributes in the wild" (ICCV 2015). Identities
-with at least 30 pictures are kept, which gives 70,838 rounds and 2,360 arms on the full data.
+with at least 30 pictures are arms, which gives 70,838 rounds and 2,360 arms on the full data.
 Pictures are made gray, 84 x 64. Where the data cannot be had, `write_sample` draws faces in the
 same layout.
 """
@@ -9,10 +9,10 @@ same layout.
 from __future__ import annotations
 
 import hashlib
-import os
 import zipfile
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from fastbandit.errors import DataError, SettingError
 from fastbandit.evaluation.csv_files import open_text
+from fastbandit.files.atomic import replacing
 from fastbandit.progress import Progress, progress_bar, silent
 from lab.experiments.datasets.files import SOURCES, find
 from lab.experiments.datasets.images import (
@@ -72,14 +73,14 @@ def load(
     listed = find(name, [str(PurePosixPath(h, n)) for h in homes for n in _NAMES], data=data)
     home = listed.parent.parent if listed.parent.name == "Anno" else listed.parent
     names, people = _read_identities(listed)
-    kept, labels, known = _keep(people, least_images=least_images, identities=identities)
+    rows, labels, known = _keep(people, least_images=least_images, identities=identities)
     if len(known) < 2:
         raise DataError(
             f"{listed} needs at least two identities with {least_images} pictures or more: found "
             f"{len(known)}. Lower least_images, or use the whole file."
         )
     with progress_bar("Reading CelebA") as progress:
-        pixels = _read_faces(home, listed, [names[row] for row in kept], progress=progress)
+        pixels = _read_faces(home, listed, [names[row] for row in rows], progress=progress)
     return classes_as_arms(
         pixels,
         labels,
@@ -110,18 +111,18 @@ def _read_identities(path: Path) -> tuple[list[str], NDArray[np.int64]]:
 def _keep(
     people: NDArray[np.int64], *, least_images: int, identities: int | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Give the rows kept, the arm of each, and the identities that are arms."""
+    """Return the rows in use, the arm of each, and the identities that are arms."""
     known, counts = np.unique(people, return_counts=True)
     known = known[counts >= least_images][:identities]
-    kept = np.flatnonzero(np.isin(people, known))
-    return kept, np.searchsorted(known, people[kept]), known
+    rows = np.flatnonzero(np.isin(people, known))
+    return rows, np.searchsorted(known, people[rows]), known
 
 
 # -- pictures, and a cache of what was read
 
 
 def _read_faces(home: Path, listed: Path, names: Sequence[str], *, progress: Progress) -> Pixels:
-    source = next((home / place for place in _PICTURES if (home / place).exists()), None)
+    source = next((home / name for name in _PICTURES if (home / name).exists()), None)
     if source is None:
         raise DataError(
             f"The dataset celeba needs the folder {_PICTURES[0]} or {_PICTURES[1]} beside "
@@ -148,9 +149,9 @@ def _read_faces(home: Path, listed: Path, names: Sequence[str], *, progress: Pro
 
 
 def _key(files: Sequence[Path], names: Sequence[str]) -> str:
-    """Tell apart pictures, sizes and choices of them."""
-    told = [(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files]
-    parts = [*told, HEIGHT, WIDTH, *names]
+    """Return a key of pictures, their sizes and which are in use."""
+    stamps = [(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files]
+    parts = [*stamps, HEIGHT, WIDTH, *names]
     return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
@@ -165,13 +166,9 @@ def _from_cache(path: Path, count: int) -> Pixels | None:
 
 
 def _to_cache(path: Path, pixels: Pixels) -> None:
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("wb") as file:
-            np.savez_compressed(file, pixels=pixels)
-        os.replace(beside, path)
-    except OSError:  # a folder that cannot be written costs time, nothing else
-        beside.unlink(missing_ok=True)
+    # a folder that cannot be written costs time, nothing else
+    with suppress(OSError), replacing(path, sync=False) as beside, beside.open("wb") as file:
+        np.savez_compressed(file, pixels=pixels)
 
 
 # -- a sample that is drawn
@@ -204,7 +201,7 @@ def write_sample(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Path:
-    """Draw faces of people who do not exist, in the layout of CelebA; give the folder written.
+    """Draw faces of people who do not exist, in the layout of CelebA; return the folder written.
 
     Each identity has a face, hair, eyes and mouth of its own and a usual background; each
     picture its own pose, light and noise. README.txt says that nothing of it is CelebA.
@@ -235,7 +232,7 @@ def write_sample(
 
 def _check_own(home: Path) -> None:
     """Raise where a list or pictures lie in the folder that may be the real ones."""
-    held = next((place for place in (*_NAMES, *_PICTURES) if (home / place).exists()), None)
+    held = next((name for name in (*_NAMES, *_PICTURES) if (home / name).exists()), None)
     if held is not None and not _is_drawn(home):
         raise DataError(
             f"A sample needs a folder of its own: {home} holds {held} already, which was not "
@@ -265,13 +262,13 @@ def _draw_face(look: _Look, *, rng: np.random.Generator) -> Any:
     _ellipse(draw, 89, 118, wide, high, fill=skin)
     _ellipse(draw, 89, 118 - high, 0.8 * wide, 8 + 26 * look.fringe, fill=hair)
     _draw_features(draw, look, hair=hair, smile=rng.random())
-    turned = picture.rotate(
+    rotated = picture.rotate(
         rng.normal(0.0, 5.0),
         resample=pillow.Resampling.BILINEAR,
         translate=(int(rng.normal(0.0, 3.0)), int(rng.normal(0.0, 3.0))),
         fillcolor=picture.getpixel((2, 2)),
     )
-    return pillow.fromarray(_light(np.asarray(turned, dtype=np.float64), rng=rng))
+    return pillow.fromarray(_light(np.asarray(rotated, dtype=np.float64), rng=rng))
 
 
 def _draw_features(draw: Any, look: _Look, *, hair: Colour, smile: float) -> None:

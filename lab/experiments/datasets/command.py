@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError
-from fastbandit.names import known_name
 from fastbandit.progress import progress_bar
 from lab.experiments.datasets.celeba import write_sample
 from lab.experiments.datasets.files import SOURCES, data_folder, fetch, find
@@ -24,7 +24,7 @@ _DATA = click.option(
 
 @click.group("data")
 def data_command() -> None:
-    """List datasets, fetch those that may be downloaded, and tell where they lie."""
+    """List datasets, fetch those that may be downloaded, and show where they lie."""
 
 
 @data_command.command("list")
@@ -91,12 +91,12 @@ def _check_not_there(folder: Path) -> None:
 
 
 def _state(source: Source, folder: Path) -> dict[str, Any]:
-    places = [folder / file for file in source.files if (folder / file).exists()]
+    paths = [folder / file for file in source.files if (folder / file).exists()]
     return {
         "name": source.name,
         "what": source.what,
-        "present": bool(places),
-        "path": str(places[0]) if places else None,
+        "present": bool(paths),
+        "path": str(paths[0]) if paths else None,
         "rounds": source.rounds,
         "arms": source.arms,
         "can_fetch": bool(source.downloads),

@@ -16,8 +16,8 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError
-from fastbandit.names import known_name
 from fastbandit.progress import Progress, progress_bar
 from fastbandit.storage.data_folder import data_folder as data_folder
 from lab.experiments.datasets.sources import SOURCES as SOURCES
@@ -28,7 +28,7 @@ _TIMEOUT_SECONDS = 60.0
 
 
 def find(dataset: str, candidates: Sequence[str], *, data: Path | None) -> Path:
-    """Give the first of the candidates that exists below the data folder."""
+    """Return the first of the candidates that exists below the data folder."""
     folder = data_folder(data)
     for candidate in candidates:
         if (folder / candidate).exists():
@@ -42,7 +42,7 @@ def find(dataset: str, candidates: Sequence[str], *, data: Path | None) -> Path:
 
 
 def find_beside(path: Path, names: Sequence[str], *, dataset: str) -> Path:
-    """Give the first of the files that lies in the same folder as `path`."""
+    """Return the first of the files that lies in the same folder as `path`."""
     for name in names:
         if (path.parent / name).exists():
             return path.parent / name
@@ -69,7 +69,7 @@ def how_to_get(dataset: str, *, data: Path | None) -> str:
 
 
 def fetch(name: str, data: Path | None, *, opener: Callable[..., Any] = urlopen) -> list[Path]:
-    """Download what is missing of a dataset, check it, unpack it; give where it lies."""
+    """Download what is missing of a dataset, check it, unpack it; return where it lies."""
     known_name("dataset", name, tuple(SOURCES))
     downloads = SOURCES[name].downloads
     if not downloads:
@@ -106,7 +106,7 @@ def _fetch(
 
 
 def _download(url: str, part: Path, *, opener: Callable[..., Any], progress: Progress) -> None:
-    """Fill the part file up to the length the server tells, from where it ends now."""
+    """Fill the part file up to the length the server declares, from where it ends now."""
     have = _size(part)
     try:
         with opener(Request(url, headers=_wanted(part)), timeout=_TIMEOUT_SECONDS) as response:
@@ -159,9 +159,9 @@ def _wanted(part: Path) -> dict[str, str]:
 
 
 def _keep_version(part: Path, headers: Message) -> None:
-    """Note which version a part is of; a weak ETag does not tell versions apart to the byte."""
-    told = [headers.get(name, "") for name in ("ETag", "Last-Modified")]
-    known = next((version for version in told if version and not version.startswith("W/")), "")
+    """Note which version a part is of; a weak ETag does not identify a version to the byte."""
+    versions = [headers.get(name, "") for name in ("ETag", "Last-Modified")]
+    known = next((version for version in versions if version and not version.startswith("W/")), "")
     _version_of(part).unlink(missing_ok=True)
     if known:
         _version_of(part).write_text(known, encoding="latin-1")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError, MissingExtraError
-from fastbandit.features import Image
+from fastbandit.features.kinds import Image
 from fastbandit.types import Inputs
 from lab.experiments.environment import Tabled
 
@@ -35,7 +35,7 @@ def read_gray(source: Path | bytes, *, height: int, width: int) -> NDArray[np.fl
 
 
 def pillow_image() -> Any:
-    """Give the part of Pillow that opens pictures."""
+    """Return the part of Pillow that opens pictures."""
     try:
         from PIL import Image as pillow  # noqa: N813  the name Image is taken
     except ImportError as error:
@@ -52,7 +52,7 @@ def shrink(images: NDArray[np.float32], *, height: int, width: int) -> NDArray[n
 
 
 def _areas(before: int, after: int) -> NDArray[np.float32]:
-    """Give the share that each old place has in each new one: (after, before)."""
+    """Return the share that each old position has in each new one: (after, before)."""
     edges = np.linspace(0.0, before, after + 1)
     old = np.arange(before)
     ends = np.minimum(edges[1:, None], old + 1.0)
@@ -66,7 +66,7 @@ def to_bytes(gray: NDArray[np.float32]) -> Pixels:
 
 
 class GrayRows:
-    """Images kept as bytes, a quarter of the memory; what is taken of them is float32 in [0, 1]."""
+    """Images stored as bytes, a quarter of the memory; those taken are float32 in [0, 1]."""
 
     dtype = np.dtype(np.float32)
 
@@ -118,16 +118,16 @@ def classes_as_arms(
     )
 
 
-def open_pictures(place: Path) -> tuple[list[str], Callable[[str], bytes]]:
-    """Give the names of the pictures below a folder or in a zip, and a way to read one."""
-    if place.is_dir():
-        found = sorted(p for p in place.rglob("*") if p.suffix.lower() in (".png", ".jpg"))
-        return [p.relative_to(place).as_posix() for p in found], lambda n: _read(place / n)
+def open_pictures(path: Path) -> tuple[list[str], Callable[[str], bytes]]:
+    """Return the names of the pictures below a folder or in a zip, and a way to read one."""
+    if path.is_dir():
+        found = sorted(p for p in path.rglob("*") if p.suffix.lower() in (".png", ".jpg"))
+        return [p.relative_to(path).as_posix() for p in found], lambda n: _read(path / n)
     try:
-        archive = zipfile.ZipFile(place)
+        archive = zipfile.ZipFile(path)
     except (OSError, zipfile.BadZipFile) as error:
         raise DataError(
-            f"{place} needs to be a whole zip file: {error}. Download it again."
+            f"{path} needs to be a whole zip file: {error}. Download it again."
         ) from error
     names = sorted(
         n for n in archive.namelist() if PurePosixPath(n).suffix.lower() in (".png", ".jpg")

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError
 from fastbandit.evaluation.csv_files import read_blocks, to_numbers
-from fastbandit.names import known_name
 from lab.experiments.datasets.files import SOURCES, find, find_beside
 from lab.experiments.datasets.ratings import (
     Ratings,
@@ -72,7 +72,7 @@ def load(
 
 
 def _arms(ratings: Ratings, path: Path, *, dataset: str) -> tuple[NDArray[np.float32], int]:
-    """Give the features of each rated movie, and how many movies have none."""
+    """Return the features of each rated movie, and how many movies have none."""
     movies = find_beside(path, [f"movies{path.suffix}"], dataset=dataset)
     titles, genres = _titles_and_genres(movies)
     years = np.array([_year(titles.get(movie, "")) for movie in ratings.movies.tolist()])
@@ -108,7 +108,7 @@ def _year(title: str) -> float:
 
 
 def _user_features(ratings: Ratings, path: Path) -> NDArray[np.float32] | None:
-    """Give gender, age group and occupation of each user where the version tells them."""
+    """Return gender, age group and occupation of each user where the version has them."""
     users = path.parent / "users.dat"
     if path.suffix != ".dat" or not users.exists():
         return None

@@ -14,9 +14,9 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
 from fastbandit.evaluation.csv_files import read_csv, to_numbers
-from fastbandit.names import known_name
 from fastbandit.progress import Progress, progress_bar
 from lab.experiments.datasets.files import data_folder, find
 from lab.experiments.datasets.images import (
@@ -78,19 +78,19 @@ def _sources(name: str, data: Path | None) -> list[Path]:
             paths = [path for path in found if path is not None]
             if len(paths) == len(parts):
                 return paths
-    places = [f"omniglot/{_PARTS[0]}{ending}" for ending in (".npz", "", ".zip")]
-    return [find(name, places, data=data)]
+    candidates = [f"omniglot/{_PARTS[0]}{ending}" for ending in (".npz", "", ".zip")]
+    return [find(name, candidates, data=data)]
 
 
 def _first(folder: Path, part: str, endings: Sequence[str]) -> Path | None:
-    places = (folder / place / f"{part}{ending}" for place in _FOLDERS for ending in endings)
-    return next((path for path in places if path.exists()), None)
+    paths = (folder / home / f"{part}{ending}" for home in _FOLDERS for ending in endings)
+    return next((path for path in paths if path.exists()), None)
 
 
 def _chosen(
     known: Sequence[Character], *, alphabet: str | None, classes: int | None
 ) -> list[Character]:
-    """Give the characters that are wanted, in their order."""
+    """Return the characters that are wanted, in their order."""
     if alphabet is not None:
         known_name("alphabet", alphabet, tuple(dict.fromkeys(a for a, _ in known)))
     return [c for c in known if alphabet in (None, c[0])][:classes]
@@ -111,8 +111,8 @@ def _read_arrays(
     known = [named[source.stem] for source in sources]
     wanted = _chosen([c for part in known for c in part], alphabet=alphabet, classes=classes)
     is_wanted, pixels = set(wanted), []
-    for place, (source, part) in enumerate(zip(sources, known, strict=True)):
-        progress(place, len(sources), f"reading {source.name}")
+    for number, (source, part) in enumerate(zip(sources, known, strict=True)):
+        progress(number, len(sources), f"reading {source.name}")
         rows = [row for row, character in enumerate(part) if character in is_wanted]
         if rows:
             pixels.append(_shrunk(_load_array(source, len(part))[rows], size))
@@ -174,7 +174,7 @@ def _read_pictures(
     for source in sources:
         names, read = open_pictures(source)
         pictures = (PurePosixPath(name) for name in names)
-        # The two small sets share an alphabet: a file's name, CCCC_SS, tells a drawing once.
+        # The two small sets share an alphabet: a file's name, CCCC_SS, identifies a drawing.
         found |= {p.name: (str(p), read) for p in pictures if len(p.parts) >= 3}
     drawings = [found[name] for name in sorted(found)]
     known = list(dict.fromkeys(_character(name) for name, _ in drawings))

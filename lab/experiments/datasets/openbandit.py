@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fastbandit.declaration import known_name
 from fastbandit.evaluation.open_bandit import read_files
-from fastbandit.features import Dense
-from fastbandit.names import known_name
+from fastbandit.features.kinds import Dense
 from fastbandit.progress import progress_bar
 from fastbandit.types import Inputs
 from lab.experiments.datasets.files import find

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
 from fastbandit.evaluation.csv_files import read_blocks, to_numbers
-from fastbandit.features import Dense, FeaturesAndIds, Ids
-from fastbandit.names import known_name
-from fastbandit.noise import Stream, decision_seeds, normals
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids
+from fastbandit.noise.philox import Stream, decision_seeds, normals
 from fastbandit.progress import progress_bar
 from fastbandit.types import Inputs
 from lab.experiments.datasets.sparse import to_csr
@@ -32,7 +32,7 @@ _COLUMNS = ("userId", "movieId", "rating")
 _DAT = (*_COLUMNS, "timestamp")
 _STARS = (0.5, 5.0)
 _LARGEST_BYTES = 2**31
-_BYTES_A_ROW = 24  # about; tells how far the reading is
+_BYTES_A_ROW = 24  # about; for the progress of reading
 _BLOCK = 2**16  # ratings whose squares are summed at a time
 
 
@@ -63,7 +63,7 @@ class Fit:
 
 
 def read_ratings(path: Path) -> Ratings:
-    """Read a ratings file, .csv or .dat; the last of several ratings of a pair counts."""
+    """Read a ratings file, .csv or .dat; a user's last rating of a movie counts."""
     header = _DAT if path.suffix == ".dat" else None
     parts: list[tuple[Floats, ...]] = []
     first = 0
@@ -101,8 +101,8 @@ def _numbered(users: Rows, movies: Rows, stars: Floats) -> Ratings:
     movie_ids, of_movie = np.unique(movies, return_inverse=True)
     pairs = of_user * len(movie_ids) + of_movie
     _, last = np.unique(pairs[::-1], return_index=True)  # sorted by user, then by movie
-    kept = len(pairs) - 1 - last
-    return Ratings(user_ids, movie_ids, of_user[kept], of_movie[kept], stars[kept])
+    retained = len(pairs) - 1 - last
+    return Ratings(user_ids, movie_ids, of_user[retained], of_movie[retained], stars[retained])
 
 
 def tabled(
@@ -202,7 +202,7 @@ class _Side:
         return _Side(order, other[order], np.searchsorted(own[order], np.arange(size + 1)))
 
     def solve(self, factors: Floats, left: Floats, fit: Fit) -> Floats:
-        """Give the factors and biases of this side that explain what is left best."""
+        """Return the factors and biases of this side that explain what is left best."""
         solved = np.zeros((len(self.starts) - 1, factors.shape[1]))
         for low, high in self._blocks():
             begin, end = self.starts[low], self.starts[high]
@@ -227,10 +227,10 @@ class _Side:
 
 def one_hot(groups: Sequence[Sequence[str]], names: Sequence[str]) -> NDArray[np.float32]:
     """Mark in each row which of the names are in its group."""
-    place = {name: column for column, name in enumerate(names)}
+    column_of = {name: column for column, name in enumerate(names)}
     marks = np.zeros((len(groups), len(names)), dtype=np.float32)
     for row, group in enumerate(groups):
-        marks[row, [place[name] for name in group if name in place]] = 1.0
+        marks[row, [column_of[name] for name in group if name in column_of]] = 1.0
     return marks
 
 

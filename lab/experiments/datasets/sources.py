@@ -18,7 +18,7 @@ class Download:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a dataset comes from; `files` are places where its main file may lie.
+    """Where a dataset comes from; `files` are paths where its main file may lie.
 
     `rounds` and `arms` are those of the usual file with the usual options, where known.
     """
@@ -83,9 +83,9 @@ _TABLE = (
         "non-commercial research only",
         "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
         tuple(
-            f"{home}{place}identity_CelebA.txt"
+            f"{home}{folder}identity_CelebA.txt"
             for home in ("celeba/", "CelebA/", "")
-            for place in ("", "Anno/")
+            for folder in ("", "Anno/")
         ),
         by_hand="Get identity_CelebA.txt (folder Anno) and img_align_celeba.zip (folder Img) at "
         "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",

@@ -20,7 +20,7 @@ def to_csr(
     *,
     shape: tuple[int, int],
 ) -> csr_matrix:
-    """Make a matrix of float32 from its numbers and their places, none of them named twice."""
+    """Make a matrix of float32 from its numbers and their positions, none of them named twice."""
     try:
         from scipy.sparse import csr_matrix
     except ModuleNotFoundError as error:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fastbandit.declaration import known_name
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.names import known_name
 from lab.experiments.drift import KINDS, Drift
 
 
@@ -20,7 +20,7 @@ def load(
     drift: str = "none",
     period: int = 1000,
 ) -> Synthetic:
-    """Make a synthetic world; it needs no files."""
+    """Make a synthetic environment; it needs no files."""
     known_name("drift", drift, ("none", *KINDS))
     turning = None if drift == "none" else Drift(drift, period, seed)
     return Synthetic(name, dim, arms, noise=noise, seed=seed, drift=turning)

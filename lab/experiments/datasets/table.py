@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
 from fastbandit.evaluation.csv_files import open_text, read_csv
 from fastbandit.evaluation.table_files import open_parquet
-from fastbandit.features import Dense
-from fastbandit.names import known_name
+from fastbandit.features.kinds import Dense
 from fastbandit.progress import progress_bar
 from fastbandit.types import Inputs
 from lab.experiments.datasets.files import data_folder
@@ -114,7 +114,7 @@ def _read_log(
 
 
 def _read_arms(path: Path, arm: str) -> tuple[list[str], NDArray[np.float32]]:
-    """Give the ids and the features of arms, in the order of their table."""
+    """Return the ids and the features of arms, in the order of their table."""
     columns = [column for column in _header(path) if column != arm]
     table = _read(path, [arm, *columns], ids=arm)
     ids = table[arm].tolist()
@@ -142,7 +142,7 @@ def _rows_of(
 
 
 def _sorted_ids(taken: list[str]) -> list[str]:
-    """Give the arms by number where all are whole numbers, else in the order of the alphabet."""
+    """Return the arms by number where all are whole numbers, else in the order of the alphabet."""
     ids = set(taken)
     is_whole = all(id.lstrip("-").isdigit() for id in ids)
     return sorted(ids, key=lambda id: (int(id) if is_whole else 0, id))
@@ -152,9 +152,9 @@ def _sorted_ids(taken: list[str]) -> list[str]:
 
 
 def _match(patterns: Sequence[str], path: Path, *, but: Sequence[str]) -> list[str]:
-    """Give the columns that the names and patterns stand for, each once, and none of `but`.
+    """Return the columns that the names and patterns stand for, each once, and none of `but`.
 
-    A context that held the reward would tell what is to be found out.
+    A context that held the reward would give away what is to be learned.
     """
     header, found = _header(path), []
     for pattern in patterns:
@@ -162,13 +162,13 @@ def _match(patterns: Sequence[str], path: Path, *, but: Sequence[str]) -> list[s
         if not matched and pattern not in header:
             raise _no_column(pattern, header, path)
         found += matched or [pattern]
-    kept = [column for column in dict.fromkeys(found) if column not in but]
-    if not kept:
+    retained = [column for column in dict.fromkeys(found) if column not in but]
+    if not retained:
         raise SettingError(
             f"The context needs columns other than {', '.join(but)}: got {', '.join(patterns)}. "
             f"Name what was known before an arm was taken."
         )
-    return kept
+    return retained
 
 
 def _no_column(column: str, header: Sequence[str], path: Path) -> DataError:
@@ -184,13 +184,13 @@ def _encode(table: dict[str, Column], columns: Sequence[str], path: Path) -> NDA
         if values.dtype.kind == "f":
             parts.append(values.astype(np.float32)[:, None])
             continue
-        levels, places = np.unique(values, return_inverse=True)
+        levels, codes = np.unique(values, return_inverse=True)
         if len(levels) > _MOST_LEVELS:
             raise DataError(
                 f"{path} needs at most {_MOST_LEVELS} different texts in a column of features: "
                 f"{column!r} has {len(levels)}. Hash them into fewer, or leave the column out."
             )
-        parts.append(np.eye(len(levels), dtype=np.float32)[places.reshape(-1)])
+        parts.append(np.eye(len(levels), dtype=np.float32)[codes.reshape(-1)])
     return np.concatenate(parts, axis=1)
 
 
@@ -208,13 +208,13 @@ def _numbers(values: Column, column: str, path: Path) -> Floats:
 
 
 def _locate(path: str | Path, data: Path | None) -> Path:
-    """Give a path as it is, or below the data folder."""
-    places = [Path(path).expanduser(), data_folder(data) / path]
-    found = next((place for place in places if place.is_file()), None)
+    """Return a path as it is, or below the data folder."""
+    candidates = [Path(path).expanduser(), data_folder(data) / path]
+    found = next((candidate for candidate in candidates if candidate.is_file()), None)
     if found is None:
         raise DataError(
-            f"The dataset table needs a file: found neither {places[0]} nor {places[1]}. Mend the "
-            f"path, or name the folder with --data."
+            f"The dataset table needs a file: found neither {candidates[0]} nor {candidates[1]}. "
+            f"Mend the path, or name the folder with --data."
         )
     return found
 
@@ -251,7 +251,7 @@ def _id(cell: Any, column: str, path: Path) -> str:
 
 
 def _column(cells: list[Any], column: str, path: Path) -> Column:
-    """Give numbers where all cells that are filled are numbers, else text."""
+    """Return numbers where all cells that are filled are numbers, else text."""
     texts = [_text(cell) for cell in cells]
     if not all(_is_number(text) for text in texts if text):
         return np.array(texts)

@@ -67,7 +67,7 @@ def load(
 
 @dataclass(frozen=True)
 class _Metadata:
-    """What is told about movies by their ids at TMDB, and how many rows were broken."""
+    """What TMDB says about movies, by its ids, and how many rows were broken."""
 
     genres: Mapping[int, Sequence[str]]
     numbers: Mapping[int, Sequence[float]]
@@ -84,7 +84,7 @@ def _notes(pages: Sequence[int], metadata: _Metadata) -> list[str]:
 
 
 def _pages(movies: Sequence[int], path: Path) -> list[int]:
-    """Give the id at TMDB of each movie; -1 where there is none."""
+    """Return the id at TMDB of each movie; -1 where there is none."""
     order = ["links_small.csv", "links.csv"]
     links = find_beside(path, order if "small" in path.name else order[::-1], dataset="the-movies")
     table = read_csv(links, ["movieId", "tmdbId"])
@@ -139,7 +139,7 @@ def _names(text: str, path: Path, page: int) -> list[str]:
 
 
 def _features(pages: Sequence[int], metadata: _Metadata) -> NDArray[np.float32]:
-    """Give genres, then votes, their average, revenue, runtime and year, each with a flag."""
+    """Return genres, then votes, their average, revenue, runtime and year, each with a flag."""
     genres = [metadata.genres.get(page, ()) for page in pages]
     names = sorted({genre for group in genres for genre in group})
     numbers = np.array([metadata.numbers.get(page, (np.nan,) * 5) for page in pages])

@@ -1,4 +1,4 @@
-"""Tiny worlds and players of the bake-off, whose right answers are known by hand."""
+"""Tiny environments and agents of the bake-off, whose right answers are known by hand."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from fastbandit.types import Inputs
-from lab.bakeoff.play import Player
-from lab.bakeoff.sets import Log, Set, World
+from lab.bakeoff.play import Agent
+from lab.bakeoff.sets import Log, Set, Setting
 from lab.bakeoff.systems import System
 from lab.experiments.environment import Environment, Tabled
 
@@ -20,7 +20,7 @@ ROUNDS = 40
 
 
 def stripes(seed: int = 0, *, rounds: int = ROUNDS) -> Tabled:
-    """Return a world in which the context is a flag for the right arm: it earns 1, others 0.
+    """Return an environment in which the context is a flag for the right arm: it earns 1, others 0.
 
     Of its rounds a quarter is for each arm.
     """
@@ -36,13 +36,15 @@ def load_stripes(data: Path | None, seed: int) -> Environment:
 STRIPES = Set("stripes", "Stripes", load_stripes, ROUNDS, 10)
 
 
-def warm(world: Tabled) -> World:
-    """Return a world whose players begin from a log of one round."""
-    return World(world, Log(world.contexts(0, 1), np.zeros(1, dtype=np.int64), np.zeros(1)))
+def warm(environment: Tabled) -> Setting:
+    """Return an environment whose agents begin from a log of one round."""
+    return Setting(
+        environment, Log(environment.contexts(0, 1), np.zeros(1, dtype=np.int64), np.zeros(1))
+    )
 
 
 class Constant:
-    """Takes one arm for ever, and writes down all that it is told."""
+    """Takes one arm for ever, and records all of its updates."""
 
     def __init__(self, arm: int = 0) -> None:
         self.arm = arm
@@ -64,15 +66,15 @@ class Oracle(Constant):
         return np.asarray(contexts).argmax(axis=1)
 
 
-def make_constant(environment: Environment, seed: int, rounds: int) -> Player:
+def make_constant(environment: Environment, seed: int, rounds: int) -> Agent:
     return Constant()
 
 
-def make_broken(environment: Environment, seed: int, rounds: int) -> Player:
+def make_broken(environment: Environment, seed: int, rounds: int) -> Agent:
     raise ValueError("no such thing")
 
 
-def make_missing(environment: Environment, seed: int, rounds: int) -> Player:
+def make_missing(environment: Environment, seed: int, rounds: int) -> Agent:
     raise ModuleNotFoundError("No module named 'nowhere'")
 
 
@@ -82,7 +84,7 @@ class Endless(Constant):
             pass
 
 
-def make_endless(environment: Environment, seed: int, rounds: int) -> Player:
+def make_endless(environment: Environment, seed: int, rounds: int) -> Agent:
     return Endless()
 
 

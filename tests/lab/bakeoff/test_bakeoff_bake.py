@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from little_sets import BROKEN, CONSTANT, ENDLESS, MISSING, STRIPES
 
-from fastbandit.cluster.engine import HereEngine, News, do
+from fastbandit.cluster.engine import News, SerialEngine, do
 from fastbandit.errors import DataError
 from lab.bakeoff.bake import Job, bake, jobs_of
 from lab.bakeoff.results import Key, summarise
 
 
 def made(folder: Path, *systems: Any, seeds: int = 1, **options: Any) -> Any:
-    return bake(jobs_of([STRIPES], systems, seeds), folder, engine=HereEngine(), **options)
+    return bake(jobs_of([STRIPES], systems, seeds), folder, engine=SerialEngine(), **options)
 
 
 def test_each_run_has_a_file_of_its_own(tmp_path: Path) -> None:
@@ -54,14 +54,14 @@ def test_a_system_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     assert missing == []
 
 
-def test_a_failure_is_kept_until_it_is_tried_again(tmp_path: Path) -> None:
+def test_a_failure_is_stored_until_it_is_tried_again(tmp_path: Path) -> None:
     made(tmp_path, BROKEN)
     mended = replace(CONSTANT, name=BROKEN.name)
 
-    kept, _ = made(tmp_path, mended)
+    stored, _ = made(tmp_path, mended)
     again, _ = made(tmp_path, mended, is_retried=True)
 
-    assert kept[0]["error"] is not None
+    assert stored[0]["error"] is not None
     assert again[0]["error"] is None
 
 
@@ -111,7 +111,7 @@ def test_a_set_without_its_data_leaves_no_result(tmp_path: Path) -> None:
         raise DataError("There is no such file.")
 
     jobs = jobs_of([replace(STRIPES, environment=nowhere)], [CONSTANT], 1)
-    results, missing = bake(jobs, tmp_path, engine=HereEngine())
+    results, missing = bake(jobs, tmp_path, engine=SerialEngine())
 
     assert results == []
     assert missing == [(jobs[0], "There is no such file.")]
@@ -123,13 +123,13 @@ def test_a_system_that_is_for_some_sets_plays_those_alone() -> None:
     assert jobs_of([STRIPES], [elsewhere], 2) == []
 
 
-def test_runs_of_one_world_are_neighbours() -> None:
+def test_runs_of_one_setting_are_neighbours() -> None:
     sets = [STRIPES, replace(STRIPES, name="other"), replace(STRIPES, batch=5)]
 
     jobs = jobs_of(sets, [CONSTANT], 2)
 
-    worlds = [(job.set.name, job.seed) for job in jobs]
-    assert worlds == [
+    settings = [(job.set.name, job.seed) for job in jobs]
+    assert settings == [
         (name, seed)
         for name in ("stripes", "other")
         for seed in (0, 1)

@@ -13,7 +13,7 @@ import pytest
 from little_sets import BROKEN, CONSTANT, STRIPES
 
 from fastbandit.cli.main import run as run_cli
-from fastbandit.cluster.engine import HereEngine
+from fastbandit.cluster.engine import SerialEngine
 from fastbandit.errors import DataError
 from lab.__main__ import cli
 from lab.bakeoff.page import figure_of, text_of, write_into
@@ -68,8 +68,8 @@ def test_a_page_without_marks_is_refused(tmp_path: Path) -> None:
 
 
 @contextmanager
-def here(name: str, *, workers: int) -> Iterator[HereEngine]:
-    yield HereEngine()
+def here(name: str, *, workers: int) -> Iterator[SerialEngine]:
+    yield SerialEngine()
 
 
 @pytest.fixture
@@ -115,10 +115,10 @@ def test_the_command_prints_a_table_and_writes_it_into_a_page(
 def test_the_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = command("--systems", "Constant", "--seeds", 1, "--out", tmp_path, "--json")
 
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert code == 0
-    assert told["missing"] == []
-    assert [(one["system"], one["seeds"]) for one in told["rows"]] == [("Constant", 1)]
+    assert report["missing"] == []
+    assert [(one["system"], one["seeds"]) for one in report["rows"]] == [("Constant", 1)]
 
 
 @pytest.mark.usefixtures("little")
@@ -130,12 +130,12 @@ def test_what_was_made_is_compared_without_another_run(
 
     command("--seeds", 5, "--out", tmp_path, "--made-only", "--json")
 
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert [(one["system"], one["seeds"]) for one in told["rows"]] == [("Constant", 1)]
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert [(one["system"], one["seeds"]) for one in report["rows"]] == [("Constant", 1)]
 
 
 @pytest.mark.usefixtures("little")
-def test_an_unknown_name_is_refused_and_the_nearest_is_told(
+def test_an_unknown_name_is_refused_and_the_nearest_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command("--systems", "Constnt", "--out", tmp_path) != 0

@@ -10,7 +10,7 @@ from little_sets import ARMS, stripes
 from scipy.sparse import csr_matrix
 
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from fastbandit.types import Inputs
 from lab.bakeoff.logistic import HierarchicalLogistic, most_likely
 from lab.experiments.environment import Tabled
@@ -23,38 +23,42 @@ def test_the_slope_of_the_penalised_likelihood_is_zero(numbers: np.random.Genera
 
     weights = most_likely(csr_matrix(design), rewards, penalties, start=np.zeros(3))
 
-    chance = 1 / (1 + np.exp(-design @ weights))
-    np.testing.assert_allclose(design.T @ (chance - rewards) + penalties * weights, 0, atol=1e-3)
+    probability = 1 / (1 + np.exp(-design @ weights))
+    np.testing.assert_allclose(
+        design.T @ (probability - rewards) + penalties * weights, 0, atol=1e-3
+    )
 
 
-def learned(world: Tabled, **settings: Any) -> tuple[HierarchicalLogistic, Any]:
-    """Return a policy that was told the reward of every arm in every round."""
-    player = HierarchicalLogistic(world, seed=0, **settings)
-    contexts = world.contexts(0, world.rounds)
-    for arm in range(world.size):
-        rows = np.full(world.rounds, arm)
-        player.update(contexts=contexts, arms=rows, rewards=world.observed(0, rows))
-    return player, contexts
+def learned(environment: Tabled, **settings: Any) -> tuple[HierarchicalLogistic, Any]:
+    """Return a policy that learned the reward of every arm in every round."""
+    agent = HierarchicalLogistic(environment, seed=0, **settings)
+    contexts = environment.contexts(0, environment.rounds)
+    for arm in range(environment.size):
+        rows = np.full(environment.rounds, arm)
+        agent.update(contexts=contexts, arms=rows, rewards=environment.observed(0, rows))
+    return agent, contexts
 
 
 def test_arms_by_ids_alone_learn_which_context_is_theirs() -> None:
-    player, contexts = learned(stripes())
+    agent, contexts = learned(stripes())
 
-    right = (player.select(contexts) == contexts.argmax(axis=1)).mean()
+    right = (agent.select(contexts) == contexts.argmax(axis=1)).mean()
 
     assert right > 0.9
 
 
-def test_an_arm_that_nobody_tried_is_known_by_its_features(numbers: np.random.Generator) -> None:
+def test_an_untried_arm_is_known_by_its_features(numbers: np.random.Generator) -> None:
     features = np.linspace(-1, 1, 30, dtype=np.float32)[:, None]
-    chances = np.tile((0.5 + 0.5 * features[:, 0]).astype(np.float32), (300, 1))
+    probabilities = np.tile((0.5 + 0.5 * features[:, 0]).astype(np.float32), (300, 1))
     contexts = Inputs(dense=numbers.normal(size=(300, 1)).astype(np.float32))
-    world = Tabled("featured", Dense(1), contexts, chances, arms=features)
-    player = HierarchicalLogistic(world, seed=0, width=0.0)
+    environment = Tabled("featured", Dense(1), contexts, probabilities, arms=features)
+    agent = HierarchicalLogistic(environment, seed=0, width=0.0)
     tried = numbers.integers(20, size=300)
-    player.update(contexts=world.contexts(0, 300), arms=tried, rewards=world.observed(0, tried))
+    agent.update(
+        contexts=environment.contexts(0, 300), arms=tried, rewards=environment.observed(0, tried)
+    )
 
-    rows = player.select(world.contexts(0, 100))
+    rows = agent.select(environment.contexts(0, 100))
 
     assert (rows >= 20).mean() > 0.9
 
@@ -67,11 +71,11 @@ def test_a_wider_draw_changes_more_choices() -> None:
     assert len(np.unique(wide.select(contexts[:1].repeat(50, axis=0)))) == ARMS
 
 
-def test_rewards_that_are_no_chances_are_refused() -> None:
-    world = Tabled(
+def test_rewards_that_are_no_probabilities_are_refused() -> None:
+    environment = Tabled(
         "real", Dense(1), Inputs(dense=np.ones((2, 1), dtype=np.float32)), np.ones((2, 2)),
         reward="real",
     )  # fmt: skip
 
     with pytest.raises(SettingError, match="rewards of 0 and 1"):
-        HierarchicalLogistic(world, seed=0)
+        HierarchicalLogistic(environment, seed=0)

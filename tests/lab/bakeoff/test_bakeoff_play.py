@@ -10,14 +10,14 @@ from little_sets import ARMS, ROUNDS, Constant, Oracle, stripes, warm
 
 from fastbandit.errors import InputError, SettingError
 from lab.bakeoff.play import first_rows, play
-from lab.bakeoff.sets import World
+from lab.bakeoff.sets import Setting
 
 
-def test_all_players_meet_the_same_contexts_and_the_same_first_batch() -> None:
+def test_all_agents_meet_the_same_contexts_and_the_same_first_batch() -> None:
     one, two = Constant(0), Constant(3)
 
-    for player in (one, two):
-        play(World(stripes()), player, rounds=ROUNDS, batch=10)
+    for agent in (one, two):
+        play(Setting(stripes()), agent, rounds=ROUNDS, batch=10)
 
     for mine, theirs in zip(one.selected, two.selected, strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -25,13 +25,13 @@ def test_all_players_meet_the_same_contexts_and_the_same_first_batch() -> None:
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_the_first_batch_is_drawn_by_the_seed_and_not_asked_of_the_player() -> None:
-    player = Constant()
+def test_the_first_batch_is_drawn_by_the_seed_and_not_by_the_agent() -> None:
+    agent = Constant()
 
-    played = play(World(stripes(seed=5)), player, rounds=ROUNDS, batch=10)
+    played = play(Setting(stripes(seed=5)), agent, rounds=ROUNDS, batch=10)
 
-    np.testing.assert_array_equal(player.updates[0][1], first_rows(5, 10, ARMS))
-    assert len(player.selected) == 3
+    np.testing.assert_array_equal(agent.updates[0][1], first_rows(5, 10, ARMS))
+    assert len(agent.selected) == 3
     assert played.decisions == 30
 
 
@@ -56,56 +56,56 @@ def test_a_constant_earns_the_share_of_rounds_that_are_its_own() -> None:
 
 
 def test_the_last_quarter_counts_the_last_rounds_alone() -> None:
-    world = stripes()
-    right = world.contexts(30, 10).argmax(axis=1)
+    environment = stripes()
+    right = environment.contexts(30, 10).argmax(axis=1)
 
-    played = play(warm(world), Constant(1), rounds=ROUNDS, batch=10)
+    played = play(warm(environment), Constant(1), rounds=ROUNDS, batch=10)
 
     assert played.last_quarter == pytest.approx((right == 1).mean())
 
 
 def test_a_log_is_learned_before_the_first_round() -> None:
-    player = Constant()
+    agent = Constant()
 
-    play(warm(stripes()), player, rounds=ROUNDS, batch=10)
+    play(warm(stripes()), agent, rounds=ROUNDS, batch=10)
 
-    assert [len(arms) for _, arms, _ in player.updates] == [1, 10, 10, 10]
-    assert len(player.selected) == 4
+    assert [len(arms) for _, arms, _ in agent.updates] == [1, 10, 10, 10]
+    assert len(agent.selected) == 4
 
 
-def test_a_player_that_can_fit_begins_from_a_log_by_that() -> None:
+def test_an_agent_that_can_fit_begins_from_a_log_by_that() -> None:
     class Fitting(Constant):
         fitted = 0
 
         def fit(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
             self.fitted += len(arms)
 
-    player = Fitting()
-    play(warm(stripes()), player, rounds=ROUNDS, batch=10)
+    agent = Fitting()
+    play(warm(stripes()), agent, rounds=ROUNDS, batch=10)
 
-    assert player.fitted == 1
-    assert len(player.updates) == 3
+    assert agent.fitted == 1
+    assert len(agent.updates) == 3
 
 
 def test_the_last_batch_is_not_learned() -> None:
-    player = Constant()
+    agent = Constant()
 
-    played = play(World(stripes()), player, rounds=25, batch=10)
+    played = play(Setting(stripes()), agent, rounds=25, batch=10)
 
-    assert [len(arms) for _, arms, _ in player.updates] == [10, 10]
+    assert [len(arms) for _, arms, _ in agent.updates] == [10, 10]
     assert len(played.rewards) == 25
     assert len(played.update_seconds) == 2
 
 
-def test_a_player_that_forgets_a_context_is_refused() -> None:
+def test_an_agent_that_forgets_a_context_is_refused() -> None:
     class Short(Constant):
         def select(self, contexts: Any, /) -> Any:
             return np.zeros(len(contexts) - 1, dtype=np.int64)
 
     with pytest.raises(InputError, match=r"one arm for each of 10 contexts.*\(9,\)"):
-        play(World(stripes()), Short(), rounds=ROUNDS, batch=10)
+        play(Setting(stripes()), Short(), rounds=ROUNDS, batch=10)
 
 
 def test_no_rounds_are_refused() -> None:
     with pytest.raises(SettingError, match="at least 1"):
-        play(World(stripes()), Constant(), rounds=0, batch=10)
+        play(Setting(stripes()), Constant(), rounds=0, batch=10)

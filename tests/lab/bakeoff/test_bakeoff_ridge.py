@@ -1,4 +1,4 @@
-"""Disjoint regressions: exact posteriors, whichever way they are kept, and draws of their width."""
+"""Disjoint regressions: exact posteriors, however they are stored, and draws of their width."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from typing import Any
 import numpy as np
 from little_sets import Oracle
 
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from lab.bakeoff.ridge import ArmPosterior, Disjoint
 
 
-def taught(numbers: np.random.Generator, **settings: Any) -> tuple[Disjoint, Any]:
-    """Return a policy that was told the rewards of known weights, and these weights."""
+def trained(numbers: np.random.Generator, **settings: Any) -> tuple[Disjoint, Any]:
+    """Return a policy that learned the rewards of known weights, and these weights."""
     weights = numbers.normal(size=(3, 4))
     contexts = numbers.normal(size=(3000, 4)).astype(np.float32)
     arms = numbers.integers(3, size=3000)
     rewards = (contexts * weights[arms]).sum(axis=1)
-    player = Disjoint(3, Dense(4), 0, **({"width": 0.1, "is_drawn": True} | settings))
-    player.update(contexts=contexts, arms=arms, rewards=rewards)
-    return player, weights
+    agent = Disjoint(3, Dense(4), 0, **({"width": 0.1, "is_drawn": True} | settings))
+    agent.update(contexts=contexts, arms=arms, rewards=rewards)
+    return agent, weights
 
 
 def test_known_weights_are_recovered(numbers: np.random.Generator) -> None:
-    player, weights = taught(numbers)
+    agent, weights = trained(numbers)
 
     for arm in range(3):
-        np.testing.assert_allclose(player.posteriors[arm].mean[:4], weights[arm], atol=0.05)
+        np.testing.assert_allclose(agent.posteriors[arm].mean[:4], weights[arm], atol=0.05)
 
 
 def test_the_arm_with_the_highest_reward_is_chosen(numbers: np.random.Generator) -> None:
-    player, weights = taught(numbers)
+    agent, weights = trained(numbers)
     contexts = numbers.normal(size=(200, 4)).astype(np.float32)
 
-    rows = player.select(contexts)
+    rows = agent.select(contexts)
 
     worth = contexts @ weights.T
     gap = worth.max(axis=1) - worth[np.arange(200), rows]
@@ -69,23 +69,23 @@ def test_the_variance_is_that_of_the_formula(numbers: np.random.Generator) -> No
     np.testing.assert_allclose(found, np.einsum("bi,ij,bj->b", asked, covariance, asked))
 
 
-def test_arms_that_nobody_tried_share_the_decisions_of_an_upper_bound() -> None:
-    player = Disjoint(50, Dense(1), 0, width=1.0, is_drawn=False)
-    player.update(contexts=np.ones((1, 1)), arms=[0], rewards=[0.0])
+def test_untried_arms_share_the_decisions_of_an_upper_bound() -> None:
+    agent = Disjoint(50, Dense(1), 0, width=1.0, is_drawn=False)
+    agent.update(contexts=np.ones((1, 1)), arms=[0], rewards=[0.0])
 
-    rows = player.select(np.ones((200, 1), dtype=np.float32))
+    rows = agent.select(np.ones((200, 1), dtype=np.float32))
 
     assert 0 not in rows
     assert len(np.unique(rows)) > 40
 
 
-def test_draws_are_as_wide_as_they_are_told_to_be() -> None:
+def test_draws_are_as_wide_as_their_setting() -> None:
     contexts = np.ones((2000, 1), dtype=np.float32)
-    told = {"contexts": contexts[:2], "arms": [0, 1], "rewards": [1.0, 0.0]}
+    interactions = {"contexts": contexts[:2], "arms": [0, 1], "rewards": [1.0, 0.0]}
     narrow, wide = (Disjoint(2, Dense(1), 0, width=w, is_drawn=True) for w in (0.01, 100.0))
 
-    for player in (narrow, wide):
-        player.update(**told)
+    for agent in (narrow, wide):
+        agent.update(**interactions)
 
     assert (narrow.select(contexts) == 0).all()
     assert 0.4 < (wide.select(contexts) == 0).mean() < 0.6
@@ -95,8 +95,8 @@ def test_the_same_seed_decides_the_same() -> None:
     contexts = np.eye(4, dtype=np.float32)
     choices = []
     for _ in range(2):
-        player = Disjoint(4, Dense(4), 3, width=0.5, is_drawn=True)
-        player.update(contexts=contexts, arms=Oracle().select(contexts), rewards=np.ones(4))
-        choices.append(player.select(np.repeat(contexts, 10, axis=0)))
+        agent = Disjoint(4, Dense(4), 3, width=0.5, is_drawn=True)
+        agent.update(contexts=contexts, arms=Oracle().select(contexts), rewards=np.ones(4))
+        choices.append(agent.select(np.repeat(contexts, 10, axis=0)))
 
     np.testing.assert_array_equal(*choices)

@@ -1,4 +1,4 @@
-"""Sets: classes as arms, logs of users whom nobody meets again, and what may be asked for."""
+"""Sets: classes as arms, logs of users who do not come again, and what may be asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from fastbandit.errors import DataError
-from fastbandit.features import Ids
+from fastbandit.features.kinds import Ids
 from fastbandit.types import Inputs
 from lab.bakeoff import keel
 from lab.bakeoff.sets import NAMES, SETS, asked, with_log
@@ -24,20 +24,20 @@ def write(path: Path, text: str) -> Path:
 def test_classes_are_arms_and_the_right_one_earns_one(tmp_path: Path) -> None:
     path = write(tmp_path / "little.dat", "1.5, 0, b\n2, 1, a\n3, 1, b\n")
 
-    world = keel.read_classes(path, name="little", seed=0)
+    environment = keel.read_classes(path, name="little", seed=0)
 
-    assert world.ids == ["a", "b"]
-    assert world.arms is None
-    np.testing.assert_array_equal(world.expected_rewards.toarray(), [[0, 1], [1, 0], [0, 1]])
-    np.testing.assert_array_equal(world.instances.dense, [[1.5, 0], [2, 1], [3, 1]])
+    assert environment.ids == ["a", "b"]
+    assert environment.arms is None
+    np.testing.assert_array_equal(environment.expected_rewards.toarray(), [[0, 1], [1, 0], [0, 1]])
+    np.testing.assert_array_equal(environment.instances.dense, [[1.5, 0], [2, 1], [3, 1]])
 
 
 def test_words_become_flags(tmp_path: Path) -> None:
     path = write(tmp_path / "little.dat", "x,1,p\ny,2,e\nx,3,e\n")
 
-    world = keel.read_classes(path, name="little", seed=0)
+    environment = keel.read_classes(path, name="little", seed=0)
 
-    np.testing.assert_array_equal(world.instances.dense, [[1, 0, 1], [0, 1, 2], [1, 0, 3]])
+    np.testing.assert_array_equal(environment.instances.dense, [[1, 0, 1], [0, 1, 2], [1, 0, 3]])
 
 
 @pytest.mark.parametrize("text", ["", "1,a\n2,3,b\n", "a\nb\n"])
@@ -62,18 +62,18 @@ def test_a_damaged_file_says_what_to_do(tmp_path: Path, text: str) -> None:
     ],
 )
 def test_a_set_of_keel_can_be_read(name: str, arms: int, columns: int | None) -> None:
-    world = keel.load_keel(name, None, 0)
+    environment = keel.load_keel(name, None, 0)
 
-    assert world.rounds == keel.SIZES[name]
-    assert world.size == arms
-    assert columns is None or world.instances.dense.shape[1] == columns  # type: ignore[union-attr]
-    assert (world.ceiling(0, 100) == 1.0).all()
+    assert environment.rounds == keel.SIZES[name]
+    assert environment.size == arms
+    assert columns is None or environment.instances.dense.shape[1] == columns  # type: ignore[union-attr]
+    assert (environment.ceiling(0, 100) == 1.0).all()
 
 
 def test_the_digits_of_scikit_learn_are_there() -> None:
-    world = keel.load_digits(None, 0)
+    environment = keel.load_digits(None, 0)
 
-    assert (world.rounds, world.size) == (1797, 10)
+    assert (environment.rounds, environment.size) == (1797, 10)
 
 
 # -- logs
@@ -94,19 +94,19 @@ def rated(seed: int = 0) -> Tabled:
     )
 
 
-def test_a_log_holds_all_pairs_of_its_users_and_nobody_meets_them_again() -> None:
+def test_a_log_holds_all_arms_of_its_users_who_do_not_come_again() -> None:
     cold = rated()
 
-    world = with_log(cold, users=2)
+    setting = with_log(cold, users=2)
 
-    assert world.log is not None
-    logged = np.unique(world.log.contexts)
-    met = world.environment.contexts(0, world.environment.rounds or 0)
+    assert setting.log is not None
+    logged = np.unique(setting.log.contexts)
+    met = setting.environment.contexts(0, setting.environment.rounds or 0)
     assert len(logged) == 2
     assert not np.isin(met, logged).any()
     assert len(met) == 8
-    pairs = list(zip(world.log.contexts.tolist(), world.log.arms.tolist(), strict=True))
-    assert sorted(pairs) == [(user, movie) for user in logged.tolist() for movie in range(4)]
+    interactions = list(zip(setting.log.contexts.tolist(), setting.log.arms.tolist(), strict=True))
+    assert sorted(interactions) == [(user, movie) for user in logged.tolist() for movie in range(4)]
 
 
 def test_rewards_of_a_log_are_draws_of_zero_and_one() -> None:
@@ -128,12 +128,12 @@ def test_each_seed_logs_other_users() -> None:
 
 
 def test_all_sets_of_the_issue_are_there() -> None:
-    places = {(entry.name, entry.rounds, entry.batch) for entry in SETS}
+    keys = {(entry.name, entry.rounds, entry.batch) for entry in SETS}
 
-    assert {("bibtex", 7395, 500), ("bibtex", 7395, 50), ("openbandit", 10000, 500)} <= places
-    assert {("movielens", 6100, 500), ("movielens-10", 6100, 500)} <= places
-    assert {("digits", 1797, 100), ("segment", 2310, 100), ("letter", 5000, 100)} <= places
-    assert len(places) == len(SETS)
+    assert {("bibtex", 7395, 500), ("bibtex", 7395, 50), ("openbandit", 10000, 500)} <= keys
+    assert {("movielens", 6100, 500), ("movielens-10", 6100, 500)} <= keys
+    assert {("digits", 1797, 100), ("segment", 2310, 100), ("letter", 5000, 100)} <= keys
+    assert len(keys) == len(SETS)
 
 
 def test_a_set_is_asked_for_by_name_with_other_rounds_and_batches() -> None:

@@ -9,11 +9,11 @@ import pytest
 from little_sets import ARMS, stripes
 
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense, Ids
+from fastbandit.features.kinds import Dense, Ids
 from fastbandit.types import Inputs
 from lab.bakeoff.contextual_bandits import ContextualBandits
 from lab.bakeoff.play import play
-from lab.bakeoff.sets import World
+from lab.bakeoff.sets import Setting
 from lab.bakeoff.systems import NAMES, OURS, SYSTEMS, System
 from lab.bakeoff.vowpal_wabbit import VowpalWabbit
 from lab.experiments.environment import Tabled
@@ -36,9 +36,9 @@ def test_names_are_unique() -> None:
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
 def test_a_system_plays(system: System) -> None:
     need(system.family)
-    world = World(stripes())
+    setting = Setting(stripes())
 
-    played = play(world, system.make(world.environment, 0, 40), rounds=40, batch=20)
+    played = play(setting, system.make(setting.environment, 0, 40), rounds=40, batch=20)
 
     assert len(played.rewards) == 40
 
@@ -49,9 +49,9 @@ def test_a_system_plays(system: System) -> None:
 )  # fmt: skip
 def test_a_peer_learns_which_context_is_an_arms_own(system: System) -> None:
     need(system.family)
-    world = World(stripes(rounds=800))
+    setting = Setting(stripes(rounds=800))
 
-    played = play(world, system.make(world.environment, 1, 800), rounds=800, batch=50)
+    played = play(setting, system.make(setting.environment, 1, 800), rounds=800, batch=50)
 
     assert played.last_quarter > 1.8 / ARMS
 
@@ -61,16 +61,16 @@ def test_a_peer_learns_which_context_is_an_arms_own(system: System) -> None:
 )
 def test_a_seed_repeats_a_run(system: System) -> None:
     need(system.family)
-    worlds = [World(stripes(rounds=60)) for _ in range(2)]
+    settings = [Setting(stripes(rounds=60)) for _ in range(2)]
 
-    one, two = (play(w, system.make(w.environment, 2, 60), rounds=60, batch=20) for w in worlds)
+    one, two = (play(w, system.make(w.environment, 2, 60), rounds=60, batch=20) for w in settings)
 
     np.testing.assert_array_equal(one.rewards, two.rewards)
 
 
 def test_arms_with_features_and_contexts_that_are_ids_are_worded_for_vowpal_wabbit() -> None:
     need("Vowpal Wabbit")
-    world = Tabled(
+    environment = Tabled(
         "few",
         Ids(3),
         Inputs(ids=np.arange(3)),
@@ -79,21 +79,21 @@ def test_arms_with_features_and_contexts_that_are_ids_are_worded_for_vowpal_wabb
         visits=np.repeat(np.arange(3), 20),
     )
 
-    player = VowpalWabbit(world, exploration="epsilon", seed=0)
-    played = play(World(world), player, rounds=60, batch=10)
+    agent = VowpalWabbit(environment, exploration="epsilon", seed=0)
+    played = play(Setting(environment), agent, rounds=60, batch=10)
 
     assert played.decisions == 50
 
 
 def test_linear_regressions_that_need_too_much_memory_are_refused() -> None:
     need("contextualbandits")
-    world = Tabled(
+    environment = Tabled(
         "wide",
         Dense(3000),
         Inputs(dense=np.ones((2, 3000), dtype=np.float32)),
         np.ones((2, 200), dtype=np.float32),
     )
-    player = ContextualBandits(world, explorer="BootstrappedTS", is_linear=True, seed=0)
+    agent = ContextualBandits(environment, explorer="BootstrappedTS", is_linear=True, seed=0)
 
     with pytest.raises(SettingError, match=r"at most 4 GiB.*200 arms, 3,000 columns.*67"):
-        player.update(contexts=world.contexts(0, 2), arms=[0, 1], rewards=[0.0, 1.0])
+        agent.update(contexts=environment.contexts(0, 2), arms=[0, 1], rewards=[0.0, 1.0])

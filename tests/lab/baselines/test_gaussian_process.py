@@ -18,7 +18,7 @@ from lab.experiments.run import run
 
 pytest.importorskip("sklearn")
 
-LINE = Box.between([0.0], [1.0])
+LINE = Box((0.0,), (1.0,))
 
 
 def kernel(*, noise: float = 0.01, length: float = 0.2) -> Kernel:
@@ -63,8 +63,8 @@ def test_averaged_rewards_say_as_much_as_the_rewards_themselves() -> None:
     assert np.allclose(one.variances, two.variances, atol=1e-5)
 
 
-def test_of_many_points_some_are_kept_by_lot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gaussian_process, "_KEPT_POINTS", 30)
+def test_of_many_points_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gaussian_process, "_STORED_POINTS", 30)
     points, rewards = cover(100, 1), np.arange(100.0)
 
     found, means, counts = gaussian_process._distinct(points, rewards, seed=1)
@@ -96,7 +96,7 @@ def test_a_fit_uses_at_most_so_many_rewards_the_first_among_them() -> None:
     assert rows[-1] == 4_999
 
 
-def test_a_kernel_is_kept_until_there_are_half_as_many_rewards_again() -> None:
+def test_a_kernel_stays_until_there_are_half_as_many_rewards_again() -> None:
     bandit = GaussianProcessUCB(box=LINE)
     kernels = []
     for count in (20, 5, 5):
@@ -111,7 +111,7 @@ def test_a_kernel_is_kept_until_there_are_half_as_many_rewards_again() -> None:
 # -- what is pretended
 
 
-def test_a_pretend_reward_changes_variances_as_a_reward_would() -> None:
+def test_a_fantasy_reward_changes_variances_as_a_reward_would() -> None:
     before = Candidates(posterior([0.3], [0.5]), cover(40, 1))
     picked, _ = before.pick(2, width=2.0, repeats=1)
 
@@ -152,7 +152,7 @@ def test_draws_vary_as_the_posterior_does() -> None:
     assert np.allclose(np.diag(root @ root.T), candidates.variances, atol=1e-6)
 
 
-def test_more_doubt_spreads_the_draws() -> None:
+def test_a_wider_posterior_spreads_the_draws() -> None:
     spreads = []
     for scale in (0.0, 0.3, 1.0):
         bandit = GaussianProcessTS(box=LINE, scale=scale)
@@ -193,7 +193,7 @@ def test_in_two_dimensions_the_look_comes_ever_closer() -> None:
         (GaussianProcessTS, {"scale": -0.1}),
     ],
 )
-def test_settings_out_of_range_are_refused(make: Any, settings: dict[str, Any]) -> None:
+def test_settings_out_of_range_are_rejected(make: Any, settings: dict[str, Any]) -> None:
     with pytest.raises(SettingError):
         make(box=LINE, **settings)
 

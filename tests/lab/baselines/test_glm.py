@@ -19,22 +19,19 @@ from fastbandit.errors import (
     ShapeError,
     UnknownArmError,
 )
-from fastbandit.noise import decision_seeds
+from fastbandit.noise.philox import decision_seeds
 from lab.baselines import GLOC, GLOCTS, QGLOC, glm, inner_product
-from lab.baselines.inner_product import InnerProductIndex
 from lab.experiments.run import run
 
 Make = Callable[..., Any]
-
 FEW = Synthetic("h1", 3, 40, noise=0.3, seed=1)
 MANY = Synthetic("h1", 3, 5_000, noise=0.3, seed=1)
-
 every = pytest.mark.parametrize("make", [GLOC, GLOCTS, QGLOC])
 every_searched = pytest.mark.parametrize("make", [GLOCTS, QGLOC])
 few_and_many = pytest.mark.parametrize("world", [FEW, MANY], ids=["few arms", "many arms"])
 
 
-def taught(make: Make, world: Synthetic = FEW, *, rounds: int = 60, **settings: Any) -> Any:
+def trained(make: Make, world: Synthetic = FEW, *, rounds: int = 60, **settings: Any) -> Any:
     bandit = make(arms=world.arms, context=3, **settings)
     contexts = world.contexts(0, rounds)
     decision = bandit.select(contexts)
@@ -47,11 +44,8 @@ def taught(make: Make, world: Synthetic = FEW, *, rounds: int = 60, **settings: 
 
 def exact_best(bandit: Any, contexts: Any, seeds: Any) -> Any:
     """Score all arms under the same draw, and give the best and the mean score."""
-    scores = bandit._score(contexts.astype(np.float64), seeds)
+    scores = bandit._score(contexts.astype(np.float64), seeds, explore=True)
     return scores.max(axis=1), scores.mean(axis=1)
-
-
-# -- the front door
 
 
 @every
@@ -66,7 +60,7 @@ def test_the_first_choices_are_uniform_and_say_so(make: Make) -> None:
 @few_and_many
 @every
 def test_several_arms_are_different_and_best_first(make: Make, world: Synthetic) -> None:
-    decision = taught(make, world).select(world.contexts(60, 5), k=4)
+    decision = trained(make, world).select(world.contexts(60, 5), k=4)
 
     assert [len(set(arms)) for arms in decision.arms] == [4] * 5
     assert (np.diff(decision.scores, axis=1) <= 0).all()
@@ -79,17 +73,17 @@ def test_only_eligible_arms_are_chosen(make: Make, world: Synthetic, is_shared: 
     mask = np.random.default_rng(0).random((1 if is_shared else 9, world.size)) < 0.1
     mask[:, 0] = True
 
-    decision = taught(make, world).select(world.contexts(60, 9), eligible=mask)
+    decision = trained(make, world).select(world.contexts(60, 9), eligible=mask)
 
     assert np.broadcast_to(mask, (9, world.size))[np.arange(9), decision.rows[:, 0]].all()
 
 
 @few_and_many
 @every
-def test_asking_for_more_than_is_allowed_gives_all_that_is_allowed(
+def test_asking_for_more_than_is_eligible_gives_all_that_is_eligible(
     make: Make, world: Synthetic
 ) -> None:
-    decision = taught(make, world).select(world.contexts(60, 2), k=3, eligible=[[3, 5], [7]])
+    decision = trained(make, world).select(world.contexts(60, 2), k=3, eligible=[[3, 5], [7]])
 
     assert [set(arms) for arms in decision.arms] == [{3, 5}, {7}]
     assert decision.rows[1].tolist() == [7, -1, -1]
@@ -99,7 +93,7 @@ def test_asking_for_more_than_is_allowed_gives_all_that_is_allowed(
 @few_and_many
 @every
 def test_decisions_replay_from_the_seed_in_any_batches(make: Make, world: Synthetic) -> None:
-    whole, split = taught(make, world, seed=5), taught(make, world, seed=5)
+    whole, split = trained(make, world, seed=5), trained(make, world, seed=5)
     contexts = world.contexts(60, 6)
 
     at_once = whole.select(contexts)
@@ -112,7 +106,7 @@ def test_decisions_replay_from_the_seed_in_any_batches(make: Make, world: Synthe
 @few_and_many
 @every
 def test_no_contexts_are_no_decisions(make: Make, world: Synthetic) -> None:
-    assert taught(make, world).select(np.zeros((0, 3))).arms == []
+    assert trained(make, world).select(np.zeros((0, 3))).arms == []
 
 
 BAD_SELECTS: list[tuple[dict[str, Any], type[FastbanditError]]] = [
@@ -148,14 +142,14 @@ def test_a_bad_update_raises_and_leaves_the_bandit_as_it_was(
     make: Make, bad: dict[str, Any], error: type[FastbanditError]
 ) -> None:
     good = {"contexts": FEW.contexts(0, 2), "arms": [3, 4], "rewards": [0.0, 1.0]}
-    bandit, twin = (make(arms=FEW.arms, context=3, reward="binary") for _ in range(2))
-    for each in (bandit, twin):
+    bandit, compiled = (make(arms=FEW.arms, context=3, reward="binary") for _ in range(2))
+    for each in (bandit, compiled):
         each.update(**good)
 
     with pytest.raises(error):
         bandit.update(**(good | bad))
 
-    after, expected = (each.select(FEW.contexts(2, 9)) for each in (bandit, twin))
+    after, expected = (each.select(FEW.contexts(2, 9)) for each in (bandit, compiled))
     assert after.version == 1
     assert after.arms == expected.arms
     assert np.array_equal(after.scores, expected.scores)
@@ -172,17 +166,14 @@ def test_a_bad_update_raises_and_leaves_the_bandit_as_it_was(
         (GLOC, {"arms": None, "ids": ["a", "b"]}),
     ],
 )
-def test_settings_out_of_range_are_refused(make: Make, settings: dict[str, Any]) -> None:
+def test_settings_out_of_range_are_rejected(make: Make, settings: dict[str, Any]) -> None:
     with pytest.raises(SettingError):
         make(**({"arms": FEW.arms, "context": 3} | settings))
 
 
-def test_more_products_than_fit_into_memory_are_refused_with_the_arithmetic() -> None:
+def test_more_products_than_fit_into_memory_are_rejected_with_the_arithmetic() -> None:
     with pytest.raises(SettingError, match=r"40000 arms of 9044 numbers.*2\.7 GiB"):
         QGLOC(arms=np.zeros((40_000, 133), dtype=np.float32), context=1)
-
-
-# -- what is learned
 
 
 def test_with_the_identity_newton_steps_are_ridge_regression() -> None:
@@ -219,7 +210,7 @@ def test_the_regression_is_on_predictions_made_before_each_reward() -> None:
 @few_and_many
 @every
 def test_scores_of_binary_rewards_are_probabilities(make: Make, world: Synthetic) -> None:
-    decision = taught(make, world, reward="binary").select(world.contexts(60, 20), k=2)
+    decision = trained(make, world, reward="binary").select(world.contexts(60, 20), k=2)
 
     assert ((decision.scores > 0) & (decision.scores < 1)).all()
 
@@ -240,7 +231,7 @@ def test_a_logistic_model_learns_which_arm_pays(make: Make) -> None:
 @few_and_many
 @every
 def test_without_exploration_the_best_mean_is_chosen(make: Make, world: Synthetic) -> None:
-    bandit = taught(make, world)
+    bandit = trained(make, world)
     contexts = world.contexts(60, 10)
 
     greedy = bandit.select(contexts, explore=False)
@@ -250,34 +241,31 @@ def test_without_exploration_the_best_mean_is_chosen(make: Make, world: Syntheti
     assert (gap < 0.01 * (means.max(axis=1) - means.mean(axis=1))).all()
 
 
-# -- the search
-
-
 @every_searched
 def test_few_arms_are_scanned_and_many_are_looked_up(make: Make) -> None:
-    scanned = taught(make, FEW).select(FEW.contexts(60, 3))
-    found = taught(make, MANY).select(MANY.contexts(60, 3))
+    scanned = trained(make, FEW).select(FEW.contexts(60, 3))
+    found = trained(make, MANY).select(MANY.contexts(60, 3))
 
     assert (scanned.evaluations.tolist(), scanned.lookups.tolist()) == ([40] * 3, [0] * 3)
     assert (found.evaluations.tolist(), found.lookups.tolist()) == ([32] * 3, [1] * 3)
 
 
 def test_gloc_scores_every_arm() -> None:
-    decision = taught(GLOC, MANY).select(MANY.contexts(60, 3))
+    decision = trained(GLOC, MANY).select(MANY.contexts(60, 3))
 
     assert (decision.evaluations.tolist(), decision.lookups.tolist()) == ([5_000] * 3, [0] * 3)
 
 
 @every_searched
-def test_evaluations_are_those_of_allowed_arms_alone(make: Make) -> None:
-    decision = taught(make, MANY).select(MANY.contexts(60, 1), eligible=range(5))
+def test_evaluations_are_those_of_eligible_arms_alone(make: Make) -> None:
+    decision = trained(make, MANY).select(MANY.contexts(60, 1), eligible=range(5))
 
     assert decision.evaluations.tolist() == [5]
 
 
 @every_searched
 def test_the_index_comes_close_to_the_exact_scan_under_the_same_draw(make: Make) -> None:
-    bandit = taught(make, MANY, rounds=300)
+    bandit = trained(make, MANY, rounds=300)
     contexts = MANY.contexts(300, 100)
 
     decision = bandit.select(contexts)
@@ -290,7 +278,7 @@ def test_the_index_comes_close_to_the_exact_scan_under_the_same_draw(make: Make)
 
 @every_searched
 def test_without_faiss_all_arms_are_scanned(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    bandit = taught(make, MANY)
+    bandit = trained(make, MANY)
     monkeypatch.setattr(inner_product, "find_spec", lambda name: None)
     contexts = MANY.contexts(60, 4)
 
@@ -306,44 +294,25 @@ def test_searching_in_small_blocks_changes_no_choice(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contexts = MANY.contexts(60, 12)
-    whole = taught(make, MANY).select(contexts, k=2)
+    whole = trained(make, MANY).select(contexts, k=2)
 
     monkeypatch.setattr(glm, "_BLOCK", 500)
-    parts = taught(make, MANY).select(contexts, k=2)
+    parts = trained(make, MANY).select(contexts, k=2)
 
     assert np.array_equal(whole.rows, parts.rows)
 
 
 def test_the_score_of_qgloc_is_the_mean_and_a_multiple_of_the_variance() -> None:
-    bandit = taught(QGLOC, FEW, width=0.7)
+    bandit = trained(QGLOC, FEW, width=0.7)
     contexts = FEW.contexts(60, 5).astype(np.float64)
     model = bandit._model
     least = np.linalg.norm(contexts, axis=1) * model.narrowest  # arms have length 1
 
     expected = model.means(contexts) + (0.7 / least)[:, None] * model.stds(contexts) ** 2
 
-    assert np.allclose(bandit._score(contexts, decision_seeds(0, 0, 5)), expected, atol=1e-6)
-
-
-def test_an_index_finds_the_largest_products_of_vectors_of_any_length() -> None:
-    rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(5_000, 4)) * rng.uniform(0.1, 2.0, size=(5_000, 1))
-    queries = rng.normal(size=(50, 4)) * 100.0
-
-    found = InnerProductIndex(vectors).search(queries, 5)
-
-    products = queries @ vectors.T
-    gap = products.max(axis=1) - np.take_along_axis(products, found, axis=1).max(axis=1)
-    assert (gap <= 0.02 * products.max(axis=1)).all()
-
-
-def test_a_query_of_zeros_finds_some_arms() -> None:
-    found = InnerProductIndex(MANY.arms.astype(np.float64)).search(np.zeros((1, 3)), 5)
-
-    assert (found >= 0).all()
-
-
-# -- against what is known
+    assert np.allclose(
+        bandit._score(contexts, decision_seeds(0, 0, 5), explore=True), expected, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(("make", "rival"), [(GLOC, LinUCB), (GLOCTS, LinearTS), (QGLOC, LinUCB)])

@@ -45,7 +45,7 @@ def test_bounds_are_those_of_the_definition(numbers: np.random.Generator) -> Non
     assert np.allclose(cells._bound[: len(cells)], expected)
 
 
-def test_every_reward_opens_one_cell(numbers: np.random.Generator) -> None:
+def test_every_reward_opens_one_partition(numbers: np.random.Generator) -> None:
     cells = tree(3)
     cells.learn(numbers.random((200, 3)), numbers.random(200))
 
@@ -63,14 +63,14 @@ def test_children_halve_the_longest_side_of_their_parent(numbers: np.random.Gene
     assert (sides.max(axis=1) <= 2.0 * sides.min(axis=1)).all()
 
 
-def test_a_pick_lies_in_the_cell_with_the_highest_bounds() -> None:
+def test_a_pick_lies_in_the_partition_with_the_highest_bounds() -> None:
     cells = tree(roughness=0.1)
     cells.learn(np.array([[0.5], [0.2], [0.8]]), np.array([0.5, 0.0, 1.0]))
 
     pick = cells.pick(np.array([0.5]))
 
     assert pick.share[0] in (0.625, 0.875)
-    assert pick.cells == 3
+    assert pick.partitions == 3
     assert np.isfinite(pick.score)
 
 
@@ -111,7 +111,7 @@ def test_the_highest_peak_of_the_sines_is_found() -> None:
     assert played.rewards[-100:].mean() > 0.9 * played.best[0]
 
 
-def test_more_visits_look_at_more_cells() -> None:
+def test_more_visits_look_at_more_partitions() -> None:
     world = Continuum("sines", noise=0.0)
     bandit = HOO(box=world.arms)
     cells = []
@@ -129,6 +129,6 @@ def test_more_visits_look_at_more_cells() -> None:
 @pytest.mark.parametrize(
     "settings", [{"roughness": -1.0}, {"width": np.inf}, {"decay": 1.0}, {"decay": 0.0}]
 )
-def test_settings_out_of_range_are_refused(settings: dict[str, Any]) -> None:
+def test_settings_out_of_range_are_rejected(settings: dict[str, Any]) -> None:
     with pytest.raises(SettingError):
-        HOO(box=Box.between([0.0], [1.0]), **settings)
+        HOO(box=Box((0.0,), (1.0,)), **settings)

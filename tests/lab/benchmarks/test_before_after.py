@@ -1,4 +1,4 @@
-"""Two trees decide by turns with one frozen folder."""
+"""Two trees decide in alternation with one frozen folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(IN_GIT.returncode != 0, reason="this is no check
 @pytest.mark.slow
 def test_a_tree_beside_itself_chooses_the_same_arms() -> None:
     with checked_out("HEAD") as tree:
-        found = compare(tree, 200, turns=2)
+        found = compare(tree, 200, repeats=2)
 
     assert found.is_same
     assert found.before_us > 0
@@ -30,5 +30,5 @@ def test_a_commit_that_is_not_there_is_named() -> None:
         pass
 
 
-def test_other_arms_are_told() -> None:
+def test_other_arms_are_shown() -> None:
     assert Row(10, 20.0, 10.0, 2.0, False).cells() == ("10", "20.0", "10.0", "2.000", "NO")

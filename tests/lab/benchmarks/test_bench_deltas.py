@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.events import RewardCame
+from fastbandit.storage.events import RewardCame
 from lab.benchmarks import deltas as bench
 from lab.benchmarks.deltas import HEADINGS, Look, Row, deltas_command, measure_deltas
 
 ROW = Row(1000, 15_000, 500.0, 3, 30, 0.6, 1.1, 1.5, 1.2)
 
 
-def test_a_reward_is_known_at_the_first_look_that_tells_of_it(
+def test_a_reward_is_known_at_the_first_look_that_shows_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rewards = [RewardCame("a", 1.0, seq=2), RewardCame("b", 0.0, seq=4)]
@@ -34,9 +34,9 @@ def test_a_reward_is_known_at_the_first_look_that_tells_of_it(
 def test_a_row_is_printed_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "measure_deltas", lambda *_, **__: ROW)
 
-    told = CliRunner().invoke(deltas_command, ["--json"], catch_exceptions=False)
+    done = CliRunner().invoke(deltas_command, ["--json"], catch_exceptions=False)
 
-    assert json.loads(told.stdout)[0]["p95_s"] == 1.1
+    assert json.loads(done.stdout)[0]["p95_s"] == 1.1
     assert len(ROW.cells()) == len(HEADINGS)
 
 

@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.cluster.engine import HereEngine
-from fastbandit.learning.update import teach_here
+from fastbandit.cluster.engine import SerialEngine
+from fastbandit.learning.candidates import train_here
 from lab.benchmarks import engines as bench
 from lab.benchmarks.engines import Learned, compare, engines_command, row_of
 
 
 @pytest.mark.usefixtures("little_training")
-def test_engines_that_do_the_same_are_not_told_apart(
+def test_engines_that_do_the_same_do_not_differ(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks: list[str] = []
-    monkeypatch.setattr(bench, "RayTrainer", lambda workers: teach_here)
+    monkeypatch.setattr(bench, "RayTraining", lambda workers: train_here)
     rows = compare(
         tmp_path,
-        HereEngine(),
+        SerialEngine(),
         rounds=30,
         arms=12,
         seeds=2,
@@ -37,7 +37,7 @@ def test_engines_that_do_the_same_are_not_told_apart(
     assert ticks == ["seed 0: local", "seed 0: ray", "seed 1: local", "seed 1: ray"]
 
 
-def test_a_difference_beyond_two_standard_errors_is_told() -> None:
+def test_a_difference_beyond_two_standard_errors_is_shown() -> None:
     local = [Learned(loss, 1.0, 1.0) for loss in (1.0, 2.0, 3.0, 2.0)]
     near = [Learned(3.1, 1.0, 2.0)] * 4
     far = [Learned(3.2, 1.0, 2.0)] * 4
@@ -47,12 +47,13 @@ def test_a_difference_beyond_two_standard_errors_is_told() -> None:
     assert row_of("loss", local, far).cells()[-1] == "no"
 
 
-def test_the_command_tells_rows_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    def made(*told: Any, **more: Any) -> Any:
+def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(*arguments: Any, **more: Any) -> Any:
         return [row_of("loss", [Learned(1.0, 1.0, 1.0)] * 2, [Learned(1.0, 1.0, 1.0)] * 2)]
 
     monkeypatch.setattr(bench, "compare", made)
-    monkeypatch.setattr(bench, "engine_for", lambda name, workers: nullcontext(HereEngine(workers)))
+    engine_for = lambda name, workers: nullcontext(SerialEngine(workers))  # noqa: E731
+    monkeypatch.setattr(bench, "engine_for", engine_for)
     shown = CliRunner().invoke(engines_command, ["--seeds", "2", "--json"])
 
     assert shown.exit_code == 0, shown.exception

@@ -24,8 +24,8 @@ from lab.benchmarks.index import (
     usual_of,
     ways_of,
 )
-from lab.benchmarks.wording import Tick
-from lab.benchmarks.worlds import Contest, Setup, contest_of
+from lab.benchmarks.reporting import Tick
+from lab.benchmarks.setups import Contest, Setup, contest_of
 
 ROW = Row(1000, "cells", 4, 3, 0.999, 200.0, 5.0, 8.0)
 
@@ -76,17 +76,17 @@ def test_the_points_are_as_many_as_the_look_ups(contest: Contest) -> None:
 
 
 @pytest.mark.usefixtures("little_training")
-def test_a_row_is_told_for_each_way() -> None:
-    told: list[str] = []
+def test_there_is_a_row_for_each_way() -> None:
+    steps: list[str] = []
 
-    rows = measure_index(Setup(arms=500, dim=3, rounds=60), seconds=0.0, tick=told.append)
+    rows = measure_index(Setup(arms=500, dim=3, rounds=60), seconds=0.0, tick=steps.append)
 
-    assert [row.lookup for row in rows[:3]] == ["cells", "cells", "faiss IVF, 16"]
+    assert [row.lookup for row in rows[:3]] == ["partitions", "partitions", "faiss IVF, 16"]
     assert all(row.quality <= 1.0001 and row.lookup_us > 0 for row in rows)
     assert rows[0].quality >= rows[1].quality
     assert rows[0].evaluations > rows[1].evaluations
     assert all(row.hops_us == 0 for row in rows if row.hops == 0)
-    assert len(told) == bench._STEPS
+    assert len(steps) == bench._STEPS
 
 
 def test_a_row_has_a_cell_for_each_heading() -> None:
@@ -95,14 +95,14 @@ def test_a_row_has_a_cell_for_each_heading() -> None:
     assert ROW.cells()[-1] == "13"
 
 
-def test_the_command_tells_the_rows_of_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_prints_the_rows_of_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     def measure(setup: Setup, *, seconds: float, tick: Tick) -> list[Row]:
         return [ROW, ROW]
 
     monkeypatch.setattr(bench, "measure_index", measure)
 
-    told = CliRunner().invoke(index_command, ["--arms", "1,2", "--json"])
+    done = CliRunner().invoke(index_command, ["--arms", "1,2", "--json"])
     shown = CliRunner().invoke(index_command, ["--arms", "1"])
 
-    assert len(json.loads(told.stdout)) == 4
+    assert len(json.loads(done.stdout)) == 4
     assert "From 2 points to an arm" in shown.stdout

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from fastbandit.cluster.local_engine import LocalEngine
-from fastbandit.cluster.scoring import score_contexts
+from fastbandit.cluster.scoring import ScoringSettings, score_contexts
 from lab.benchmarks import score as bench
 from lab.benchmarks.score import (
     HEADINGS,
@@ -25,14 +25,14 @@ from lab.benchmarks.score import (
     score_command,
     workers_of,
 )
-from lab.benchmarks.worlds import Setup
+from lab.benchmarks.setups import Setup
 
 ROW = Row(
     arms=1_000_000,
     contexts=1_000_000,
     dim=8,
     hidden=32,
-    explore="ts",
+    exploration="ts",
     cores=2,
     parts=128,
     one_per_s=30_000.0,
@@ -45,13 +45,16 @@ ROW = Row(
 
 
 @pytest.mark.usefixtures("little_training")
-def test_a_row_compares_one_worker_with_two_and_tells_what_kills_cost(
+def test_a_row_compares_one_worker_with_two_and_shows_what_kills_cost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks: list[str] = []
 
     def run(self: Scoring, out: str, workers: int) -> tuple[float, dict[str, Any]]:
-        score_contexts(self.folder / "frozen", self.folder / "contexts", self.folder / out, rows=8)
+        settings = ScoringSettings(rows=8)
+        score_contexts(
+            self.folder / "frozen", self.folder / "contexts", self.folder / out, settings=settings
+        )
         return 4.0 / workers, {"parts": 16, "repeated": 0}
 
     def kill(self: Scoring, out: str, *, parts: int, kill: Any) -> dict[str, Any]:
@@ -79,8 +82,8 @@ def test_a_killed_worker_is_one_that_the_command_spawned() -> None:
         assert workers_of(os.getpid()) != [worker]
 
 
-def wait_for_it(job: int, *, tell: Any) -> None:
-    tell(1)
+def wait_for_it(job: int, *, report: Any) -> None:
+    report(1)
     time.sleep(60)
 
 
@@ -89,14 +92,14 @@ def test_a_row_has_a_cell_for_each_heading() -> None:
     assert ROW.cells()[4:] == ("1.8", "1.00%", "2.00%", "yes")
 
 
-def test_the_command_tells_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(setup: Setup, folder: Path, **told: Any) -> Row:
-        return replace(ROW, arms=setup.arms, contexts=told["contexts"])
+def test_the_command_prints_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(setup: Setup, folder: Path, **options: Any) -> Row:
+        return replace(ROW, arms=setup.arms, contexts=options["contexts"])
 
     monkeypatch.setattr(bench, "measure_score", measure)
 
-    told = CliRunner().invoke(score_command, ["--json"])
+    done = CliRunner().invoke(score_command, ["--json"])
     shown = CliRunner().invoke(score_command, ["--arms", "7"])
 
-    assert [(row["arms"], row["contexts"]) for row in json.loads(told.stdout)] == [(10**6, 10**6)]
+    assert [(row["arms"], row["contexts"]) for row in json.loads(done.stdout)] == [(10**6, 10**6)]
     assert "128 parts" in shown.stdout

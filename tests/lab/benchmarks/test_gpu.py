@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from fastbandit.errors import SettingError
 from lab.benchmarks import gpu as bench
 from lab.benchmarks.gpu import HEADINGS, Row, gpu_command, measure_gpu
-from lab.benchmarks.wording import Tick
-from lab.benchmarks.worlds import Setup
+from lab.benchmarks.reporting import Tick
+from lab.benchmarks.setups import Setup
 
 ROW = Row(1000, 8, 32, "ts", "cpu", 100, 10, 1e-7, 3e-5, 300.0, 0.999)
 
@@ -21,14 +21,14 @@ def test_an_exhaustive_batch_is_smaller_where_arms_are_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(bench, "_PAIRS", 5_000)
-    told: list[str] = []
+    steps: list[str] = []
 
-    row = measure_gpu(Setup(arms=500, dim=3, rounds=60), batch=50, seconds=0.0, tick=told.append)
+    row = measure_gpu(Setup(arms=500, dim=3, rounds=60), batch=50, seconds=0.0, tick=steps.append)
 
     assert (row.batch, row.exhaustive_batch) == (50, 10)
     assert row.exhaustive_ratio == pytest.approx(row.exhaustive_seconds / row.seconds)
     assert 0.5 < row.quality <= 1.0001
-    assert len(told) == bench._STEPS
+    assert len(steps) == bench._STEPS
 
 
 def test_a_row_has_a_cell_for_each_heading() -> None:
@@ -41,13 +41,13 @@ def test_without_a_gpu_the_command_says_what_to_run_instead(
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
 
-    told = CliRunner().invoke(gpu_command, [])
+    done = CliRunner().invoke(gpu_command, [])
 
-    assert isinstance(told.exception, SettingError)
-    assert "python -m lab bench batch" in str(told.exception)
+    assert isinstance(done.exception, SettingError)
+    assert "python -m lab bench batch" in str(done.exception)
 
 
-def test_the_command_tells_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_prints_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     def measure(setup: Setup, *, batch: int, seconds: float, tick: Tick) -> Row:
         assert setup.device == "cuda"
         return ROW
@@ -55,6 +55,6 @@ def test_the_command_tells_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr(bench, "measure_gpu", measure)
 
-    told = CliRunner().invoke(gpu_command, ["--arms", "5", "--json"])
+    done = CliRunner().invoke(gpu_command, ["--arms", "5", "--json"])
 
-    assert json.loads(told.stdout)[0]["exhaustive_ratio"] == 300.0
+    assert json.loads(done.stdout)[0]["exhaustive_ratio"] == 300.0

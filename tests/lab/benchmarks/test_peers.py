@@ -1,4 +1,4 @@
-"""Peers take turns in processes of their own, and are compared by medians."""
+"""Peers alternate in processes of their own, and are compared by medians."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from lab.benchmarks.peer_libraries import (
     torch_sweep,
     tower_of,
     two_towers,
-    vw_lessons,
+    vw_examples,
 )
 from lab.benchmarks.peers import (
     Limits,
     Row,
+    alternate,
     decide_for,
     footnotes,
     measure_peers,
     peers_command,
     rows_of,
-    take_turns,
     worded,
 )
 
-HASTY = Limits(seconds=0.01, turn=0.005)
+HASTY = Limits(seconds=0.01, round_seconds=0.005)
 
 
 def choose_the_first(task: Task) -> Decide:
@@ -74,12 +74,12 @@ def peer_called(name: str) -> Peer:
     return next(peer for peer in PEERS if peer.name == name)
 
 
-def steady(seconds: float, log: list[str], name: str) -> bench.Turn:
-    def turn(asked: float) -> list[float] | str:
+def steady(seconds: float, log: list[str], name: str) -> bench.Round:
+    def run_round(asked: float) -> list[float] | str:
         log.append(name)
         return [seconds]
 
-    return turn
+    return run_round
 
 
 # -- rows
@@ -129,14 +129,14 @@ def test_numbers_are_short(number: float | None, words: str) -> None:
     assert worded(number) == words
 
 
-# -- turns
+# -- alternation
 
 
-def test_peers_take_turns_until_each_had_its_time() -> None:
+def test_peers_alternate_until_each_had_its_time() -> None:
     log: list[str] = []
-    turns = {"a": steady(1.0, log, "a"), "b": steady(2.0, log, "b")}
+    rounds = {"a": steady(1.0, log, "a"), "b": steady(2.0, log, "b")}
 
-    taken, stopped = take_turns(turns, seconds=4.0)
+    taken, stopped = alternate(rounds, seconds=4.0)
 
     assert log == ["a", "b", "a", "b", "a", "a"]
     assert taken == {"a": [1.0] * 4, "b": [2.0] * 2}
@@ -145,27 +145,27 @@ def test_peers_take_turns_until_each_had_its_time() -> None:
 
 def test_a_peer_that_stops_early_lets_the_others_go_on() -> None:
     log: list[str] = []
-    turns: dict[str, bench.Turn] = {"a": lambda seconds: "broken", "b": steady(1.0, log, "b")}
+    rounds: dict[str, bench.Round] = {"a": lambda seconds: "broken", "b": steady(1.0, log, "b")}
 
-    taken, stopped = take_turns(turns, seconds=2.0)
+    taken, stopped = alternate(rounds, seconds=2.0)
 
     assert taken["b"] == [1.0, 1.0]
     assert stopped == {"a": "broken"}
 
 
-def test_a_turn_never_asks_for_more_than_is_left() -> None:
+def test_a_round_never_asks_for_more_than_is_left() -> None:
     asked: list[float] = []
 
-    def turn(seconds: float) -> list[float]:
+    def run_round(seconds: float) -> list[float]:
         asked.append(seconds)
         return [seconds]
 
-    take_turns({"a": turn}, seconds=0.5, turn=0.2)
+    alternate({"a": run_round}, seconds=0.5, round_seconds=0.2)
 
     assert asked == pytest.approx([0.2, 0.2, 0.1])
 
 
-def test_a_turn_times_each_decision_by_itself() -> None:
+def test_a_round_times_each_decision_by_itself() -> None:
     ticks = iter([0.0, 1.0, 3.0, 6.0])
     numbers: list[int] = []
 
@@ -177,7 +177,7 @@ def test_a_turn_times_each_decision_by_itself() -> None:
     assert numbers == [7, 8, 9]
 
 
-def test_a_turn_of_no_time_is_one_decision() -> None:
+def test_a_round_of_no_time_is_one_decision() -> None:
     assert len(decide_for(lambda number: 0, 0.0, first=0)) == 1
 
 
@@ -271,22 +271,22 @@ def test_a_tower_learns_rewards_that_are_bilinear() -> None:
     assert tower == pytest.approx(known, abs=1e-3)
 
 
-@pytest.mark.parametrize(("lot", "row"), [(0.1, 0), (0.3, 2), (0.99, 2), (1.0, 2)])
-def test_an_arm_is_drawn_by_its_chance(lot: float, row: int) -> None:
-    assert drawn(np.array([0.25, 0.0, 0.75]), lot) == row
+@pytest.mark.parametrize(("uniform", "row"), [(0.1, 0), (0.3, 2), (0.99, 2), (1.0, 2)])
+def test_an_arm_is_drawn_by_its_probability(uniform: float, row: int) -> None:
+    assert drawn(np.array([0.25, 0.0, 0.75]), uniform) == row
 
 
-def test_vowpal_wabbit_is_told_the_cost_of_the_arm_that_was_tried() -> None:
+def test_vowpal_wabbit_learns_the_cost_of_the_arm_that_was_tried() -> None:
     task = task_of(20, 1)
     task = replace(task, rewards=np.full(LEARNED, 0.5), rows=np.full(LEARNED, 19))
     lines = [f"|a {row}" for row in range(20)]
 
-    lesson = vw_lessons(task, lines)[0]
+    example = vw_examples(task, lines)[0]
 
-    assert lesson[0].startswith("shared |u 0:")
-    assert lesson[1] == "0:-0.5:0.1 |a 19"
-    assert lesson[2:4] == ["|a 0", "|a 1"]
-    assert len(lesson) == 11
+    assert example[0].startswith("shared |u 0:")
+    assert example[1] == "0:-0.5:0.1 |a 19"
+    assert example[2:4] == ["|a 0", "|a 1"]
+    assert len(example) == 11
 
 
 @pytest.mark.parametrize("name", ["vw", "vw-large", "mabwiser", "contextualbandits"])
@@ -308,10 +308,10 @@ def test_other_libraries_choose_an_arm_of_the_catalogue(name: str) -> None:
 def test_the_command_prints_rows_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "PEERS", (fake("absent", choose_the_first, "no_such_module"),))
 
-    told = CliRunner().invoke(peers_command, ["--arms", "5,3", "--dim", "2", "--json"])
+    done = CliRunner().invoke(peers_command, ["--arms", "5,3", "--dim", "2", "--json"])
 
     note = "not installed: pip install 'fastbandit[peers]'"
-    assert json.loads(told.stdout) == [
+    assert json.loads(done.stdout) == [
         {"peer": "absent", "arms": arms, "dim": 2, "us": None, "ratio": None, "note": note}
         for arms in (3, 5)
     ]
@@ -320,10 +320,10 @@ def test_the_command_prints_rows_as_json(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_command_prints_a_table_with_the_notes_below(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "PEERS", (fake("absent", choose_the_first, "no_such_module"),))
 
-    told = CliRunner().invoke(peers_command, ["--arms", "3000"])
+    done = CliRunner().invoke(peers_command, ["--arms", "3000"])
 
-    assert "3,000" in told.stdout
-    assert "absent: not installed: pip install 'fastbandit[peers]'" in told.stdout
+    assert "3,000" in done.stdout
+    assert "absent: not installed: pip install 'fastbandit[peers]'" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_the_command_prints_a_table_with_the_notes_below(monkeypatch: pytest.Mon
     [(["--peers", "vww"], "vw"), (["--arms", "ten"], "'ten'"), (["--arms", "0"], "'0'")],
 )
 def test_a_wrong_option_is_refused_with_a_hint(arguments: list[str], word: str) -> None:
-    told = CliRunner().invoke(peers_command, arguments)
+    done = CliRunner().invoke(peers_command, arguments)
 
-    assert isinstance(told.exception, SettingError)
-    assert word in str(told.exception)
+    assert isinstance(done.exception, SettingError)
+    assert word in str(done.exception)

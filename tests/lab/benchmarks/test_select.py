@@ -1,4 +1,4 @@
-"""One decision is timed, audited and told; nothing here depends on how long anything takes."""
+"""One decision is timed, audited and printed; nothing here depends on how long anything takes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from fastbandit.errors import SettingError
 from lab.benchmarks import select as bench
 from lab.benchmarks.figure import figure_of
 from lab.benchmarks.peer_libraries import Sweep
+from lab.benchmarks.reporting import Tick
 from lab.benchmarks.select import Row, best_of, measure_select, select_command, sweeps_for
-from lab.benchmarks.wording import Tick
-from lab.benchmarks.worlds import Contest, Setup, contest_of
+from lab.benchmarks.setups import Contest, Setup, contest_of
 
 SMALL = Setup(arms=500, dim=3, rounds=60)
 ROW = Row(
     arms=10_000,
     dim=8,
     hidden=32,
-    explore="ts",
+    exploration="ts",
     p50_us=20.0,
     p99_us=50.0,
     exhaustive_ratio=15.0,
@@ -36,7 +36,7 @@ ROW = Row(
     load_s=0.01,
     allocations=60.0,
 )
-TOLD = {
+COLUMNS = {
     *(
         "arms",
         "p50_us",
@@ -47,7 +47,7 @@ TOLD = {
         "evaluations",
         "lookups",
     ),
-    *("bytes_per_arm", "build_s", "load_s", "dim", "hidden", "explore", "allocations"),
+    *("bytes_per_arm", "build_s", "load_s", "dim", "hidden", "exploration", "allocations"),
 }
 
 
@@ -62,26 +62,26 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def measure(setup: Setup, *, seconds: float, tick: Tick) -> Row:
         tick("nothing")
-        return replace(ROW, arms=setup.arms, explore=setup.explore)
+        return replace(ROW, arms=setup.arms, exploration=setup.exploration)
 
     monkeypatch.setattr(bench, "measure_select", measure)
 
 
 @pytest.mark.usefixtures("little_training")
 def test_a_row_holds_what_was_found() -> None:
-    told: list[str] = []
+    steps: list[str] = []
 
-    row = measure_select(SMALL, seconds=0.0, audited=20, tick=told.append)
+    row = measure_select(SMALL, seconds=0.0, audited=20, tick=steps.append)
 
-    assert set(asdict(row)) == TOLD
-    assert (row.arms, row.dim, row.hidden, row.explore) == (500, 3, 32, "ts")
+    assert set(asdict(row)) == COLUMNS
+    assert (row.arms, row.dim, row.hidden, row.exploration) == (500, 3, 32, "ts")
     assert 0 < row.p50_us <= row.p99_us
     assert row.exhaustive_ratio is not None
     assert row.folded_ratio is not None
     assert 0.5 < row.quality <= 1.0001
     assert 0 < row.evaluations <= 1000
     assert min(row.build_s, row.load_s, row.allocations, row.lookups) > 0
-    assert len(told) == bench._STEPS
+    assert len(steps) == bench._STEPS
 
 
 @pytest.mark.parametrize("name", ["network", "folded"])
@@ -108,7 +108,7 @@ def test_a_sweep_is_the_network_of_one_hidden_layer() -> None:
 
 def test_there_is_no_sweep_over_more_than_a_million_arms(contest: Contest) -> None:
     assert not sweeps_for(replace(contest, setup=replace(SMALL, arms=1_000_001)))
-    assert not sweeps_for(replace(contest, setup=replace(SMALL, explore="ucb")))
+    assert not sweeps_for(replace(contest, setup=replace(SMALL, exploration="ucb")))
 
 
 def test_a_row_without_a_ratio_says_so() -> None:
@@ -140,28 +140,28 @@ def test_without_sweeps_the_figure_draws_ours_alone() -> None:
 
 @pytest.mark.usefixtures("measured")
 def test_the_command_prints_rows_as_json() -> None:
-    told = CliRunner().invoke(select_command, ["--arms", "20,10", "--json"])
+    done = CliRunner().invoke(select_command, ["--arms", "20,10", "--json"])
 
-    rows = json.loads(told.stdout)
+    rows = json.loads(done.stdout)
     assert [row["arms"] for row in rows] == [10, 20]
-    assert all(set(row) == TOLD for row in rows)
+    assert all(set(row) == COLUMNS for row in rows)
 
 
 @pytest.mark.usefixtures("measured")
 def test_the_command_prints_a_table() -> None:
-    told = CliRunner().invoke(select_command, ["--arms", "10000", "--explore", "ucb"])
+    done = CliRunner().invoke(select_command, ["--arms", "10000", "--exploration", "ucb"])
 
-    assert "One decision, ucb, 8 features, 32 hidden units" in told.stdout
-    assert "10,000" in told.stdout
+    assert "One decision, ucb, 8 features, 32 hidden units" in done.stdout
+    assert "10,000" in done.stdout
 
 
 @pytest.mark.usefixtures("measured")
 def test_the_command_writes_rows_and_a_figure(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
 
-    told = CliRunner().invoke(select_command, ["--arms", "10", "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(select_command, ["--arms", "10", "--out", str(tmp_path / "out")])
 
-    assert told.exit_code == 0
+    assert done.exit_code == 0
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"select.json", "select.svg", "select.png"}
     assert json.loads((tmp_path / "out" / "select.json").read_text())[0]["arms"] == 10
@@ -172,7 +172,7 @@ def test_a_page_without_marks_is_refused(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("nothing\n")
 
-    told = CliRunner().invoke(select_command, ["--arms", "10", "--doc", str(page)])
+    done = CliRunner().invoke(select_command, ["--arms", "10", "--doc", str(page)])
 
-    assert isinstance(told.exception, SettingError)
+    assert isinstance(done.exception, SettingError)
     assert page.read_text() == "nothing\n"

@@ -1,4 +1,4 @@
-"""Results as their files hold them, made up with numbers that are easy to check."""
+"""Results as their files hold them, with numbers that are easy to check."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def play(policy: str, share: float = 0.5, **changes: Any) -> dict[str, Any]:
-    """Give a play of three batches of ten rounds, of which the best would earn one each."""
+    """Return a play of three batches of ten rounds, of which the best would earn one each."""
     result = {
         "format": 1,
         "kind": "play",

@@ -10,7 +10,7 @@ from scipy import stats
 from lab.experiments.comparison import (
     DATASETS,
     Bar,
-    World,
+    Setting,
     bars_of,
     late_share_of,
     longest,
@@ -71,7 +71,7 @@ def test_the_rounds_are_those_that_were_played() -> None:
     assert standing.rounds == 30
 
 
-def test_a_seed_on_two_devices_counts_once_and_its_times_are_kept_apart() -> None:
+def test_a_seed_on_two_devices_counts_once_with_times_of_each() -> None:
     (standing,) = standings_of([play("Random"), play("Random", device="cuda", select_seconds=1.0)])
 
     assert len(standing.by_seed) == 1
@@ -87,7 +87,7 @@ def test_plays_of_another_length_or_with_other_options_stand_apart() -> None:
 
     standings = standings_of(runs)
 
-    assert [(s.world.label, s.rounds) for s in standings] == [
+    assert [(s.setting.label, s.rounds) for s in standings] == [
         ("h1", 30),
         ("h1", 20),
         ("h1 (dim 16)", 30),
@@ -140,10 +140,10 @@ def test_bars_are_met_or_missed_by_the_numbers_in_the_files() -> None:
     }
 
 
-def gan_bar(*pairs: tuple[float, float]) -> Bar:
-    """Give the bar of GANBandit TS whose seeds earned these shares, and Exhaust TS those."""
+def gan_bar(*shares: tuple[float, float]) -> Bar:
+    """Return the bar of GANBandit TS whose seeds earned these shares, and Exhaust TS those."""
     runs = []
-    for seed, (gan, exhaust) in enumerate(pairs):
+    for seed, (gan, exhaust) in enumerate(shares):
         runs += [play("GANBandit TS", gan, seed=seed), play("Exhaust TS", exhaust, seed=seed)]
     return next(bar for bar in bars_of(standings_of(runs)) if bar.shares is not None)
 
@@ -174,6 +174,6 @@ def test_bars_judge_the_default_preset_alone() -> None:
     assert bars_of(standings_of(runs)) == []
 
 
-def test_every_dataset_has_its_place_and_an_unknown_one_comes_last() -> None:
+def test_every_dataset_has_its_order_and_an_unknown_one_comes_last() -> None:
     assert tuple(DATASETS) == NAMES
-    assert World("zoo").place > World("hartmann6").place
+    assert Setting("zoo").sort_key > Setting("hartmann6").sort_key

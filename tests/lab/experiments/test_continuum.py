@@ -18,15 +18,15 @@ every = pytest.mark.parametrize("function", FUNCTIONS)
 DIMS = {"sines": 1, "branin": 2, "hartmann6": 6}
 
 
-def points_of(world: Continuum, numbers: np.random.Generator, count: int) -> Any:
-    low, high = np.asarray(world.arms.lowest), np.asarray(world.arms.highest)
+def points_of(environment: Continuum, numbers: np.random.Generator, count: int) -> Any:
+    low, high = np.asarray(environment.arms.low), np.asarray(environment.arms.high)
     return low + (high - low) * numbers.random((count, len(low)))
 
 
 def test_sines_have_the_values_worked_out_by_hand() -> None:
-    world = Continuum("sines")
+    environment = Continuum("sines")
 
-    assert world.expected(0, [[0.0], [0.3]]) == pytest.approx(
+    assert environment.expected(0, [[0.0], [0.3]]) == pytest.approx(
         [0.5, 0.5 * (sin(3.9) * sin(8.1) + 1)]
     )
 
@@ -50,66 +50,71 @@ def test_hartmann_has_its_known_value_at_its_known_summit() -> None:
 def test_no_point_is_worth_more_than_the_ceiling(
     function: str, numbers: np.random.Generator
 ) -> None:
-    world = Continuum(function)
-    summit = world.best_arm(100)
-    spread = points_of(world, numbers, 5_000)
+    environment = Continuum(function)
+    summit = environment.best_arm(100)
+    spread = points_of(environment, numbers, 5_000)
     near = np.clip(
-        summit + 0.001 * numbers.normal(size=spread.shape), world.arms.lowest, world.arms.highest
+        summit + 0.001 * numbers.normal(size=spread.shape),
+        environment.arms.low,
+        environment.arms.high,
     )
 
-    rewards = world.expected(0, np.concatenate([spread, near]))
+    rewards = environment.expected(0, np.concatenate([spread, near]))
 
     assert rewards.min() >= 0.0
-    assert rewards.max() <= world.ceiling(0, 1)[0] + 1e-12
-    assert world.expected(0, summit[None])[0] == world.ceiling(7, 3)[2]
+    assert rewards.max() <= environment.ceiling(0, 1)[0] + 1e-12
+    assert environment.expected(0, summit[None])[0] == environment.ceiling(7, 3)[2]
 
 
 @every
 def test_every_name_is_a_dataset_without_files(function: str) -> None:
-    world = load(function, seed=3, noise=0.5)
+    environment = load(function, seed=3, noise=0.5)
 
-    assert isinstance(world, Continuum)
-    assert (world.name, world.seed, world.noise) == (function, 3, 0.5)
+    assert isinstance(environment, Continuum)
+    assert (environment.name, environment.seed, environment.noise) == (function, 3, 0.5)
 
 
 @every
 def test_a_continuum_is_a_box_without_a_number_of_arms(function: str) -> None:
-    world = Continuum(function)
+    environment = Continuum(function)
 
-    assert isinstance(world.arms, Box)
-    assert world.arms.dim == len(world.best_arm(1)) == DIMS[function]
-    assert world.size is None
-    assert world.rounds is None
-    assert world.context.read(world.contexts(5, 4), what="contexts").dense.tolist() == [[1.0]] * 4
+    assert isinstance(environment.arms, Box)
+    assert environment.arms.dim == len(environment.best_arm(1)) == DIMS[function]
+    assert environment.size is None
+    assert environment.rounds is None
+    assert (
+        environment.context.read(environment.contexts(5, 4), what="contexts").dense.tolist()
+        == [[1.0]] * 4
+    )
 
 
 def test_noise_depends_on_the_seed_and_the_round_alone(numbers: np.random.Generator) -> None:
-    world = Continuum("branin", noise=0.3)
-    here, there = points_of(world, numbers, 20), points_of(world, numbers, 20)
+    environment = Continuum("branin", noise=0.3)
+    here, there = points_of(environment, numbers, 20), points_of(environment, numbers, 20)
 
-    noise = world.observed(0, here) - world.expected(0, here)
-    later = world.observed(5, there[:15]) - world.expected(5, there[:15])
-    other = Continuum("branin", noise=0.3, seed=1).observed(0, here) - world.expected(0, here)
+    noise = environment.observed(0, here) - environment.expected(0, here)
+    later = environment.observed(5, there[:15]) - environment.expected(5, there[:15])
+    other = Continuum("branin", noise=0.3, seed=1).observed(0, here) - environment.expected(0, here)
 
     assert np.allclose(noise[5:], later)
     assert not np.allclose(noise, other)
 
 
 def test_noise_has_the_standard_deviation_asked_for() -> None:
-    world = Continuum("sines", noise=0.5)
+    environment = Continuum("sines", noise=0.5)
     points = np.zeros((4_000, 1))
 
-    noise = world.observed(0, points) - 0.5
+    noise = environment.observed(0, points) - 0.5
 
     assert abs(noise.mean()) < 0.03
     assert noise.std() == pytest.approx(0.5, rel=0.05)
 
 
 def test_points_rounded_to_float32_are_still_in_the_box() -> None:
-    world = Continuum("branin")
-    corner = np.asarray(world.arms.highest, dtype=np.float32)
+    environment = Continuum("branin")
+    corner = np.asarray(environment.arms.high, dtype=np.float32)
 
-    assert np.isfinite(world.expected(0, corner[None] + np.float32(1e-6)))
+    assert np.isfinite(environment.expected(0, corner[None] + np.float32(1e-6)))
 
 
 def test_a_point_outside_the_box_has_no_reward() -> None:

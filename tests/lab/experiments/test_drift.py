@@ -1,4 +1,4 @@
-"""Worlds whose rewards drift: at the pace they say, with a best reward known in each round."""
+"""Environments whose rewards drift: at a known pace, with a known best reward in each round."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from lab.experiments import datasets
 from lab.experiments.drift import KINDS, Drift
 
 
-def world(kind: str, *, dim: int = 4, period: int = 10) -> Synthetic:
+def environment(kind: str, *, dim: int = 4, period: int = 10) -> Synthetic:
     return Synthetic("h1", dim, 60, noise=0.0, seed=3, drift=Drift(kind, period, 3))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dim", [2, 3, 4])
-def test_turned_contexts_keep_their_length(kind: str, dim: int) -> None:
-    contexts = world(kind, dim=dim).contexts(0, 40)
+def test_rotated_contexts_keep_their_length(kind: str, dim: int) -> None:
+    contexts = environment(kind, dim=dim).contexts(0, 40)
 
-    turned = Drift(kind, 10).turn(contexts, 0)
+    rotated = Drift(kind, 10).drifted(contexts, 0)
 
-    assert np.allclose(np.linalg.norm(turned, axis=1), 1.0, atol=1e-5)
+    assert np.allclose(np.linalg.norm(rotated, axis=1), 1.0, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_round_is_turned_alike_in_any_batch(kind: str) -> None:
-    contexts = world(kind).contexts(0, 25)
+def test_a_round_is_rotated_alike_in_any_batch(kind: str) -> None:
+    contexts = environment(kind).contexts(0, 25)
     drift = Drift(kind, 10)
 
-    parts = [drift.turn(contexts[i : i + 7], i) for i in range(0, 25, 7)]
+    parts = [drift.drifted(contexts[i : i + 7], i) for i in range(0, 25, 7)]
 
-    assert np.allclose(np.concatenate(parts), drift.turn(contexts, 0))
+    assert np.allclose(np.concatenate(parts), drift.drifted(contexts, 0))
 
 
 def test_a_switch_changes_rewards_after_a_period_and_not_before() -> None:
-    still, moved = Synthetic("h1", 4, 60, noise=0.0, seed=3), world("switch")
+    still, moved = Synthetic("h1", 4, 60, noise=0.0, seed=3), environment("switch")
     rows = np.zeros(20, dtype=np.int64)
 
     same = np.isclose(still.expected(0, rows), moved.expected(0, rows))
@@ -48,23 +48,23 @@ def test_a_switch_changes_rewards_after_a_period_and_not_before() -> None:
 
 
 def test_a_full_turn_comes_back_to_where_it_began() -> None:
-    contexts = world("turn").contexts(0, 1)
+    contexts = environment("turn").contexts(0, 1)
     drift = Drift("turn", 10)
 
-    assert np.allclose(drift.turn(contexts, 0), drift.turn(contexts, 10))
-    assert np.allclose(drift.turn(contexts, 5), -contexts, atol=1e-6)
+    assert np.allclose(drift.drifted(contexts, 0), drift.drifted(contexts, 10))
+    assert np.allclose(drift.drifted(contexts, 5), -contexts, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_reward_of_a_round_is_that_of_its_best_arm(kind: str) -> None:
-    env = world(kind)
+    env = environment(kind)
     each = np.stack([env.expected(5, np.full(20, row)) for row in range(env.size)])
 
     assert np.allclose(env.ceiling(5, 20), each.max(axis=0))
 
 
-def test_the_best_arm_in_hindsight_earns_most_in_a_world_that_drifts() -> None:
-    env = world("switch")
+def test_the_best_arm_in_hindsight_earns_most_in_an_environment_that_drifts() -> None:
+    env = environment("switch")
     totals = [env.expected(0, np.full(30, row)).sum() for row in range(env.size)]
 
     assert env.best_arm(30) == int(np.argmax(totals))

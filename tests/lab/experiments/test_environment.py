@@ -1,4 +1,4 @@
-"""A tabled world shows each instance in the seed's order, and pays what its table says."""
+"""A tabled environment shows each instance in the seed's order, and pays what its table says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from fastbandit.errors import InputError, SettingError
-from fastbandit.features import Dense, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.types import Inputs
 from lab.experiments.environment import Tabled, as_raw
 
@@ -17,31 +17,31 @@ TABLE = np.array([[0, 0.5, 0], [0.25, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0.75, 0]]
 """What three arms are worth to five instances."""
 
 
-def world(table: Any = TABLE, **settings: Any) -> Tabled:
-    """Make a world whose contexts are the numbers of the instances."""
+def environment(table: Any = TABLE, **settings: Any) -> Tabled:
+    """Make an environment whose contexts are the numbers of the instances."""
     contexts = np.arange(table.shape[0], dtype=np.float32)[:, None]
     return Tabled("little", Dense(1), Inputs(dense=contexts), table, **settings)
 
 
 def wide(arms: int = 2, *, rounds: int = 4_000, worth: float = 0.0, **settings: Any) -> Tabled:
-    return world(np.full((rounds, arms), worth, np.float32), reward="real", **settings)
+    return environment(np.full((rounds, arms), worth, np.float32), reward="real", **settings)
 
 
 def order_of(env: Tabled) -> list[int]:
-    """Give the instance of each round."""
+    """Return the instance of each round."""
     return [int(number) for number in env.contexts(0, env.rounds)[:, 0]]
 
 
 def test_each_instance_comes_once_in_an_order_of_the_seeds_own() -> None:
-    orders = [order_of(world(seed=seed)) for seed in range(6)]
+    orders = [order_of(environment(seed=seed)) for seed in range(6)]
 
     assert all(sorted(order) == [0, 1, 2, 3, 4] for order in orders)
     assert len({tuple(order) for order in orders}) > 3
-    assert order_of(world(seed=3)) == orders[3]
+    assert order_of(environment(seed=3)) == orders[3]
 
 
 def test_instances_come_as_often_as_they_are_visited() -> None:
-    env = world(visits=np.array([1, 1, 4, 1]))
+    env = environment(visits=np.array([1, 1, 4, 1]))
 
     assert env.rounds == 4
     assert sorted(order_of(env)) == [1, 1, 1, 4]
@@ -49,7 +49,7 @@ def test_instances_come_as_often_as_they_are_visited() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_rounds_are_the_same_for_any_batches(size: int) -> None:
-    env = world()
+    env = environment()
     starts = range(0, 5, size)
 
     contexts = [env.contexts(first, min(size, 5 - first)) for first in starts]
@@ -61,7 +61,7 @@ def test_rounds_are_the_same_for_any_batches(size: int) -> None:
 
 @pytest.mark.parametrize("table", [TABLE, csr_matrix(TABLE)], ids=["dense", "sparse"])
 def test_what_is_expected_stands_in_the_table(table: Any) -> None:
-    env, order = world(table), order_of(world())
+    env, order = environment(table), order_of(environment())
     rows = np.array([0, 1, 2, 1, 0])
 
     assert env.size == 3
@@ -73,7 +73,7 @@ def test_what_is_expected_stands_in_the_table(table: Any) -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("make", [np.asarray, csr_matrix], ids=["dense", "sparse"])
 def test_the_ceiling_is_the_best_arm_of_each_round(make: Any, sign: int) -> None:
-    env = world(make(sign * TABLE), reward="real")
+    env = environment(make(sign * TABLE), reward="real")
 
     every = [env.expected(0, np.full(5, row)) for row in range(3)]
 
@@ -82,10 +82,10 @@ def test_the_ceiling_is_the_best_arm_of_each_round(make: Any, sign: int) -> None
 
 
 @pytest.mark.parametrize("make", [np.asarray, csr_matrix], ids=["dense", "sparse"])
-def test_the_best_arm_earns_most_in_the_rounds_told_and_no_others(make: Any) -> None:
+def test_the_best_arm_earns_most_in_the_rounds_given_and_no_others(make: Any) -> None:
     found = set()
     for seed in range(8):
-        env = world(make(TABLE), seed=seed)
+        env = environment(make(TABLE), seed=seed)
         for rounds in (1, 2, 5):
             sums = [env.expected(0, np.full(rounds, row)).sum() for row in range(3)]
             assert sums[env.best_arm(rounds)] == max(sums)
@@ -95,7 +95,7 @@ def test_the_best_arm_earns_most_in_the_rounds_told_and_no_others(make: Any) -> 
 
 
 def test_binary_rewards_come_as_often_as_expected() -> None:
-    env = world(np.full((4_000, 1), 0.3, np.float32))
+    env = environment(np.full((4_000, 1), 0.3, np.float32))
 
     rewards = env.observed(0, np.zeros(4_000, dtype=np.int64))
 
@@ -103,25 +103,25 @@ def test_binary_rewards_come_as_often_as_expected() -> None:
     assert rewards.mean() == pytest.approx(0.3, abs=0.02)
 
 
-def test_the_lot_of_a_binary_reward_depends_on_the_round_alone() -> None:
-    env = world(np.tile(np.array([0.2, 0.6], np.float32), (200, 1)))
+def test_the_draw_of_a_binary_reward_depends_on_the_round_alone() -> None:
+    env = environment(np.tile(np.array([0.2, 0.6], np.float32), (200, 1)))
     low, high = (env.observed(0, np.full(200, row)) for row in (0, 1))
 
     assert (high >= low).all()
     assert np.array_equal(env.observed(50, np.ones(150, dtype=np.int64)), high[50:])
-    other = world(env.expected_rewards, seed=1)
+    other = environment(env.expected_rewards, seed=1)
     assert not np.array_equal(other.observed(0, np.ones(200, dtype=np.int64)), high)
 
 
-def test_sure_things_are_never_drawn_otherwise() -> None:
-    env = world(np.tile(np.array([0, 1], np.float32), (500, 1)))
+def test_certain_rewards_are_never_drawn_differently() -> None:
+    env = environment(np.tile(np.array([0, 1], np.float32), (500, 1)))
 
     assert not env.observed(0, np.zeros(500, dtype=np.int64)).any()
     assert env.observed(0, np.ones(500, dtype=np.int64)).all()
 
 
 def test_real_rewards_are_seen_as_they_are_without_noise() -> None:
-    env = world(reward="real")
+    env = environment(reward="real")
     rows = np.array([0, 1, 2, 1, 0])
 
     assert np.array_equal(env.observed(0, rows), env.expected(0, rows))
@@ -150,7 +150,7 @@ def test_noise_depends_on_the_round_and_the_seed_alone() -> None:
 def test_noise_changes_nothing_about_binary_rewards() -> None:
     rows = np.array([0, 1, 2, 1, 0])
 
-    assert np.array_equal(world(noise=9.0).observed(0, rows), world().observed(0, rows))
+    assert np.array_equal(environment(noise=9.0).observed(0, rows), environment().observed(0, rows))
 
 
 def test_what_is_expected_has_no_noise() -> None:
@@ -160,7 +160,7 @@ def test_what_is_expected_has_no_noise() -> None:
 @pytest.mark.parametrize("noise", [-0.1, np.nan, np.inf])
 def test_noise_is_a_deviation(noise: float) -> None:
     with pytest.raises(SettingError, match=f"at least 0: got {noise}"):
-        world(noise=noise)
+        environment(noise=noise)
 
 
 def test_every_instance_needs_its_rewards() -> None:
@@ -172,17 +172,17 @@ def test_every_instance_needs_its_rewards() -> None:
 def test_a_round_after_the_last_is_refused(first: int, count: int) -> None:
     message = f"little has 5 rounds: got round {first + count - 1}. Play fewer"
 
-    for ask in (world().contexts, world().ceiling):
+    for ask in (environment().contexts, environment().ceiling):
         with pytest.raises(SettingError, match=message):
             ask(first, count)
     with pytest.raises(SettingError, match=message):
-        world().observed(first, np.zeros(count, dtype=np.int64))
+        environment().observed(first, np.zeros(count, dtype=np.int64))
 
 
 @pytest.mark.parametrize("row", [-1, 3])
 @pytest.mark.parametrize("table", [TABLE, csr_matrix(TABLE)], ids=["dense", "sparse"])
 def test_an_arm_that_is_not_there_is_refused(table: Any, row: int) -> None:
-    env = world(table)
+    env = environment(table)
 
     for ask in (env.expected, env.observed):
         with pytest.raises(InputError, match=rf"from 0 to 2: got {row}\. Leave out"):
@@ -203,7 +203,7 @@ KINDS: dict[str, tuple[Any, Inputs]] = {
 
 
 def plain(inputs: Inputs) -> list[Any]:
-    """Give all parts as lists, to be compared."""
+    """Return all parts as lists, to be compared."""
     bags = None if inputs.sparse is None else inputs.sparse.toarray()
     parts = (inputs.dense, bags, inputs.ids)
     return [None if part is None else part.tolist() for part in parts]
@@ -217,7 +217,7 @@ def test_inputs_in_raw_form_read_back_as_they_were(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_world_shows_instances_of_any_kind(kind: str) -> None:
+def test_an_environment_shows_instances_of_any_kind(kind: str) -> None:
     features, inputs = KINDS[kind]
     env = Tabled("little", features, inputs, TABLE[:2])
 

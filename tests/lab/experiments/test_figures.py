@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from xml.etree import ElementTree
 
 import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 
-from fastbandit.demo.figures import spread
-from fastbandit.demo.page import inline_svg
-from fastbandit.progress import seconds_in_words
 from lab.experiments.figures import (
     STYLES,
     Dot,
@@ -88,46 +81,3 @@ def test_scaling_is_logarithmic_both_ways() -> None:
     axes = draw_scaling([rising], ylabel="Time").axes[0]
 
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-
-
-@given(some.lists(some.floats(0, 1), min_size=1, max_size=25))
-def test_labels_never_touch_and_keep_their_order(heights: list[float]) -> None:
-    falling = sorted(heights, reverse=True)
-
-    moved = spread(falling, gap=0.058)
-
-    assert all(one - two >= 0.058 - 1e-9 for one, two in pairwise(moved))
-    assert max(moved) <= 1.0 + 1e-9
-    if len(heights) <= 17:
-        assert min(moved) >= -1e-9
-
-
-def test_labels_that_are_far_apart_stay_where_they_are() -> None:
-    assert spread([0.9, 0.5, 0.1], gap=0.1) == pytest.approx([0.9, 0.5, 0.1])
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (4.03, "4.03 s"),
-        (31.49, "31.5 s"),
-        (1234.0, "1,234 s"),
-        (0.012, "12 ms"),
-        (1.56e-4, "156 µs"),
-        (9.69e-7, "969 ns"),
-        (0.99999, "1 s"),
-        (0.0, "0 s"),
-    ],
-)
-def test_seconds_have_the_unit_that_suits_them(seconds: float, words: str) -> None:
-    assert seconds_in_words(seconds) == words
-
-
-def test_drawings_on_one_page_share_no_names() -> None:
-    svg = svg_of(draw_curves([line("Random")], ylabel="Reward"))
-
-    inlined = inline_svg(svg, label="a & b", prefix="first-")
-
-    assert 'aria-label="a &amp; b"' in inlined
-    assert inlined.count(' id="') == inlined.count(' id="first-') > 0
-    assert inlined.count("url(#") == inlined.count("url(#first-")

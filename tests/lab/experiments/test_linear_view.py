@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from scipy.spatial.distance import pdist
 
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense, FeaturesAndIds, Ids, Image, Sparse
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Image, Sparse
 from fastbandit.types import Inputs
 from lab.experiments import linear_view
 from lab.experiments.environment import Tabled
@@ -149,7 +149,7 @@ def test_contexts_of_an_unknown_kind_are_refused() -> None:
 
 @dataclass
 class Listener:
-    """A player that remembers what it was shown."""
+    """An agent that remembers what it was shown."""
 
     heard: list[Any] = field(default_factory=list)
 
@@ -161,12 +161,12 @@ class Listener:
         self.heard.append((contexts, arms, rewards))
 
 
-def test_a_player_sees_contexts_through_its_view_and_all_else_as_it_is() -> None:
+def test_an_agent_sees_contexts_through_its_view_and_all_else_as_it_is() -> None:
     listener = Listener()
-    player = Projected(listener, LinearView.of(Image(9, 10)))
+    agent = Projected(listener, LinearView.of(Image(9, 10)))
 
-    decision: Any = player.select(IMAGES)
-    player.update(contexts=IMAGES, arms=["a"], rewards=[1.0])
+    decision: Any = agent.select(IMAGES)
+    agent.update(contexts=IMAGES, arms=["a"], rewards=[1.0])
 
     assert decision == "a decision"
     first, (contexts, arms, rewards) = listener.heard
@@ -175,7 +175,7 @@ def test_a_player_sees_contexts_through_its_view_and_all_else_as_it_is() -> None
     assert (arms, rewards) == (["a"], [1.0])
 
 
-def world(arms: int, features: Any = None) -> Tabled:
+def environment(arms: int, features: Any = None) -> Tabled:
     table = np.zeros((1, arms), np.float32)
     return Tabled("little", Dense(1), Inputs(dense=np.ones((1, 1), np.float32)), table, features)
 
@@ -183,22 +183,22 @@ def world(arms: int, features: Any = None) -> Tabled:
 def test_arms_with_features_are_taken_as_they_are() -> None:
     features = vectors_of(3, 2)
 
-    arms, is_disjoint = linear_arms(world(3, features))
+    arms, is_disjoint = linear_arms(environment(3, features))
 
     assert arms is features
     assert not is_disjoint
 
 
 def test_a_few_arms_without_features_get_a_model_each() -> None:
-    assert linear_arms(world(3)) == (None, True)
+    assert linear_arms(environment(3)) == (None, True)
 
 
 def test_many_arms_without_features_get_a_random_vector_each() -> None:
     count = linear_view._FEW_ARMS + 1
 
-    arms, is_disjoint = linear_arms(world(count))
+    arms, is_disjoint = linear_arms(environment(count))
 
     assert arms.shape == (count, ID_COLUMNS)
     assert len(np.unique(arms, axis=0)) == count
     assert not is_disjoint
-    assert np.array_equal(arms, linear_arms(world(count))[0])
+    assert np.array_equal(arms, linear_arms(environment(count))[0])

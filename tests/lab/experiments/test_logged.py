@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fastbandit.errors import InputError, NotFiniteError, ShapeError
-from fastbandit.features import Dense, Sparse
+from fastbandit.features.kinds import Dense, Sparse
 from fastbandit.types import Inputs
 from lab.experiments.logged import LoggedData, fit_simulator
 
@@ -43,41 +43,41 @@ def log_of(truth: np.ndarray, *, rounds: int = 3_000, reward: str = "binary") ->
 def test_a_simulator_finds_what_each_arm_is_worth_to_each_context(reward: str, arms: Any) -> None:
     log = replace(log_of(TRUTH, reward=reward), arms=arms)
 
-    world = fit_simulator(log)
+    environment = fit_simulator(log)
 
-    kinds = world.instances.dense.argmax(axis=1)  # type: ignore[union-attr]
-    assert world.expected_rewards.shape == (2, 3)
-    assert np.abs(world.expected_rewards - TRUTH[kinds]).max() < 0.1
+    kinds = environment.instances.dense.argmax(axis=1)  # type: ignore[union-attr]
+    assert environment.expected_rewards.shape == (2, 3)
+    assert np.abs(environment.expected_rewards - TRUTH[kinds]).max() < 0.1
 
 
-def test_features_tell_of_an_arm_that_was_never_taken() -> None:
+def test_features_predict_an_arm_that_was_never_taken() -> None:
     truth = np.array([[0.9, 0.9, 0.9, 0.1], [0.1, 0.1, 0.1, 0.9]])
     log = log_of(truth)
-    kept = log.chosen != 2
+    rows = log.chosen != 2
     features = np.array([[1, 0], [1, 0], [1, 0], [0, 1]], dtype=np.float32)
     log = replace(
         log,
-        contexts=log.contexts.take(kept),
-        chosen=log.chosen[kept],
-        rewards=log.rewards[kept],
+        contexts=log.contexts.take(rows),
+        chosen=log.chosen[rows],
+        rewards=log.rewards[rows],
         arms=features,
     )
 
-    world = fit_simulator(log)
+    environment = fit_simulator(log)
 
-    kinds = world.instances.dense.argmax(axis=1)  # type: ignore[union-attr]
-    assert np.abs(world.expected_rewards[:, 2] - truth[kinds, 2]).max() < 0.2
+    kinds = environment.instances.dense.argmax(axis=1)  # type: ignore[union-attr]
+    assert np.abs(environment.expected_rewards[:, 2] - truth[kinds, 2]).max() < 0.2
 
 
 def test_the_rounds_of_a_simulator_are_those_of_the_log() -> None:
     log = log_of(TRUTH, rounds=300)
 
-    world = fit_simulator(log)
+    environment = fit_simulator(log)
 
-    seen = world.contexts(0, world.rounds)
-    assert world.rounds == 300
+    seen = environment.contexts(0, environment.rounds)
+    assert environment.rounds == 300
     assert np.array_equal(seen.sum(axis=0), log.contexts.dense.sum(axis=0))  # type: ignore[union-attr]
-    assert world.seed == 4
+    assert environment.seed == 4
 
 
 def test_a_simulator_is_the_same_for_every_seed() -> None:
@@ -92,33 +92,36 @@ def test_a_simulator_is_the_same_for_every_seed() -> None:
 def test_a_simulator_says_that_it_is_one_and_how_good() -> None:
     notes = " | ".join(fit_simulator(log_of(TRUTH), strengths=(1.0, 50.0)).notes)
 
-    assert "simulator fitted to the log: rewards of pairs are the model's, not observed" in notes
+    assert "simulator fitted to the log: rewards are the model's, not observed" in notes
     assert "better than the constant (+" in notes
     assert "penalty 1, picked among 1, 50" in notes
 
 
 def test_a_simulator_of_real_rewards_has_the_noise_of_its_log() -> None:
-    world = fit_simulator(log_of(TRUTH, reward="real"), strengths=(1.0,))
+    environment = fit_simulator(log_of(TRUTH, reward="real"), strengths=(1.0,))
 
-    rows = np.zeros(world.rounds, dtype=np.int64)
-    away = world.observed(0, rows) - world.expected(0, rows)
-    assert world.noise == pytest.approx(0.3, rel=0.05)
-    assert away.std() == pytest.approx(0.3, rel=0.05)
-    assert f"the log's own noise about the model: deviation {world.noise:.4g}" in world.notes[-1]
+    rows = np.zeros(environment.rounds, dtype=np.int64)
+    errors = environment.observed(0, rows) - environment.expected(0, rows)
+    assert environment.noise == pytest.approx(0.3, rel=0.05)
+    assert errors.std() == pytest.approx(0.3, rel=0.05)
+    assert (
+        f"the log's own noise about the model: deviation {environment.noise:.4g}"
+        in environment.notes[-1]
+    )
 
 
 def test_a_simulator_of_binary_rewards_needs_no_other_noise() -> None:
-    world = fit_simulator(log_of(TRUTH, rounds=100), strengths=(1.0,))
+    environment = fit_simulator(log_of(TRUTH, rounds=100), strengths=(1.0,))
 
-    assert world.noise == 0.0
-    assert "noise" not in " ".join(world.notes)
+    assert environment.noise == 0.0
+    assert "noise" not in " ".join(environment.notes)
 
 
 def test_a_log_without_a_signal_gives_a_flat_simulator_that_says_so() -> None:
-    world = fit_simulator(log_of(np.full((2, 3), 0.3), rounds=400))
+    environment = fit_simulator(log_of(np.full((2, 3), 0.3), rounds=400))
 
-    assert np.ptp(world.expected_rewards) < 0.1
-    assert "NO BETTER than the constant" in " ".join(world.notes)
+    assert np.ptp(environment.expected_rewards) < 0.1
+    assert "NO BETTER than the constant" in " ".join(environment.notes)
 
 
 def test_rewards_of_one_kind_only_are_fitted_too() -> None:
@@ -128,15 +131,15 @@ def test_rewards_of_one_kind_only_are_fitted_too() -> None:
 
 
 def test_progress_goes_from_the_first_strength_to_the_end() -> None:
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
 
     fit_simulator(
         log_of(TRUTH, rounds=50),
         strengths=(1.0, 10.0),
-        progress=lambda done, steps, doing: told.append((done, steps)),
+        progress=lambda done, steps, doing: reported.append((done, steps)),
     )
 
-    assert told == [(0, 2), (1, 2), (2, 2)]
+    assert reported == [(0, 2), (1, 2), (2, 2)]
 
 
 def test_sparse_contexts_have_no_simulator() -> None:
@@ -149,7 +152,7 @@ def test_sparse_contexts_have_no_simulator() -> None:
         fit_simulator(replace(log, contexts=sparse, context=Sparse(2)))
 
 
-def test_more_pairs_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_rewards_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lab.experiments.logged._MOST_PAIRS", 5)
 
     with pytest.raises(InputError, match=r"at most 5 pairs .* got 2 distinct contexts and 3 arms"):

@@ -10,41 +10,41 @@ from fakes import vectors_of
 
 from fastbandit.bandit import Bandit
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense
-from fastbandit.rewards import RewardKind
-from fastbandit.settings import Settings
+from fastbandit.features.kinds import Dense
+from fastbandit.features.rewards import RewardKind
+from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs
 from lab.experiments.continuum import Continuum
 from lab.experiments.environment import Environment, Tabled
 from lab.experiments.logged import LoggedData
-from lab.experiments.policies import NAMES, NEURAL, NINE, player_for
+from lab.experiments.policies import NAMES, NEURAL, NINE, agent_for
 from lab.experiments.run import Run, run
 
 pytestmark = pytest.mark.usefixtures("little_training")
 
 CONTEXTS, ARMS = vectors_of(12, 3, seed=1), vectors_of(6, 2, seed=2)
-CHANCES = np.random.default_rng(3).random((12, 6)).astype(np.float32)
+PROBABILITIES = np.random.default_rng(3).random((12, 6)).astype(np.float32)
 ON_A_BOX = ("GP-UCB", "GP-TS", "HOO")
 WITH_FEATURES = ("GLOC", "GLOC-TS", "QGLOC", "GLM-UCB", "KernelUCB")
 
 
-def world(**settings: Any) -> Tabled:
+def small_environment(**settings: Any) -> Tabled:
     given: dict[str, Any] = {"arms": ARMS} | settings
-    return Tabled("little", Dense(3), Inputs(dense=CONTEXTS), CHANCES, **given)
+    return Tabled("little", Dense(3), Inputs(dense=CONTEXTS), PROBABILITIES, **given)
 
 
 def fitting(name: str) -> Environment:
-    return Continuum("sines") if name in ON_A_BOX else world()
+    return Continuum("sines") if name in ON_A_BOX else small_environment()
 
 
 def play(name: str, environment: Environment) -> Run:
-    """Play two batches; the second is decided by what the first taught."""
-    player = player_for(name, environment, seed=1, rounds=12)
-    return run(environment, player, rounds=12, batch=6, audits=2)
+    """Play two batches; the second is decided by what was learned from the first."""
+    agent = agent_for(name, environment, seed=1, rounds=12)
+    return run(environment, agent, rounds=12, batch=6, audits=2)
 
 
 def is_sound(done: Run, name: str) -> bool:
-    """Tell whether all rounds were played, none above the best, and networks were audited."""
+    """Return whether all rounds were played, none above the best, and networks were audited."""
     is_below = bool((done.rewards <= done.best + 1e-9).all())
     return len(done.rewards) == 12 and is_below and len(done.qualities) == (name in NEURAL)
 
@@ -57,21 +57,21 @@ def test_every_policy_plays(name: str) -> None:
 @pytest.mark.parametrize("name", ["Exhaust TS", "GANBandit UCB", "LinearTS", "LinUCB"])
 @pytest.mark.parametrize("reward", get_args(RewardKind))
 def test_arms_that_are_ids_alone_are_played(name: str, reward: str) -> None:
-    assert is_sound(play(name, world(arms=None, reward=reward)), name)
+    assert is_sound(play(name, small_environment(arms=None, reward=reward)), name)
 
 
 @pytest.mark.parametrize("name", WITH_FEATURES)
 def test_generalised_linear_policies_play_on_real_rewards(name: str) -> None:
-    assert is_sound(play(name, world(reward="real")), name)
+    assert is_sound(play(name, small_environment(reward="real")), name)
 
 
 @pytest.mark.parametrize("name", ["FastBandit TS", "GANBandit TS"])
 def test_arms_with_features_and_an_embedding_of_their_own_are_played(name: str) -> None:
-    assert is_sound(play(name, world(embed_ids=True)), name)
+    assert is_sound(play(name, small_environment(embed_ids=True)), name)
 
 
 @pytest.mark.parametrize("name", ["FastBandit UCB", "GANBandit TS", "LinearTS"])
-def test_a_continuum_is_played_by_policies_of_both_worlds(name: str) -> None:
+def test_a_continuum_is_played_by_policies_of_both_kinds(name: str) -> None:
     assert is_sound(play(name, Continuum("branin")), name)
 
 
@@ -87,18 +87,18 @@ def test_the_names_are_different_and_the_nine_of_the_paper_come_first() -> None:
 )
 def test_an_unknown_name_is_refused_with_the_known_ones(name: str, hint: str) -> None:
     with pytest.raises(SettingError, match=f"The policy needs to be one of Random.*{hint}"):
-        player_for(name, world(), seed=0, rounds=12)
+        agent_for(name, small_environment(), seed=0, rounds=12)
 
 
 def refusal(name: str, environment: Any) -> str:
     with pytest.raises(SettingError) as caught:
-        player_for(name, environment, seed=0, rounds=12)
+        agent_for(name, environment, seed=0, rounds=12)
     return str(caught.value)
 
 
 @pytest.mark.parametrize("name", ON_A_BOX)
 def test_policies_on_a_box_refuse_a_catalogue_in_a_line(name: str) -> None:
-    message = refusal(name, world())
+    message = refusal(name, small_environment())
 
     assert message.startswith(f"{name} needs a continuum: got little, which has 6 arms. Use one")
     assert "\n" not in message
@@ -114,15 +114,15 @@ def test_policies_on_a_catalogue_refuse_a_continuum_in_a_line(name: str) -> None
 
 @pytest.mark.parametrize("name", WITH_FEATURES)
 def test_policies_that_need_features_refuse_ids_in_a_line(name: str) -> None:
-    message = refusal(name, world(arms=None))
+    message = refusal(name, small_environment(arms=None))
 
     assert message.startswith(f"{name} needs features of its arms: got little")
     assert "Use LinearTS or LinUCB" in message
     assert "\n" not in message
 
 
-class Sealed:
-    """An environment whose answers are sealed: whoever asks for one is caught."""
+class Guarded:
+    """An environment whose rewards are guarded: whoever asks for one is caught."""
 
     def __init__(self, inner: Environment) -> None:
         self._inner = inner
@@ -139,20 +139,20 @@ class Sealed:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_only_the_overall_best_arm_is_told_anything(name: str) -> None:
-    sealed: Any = Sealed(fitting(name))
+def test_only_the_overall_best_arm_asks_for_rewards(name: str) -> None:
+    guarded: Any = Guarded(fitting(name))
 
-    player_for(name, sealed, seed=1, rounds=7)
+    agent_for(name, guarded, seed=1, rounds=7)
 
-    assert sealed.asked == ([7] if name == "Overall best arm" else [])
+    assert guarded.asked == ([7] if name == "Overall best arm" else [])
 
 
 @pytest.mark.parametrize("rounds", [1, 12])
 def test_the_overall_best_arm_is_that_of_the_rounds_to_be_played(rounds: int) -> None:
-    env = world()
-    player = player_for("Overall best arm", env, seed=0, rounds=rounds)
+    env = small_environment()
+    agent = agent_for("Overall best arm", env, seed=0, rounds=rounds)
 
-    rows = player.select(CONTEXTS).rows
+    rows = agent.select(CONTEXTS).rows
 
     assert env.best_arm(1) != env.best_arm(12)
     assert set(rows[:, 0]) == {env.best_arm(rounds)}
@@ -181,14 +181,14 @@ def test_a_log_knows_no_hindsight() -> None:
 def test_other_policies_take_a_log(name: str) -> None:
     diary: Any = log()
 
-    player = player_for(name, diary, seed=0, rounds=12)
+    agent = agent_for(name, diary, seed=0, rounds=12)
 
-    assert len(player.select(CONTEXTS)) == 12
+    assert len(agent.select(CONTEXTS)) == 12
 
 
-@pytest.mark.parametrize("preset", ["paper", Settings("default", {"network": {"embedding": 4}})])
+@pytest.mark.parametrize("preset", ["paper", Settings({"network": {"embedding": 4}})])
 def test_a_preset_is_a_name_or_settings(preset: Any) -> None:
-    player = player_for("Exhaust TS", world(), seed=0, rounds=12, preset=preset)
+    agent = agent_for("Exhaust TS", small_environment(), seed=0, rounds=12, preset=preset)
 
-    assert isinstance(player, Bandit)
-    assert player.blueprint.network.embedding == (8 if preset == "paper" else 4)
+    assert isinstance(agent, Bandit)
+    assert agent.blueprint.network.embedding == (8 if preset == "paper" else 4)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.training.fit_generator import GeneratorFit
-from fastbandit.training.fit_reward import RewardFit
-from fastbandit.training.update import Training
-from lab.experiments.policies import NINE, player_for
+from lab.experiments.policies import NINE, agent_for
 from lab.experiments.run import run
 
 pytestmark = pytest.mark.slow
@@ -17,10 +14,10 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("dim", [4, 16])
 @pytest.mark.parametrize("policy", ["GANBandit TS", "GANBandit UCB"])
 def test_the_generator_comes_close_to_the_best_arm_at_small_cost(policy: str, dim: int) -> None:
-    world = Synthetic("h3", dim, 5_000, seed=1)
-    player = player_for(policy, world, seed=1, rounds=600)
+    environment = Synthetic("h3", dim, 5_000, seed=1)
+    agent = agent_for(policy, environment, seed=1, rounds=600)
 
-    played = run(world, player, rounds=600, batch=300, audits=40)
+    played = run(environment, agent, rounds=600, batch=300, audits=40)
 
     assert played.quality is not None
     assert played.quality > 0.97
@@ -30,30 +27,30 @@ def test_the_generator_comes_close_to_the_best_arm_at_small_cost(policy: str, di
 
 @pytest.mark.parametrize("policy", ["FastBandit TS", "FastBandit UCB"])
 def test_gradient_ascent_comes_close_to_the_best_arm(policy: str) -> None:
-    world = Synthetic("h1", 4, 5_000, seed=1)
-    player = player_for(policy, world, seed=1, rounds=600)
+    environment = Synthetic("h1", 4, 5_000, seed=1)
+    agent = agent_for(policy, environment, seed=1, rounds=600)
 
-    played = run(world, player, rounds=600, batch=300, audits=40)
+    played = run(environment, agent, rounds=600, batch=300, audits=40)
 
     assert played.quality is not None
     assert played.quality > 0.97
 
 
 def test_thompson_sampling_learns_what_linear_thompson_sampling_cannot() -> None:
-    world = Synthetic("h2", 4, 1_000, seed=0)
+    environment = Synthetic("h2", 4, 1_000, seed=0)
     shares = {}
     for name in ("LinearTS", "GANBandit TS"):
-        player = player_for(name, world, seed=0, rounds=1_500)
-        shares[name] = run(world, player, rounds=1_500, batch=300, audits=0).share
+        agent = agent_for(name, environment, seed=0, rounds=1_500)
+        shares[name] = run(environment, agent, rounds=1_500, batch=300, audits=0).share
 
     assert shares["GANBandit TS"] > shares["LinearTS"] + 0.2
 
 
 def test_rewards_are_the_environments_own() -> None:
-    world = Synthetic("h1", 4, 200, seed=0)
+    environment = Synthetic("h1", 4, 200, seed=0)
 
-    player = player_for("Random", world, seed=0, rounds=90)
-    played = run(world, player, rounds=90, batch=30)
+    agent = agent_for("Random", environment, seed=0, rounds=90)
+    played = run(environment, agent, rounds=90, batch=30)
 
     assert len(played.rewards) == len(played.best) == 90
     assert (played.rewards <= played.best + 1e-9).all()
@@ -64,13 +61,9 @@ def test_rewards_are_the_environments_own() -> None:
 def test_every_policy_runs_with_the_printed_settings(
     policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short = Training(
-        RewardFit(iterations=20), GeneratorFit(iterations=20, batch=16, target="ascent")
-    )
-    monkeypatch.setattr("fastbandit.presets._paper_training", lambda doubt: short)
-    world = Synthetic("h1", 4, 200, seed=0)
-    player = player_for(policy, world, preset="paper", seed=0, rounds=60)
+    environment = Synthetic("h1", 4, 200, seed=0)
+    agent = agent_for(policy, environment, preset="paper", seed=0, rounds=60)
 
-    played = run(world, player, rounds=60, batch=30, audits=10)
+    played = run(environment, agent, rounds=60, batch=30, audits=10)
 
     assert len(played.rewards) == 60

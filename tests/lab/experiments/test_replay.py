@@ -10,7 +10,7 @@ import pytest
 
 from fastbandit.baselines import BestArmBandit, RandomBandit
 from fastbandit.errors import InputError, SettingError
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from fastbandit.types import Decision, Inputs
 from lab.experiments.logged import LoggedData
 from lab.experiments.replay import Replayed, replay, wilson
@@ -18,7 +18,7 @@ from lab.experiments.replay import Replayed, replay, wilson
 WORTH = np.array([0.2, 0.5, 0.8])
 
 
-def log_of(shares: list[float], *, rounds: int = 6_000, is_told: bool = True) -> LoggedData:
+def log_of(shares: list[float], *, rounds: int = 6_000, is_known: bool = True) -> LoggedData:
     numbers = np.random.default_rng(2)
     chosen = numbers.choice(len(shares), size=rounds, p=shares)
     return LoggedData(
@@ -28,7 +28,7 @@ def log_of(shares: list[float], *, rounds: int = 6_000, is_told: bool = True) ->
         size=len(shares),
         chosen=chosen,
         rewards=(numbers.random(rounds) < WORTH[chosen]).astype(float),
-        propensities=np.array(shares)[chosen] if is_told else None,
+        propensities=np.array(shares)[chosen] if is_known else None,
         ids=[f"arm {row}" for row in range(len(shares))],
     )
 
@@ -37,11 +37,11 @@ UNIFORM = [1 / 3] * 3
 
 
 class Always:
-    """Takes the arms of a pattern by the number of the round, and remembers what it was told."""
+    """Takes the arms of a pattern by the number of the round, and records its updates."""
 
     def __init__(self, pattern: Any) -> None:
         self.pattern = np.asarray(pattern)
-        self.told: list[tuple[Any, Any, Any]] = []
+        self.updates: list[tuple[Any, Any, Any]] = []
 
     def select(self, contexts: Any, /) -> Decision:
         rows = self.pattern[contexts[:, 0].astype(int) % len(self.pattern)]
@@ -58,22 +58,22 @@ class Always:
         )
 
     def update(self, *, contexts: Any, arms: Any, rewards: Any) -> None:
-        self.told.append((contexts, arms, rewards))
+        self.updates.append((contexts, arms, rewards))
 
 
 def test_only_matches_count_and_only_they_are_learned_from() -> None:
-    log, player = log_of(UNIFORM, rounds=30), Always([1])
+    log, agent = log_of(UNIFORM, rounds=30), Always([1])
 
-    replayed = replay(log, player, batch=10)
+    replayed = replay(log, agent, batch=10)
 
     matches = log.chosen == 1
     assert replayed.matches == matches.sum()
     assert np.array_equal(replayed.rewards, log.rewards[matches])
     assert np.array_equal(
-        np.concatenate([c for c, _, _ in player.told])[:, 0], np.flatnonzero(matches)
+        np.concatenate([c for c, _, _ in agent.updates])[:, 0], np.flatnonzero(matches)
     )
-    assert {arm for _, arms, _ in player.told for arm in arms} == {"arm 1"}
-    assert np.array_equal(np.concatenate([r for _, _, r in player.told]), replayed.rewards)
+    assert {arm for _, arms, _ in agent.updates for arm in arms} == {"arm 1"}
+    assert np.array_equal(np.concatenate([r for _, _, r in agent.updates]), replayed.rewards)
 
 
 @pytest.mark.parametrize("row", [0, 1, 2])
@@ -91,7 +91,7 @@ def test_an_uneven_log_is_made_uniform_by_its_propensities() -> None:
 
     replayed = replay(log, Always([0, 1, 2]), batch=1_000)
 
-    assert replayed.kept == pytest.approx(0.3 * len(log), rel=0.1)
+    assert replayed.accepted == pytest.approx(0.3 * len(log), rel=0.1)
     assert replayed.mean == pytest.approx(0.5, abs=0.07)
     by_row = [replay(log, Always([row]), batch=1_000).matches for row in range(3)]
     assert max(by_row) < 1.2 * min(by_row)
@@ -99,13 +99,13 @@ def test_an_uneven_log_is_made_uniform_by_its_propensities() -> None:
 
 def test_an_uneven_log_without_propensities_is_refused() -> None:
     with pytest.raises(InputError, match=r"arm in row 2 was taken \d+ times in 6000 rounds"):
-        replay(log_of([0.1, 0.2, 0.7], is_told=False), Always([0]), batch=100)
+        replay(log_of([0.1, 0.2, 0.7], is_known=False), Always([0]), batch=100)
 
 
 def test_an_even_log_needs_no_propensities() -> None:
-    told, untold = (log_of(UNIFORM, is_told=is_told) for is_told in (True, False))
+    with_propensities, without = (log_of(UNIFORM, is_known=is_known) for is_known in (True, False))
 
-    one, two = (replay(log, Always([0]), batch=500) for log in (told, untold))
+    one, two = (replay(log, Always([0]), batch=500) for log in (with_propensities, without))
 
     assert np.array_equal(one.rewards, two.rewards)
 
@@ -119,14 +119,14 @@ def test_propensities_that_leave_next_to_nothing_are_refused() -> None:
         replay(replace(log, propensities=rare), Always([0]), batch=100)
 
 
-def test_a_batch_without_a_match_teaches_nothing() -> None:
-    log, player = log_of(UNIFORM, rounds=6), Always([0])
+def test_a_batch_without_a_match_changes_nothing() -> None:
+    log, agent = log_of(UNIFORM, rounds=6), Always([0])
     log = replace(log, chosen=np.array([1, 1, 0, 2, 1, 0]))
 
-    replayed = replay(log, player, batch=2)
+    replayed = replay(log, agent, batch=2)
 
     assert replayed.batch_matches.tolist() == [0, 1, 1]
-    assert len(player.told) == 2
+    assert len(agent.updates) == 2
     assert replayed.curve[0] is None
     assert replayed.curve[2] == replayed.mean
 
@@ -140,7 +140,7 @@ def test_passes_go_over_the_log_again() -> None:
     assert (once.offered, twice.offered) == (30, 60)
 
 
-def test_a_policy_that_learns_beats_chance_on_a_log() -> None:
+def test_a_policy_that_learns_beats_random_choices_on_a_log() -> None:
     log = log_of(UNIFORM)
     ids = list(log.ids or ())
 

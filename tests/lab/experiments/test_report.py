@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,8 @@ VOID = {"meta", "br", "hr", "img", "input", "link"}
 
 
 def invoke(*words: object) -> Result:
-    told = [str(word) for word in words]
-    return CliRunner().invoke(report_command, told, catch_exceptions=False)
+    arguments = [str(word) for word in words]
+    return CliRunner().invoke(report_command, arguments, catch_exceptions=False)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_other_presets_are_folded(page: str) -> None:
     assert folded.index("h1 with the preset paper") < folded.index("</details>")
 
 
-def test_a_missed_bar_is_told_by_a_sign_and_a_word(page: str) -> None:
+def test_a_missed_bar_has_a_sign_and_a_word(page: str) -> None:
     assert '<span class="missed">✗ missed: 0.938</span>' in page
     assert '<span class="met">✓ met: 0.800, 0.300</span>' in page
 
@@ -174,9 +174,9 @@ def test_the_command_writes_all_that_is_asked_for(results: Path, tmp_path: Path)
     assert doc.read_text().startswith("# Results\n\nWritten by `python -m lab report")
     assert {p.stem for p in figures.glob("*.svg")} == {p.stem for p in figures.glob("*.png")}
     assert (figures / "h1-default-regret.svg").exists()
-    kept = readme.read_text()
-    assert kept.startswith(f"above\n{MARKS[0]}\n| share of the best possible reward | h1 |")
-    assert kept.endswith(f"\n{MARKS[1]}\nbelow\n")
+    text = readme.read_text()
+    assert text.startswith(f"above\n{MARKS[0]}\n| share of the best possible reward | h1 |")
+    assert text.endswith(f"\n{MARKS[1]}\nbelow\n")
 
 
 def test_figures_are_written_only_where_asked_for(results: Path, tmp_path: Path) -> None:
@@ -185,13 +185,13 @@ def test_figures_are_written_only_where_asked_for(results: Path, tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_json_tells_the_bars_and_the_standings(results: Path, tmp_path: Path) -> None:
-    told = json.loads(invoke(results, "-o", tmp_path / "r.html", "--json").stdout)
+def test_json_has_the_bars_and_the_standings(results: Path, tmp_path: Path) -> None:
+    output = json.loads(invoke(results, "-o", tmp_path / "r.html", "--json").stdout)
 
-    met = {bar["bar"]: bar["met"] for bar in told["bars"] if bar["dataset"] == "h1"}
+    met = {bar["bar"]: bar["met"] for bar in output["bars"] if bar["dataset"] == "h1"}
     assert met["GANBandit TS ≥ 0.98 × Exhaust TS"] is False
-    assert told["standings"][0]["policy"] == "LinearTS"
-    assert told["written"] == [str(tmp_path / "r.html")]
+    assert output["standings"][0]["policy"] == "LinearTS"
+    assert output["written"] == [str(tmp_path / "r.html")]
 
 
 def test_the_same_results_give_the_same_files(results: Path, tmp_path: Path, page: str) -> None:
@@ -267,14 +267,14 @@ def test_a_file_that_is_no_json_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["-o", "--doc", "--figures"])
-def test_a_place_below_a_file_is_refused_before_the_work(
+def test_an_output_below_a_file_is_refused_before_the_work(
     option: str, results: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "taken").write_text("")
-    place = ["-o", tmp_path / "report.html", option, tmp_path / "taken" / "there"]
+    options = ["-o", tmp_path / "report.html", option, tmp_path / "taken" / "there"]
 
     with pytest.raises(SettingError, match="taken") as caught:
-        invoke(results, *place)
+        invoke(results, *options)
 
     assert option in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
@@ -291,7 +291,7 @@ def test_two_files_of_one_name_are_refused(results: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("text", [None, "no marks here\n"])
-def test_a_readme_without_marks_is_named_and_kept(
+def test_a_readme_without_marks_is_named_and_left_alone(
     text: str | None, results: Path, tmp_path: Path
 ) -> None:
     readme = tmp_path / "README.md"
@@ -308,14 +308,8 @@ def test_a_readme_without_marks_is_named_and_kept(
 def test_without_matplotlib_it_says_what_to_install(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = builtins.__import__
-
-    def refuse(name: str, *args: Any, **settings: Any) -> Any:
-        if name.partition(".")[0] == "matplotlib":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return real(name, *args, **settings)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    for name in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
 
     with pytest.raises(MissingExtraError, match="pip install"):
         invoke(results, "-o", tmp_path / "report.html")

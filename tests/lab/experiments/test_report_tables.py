@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_results import play, replayed, runtime, scaling, training
 
-from lab.experiments.comparison import World, bars_of, standings_of
+from lab.experiments.comparison import Setting, bars_of, standings_of
 from lab.experiments.paper_figures import AVERAGES, DATASETS, printed
 from lab.experiments.report_tables import (
     Table,
@@ -90,7 +90,7 @@ def test_bars_are_worded_with_their_numbers() -> None:
 
 
 def test_run_times_stand_beside_the_printed_ones() -> None:
-    qualities = {(World("h1"), "Exhaust TS"): 1.0}
+    qualities = {(Setting("h1"), "Exhaust TS"): 1.0}
 
     table = runtime_table([runtime("Exhaust TS")], qualities)
 

@@ -1,4 +1,4 @@
-"""Result files: their places, what is read back, and what they amount to."""
+"""Result files: their paths, what is read back, and what they amount to."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from fastbandit.errors import DataError, SettingError
 from lab.experiments.policies import NAMES
 from lab.experiments.results import (
     Key,
-    place_of,
     read_results,
+    setting_name,
     summarise,
     summarise_replays,
     training_ratios,
@@ -56,7 +56,7 @@ def played(policy: str, *, seed: int = 0, earned: float = 8.0, **more: Any) -> d
     return {"format": 1, "kind": "play", **key, **PLAYED, "earned": halves, **more}
 
 
-# -- places
+# -- paths
 
 datasets = st.sampled_from(["h1", "h1-dim4", "the-movies", "The-Movies", "a"]) | st.text(max_size=3)
 names = st.sampled_from(["a", "a1", "a_", "A", "dim", "dim4"]) | st.text(max_size=3)
@@ -79,10 +79,12 @@ def path_of(key: Key) -> str:
 
 
 @given(datasets, datasets, st.lists(st.dictionaries(names, values, max_size=2), max_size=20))
-def test_two_worlds_never_share_a_place(one: str, two: str, options: list[dict[str, Any]]) -> None:
-    places: dict[str, tuple[str, dict[str, Any]]] = {}
-    for world in [(name, told) for name in (one, two) for told in ({}, {"a": 11}, *options)]:
-        assert places.setdefault(place_of(*world).lower(), world) == world
+def test_two_settings_never_share_a_path(one: str, two: str, options: list[dict[str, Any]]) -> None:
+    seen: dict[str, tuple[str, dict[str, Any]]] = {}
+    for setting in [
+        (name, some_options) for name in (one, two) for some_options in ({}, {"a": 11}, *options)
+    ]:
+        assert seen.setdefault(setting_name(*setting).lower(), setting) == setting
 
 
 @given(keys, keys)
@@ -109,18 +111,18 @@ def test_a_path_is_made_of_safe_characters_in_three_parts(key: Key) -> None:
 def test_a_path_reads_as_its_key() -> None:
     path = replace(KEY, policy="GANBandit TS", device="cuda:1").path(Path("out"))
 
-    place = "out/h1-arms100-dim4/ganbandit-ts"
-    assert path.as_posix() == f"{place}/default-t20-b10-seed0-cuda1.json"
-    assert place_of("openbandit", {"mode": "replay", "noise": 0.5}) == (
+    folder = "out/h1-arms100-dim4/ganbandit-ts"
+    assert path.as_posix() == f"{folder}/default-t20-b10-seed0-cuda1.json"
+    assert setting_name("openbandit", {"mode": "replay", "noise": 0.5}) == (
         "openbandit-mode=replay-noise0.5"
     )
 
 
 def test_the_order_of_options_makes_no_difference() -> None:
-    turned = replace(KEY, options={"arms": 100, "dim": 4})
+    reordered = replace(KEY, options={"arms": 100, "dim": 4})
 
-    assert (turned, hash(turned)) == (KEY, hash(KEY))
-    assert turned.path(Path()) == KEY.path(Path())
+    assert (reordered, hash(reordered)) == (KEY, hash(KEY))
+    assert reordered.path(Path()) == KEY.path(Path())
 
 
 def test_all_policies_have_folders_of_their_own() -> None:
@@ -205,7 +207,7 @@ def test_a_policy_is_compared_with_exhaust_on_the_seeds_that_both_have() -> None
     assert rows["Exhaust TS"]["of_exhaust"] == pytest.approx(1.0)
 
 
-def test_the_lowest_quality_of_all_seeds_is_kept() -> None:
+def test_the_lowest_quality_of_all_seeds_counts() -> None:
     runs = [played("GANBandit TS", seed=seed, quality=q) for seed, q in enumerate((0.0, 0.9))]
 
     (row,) = summarise(runs)
@@ -216,7 +218,7 @@ def test_the_lowest_quality_of_all_seeds_is_kept() -> None:
 @pytest.mark.parametrize(
     "more", [{"rounds": 30}, {"batch": 5}, {"preset": "paper"}, {"device": "cuda"}, {"options": {}}]
 )
-def test_runs_that_differ_in_more_than_the_seed_are_kept_apart(more: dict[str, Any]) -> None:
+def test_runs_that_differ_in_more_than_the_seed_are_separate(more: dict[str, Any]) -> None:
     assert len(summarise([played("Random"), played("Random", seed=1, **more)])) == 2
 
 
@@ -228,7 +230,7 @@ def test_datasets_come_in_order_of_their_numbers_and_policies_in_that_of_the_pap
     assert rows == [(dim, name) for dim in (4, 16) for name in NAMES[:3]]
 
 
-def test_a_world_without_reward_has_no_share() -> None:
+def test_an_environment_without_reward_has_no_share() -> None:
     (row,) = summarise([played("Random", best=[0.0, 0.0])])
 
     assert row["share"] is None

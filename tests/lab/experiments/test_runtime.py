@@ -16,8 +16,8 @@ from fakes import BowlReward, catalogue_of, seeds_of, vectors_of
 from fastbandit.cli.main import run as run_cli
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import SettingError
-from fastbandit.features import Dense
-from fastbandit.interfaces import Score
+from fastbandit.features.kinds import Dense
+from fastbandit.score import Score
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.types import Inputs
 from lab.__main__ import cli
@@ -30,21 +30,21 @@ from lab.experiments.results import read_results
 from lab.experiments.runtime import (
     POLICIES,
     Plan,
+    agents_for,
     measure,
-    players_for,
     ratios_of,
     ratios_table,
 )
 from lab.experiments.scaling import slope_of
 from lab.experiments.timing import (
     OneAtATime,
-    by_turns,
     fitting_size,
     learning,
-    lessons_for,
     one_at_a_time,
     over_and_over,
     requests_after,
+    time_alternately,
+    training_batches_for,
 )
 
 pytestmark = pytest.mark.slow
@@ -53,7 +53,7 @@ MEASURES = ("single", "request", "batch", "train")
 
 
 def command(*args: object) -> int:
-    """Run a command of `python -m lab experiment` in this process and give its exit status."""
+    """Run a command of `python -m lab experiment` in this process and return its exit status."""
     with pytest.raises(SystemExit) as ended:
         run_cli(cli, ["experiment", *map(str, args)], prog_name="lab")
     assert isinstance(ended.value.code, int)
@@ -107,13 +107,13 @@ def test_a_search_scores_one_arm_at_a_time(score: Score) -> None:
 @pytest.mark.usefixtures("little_training")
 @pytest.mark.parametrize("policy", POLICIES)
 def test_one_arm_at_a_time_is_the_same_decision_at_the_same_cost(policy: str) -> None:
-    world = Synthetic("h1", arms=200)
-    player = players_for(world, Plan((policy,)))[policy]
-    learning(player, lessons_for(world, player))(0)
-    contexts, seeds = requests_after(world, 3), seeds_of(3)
-    slow = replace(player.policy, search=OneAtATime(player.policy.search))
+    environment = Synthetic("h1", arms=200)
+    agent = agents_for(environment, Plan((policy,)))[policy]
+    learning(agent, training_batches_for(environment, agent))(0)
+    contexts, seeds = requests_after(environment, 3), seeds_of(3)
+    slow = replace(agent.policy, search=OneAtATime(agent.policy.search))
 
-    together = player.policy.select(contexts, seeds=seeds)
+    together = agent.policy.select(contexts, seeds=seeds)
     apart = slow.select(contexts, seeds=seeds)
 
     assert torch.allclose(apart.scores, together.scores, atol=1e-4)
@@ -121,7 +121,7 @@ def test_one_arm_at_a_time_is_the_same_decision_at_the_same_cost(policy: str) ->
     assert torch.equal(apart.lookups, together.lookups)
 
 
-# -- turns
+# -- alternation
 
 
 class Ticking:
@@ -141,28 +141,30 @@ class Ticking:
         return work
 
 
-def test_tasks_are_timed_by_turns_until_each_is_over() -> None:
+def test_tasks_are_timed_in_alternation_until_each_is_over() -> None:
     clock = Ticking()
     tasks = {"slow": clock.task("slow", 2.0), "quick": clock.task("quick", 0.25)}
     ended: list[str] = []
 
-    taken = by_turns(tasks, least=2, most=4, seconds=3.0, clock=clock, tick=ended.append)
+    taken = time_alternately(tasks, least=2, most=4, seconds=3.0, clock=clock, tick=ended.append)
 
     assert taken == {"slow": [2.0] * 2, "quick": [0.25] * 4}
     assert clock.ran[:4] == ["slow0", "quick0", "slow1", "quick1"]
     assert ended == ["slow", "quick"]
 
 
-def test_a_task_has_its_fewest_turns_however_long_they_take() -> None:
+def test_a_task_has_its_fewest_rounds_however_long_they_take() -> None:
     clock = Ticking()
 
-    taken = by_turns({"a": clock.task("a", 9.0)}, least=3, most=100, seconds=1.0, clock=clock)
+    taken = time_alternately(
+        {"a": clock.task("a", 9.0)}, least=3, most=100, seconds=1.0, clock=clock
+    )
 
     assert taken == {"a": [9.0] * 3}
 
 
 @pytest.mark.parametrize(("takes", "often"), [(0.5, 4), (2.0, 1), (9.0, 1)])
-def test_a_short_task_is_done_until_a_turn_is_long_enough(takes: float, often: int) -> None:
+def test_a_short_task_is_done_until_a_round_is_long_enough(takes: float, often: int) -> None:
     clock = Ticking()
 
     repeat, times = over_and_over(clock.task("a", takes), seconds=2.0, clock=clock)
@@ -173,7 +175,7 @@ def test_a_short_task_is_done_until_a_turn_is_long_enough(takes: float, often: i
 
 
 class Cramped:
-    """A player that has room for so many contexts."""
+    """An agent that has room for so many contexts."""
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -205,24 +207,24 @@ def tabled(rounds: int) -> Tabled:
     return Tabled("small", Dense(2), Inputs(dense=vectors_of(rounds, 2)), rewards)
 
 
-def test_lessons_are_played_evenly_in_the_first_rounds() -> None:
-    world = Synthetic("h1", arms=20)
-    player = players_for(world, Plan(("Exhaust TS",)))["Exhaust TS"]
+def test_training_batches_are_played_evenly_in_the_first_rounds() -> None:
+    environment = Synthetic("h1", arms=20)
+    agent = agents_for(environment, Plan(("Exhaust TS",)))["Exhaust TS"]
 
-    first, second = lessons_for(world, player)
+    first, second = training_batches_for(environment, agent)
 
-    assert np.array_equal(second.contexts, world.contexts(500, 500))
-    assert np.allclose(first.rewards, world.observed(0, first.arms))
+    assert np.array_equal(second.contexts, environment.contexts(500, 500))
+    assert np.allclose(first.rewards, environment.observed(0, first.arms))
     assert len(set(first.arms)) == 20
 
 
-def test_requests_come_after_the_lessons_and_over_again_when_they_are_few() -> None:
-    world = tabled(9)
+def test_requests_come_after_the_training_and_over_again_when_they_are_few() -> None:
+    environment = tabled(9)
 
-    contexts = requests_after(world, 5).dense
+    contexts = requests_after(environment, 5).dense
 
     assert contexts is not None
-    assert np.array_equal(contexts[:3], world.contexts(6, 3))
+    assert np.array_equal(contexts[:3], environment.contexts(6, 3))
     assert np.array_equal(contexts[3:], contexts[:2])
 
 
@@ -246,7 +248,7 @@ def test_a_log_to_be_replayed_is_not_timed() -> None:
 
 
 @pytest.mark.usefixtures("little_training")
-def test_policies_of_a_plan_are_timed_on_any_world() -> None:
+def test_policies_of_a_plan_are_timed_in_any_environment() -> None:
     plan = Plan(("GANBandit TS",), requests=2, seconds=0.0, batch_size=3, with_single=False)
 
     times = measure(tabled(30), plan)["GANBandit TS"]
@@ -300,20 +302,20 @@ def test_a_second_measurement_takes_the_place_of_the_first(
     capsys.readouterr()
     assert runtime("--policies", "Exhaust TS", "--no-single", "--json", out=tmp_path) == 0
 
-    told = json.loads(capsys.readouterr().out)
+    output = json.loads(capsys.readouterr().out)
     (result,) = read_results(tmp_path)
     assert result["single"] is None
-    assert told["times"][0].items() <= result.items()
-    assert (told["ratios"], told["skipped"]) == ([], {})
+    assert output["times"][0].items() <= result.items()
+    assert (output["ratios"], output["skipped"]) == ([], {})
 
 
 @pytest.mark.usefixtures("little_training")
 def test_a_dataset_without_data_is_left_out_with_a_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = ("--datasets", "bibtex,h3", "--policies", "Exhaust TS", "--data", tmp_path / "none")
+    options = ("--datasets", "bibtex,h3", "--policies", "Exhaust TS", "--data", tmp_path / "none")
 
-    assert command("runtime", *told, "--requests", 1, "--no-single", "--out", tmp_path) == 0
+    assert command("runtime", *options, "--requests", 1, "--no-single", "--out", tmp_path) == 0
 
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("Left out: The dataset bibtex needs")
@@ -323,9 +325,9 @@ def test_a_dataset_without_data_is_left_out_with_a_line(
 def test_nothing_but_missing_data_exits_with_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = ("--datasets", "bibtex", "--arms", 9, "--data", tmp_path / "none", "--out", tmp_path)
+    options = ("--datasets", "bibtex", "--arms", 9, "--data", tmp_path / "none", "--out", tmp_path)
 
-    assert command("runtime", *told) == 2
+    assert command("runtime", *options) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
@@ -372,7 +374,7 @@ def test_ratios_are_those_the_paper_claims() -> None:
     assert row == ("h1", "TS", "250×", "8,537×", "2×", "4×", "3.2×", "2.5×", "3.45×")
 
 
-def test_a_ratio_without_its_pair_is_not_known() -> None:
+def test_a_ratio_of_one_alone_is_not_known() -> None:
     (row,) = ratios_of([timed("Exhaust UCB", single=None), timed("GANBandit UCB")])
 
     assert (row["batch"], row["single"], row["train"]) == (1.0, None, 1.0)
@@ -392,9 +394,9 @@ def test_scaling_writes_times_and_q_at_each_number_of_arms(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scaling, "_PAIRS_IN_BATCH", 300)
-    told = ("--arms", "200,50", "--policies", "GANBandit TS,Exhaust TS", "--batch-size", 6)
+    options = ("--arms", "200,50", "--policies", "GANBandit TS,Exhaust TS", "--batch-size", 6)
 
-    assert command("scaling", *told, "--seconds", 0, "--out", tmp_path) == 0
+    assert command("scaling", *options, "--seconds", 0, "--out", tmp_path) == 0
 
     assert "| policy | N = 50 | N = 200 | slope | lowest q |" in capsys.readouterr().out
     exhaust, gan = load_results(tmp_path)
@@ -411,13 +413,13 @@ def test_scaling_writes_times_and_q_at_each_number_of_arms(
 
 
 @pytest.mark.usefixtures("little_training")
-def test_catalogues_of_any_size_teach_the_same() -> None:
+def test_catalogues_of_any_size_train_the_same() -> None:
     small, large = (datasets.load("h2", arms=arms) for arms in (20, 50))
 
     spots = list(scaling._spots_of([20, 50], Plan(("Exhaust TS",), batch_size=2), tick=print))
 
     assert np.array_equal(large.arms[:20], small.arms)
-    one, two = (spot.player._state.history for spot in spots)
+    one, two = (spot.agent._state.history for spot in spots)
     assert one is not None
     assert two is not None
     assert np.array_equal(one.rewards, two.rewards)

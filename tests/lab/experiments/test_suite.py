@@ -15,14 +15,14 @@ from fastbandit.cli.main import run as run_cli
 from fastbandit.cluster.engine import News
 from fastbandit.cluster.local_engine import LocalEngine
 from fastbandit.errors import DataError, SettingError
-from fastbandit.features import Dense
+from fastbandit.features.kinds import Dense
 from fastbandit.types import Inputs
 from lab.__main__ import cli
 from lab.experiments import datasets, suite
 from lab.experiments.environment import Tabled
 from lab.experiments.logged import LoggedData
-from lab.experiments.results import TRAINING, Key, read_results
-from lab.experiments.suite import jobs_of, read_made, run_job, run_suite, word_failures
+from lab.experiments.results import TRAINING, Key, read_results, write_result
+from lab.experiments.suite import describe_failures, jobs_of, read_made, run_job, run_suite
 from lab.experiments.suite_file import read_suite, suite_names
 
 RANDOM = Key("h2", {"arms": 50}, "Random", "default", rounds=30, batch=20, seed=0)
@@ -53,7 +53,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def command(*args: object) -> int:
-    """Run `python -m lab experiment run` in this process and give its exit status."""
+    """Run `python -m lab experiment run` in this process and return its exit status."""
     with pytest.raises(SystemExit) as ended:
         run_cli(cli, ["experiment", "run", *map(str, args)], prog_name="lab")
     assert isinstance(ended.value.code, int)
@@ -65,10 +65,10 @@ def command(*args: object) -> int:
 
 @pytest.mark.parametrize("name", suite_names())
 def test_a_suite_of_the_package_can_be_read(name: str) -> None:
-    told = read_suite(name)
+    suite = read_suite(name)
 
-    assert told.name == name
-    assert jobs_of(told)
+    assert suite.name == name
+    assert jobs_of(suite)
 
 
 def test_the_package_has_these_suites() -> None:
@@ -130,10 +130,10 @@ def test_a_suite_that_is_not_there_is_refused_with_those_that_are() -> None:
 
 
 def test_presets_and_devices_change_neural_policies_alone(small: Path) -> None:
-    told = read_suite(str(small))
-    part = replace(told.parts[0], presets=("paper", "default"), seeds=1)
+    suite = read_suite(str(small))
+    part = replace(suite.parts[0], presets=("paper", "default"), seeds=1)
 
-    jobs = jobs_of(replace(told, parts=(part,)), device="cuda")
+    jobs = jobs_of(replace(suite, parts=(part,)), device="cuda")
 
     assert sorted((key.policy, key.preset, key.device) for key in jobs) == [
         ("Exhaust TS", "default", "cuda"),
@@ -143,9 +143,9 @@ def test_presets_and_devices_change_neural_policies_alone(small: Path) -> None:
 
 
 def test_slow_policies_come_first_and_no_run_comes_twice(small: Path) -> None:
-    told = read_suite(str(small))
+    suite = read_suite(str(small))
 
-    jobs = jobs_of(replace(told, parts=told.parts * 2))
+    jobs = jobs_of(replace(suite, parts=suite.parts * 2))
 
     assert [(key.dataset, key.policy, key.seed) for key in jobs] == [
         ("h1", "Exhaust TS", 0),
@@ -157,10 +157,10 @@ def test_slow_policies_come_first_and_no_run_comes_twice(small: Path) -> None:
 
 
 def test_training_is_timed_once_for_each_preset(small: Path) -> None:
-    told = read_suite(str(small))
-    part = replace(told.parts[0], training=True, presets=("default", "paper"))
+    suite = read_suite(str(small))
+    part = replace(suite.parts[0], training=True, presets=("default", "paper"))
 
-    jobs = jobs_of(replace(told, parts=(part,)))
+    jobs = jobs_of(replace(suite, parts=(part,)))
 
     timed = [(key.preset, key.seed) for key in jobs if key.policy == TRAINING]
     assert timed == [("default", 0), ("paper", 0)]
@@ -172,9 +172,9 @@ def test_training_is_timed_once_for_each_preset(small: Path) -> None:
 def test_a_run_writes_what_was_earned_and_the_best_possible_by_batch(tmp_path: Path) -> None:
     result = run_job(RANDOM, tmp_path, None)
 
-    world = datasets.load("h2", arms=50)
+    environment = datasets.load("h2", arms=50)
     assert result["best"] == pytest.approx(
-        [world.ceiling(0, 20).sum(), world.ceiling(20, 10).sum()]
+        [environment.ceiling(0, 20).sum(), environment.ceiling(20, 10).sum()]
     )
     assert len(result["earned"]) == 2
     assert (result["arms"], result["index"], result["played"]) == (50, None, 30)
@@ -217,8 +217,8 @@ def tabled(rounds: int) -> Tabled:
     return Tabled("h2", Dense(2), Inputs(dense=contexts), worth, arms=arms, notes=("a note",))
 
 
-def loaded(world: Any) -> Callable[..., Any]:
-    return lambda name, **options: world
+def loaded(environment: Any) -> Callable[..., Any]:
+    return lambda name, **options: environment
 
 
 def test_a_dataset_is_played_to_its_end_and_the_result_says_so(
@@ -269,9 +269,9 @@ def test_training_times_are_ratios_of_two_medians(tmp_path: Path) -> None:
     result = run_job(replace(RANDOM, policy=TRAINING), tmp_path, None)
 
     assert result["kind"] == "training"
-    for explore in ("TS", "UCB"):
-        mine, yardstick = result["ratios"][f"{explore} seconds"]
-        assert result["ratios"][explore] == pytest.approx(mine / yardstick)
+    for exploration in ("TS", "UCB"):
+        mine, yardstick = result["ratios"][f"{exploration} seconds"]
+        assert result["ratios"][exploration] == pytest.approx(mine / yardstick)
 
 
 @pytest.mark.usefixtures("little_training")
@@ -285,6 +285,17 @@ def test_a_result_of_other_settings_is_not_taken_for_one_of_these(tmp_path: Path
     settings.write_text("format = 1\n[network]\nembedding = 5\n")
     with pytest.raises(SettingError, match=r"before .*mine\.toml changed"):
         read_made(key, tmp_path / "out")
+
+
+@pytest.mark.parametrize("base", ["default", "paper"])
+def test_a_result_made_before_names_changed_is_still_read(base: str, tmp_path: Path) -> None:
+    settings, lines = tmp_path / "mine.toml", "[doubt.gradient]\nridge = 2.0\n"
+    settings.write_text(f'format = 1\nbase = "{base}"\n{lines}')
+    key = replace(RANDOM, policy="Exhaust UCB", preset=str(settings))
+    stored = {"base": base, "sections": {"doubt.gradient": {"ridge": 2.0}}}
+    made = write_result(key.path(tmp_path), "play", key, {"settings": stored})
+
+    assert read_made(key, tmp_path) == made
 
 
 # -- many runs
@@ -370,10 +381,10 @@ def test_the_command_prints_json_and_names_what_failed(
     status = command(*words, "--data", out, "--out", out, "--json")
 
     printed = capsys.readouterr()
-    told = json.loads(printed.out)
+    output = json.loads(printed.out)
     assert status == 2
-    assert [row["dataset"] for row in told["summary"]] == ["h1"]
-    assert told["failed"][0]["dataset"] == "bibtex"
+    assert [row["dataset"] for row in output["summary"]] == ["h1"]
+    assert output["failed"][0]["dataset"] == "bibtex"
     assert len(printed.err.splitlines()) == 1
     assert printed.err.startswith("Error: bibtex, Random, seed 0: ")
 
@@ -388,11 +399,11 @@ def test_the_command_lists_the_runs_and_which_exist(
     assert command(small, "--out", out, "--list") == 0
     text = capsys.readouterr().out
     assert command(small, "--out", out, "--list", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    output = json.loads(capsys.readouterr().out)
 
     assert f"made  {key.path(out)}\n" in text
     assert "5 runs, 1 of them made." in text
-    assert [job["exists"] for job in told] == [False, False, True, False, False]
+    assert [job["exists"] for job in output] == [False, False, True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -441,7 +452,7 @@ def test_runs_of_one_dataset_with_the_same_error_share_a_line() -> None:
     failed = [(replace(RANDOM, seed=seed), "no data") for seed in range(3)]
     failed.append((replace(RANDOM, policy="HOO"), "no box"))
 
-    assert word_failures(failed) == [
+    assert describe_failures(failed) == [
         "h2-arms50, Random, seed 0 and 2 more: no data",
         "h2-arms50, HOO, seed 0: no box",
     ]

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ from click.testing import CliRunner
 from fastbandit import Bandit
 from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import MissingExtraError, SettingError
-from fastbandit.features import Dense
-from fastbandit.settings import Settings, read_settings, write_settings
+from fastbandit.features.kinds import Dense
+from fastbandit.settings.files import Settings
 from fastbandit.types import Audit, Inputs
 from lab.experiments.logged import LoggedData
+from lab.experiments.recipe import Recipe, recipe_for, write_recipe
 from lab.experiments.tune import Tuned, tune, tune_command
 from lab.experiments.tune_knobs import knobs_of
 from lab.experiments.tune_stages import (
@@ -30,17 +32,17 @@ from lab.experiments.tune_stages import (
     predictions,
 )
 
-LITTLE = Settings(
-    sections={
+LITTLE = Recipe().merged(
+    {
         "network": {"embedding": 4, "hidden": (4,)},
         "training.reward": {"iterations": 10, "batch": 32},
-        "training.generator": {"iterations": 10, "batch": 32, "pairs": 64, "sample": 32},
+        "training.generator": {"iterations": 10, "batch": 32, "targets": 64, "sample": 32},
     }
 )
 SMALL = ("--trials", "2", "--rounds", "200", "--batch", "50", "-O", "arms=200")
 
 
-def world() -> Any:
+def environment() -> Any:
     return Synthetic("h1", 3, 200, seed=0)
 
 
@@ -48,34 +50,40 @@ def bench(
     policy: str = "GANBandit TS", *, evaluations: int | None = None, rounds: int = 200
 ) -> Bench:
     return Bench(
-        world(), policy, rounds=rounds, batch=50, evaluations=evaluations, seed=0, device="cpu"
+        environment(),
+        policy,
+        rounds=rounds,
+        batch=50,
+        evaluations=evaluations,
+        seed=0,
+        device="cpu",
     )
 
 
 def tuned(policy: str = "GANBandit TS", **changes: Any) -> Tuned:
     settings: dict[str, Any] = {"base": LITTLE, "trials": 2, "rounds": 200, "batch": 50}
-    return tune(world(), policy, **{**settings, **changes})
+    return tune(environment(), policy, **{**settings, **changes})
 
 
-def width_of(settings: Settings) -> float:
+def width_of(settings: Recipe) -> float:
     return float(settings.of("exploration.ucb").get("width", 0.3))
 
 
 @pytest.fixture
 def wide_is_better(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
-    """Let stage 2 and the whole be judged by formulas of the width; tell the widths asked."""
+    """Let stage 2 and the whole be judged by formulas of the width; return the widths asked."""
 
     def judge(fresh: float = 1.0, whole: float = 1.0, stop_at: int = 999) -> list[float]:
         asked: list[float] = []
 
-        def shared(self: Bench, settings: Settings, lot: int) -> Measured:
+        def shared(self: Bench, settings: Recipe, split: int) -> Measured:
             if len(asked) == stop_at:
                 raise KeyboardInterrupt
             asked.append(width_of(settings))
-            value = (fresh if lot else 1.0) * asked[-1]
+            value = (fresh if split else 1.0) * asked[-1]
             return Measured(value, "width", value)
 
-        def played(self: Bench, settings: Settings, lot: int) -> Measured:
+        def played(self: Bench, settings: Recipe, split: int) -> Measured:
             return Measured(whole * width_of(settings), "width", width_of(settings))
 
         monkeypatch.setattr(Bench, "shared", shared)
@@ -104,7 +112,7 @@ def test_all_four_stages_run_and_the_whole_is_never_worse() -> None:
     json.dumps(found.to_json(), allow_nan=False)
 
 
-def test_a_better_value_is_found_and_kept(wide_is_better: Callable[..., list[float]]) -> None:
+def test_a_better_value_is_found_and_accepted(wide_is_better: Callable[..., list[float]]) -> None:
     asked = wide_is_better()
 
     found = widths()
@@ -126,14 +134,14 @@ def test_the_first_trial_is_where_the_stage_stands(
     assert len(set(asked[:3])) == 3
 
 
-def test_a_winner_that_is_worse_on_fresh_lots_is_not_kept(
+def test_a_winner_that_is_worse_on_fresh_splits_is_not_accepted(
     wide_is_better: Callable[..., list[float]],
 ) -> None:
     wide_is_better(fresh=-1.0)
 
     found = widths()
 
-    assert not found.steps[0].is_kept
+    assert not found.steps[0].is_accepted
     assert found.settings == LITTLE
     assert found.before is None
 
@@ -145,7 +153,7 @@ def test_settings_that_earn_less_than_the_base_are_not_given(
 
     found = widths()
 
-    assert found.steps[0].is_kept
+    assert found.steps[0].is_accepted
     assert not found.is_better
     assert found.settings == LITTLE
 
@@ -164,7 +172,7 @@ def test_tuning_that_was_interrupted_goes_on_to_the_same_end(
     again = widths(journal=tmp_path / "journal")
 
     assert again == whole
-    assert len(asked) == 12 - min(stop_at, 8)  # trials, then two lots before and after
+    assert len(asked) == 12 - min(stop_at, 8)  # trials, then two splits before and after
 
 
 def test_what_is_done_is_not_done_again(
@@ -219,8 +227,8 @@ def test_what_comes_to_no_number_is_not_chosen(
     wide_is_better()
     original = Bench.shared
 
-    def sometimes(self: Bench, settings: Settings, lot: int) -> Measured:
-        found = original(self, settings, lot)
+    def sometimes(self: Bench, settings: Recipe, split: int) -> Measured:
+        found = original(self, settings, split)
         return found if width_of(settings) == 0.3 else Measured(math.nan, "width", math.nan)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -243,7 +251,7 @@ def test_what_comes_to_no_number_is_not_chosen(
 @pytest.mark.parametrize("base", ["default", "paper"])
 @pytest.mark.parametrize("stage", [1, 2, 3, 4])
 def test_every_range_holds_what_there_is(policy: str, base: str, stage: int) -> None:
-    knobs = knobs_of(stage, bench(policy).plan(Settings(base)))
+    knobs = knobs_of(stage, bench(policy).plan(recipe_for(base)))
 
     assert bool(knobs) == (stage < 3 or "Bandit" in policy)
     for knob in knobs:
@@ -256,28 +264,46 @@ def test_every_range_holds_what_there_is(policy: str, base: str, stage: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("policy", "turned"),
+    ("policy", "changed_knobs"),
     [
         ("Exhaust TS", ["network.dropout_penalty"]),
-        ("NeuralLinear", ["doubt.last-layer.prior_precision"]),
-        ("Bootstrapped heads", ["doubt.bootstrap.prior_precision", "doubt.bootstrap.heads"]),
-        ("Variational layer", ["doubt.variational.prior_precision"]),
+        ("NeuralLinear", ["posterior.last-layer.prior_precision"]),
+        (
+            "Bootstrapped heads",
+            ["posterior.bootstrap.prior_precision", "posterior.bootstrap.heads"],
+        ),
+        ("Variational layer", ["posterior.variational.prior_precision"]),
     ],
 )
-def test_the_second_stage_turns_what_makes_the_doubt(policy: str, turned: list[str]) -> None:
-    names = [knob.name for knob in knobs_of(2, bench(policy).plan(Settings()))]
+def test_the_second_stage_changes_the_posterior(policy: str, changed_knobs: list[str]) -> None:
+    names = [knob.name for knob in knobs_of(2, bench(policy).plan(Recipe()))]
 
-    assert names == ["exploration.ts.scale", *turned]
+    assert names == ["exploration.ts.scale", *changed_knobs]
 
 
-@pytest.mark.parametrize(("base", "field"), [("default", "cells"), ("paper", "neighbours")])
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [("default", ["partitions", "lookups", "hops", "beam"]), ("paper", ["neighbours"])],
+)
 @pytest.mark.parametrize("policy", ["FastBandit TS", "GANBandit TS"])
-def test_the_last_stage_turns_what_the_search_looks_up_by(
-    policy: str, base: str, field: str
+def test_the_last_stage_changes_what_the_search_looks_up_by(
+    policy: str, base: str, expected: list[str]
 ) -> None:
-    fields = [knob.field for knob in knobs_of(4, bench(policy).plan(Settings(base)))]
+    fields = [knob.field for knob in knobs_of(4, bench(policy).plan(recipe_for(base)))]
 
-    assert fields == [field, "lookups", "hops", "beam"]
+    assert fields == expected
+
+
+@pytest.mark.parametrize("policy", ["FastBandit TS", "GANBandit TS"])
+def test_the_printed_recipe_is_tuned_and_written_with_its_base(policy: str, tmp_path: Path) -> None:
+    base = replace(LITTLE, base="paper")
+
+    found = tuned(policy, base=base, stages=(3, 4))
+
+    write_recipe(tmp_path / "tuned.toml", found.settings)
+    assert [step.stage for step in found.steps] == [3, 4]
+    assert found.to_json()["base"] == "paper"
+    assert recipe_for(tmp_path / "tuned.toml") == found.settings
 
 
 @pytest.mark.parametrize(("evaluations", "is_within"), [(128, True), (129, False)])
@@ -285,7 +311,7 @@ def test_more_evaluations_than_the_budget_are_worse_than_any_quality(
     monkeypatch: pytest.MonkeyPatch, evaluations: float, is_within: bool
 ) -> None:
     audit = Audit(0.9, np.array([0.9], dtype=np.float32), evaluations, 2.0, 1)
-    monkeypatch.setattr(Bench, "_audited", lambda self, settings, lot: audit)
+    monkeypatch.setattr(Bench, "_audited", lambda self, settings, split: audit)
 
     value = bench(evaluations=128).searched(LITTLE, 0).value
 
@@ -294,16 +320,16 @@ def test_more_evaluations_than_the_budget_are_worse_than_any_quality(
 
 def test_a_look_up_costs_a_little_quality(monkeypatch: pytest.MonkeyPatch) -> None:
     audit = Audit(0.9, np.array([0.9], dtype=np.float32), 10.0, 2.0, 1)
-    monkeypatch.setattr(Bench, "_audited", lambda self, settings, lot: audit)
+    monkeypatch.setattr(Bench, "_audited", lambda self, settings, split: audit)
 
     assert bench().landed(LITTLE, 0).value == pytest.approx(0.898)
 
 
 @pytest.mark.parametrize(
-    ("rounds", "lots"), [(101, [(100, 1), (100, 1)]), (70, [(50, 10), (60, 10)])]
+    ("rounds", "splits"), [(101, [(100, 1), (100, 1)]), (70, [(50, 10), (60, 10)])]
 )
 def test_searches_are_audited_on_rounds_that_were_not_learned(
-    monkeypatch: pytest.MonkeyPatch, rounds: int, lots: list[tuple[int, int]]
+    monkeypatch: pytest.MonkeyPatch, rounds: int, splits: list[tuple[int, int]]
 ) -> None:
     seen: list[Any] = []
 
@@ -313,11 +339,11 @@ def test_searches_are_audited_on_rounds_that_were_not_learned(
 
     monkeypatch.setattr("lab.experiments.tune_stages.audit", spy)
     mine = bench("FastBandit TS", rounds=rounds)
-    for lot in (0, 1):
-        mine.searched(LITTLE, lot)
+    for split in (0, 1):
+        mine.searched(LITTLE, split)
 
-    for contexts, (first, count) in zip(seen, lots, strict=True):
-        assert np.array_equal(contexts, world().contexts(first, count))
+    for contexts, (first, count) in zip(seen, splits, strict=True):
+        assert np.array_equal(contexts, environment().contexts(first, count))
 
 
 def test_without_a_budget_a_search_may_cost_what_the_base_costs() -> None:
@@ -331,7 +357,7 @@ def test_without_a_budget_a_search_may_cost_what_the_base_costs() -> None:
 
 def test_predictions_are_the_rewards_that_a_bandit_expects() -> None:
     bandit = bench().bandit(LITTLE)
-    contexts = world().contexts(0, 40)
+    contexts = environment().contexts(0, 40)
     decision = bandit.select(contexts)
     bandit.update(contexts=contexts, arms=decision.arms, rewards=np.arange(40.0))
 
@@ -410,8 +436,8 @@ def test_the_command_writes_settings_that_a_bandit_takes(
 
     assert done.exit_code == 0, done.output
     assert "2 uncertainty" in done.output
-    bandit = Bandit(arms=world().arms, context=3, explore="ucb", preset=out)
-    width = width_of(read_settings(out))
+    bandit = Bandit(arms=environment().arms, context=3, exploration="ucb", preset=out)
+    width = width_of(recipe_for(out))
     assert bandit.blueprint.exploration.width == width  # type: ignore[attr-defined]
     assert (tmp_path / "tuned.journal").exists()
 
@@ -421,15 +447,15 @@ def test_the_command_prints_json_and_falls_back_to_the_base(
 ) -> None:
     wide_is_better(whole=-1.0)
     base, out = tmp_path / "base.toml", tmp_path / "tuned.toml"
-    write_settings(base, LITTLE)
+    write_recipe(base, LITTLE)
     options = ("--stages", "2", "--base", str(base), "-o", str(out), "--json", "--trials", "8")
 
     done = asked("h1", "--policy", "Exhaust UCB", *SMALL, *options)
 
-    told = json.loads(done.output)
-    assert told["steps"][0]["is_kept"]
-    assert not told["is_better"]
-    assert read_settings(out) == LITTLE
+    output = json.loads(done.output)
+    assert output["steps"][0]["is_accepted"]
+    assert not output["is_better"]
+    assert recipe_for(out) == LITTLE
     assert "which is worse: these are the base's" in out.read_text()
 
 

@@ -29,8 +29,8 @@ KILLS = {
 }
 
 
-def write(folder: Path, name: str, told: object) -> None:
-    (folder / f"{name}.json").write_text(json.dumps(told))
+def write(folder: Path, name: str, result: object) -> None:
+    (folder / f"{name}.json").write_text(json.dumps(result))
 
 
 def test_a_bar_is_met_or_missed_by_what_was_measured(tmp_path: Path) -> None:
@@ -63,9 +63,18 @@ def test_a_campaign_without_a_result_is_named(tmp_path: Path) -> None:
     assert "Not run: kills, disk" in tables(tmp_path)
 
 
-@pytest.mark.parametrize("told", [[], {"cuts": "many"}, {}])
-def test_a_result_of_another_shape_is_refused(told: object, tmp_path: Path) -> None:
-    write(tmp_path, "power-cut", told)
+@pytest.mark.parametrize("name", ["lease_seconds", "turn_seconds"])
+def test_results_are_read_by_names_of_now_and_of_before(name: str, tmp_path: Path) -> None:
+    counts = {"times": 2, "waited": 2, "together": 0, "missing": 0, "versions": 5}
+    more = {name: [0.5, 1.5], "slowest_seconds": 3.0, "faults": []}
+    write(tmp_path, "trainers", {**counts, **more})
+
+    assert "2 kills: had the leader lease within 1.5 s" in tables(tmp_path)
+
+
+@pytest.mark.parametrize("result", [[], {"cuts": "many"}, {}])
+def test_a_result_of_another_shape_is_refused(result: object, tmp_path: Path) -> None:
+    write(tmp_path, "power-cut", result)
 
     with pytest.raises(DataError, match="Run the campaign again"):
         tables(tmp_path)

@@ -96,7 +96,7 @@ def test_a_program_that_is_not_there_is_not_permitted() -> None:
     "change",
     [
         {"unlogged": 1},
-        {"kept": 1},
+        {"logged": 1},
         {"unclear": 1},
         {"lost": 1},
         {"refused": 0},

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.events import DecisionMade, RewardCame
 from fastbandit.learning.learner import Learner
+from fastbandit.storage.events import DecisionMade, RewardCame
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.faults import kills as campaign
-from lab.faults.kept import (
+from lab.faults.consistency import (
     history_faults,
     lineage_faults,
     lost_decisions,
@@ -49,9 +49,9 @@ WHOLE = KillReport(
 
 
 @pytest.fixture(scope="module")
-def taught(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     """A stage whose learner has made two versions of what a log holds."""
-    home = tmp_path_factory.mktemp("taught")
+    home = tmp_path_factory.mktemp("trained")
     stage = set_stage(home, Synthetic("h2", 1, 20), {"learn.fresh": 10, "learn.held_out": 0.0})
     log = SqliteLog(stage.data / "events.db")
     for number in range(20):
@@ -80,7 +80,7 @@ def test_a_decision_that_the_log_holds_is_not_lost() -> None:
 @pytest.mark.parametrize(
     "answer", [{"arms": [4]}, {"scores": [0.25]}, {"version": 2}, {"catalogue": 1}]
 )
-def test_a_decision_that_the_log_holds_otherwise_is_lost(answer: dict[str, Any]) -> None:
+def test_a_decision_that_the_log_holds_differently_is_lost(answer: dict[str, Any]) -> None:
     assert lost_decisions(ASKED, {"a": {**ANSWERS["a"], **answer}}, [MADE]) == 1
 
 
@@ -97,38 +97,38 @@ def test_a_reward_needs_to_be_there_as_often_as_it_was_acknowledged() -> None:
     assert lost_rewards(Counter({("a", 1.0, "late"): 1}), [MADE, came]) == 1
 
 
-def test_a_lineage_that_follows_the_log_has_no_faults(taught: Stage) -> None:
-    snapshots = taught.store.list()
+def test_a_lineage_that_follows_the_log_has_no_faults(trained: Stage) -> None:
+    snapshots = trained.store.list()
 
-    assert [one.cut.pairs for one in snapshots] == [0, 10, 20]
-    assert lineage_faults(snapshots, taught.events()) == []
-    assert history_faults(snapshots[-1], taught.events()) == []
+    assert [one.cut.interactions for one in snapshots] == [0, 10, 20]
+    assert lineage_faults(snapshots, trained.events()) == []
+    assert history_faults(snapshots[-1], trained.events()) == []
 
 
-def test_what_was_learned_twice_is_a_fault(taught: Stage) -> None:
-    first, second, third = taught.store.list()
-    again = replace(third, cut=replace(third.cut, pairs=30))
+def test_what_was_learned_twice_is_a_fault(trained: Stage) -> None:
+    first, second, third = trained.store.list()
+    again = replace(third, cut=replace(third.cut, interactions=30))
 
-    assert lineage_faults([first, second, again], taught.events()) == [
+    assert lineage_faults([first, second, again], trained.events()) == [
         "version 2 does not add what it learned to its parent",
-        "version 2 looked at other pairs than were ready",
+        "version 2 looked at other interactions than were ready",
     ]
 
 
-def test_a_version_that_does_not_come_after_its_parent_is_a_fault(taught: Stage) -> None:
-    first, second, third = taught.store.list()
+def test_a_version_that_does_not_come_after_its_parent_is_a_fault(trained: Stage) -> None:
+    first, second, third = trained.store.list()
     stuck = replace(third, cut=replace(third.cut, seq=second.cut.seq))
 
-    faults = lineage_faults([first, second, stuck], taught.events())
+    faults = lineage_faults([first, second, stuck], trained.events())
 
     assert faults[0] == "version 2 does not come after its parent"
 
 
-def test_a_history_of_other_pairs_is_a_fault(taught: Stage) -> None:
-    last, events = taught.store.list()[-1], taught.events()
+def test_a_history_of_other_interactions_is_a_fault(trained: Stage) -> None:
+    last, events = trained.store.list()[-1], trained.events()
 
     assert history_faults(last, events[2:] + events[:2]) != []
-    assert history_faults(replace(last, cut=replace(last.cut, pairs=5)), events) != []
+    assert history_faults(replace(last, cut=replace(last.cut, interactions=5)), events) != []
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_the_command_fails_where_a_restart_is_slow(monkeypatch: pytest.MonkeyPat
     assert json.loads(done.stdout) == asdict(slow)
 
 
-def test_the_command_tells_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_prints_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "kill_rounds", lambda *args, **settings: WHOLE)
 
     done = CliRunner().invoke(kills_command, [])

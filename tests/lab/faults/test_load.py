@@ -57,7 +57,7 @@ def test_answers_are_counted_by_status_and_timed() -> None:
     assert answers.broken == answers.blunt == answers.unsent == 0
 
 
-def test_refusals_are_told_apart_by_whether_they_say_when_to_come_again() -> None:
+def test_refusals_are_counted_by_whether_they_say_when_to_retry() -> None:
     polite, blunt = answers_to(REFUSED), answers_to(REFUSED.replace(b"Retry-After", b"X"))
     assert polite.blunt == 0 < polite.refused_p99_ms
     assert blunt.blunt == blunt.statuses["503"] > 0

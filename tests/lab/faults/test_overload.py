@@ -1,4 +1,4 @@
-"""Under too much load a service refuses quickly and correctly, and finishes what it began."""
+"""Under too much load a service rejects quickly and correctly, and finishes what it began."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import uvicorn
 import uvloop
 from uvicorn.server import ServerState
 
-from fastbandit.serving.measures import Measures
-from fastbandit.serving.refusing import RefusingProtocol, Room, is_whole_select
+from fastbandit.serving.metrics import Metrics
+from fastbandit.serving.overload import Capacity, OverloadProtocol, is_whole_select
 from lab.faults.garbage import split_answers, status_of
 from lab.faults.overload import overload
 
@@ -33,12 +33,12 @@ class Waiting:
     """An application that answers with the length of the body, some only when it is let."""
 
     def __init__(self, most: int) -> None:
-        self.room = Room(most)
+        self.capacity = Capacity(most)
         server = SimpleNamespace(max_body_bytes=1_000)
         config = SimpleNamespace(server=server)
-        self.service = SimpleNamespace(measures=Measures(), config=config)
+        self.service = SimpleNamespace(metrics=Metrics(), config=config)
         self.begun = 0
-        self.gate = asyncio.Event()
+        self.barrier = asyncio.Event()
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         self.begun += 1
@@ -48,21 +48,21 @@ class Waiting:
             message = await receive()
             body += message.get("body", b"")
         if body.startswith(b"wait"):
-            await self.gate.wait()
-        told = b"%d" % len(body)
-        headers = [(b"content-length", b"%d" % len(told))]
+            await self.barrier.wait()
+        length = b"%d" % len(body)
+        headers = [(b"content-length", b"%d" % len(length))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": told})
+        await send({"type": "http.response.body", "body": length})
 
 
 @asynccontextmanager
 async def serving(most: int = 1) -> AsyncIterator[tuple[Waiting, Any]]:
-    """Serve the application on a port; give it, and how to connect."""
+    """Serve the application on a port; return it, and how to connect."""
     app, state = Waiting(most), ServerState()
     config = uvicorn.Config(app, lifespan="off", log_config=None, ws="none", access_log=False)  # type: ignore[arg-type]
     config.load()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: RefusingProtocol(config, state, {}), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: OverloadProtocol(config, state, {}), "127.0.0.1", 0)
     clients: list[Client] = []
 
     async def connect() -> Client:
@@ -73,7 +73,7 @@ async def serving(most: int = 1) -> AsyncIterator[tuple[Waiting, Any]]:
     try:
         yield app, connect
     finally:
-        app.gate.set()
+        app.barrier.set()
         for client in clients:
             client.writer.close()
         await asyncio.gather(*state.tasks)
@@ -113,7 +113,7 @@ class Client:
 
 
 async def filled(app: Waiting, connect: Any) -> Client:
-    """Let a request be under way that fills the room."""
+    """Let a request be under way that fills the capacity."""
     client: Client = await connect()
     await client.send(post(b"wait"))
     while not app.begun:
@@ -121,24 +121,24 @@ async def filled(app: Waiting, connect: Any) -> Client:
     return client
 
 
-def test_a_select_beyond_the_room_is_refused_and_told_when_to_come_again() -> None:
+def test_a_select_beyond_the_capacity_is_rejected_with_a_time_to_retry() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             first, second = await filled(app, connect), await connect()
-            refused = await second.ask(post(b"abc"))
-            problem = msgspec.json.decode(refused.partition(b"\r\n\r\n")[2])
-            assert (status_of(refused), problem["status"]) == (503, 503)
-            assert b"\r\nretry-after: 1\r\n" in refused
-            app.gate.set()
+            rejected = await second.ask(post(b"abc"))
+            problem = msgspec.json.decode(rejected.partition(b"\r\n\r\n")[2])
+            assert (status_of(rejected), problem["status"]) == (503, 503)
+            assert b"\r\nretry-after: 1\r\n" in rejected
+            app.barrier.set()
             assert status_of(await first.answer()) == 200
             assert (await second.ask(post(b"abc"))).endswith(b"\r\n\r\n3")
-            assert app.service.measures.refused == 1
-            assert app.service.measures.answers == {("/v1/select", 503): 1}
+            assert app.service.metrics.rejected == 1
+            assert app.service.metrics.answers == {("/v1/select", 503): 1}
 
     uvloop.run(run())
 
 
-def test_a_refused_request_may_come_in_pieces() -> None:
+def test_a_rejected_request_may_come_in_pieces() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             await filled(app, connect)
@@ -147,7 +147,7 @@ def test_a_refused_request_may_come_in_pieces() -> None:
             assert status_of(await client.ask(*pieces)) == 503
             chunked = _HEAD + b"transfer-encoding: chunked\r\n\r\n"
             assert status_of(await client.ask(chunked, b"3\r\nabc\r\n", b"0\r\n\r\n")) == 503
-            app.gate.set()
+            app.barrier.set()
             assert (await client.ask(*pieces)).endswith(b"\r\n\r\n50")
 
     uvloop.run(run())
@@ -165,7 +165,7 @@ def test_a_request_may_come_in_pieces_and_in_chunks() -> None:
     uvloop.run(run())
 
 
-def test_a_body_that_comes_slowly_takes_no_room() -> None:
+def test_a_body_that_comes_slowly_takes_no_capacity() -> None:
     async def run() -> None:
         async with serving() as (_, connect):
             slow, quick = await connect(), await connect()
@@ -189,7 +189,7 @@ def test_a_body_beyond_the_limit_reaches_the_application_before_its_end() -> Non
     uvloop.run(run())
 
 
-def test_who_asks_before_sending_a_body_is_told_to_go_on_or_refused_at_once() -> None:
+def test_who_asks_before_sending_a_body_may_go_on_or_is_rejected_at_once() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             client, request = await connect(), post(b"abc", more=b"expect: 100-continue\r\n")
@@ -198,28 +198,28 @@ def test_who_asks_before_sending_a_body_is_told_to_go_on_or_refused_at_once() ->
             assert (await client.ask(b"abc")).endswith(b"\r\n\r\n3")
             app.begun = 0
             await filled(app, connect)
-            refused = await client.ask(request[:-3])
-            assert status_of(refused) == 503
-            assert b"\r\nconnection: close\r\n" in refused
+            rejected = await client.ask(request[:-3])
+            assert status_of(rejected) == 503
+            assert b"\r\nconnection: close\r\n" in rejected
             assert await client.is_closed()
 
     uvloop.run(run())
 
 
-def test_pipelined_requests_are_answered_in_their_order_even_when_the_room_is_full() -> None:
+def test_pipelined_requests_are_answered_in_their_order_even_when_the_capacity_is_full() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             client = await connect()
             await client.send(post(b"wait") + post(b"a") + post(b"ab"))
             await client.send(post(b"abc"))
-            app.gate.set()
+            app.barrier.set()
             answers = [await client.answer() for _ in range(4)]
             assert [answer.rpartition(b"\n")[2] for answer in answers] == [b"4", b"1", b"2", b"3"]
 
     uvloop.run(run())
 
 
-def test_pipelined_requests_are_each_refused_when_the_room_is_full() -> None:
+def test_pipelined_requests_are_each_rejected_when_the_capacity_is_full() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             await filled(app, connect)
@@ -230,7 +230,7 @@ def test_pipelined_requests_are_each_refused_when_the_room_is_full() -> None:
     uvloop.run(run())
 
 
-def test_a_refusal_ends_the_connection_where_that_was_asked_for() -> None:
+def test_a_rejection_ends_the_connection_where_that_was_asked_for() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             await filled(app, connect)
@@ -239,15 +239,15 @@ def test_a_refusal_ends_the_connection_where_that_was_asked_for() -> None:
                 post(b"abc").replace(b"HTTP/1.1", b"HTTP/1.0"),
             ):
                 client = await connect()
-                refused = await client.ask(request)
-                assert status_of(refused) == 503
-                assert b"\r\nconnection: close\r\n" in refused
+                rejected = await client.ask(request)
+                assert status_of(rejected) == 503
+                assert b"\r\nconnection: close\r\n" in rejected
                 assert await client.is_closed()
 
     uvloop.run(run())
 
 
-def test_rewards_are_taken_when_selects_are_refused() -> None:
+def test_rewards_are_taken_when_selects_are_rejected() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             await filled(app, connect)
@@ -258,19 +258,19 @@ def test_rewards_are_taken_when_selects_are_refused() -> None:
     uvloop.run(run())
 
 
-def test_rewards_are_refused_when_twice_as_many_requests_are_under_way() -> None:
+def test_rewards_are_rejected_when_twice_as_many_requests_are_under_way() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             await filled(app, connect)
             second, third = await connect(), await connect()
             await second.send(post(b"wait", path=b"/v1/reward"))
             assert status_of(await third.ask(post(b"abc", path=b"/v1/reward"))) == 503
-            assert app.service.measures.answers == {("/v1/reward", 503): 1}
+            assert app.service.metrics.answers == {("/v1/reward", 503): 1}
 
     uvloop.run(run())
 
 
-def test_connections_that_were_refused_often_are_read_again() -> None:
+def test_connections_that_were_rejected_often_are_read_again() -> None:
     async def run() -> None:
         async with serving() as (app, connect):
             await filled(app, connect)
@@ -282,7 +282,7 @@ def test_connections_that_were_refused_often_are_read_again() -> None:
     uvloop.run(run())
 
 
-def test_who_goes_away_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_that_disconnects_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> None:
         async with serving(most=4) as (app, connect):
             for request in (
@@ -295,7 +295,7 @@ def test_who_goes_away_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None
                 await client.send(request)
                 client.writer.transport.abort()
             await asyncio.sleep(0.02)
-            app.gate.set()
+            app.barrier.set()
             await asyncio.sleep(0.02)
             assert status_of(await (await connect()).ask(post(b"abc"))) == 200
 
@@ -304,7 +304,7 @@ def test_who_goes_away_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None
     assert not caplog.records
 
 
-def test_what_is_no_http_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_no_http_is_rejected(caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> None:
         async with serving() as (_, connect):
             client = await connect()
@@ -335,7 +335,7 @@ def test_what_is_no_http_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
         (b"", False),
     ],
 )
-def test_only_one_whole_and_plain_select_is_refused_unread(data: bytes, is_whole: bool) -> None:
+def test_only_one_whole_and_plain_select_is_rejected_unread(data: bytes, is_whole: bool) -> None:
     assert is_whole_select(data) == is_whole
 
 

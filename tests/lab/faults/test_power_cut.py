@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.events import TimePassed
+from fastbandit.storage.events import TimePassed
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.faults.power_cut import power_cut_command, power_cuts
 from lab.faults.volatile_disk import VolatileDisk

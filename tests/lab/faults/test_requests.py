@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from lab.faults import requests as campaign
 from lab.faults.judging import fault_of
-from lab.faults.odd_requests import Asked, OddRequests, Told, replaced
+from lab.faults.odd_requests import Answer, Asked, OddRequests, replaced
 from lab.faults.requests import RequestsReport, generated_requests, requests_command
 
 SELECT = Asked("valid", "POST", "/v1/select", b"{}")
@@ -34,11 +34,11 @@ CHOSEN = {
 }
 
 
-def told(status: int, content: object, **headers: str) -> Told:
+def answer(status: int, content: object, **headers: str) -> Answer:
     kind = "application/json" if status == 200 else "application/problem+json"
     body = json.dumps(content).encode()
     more = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Told(status, {"content-type": kind, "content-length": str(len(body))} | more, body)
+    return Answer(status, {"content-type": kind, "content-length": str(len(body))} | more, body)
 
 
 @pytest.mark.slow
@@ -53,34 +53,34 @@ def test_a_service_answers_all_that_is_generated() -> None:
 
 
 def test_good_answers_and_good_refusals_have_no_fault() -> None:
-    assert fault_of(SELECT, told(200, CHOSEN)) == ""
-    assert fault_of(SELECT, told(422, PROBLEM)) == ""
-    assert fault_of(SELECT, told(503, PROBLEM | {"status": 503}, retry_after="1")) == ""
+    assert fault_of(SELECT, answer(200, CHOSEN)) == ""
+    assert fault_of(SELECT, answer(422, PROBLEM)) == ""
+    assert fault_of(SELECT, answer(503, PROBLEM | {"status": 503}, retry_after="1")) == ""
 
 
 @pytest.mark.parametrize(
     ("answer", "fault"),
     [
-        (told(500, PROBLEM), "a server error"),
-        (told(200, CHOSEN, content_length="1"), "another length"),
-        (told(200, CHOSEN | {"scores": [None]}), "another shape"),
-        (told(200, CHOSEN, content_type="text/html"), "a content type"),
-        (told(418, PROBLEM), "a status"),
-        (told(422, PROBLEM | {"field": None}), "names no field"),
-        (told(422, PROBLEM | {"value": None}), "does not show the value"),
-        (told(422, PROBLEM | {"fix": ""}), "without detail or fix"),
-        (told(503, PROBLEM | {"status": 503}), "without Retry-After"),
+        (answer(500, PROBLEM), "a server error"),
+        (answer(200, CHOSEN, content_length="1"), "another length"),
+        (answer(200, CHOSEN | {"scores": [None]}), "another shape"),
+        (answer(200, CHOSEN, content_type="text/html"), "a content type"),
+        (answer(418, PROBLEM), "a status"),
+        (answer(422, PROBLEM | {"field": None}), "names no field"),
+        (answer(422, PROBLEM | {"value": None}), "does not show the value"),
+        (answer(422, PROBLEM | {"fix": ""}), "without detail or fix"),
+        (answer(503, PROBLEM | {"status": 503}), "without Retry-After"),
     ],
 )
-def test_an_answer_that_is_not_as_it_should_be_is_noticed(answer: Told, fault: str) -> None:
+def test_an_answer_that_is_not_as_it_should_be_is_noticed(answer: Answer, fault: str) -> None:
     assert fault in fault_of(SELECT, answer)
 
 
 def test_what_is_not_described_is_refused_with_a_problem() -> None:
     nowhere = Asked("a wrong route", "GET", "/nowhere")
     problem = PROBLEM | {"status": 404, "field": "path", "value": "/nowhere"}
-    assert fault_of(nowhere, told(404, problem)) == ""
-    assert "problem" in fault_of(nowhere, told(200, CHOSEN))
+    assert fault_of(nowhere, answer(404, problem)) == ""
+    assert "problem" in fault_of(nowhere, answer(200, CHOSEN))
 
 
 def test_the_same_seed_draws_the_same_requests() -> None:
@@ -93,11 +93,11 @@ def test_the_same_seed_draws_the_same_requests() -> None:
 
 
 def test_one_value_anywhere_is_replaced(numbers: np.random.Generator) -> None:
-    told = {"a": [1, {"b": 2}], "c": 3}
-    found = [json.dumps(replaced(told, "odd", rng=numbers)) for _ in range(100)]
+    fields = {"a": [1, {"b": 2}], "c": 3}
+    found = [json.dumps(replaced(fields, "odd", rng=numbers)) for _ in range(100)]
     assert all(text.count('"odd"') == 1 for text in found)
     assert len(set(found)) == 5
-    assert told == {"a": [1, {"b": 2}], "c": 3}
+    assert fields == {"a": [1, {"b": 2}], "c": 3}
 
 
 @pytest.mark.parametrize(("unfit", "status"), [(0, 0), (1, 1)])
@@ -115,6 +115,6 @@ def test_a_report_is_json_with_its_counts() -> None:
     report = RequestsReport(requests=2)
     report.by_kind["valid"], report.by_status[200] = 2, 2
 
-    told = json.loads(json.dumps(report.notes()))
+    notes = json.loads(json.dumps(report.notes()))
 
-    assert (told["by_kind"], told["by_status"]) == ({"valid": 2}, {"200": 2})
+    assert (notes["by_kind"], notes["by_status"]) == ({"valid": 2}, {"200": 2})

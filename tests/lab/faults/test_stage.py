@@ -37,12 +37,12 @@ def test_a_service_decides_and_remembers(stage: Stage, service: Running) -> None
 
     assert reply is not None
     assert reply.status == 200
-    assert stage.decisions()["mine"].arms == reply.told["arms"]
+    assert stage.decisions()["mine"].arms == reply.content["arms"]
     stage.check_log()
 
 
 def test_a_service_says_that_it_is_ready(service: Running) -> None:
-    assert service.wait_until(True).told == {"status": "ready", "reasons": []}
+    assert service.wait_until(True).content == {"status": "ready", "reasons": []}
     assert service.memory()["rss"] > service.memory()["anonymous"] > 0
 
 

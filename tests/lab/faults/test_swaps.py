@@ -11,14 +11,14 @@ from click.testing import CliRunner
 from msgspec import structs
 
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.events import DecisionMade
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.storage.events import DecisionMade
 from lab.faults import swaps as campaign
 from lab.faults.load import Answers
 from lab.faults.stage import Reply, Stage, set_stage
 from lab.faults.swaps import (
+    Alternation,
     SwapReport,
-    Turns,
     failed,
     hot_swaps,
     mixed,
@@ -47,19 +47,19 @@ WHOLE = SwapReport(
 
 
 @pytest.fixture(scope="module")
-def turns(tmp_path_factory: pytest.TempPathFactory) -> Turns:
-    stage: Stage = set_stage(tmp_path_factory.mktemp("turns"), Synthetic("h2", 8, 40), {})
-    return Turns(stage, two_bandits(stage))
+def alternation(tmp_path_factory: pytest.TempPathFactory) -> Alternation:
+    stage: Stage = set_stage(tmp_path_factory.mktemp("alternation"), Synthetic("h2", 8, 40), {})
+    return Alternation(stage, two_bandits(stage))
 
 
-def decided(turns: Turns, version: int) -> DecisionMade:
-    context = turns.stage.world.contexts(0, 1)[0].tolist()
-    chosen = turns.bandit(version).choose(context, seed=5)
+def decided(alternation: Alternation, version: int) -> DecisionMade:
+    context = alternation.stage.environment.contexts(0, 1)[0].tolist()
+    chosen = alternation.bandit(version).select_one(context, seed=5)
     arms, scores = [chosen.arm], [chosen.score]
     return DecisionMade("a", context, arms, scores, 5, version, 0, 10)
 
 
-def told(made: DecisionMade) -> Reply:
+def reply_of(made: DecisionMade) -> Reply:
     return Reply(200, "", {"decision": made.id, "arms": made.arms, "version": made.version})
 
 
@@ -73,36 +73,36 @@ def test_swaps_fail_no_request_and_mix_no_versions() -> None:
     assert len(report.memory) == 3
 
 
-def test_versions_by_turns_have_numbers_of_their_own(turns: Turns) -> None:
-    snapshots = [turns.publish() for _ in range(6)]
+def test_alternating_versions_have_numbers_of_their_own(alternation: Alternation) -> None:
+    snapshots = [alternation.publish() for _ in range(6)]
 
     assert [FrozenBandit.load(one.frozen).version for one in snapshots[-2:]] == [5, 6]
-    assert turns.numbers == set(range(7))
-    assert len(turns.stage.store.versions()) == 5
+    assert alternation.numbers == set(range(7))
+    assert len(alternation.stage.store.versions()) == 5
 
 
-def test_two_bandits_decide_otherwise(turns: Turns) -> None:
-    assert decided(turns, 1).scores != decided(turns, 2).scores
+def test_two_bandits_decide_differently(alternation: Alternation) -> None:
+    assert decided(alternation, 1).scores != decided(alternation, 2).scores
 
 
-def test_what_its_version_decided_is_not_mixed(turns: Turns) -> None:
-    made = decided(turns, 1)
+def test_what_its_version_decided_is_not_mixed(alternation: Alternation) -> None:
+    made = decided(alternation, 1)
 
-    assert mixed(turns, [made], [made], [told(made)]) == 0
-
-
-def test_what_another_version_decided_is_mixed(turns: Turns) -> None:
-    made = structs.replace(decided(turns, 1), version=2)
-
-    assert mixed(turns, [made], [made], []) == 1
+    assert mixed(alternation, [made], [made], [reply_of(made)]) == 0
 
 
-def test_an_answer_that_is_not_in_the_log_is_mixed(turns: Turns) -> None:
-    made = decided(turns, 1)
-    answer = told(structs.replace(made, version=2))
+def test_what_another_version_decided_is_mixed(alternation: Alternation) -> None:
+    made = structs.replace(decided(alternation, 1), version=2)
 
-    assert mixed(turns, [], [made], [answer]) == 1
-    assert mixed(turns, [], [], [told(made)]) == 1
+    assert mixed(alternation, [made], [made], []) == 1
+
+
+def test_an_answer_that_is_not_in_the_log_is_mixed(alternation: Alternation) -> None:
+    made = decided(alternation, 1)
+    answer = reply_of(structs.replace(made, version=2))
+
+    assert mixed(alternation, [], [made], [answer]) == 1
+    assert mixed(alternation, [], [], [reply_of(made)]) == 1
 
 
 def test_refused_and_broken_requests_have_failed() -> None:
@@ -135,7 +135,7 @@ def test_the_command_fails_where_requests_failed(monkeypatch: pytest.MonkeyPatch
     assert json.loads(done.stdout)["slower"] == 1.25
 
 
-def test_the_command_tells_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_prints_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "hot_swaps", lambda *args, **settings: WHOLE)
 
     done = CliRunner().invoke(swaps_command, [])

@@ -14,16 +14,16 @@ from lab.faults.throughput import (
     Measured,
     ThroughputReport,
     added_time,
-    taught_stage,
     throughput,
     throughput_command,
+    trained_stage,
 )
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     home: Path = tmp_path_factory.mktemp("stage")
-    return taught_stage(home, 30, {}, rounds=40)
+    return trained_stage(home, 30, {}, rounds=40)
 
 
 def measured(per_second: float, p99_ms: float, *, failed: int = 0) -> Measured:
@@ -37,7 +37,7 @@ def report(*loads: Measured, added_us: float = 50.0) -> ThroughputReport:
 def test_a_stage_has_learned_from_as_many_rewards_as_asked_for(stage: Stage) -> None:
     snapshot = stage.store.current()
     assert snapshot is not None
-    assert (snapshot.version, snapshot.cut.pairs) == (1, 40)
+    assert (snapshot.version, snapshot.cut.interactions) == (1, 40)
 
 
 def test_the_route_adds_time_to_a_choice(stage: Stage) -> None:
@@ -80,7 +80,7 @@ def test_the_command_ends_with_1_where_a_bar_is_missed(
 ) -> None:
     found = report(measured(per_second, 9.0))
     monkeypatch.setattr(campaign, "throughput", lambda *_, **__: found)
-    told = CliRunner().invoke(throughput_command, ["--json"])
-    assert told.exit_code == status
-    assert json.loads(told.output)["loads"][0]["per_second"] == per_second
+    done = CliRunner().invoke(throughput_command, ["--json"])
+    assert done.exit_code == status
+    assert json.loads(done.output)["loads"][0]["per_second"] == per_second
     assert "decisions/s" in CliRunner().invoke(throughput_command, []).output

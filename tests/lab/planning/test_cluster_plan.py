@@ -36,7 +36,7 @@ from lab.planning.cluster_plan_units import (
     read_units,
     write_units,
 )
-from lab.planning.command import plan_command
+from lab.planning.command import cluster_command
 
 ROOT = Path(__file__).parents[3]
 UNITS = Units(
@@ -60,7 +60,7 @@ UNITS = Units(
     postgres=None,
     decision_bytes=400.0,
     reward_bytes=150.0,
-    pair_bytes=600.0,
+    interaction_bytes=600.0,
     train_s=5.0,
     cores=2,
 )
@@ -96,7 +96,7 @@ def test_a_machine_holds_two_snapshots_and_its_processes(plan: ClusterPlan) -> N
 
 def test_the_log_is_split_until_each_part_can_write_it(plan: ClusterPlan) -> None:
     assert (plan.log_per_second, plan.log_source) == (20_000.0, "assumed")
-    assert plan.cells == 10
+    assert plan.shards == 10
     assert plan.log_bytes_a_day == pytest.approx(86_400 * (1e5 * 400 + 1e4 * 150))
 
 
@@ -104,7 +104,7 @@ def test_a_limit_that_is_given_or_measured_is_taken_for_the_assumed_one() -> Non
     given = plan_cluster(replace(ASK, log_per_second=500_000.0), UNITS)
     measured = plan_cluster(ASK, replace(UNITS, postgres=replace(UNITS.sqlite, event_s=0.0)))
 
-    assert (given.cells, given.log_source) == (1, "given")
+    assert (given.shards, given.log_source) == (1, "given")
     assert measured.log_per_second == pytest.approx(128_000)
     assert measured.log_source == "measured"
 
@@ -146,18 +146,18 @@ def test_the_fullest_part_breaks_first(plan: ClusterPlan) -> None:
 
 def test_every_limit_that_is_passed_has_a_cure() -> None:
     ask = replace(ASK, machine_gib=8.0, retrain_minutes=0.1, gbit=0.1, replicas=1)
-    plan = plan_cluster(ask, replace(UNITS, pair_bytes=1e6))
+    plan = plan_cluster(ask, replace(UNITS, interaction_bytes=1e6))
 
     said = verdict(plan, ask)
 
-    assert {one.what for one in plan.limits if not one.is_kept} >= {
+    assert {one.what for one in plan.limits if not one.is_met} >= {
         "a machine's memory",
         "the time to retrain",
         "the push of a snapshot",
         "the deciders",
         "one trainer's memory",
     }
-    assert len(said) == 1 + sum(not one.is_kept for one in plan.limits)
+    assert len(said) == 1 + sum(not one.is_met for one in plan.limits)
 
 
 def test_memory_breaks_where_the_arms_do_not_fit() -> None:
@@ -178,7 +178,7 @@ def test_every_row_says_where_it_comes_from(plan: ClusterPlan) -> None:
     assert len({row.what for row in rows}) == len(rows)
 
 
-def test_arms_beyond_what_was_measured_are_told_as_such(plan: ClusterPlan) -> None:
+def test_arms_beyond_what_was_measured_are_marked(plan: ClusterPlan) -> None:
     said = " ".join(row.figure for row in assumptions(ASK, plan, UNITS))
 
     assert "100 × beyond what was measured" in said
@@ -213,12 +213,12 @@ def test_a_group_costs_its_commit_and_each_event() -> None:
 
 
 def test_a_load_is_read_by_its_name() -> None:
-    told: dict[str, Any] = {"per_second": 10.0, "p50_ms": 2.0, "p99_ms": 4.0}
+    fields: dict[str, Any] = {"per_second": 10.0, "p50_ms": 2.0, "p99_ms": 4.0}
 
-    assert ran_of({"name": "8 connections", **told}) == Ran(
+    assert ran_of({"name": "8 connections", **fields}) == Ran(
         "8 connections", 8, 0.0, 10.0, 0.002, 0.004
     )
-    assert ran_of({"name": "5,000 a second", **told}).rate == 5_000.0
+    assert ran_of({"name": "5,000 a second", **fields}).rate == 5_000.0
 
 
 def test_a_log_is_measured_by_writing_to_it(
@@ -227,11 +227,11 @@ def test_a_log_is_measured_by_writing_to_it(
     monkeypatch.setattr(cluster_plan_units, "_GROUPS", (1, 64))
     monkeypatch.setattr(cluster_plan_units, "_APPENDS", 3)
 
-    costs, pair_bytes = log_costs(SqliteLog(tmp_path / "events.db"), 3)
+    costs, interaction_bytes = log_costs(SqliteLog(tmp_path / "events.db"), 3)
 
     assert costs.commit_s > 0
     assert costs.read_s > 0
-    assert 100 < pair_bytes < 10_000
+    assert 100 < interaction_bytes < 10_000
 
 
 def test_longer_contexts_weigh_more(tmp_path: Path) -> None:
@@ -241,11 +241,19 @@ def test_longer_contexts_weigh_more(tmp_path: Path) -> None:
     assert many[1] == pytest.approx(few[1], rel=0.2)
 
 
-def test_units_are_kept_in_a_file(tmp_path: Path) -> None:
+def test_units_are_stored_in_a_file(tmp_path: Path) -> None:
     both = replace(UNITS, postgres=UNITS.sqlite)
     for number, units in enumerate((UNITS, both)):
         write_units(tmp_path / f"{number}.json", units)
         assert read_units(tmp_path / f"{number}.json") == units
+
+
+def test_units_are_read_by_the_names_of_before(tmp_path: Path) -> None:
+    write_units(tmp_path / "units.json", UNITS)
+    text = (tmp_path / "units.json").read_text()
+    (tmp_path / "units.json").write_text(text.replace("interaction_bytes", "pair_bytes"))
+
+    assert read_units(tmp_path / "units.json") == UNITS
 
 
 @pytest.mark.parametrize(
@@ -266,7 +274,7 @@ def planned(*options: str, tmp_path: Path) -> Any:
     path = tmp_path / "units.json"
     write_units(path, UNITS)
     words = ["--arms", "1e8", "--units", str(path), *options]
-    return CliRunner().invoke(plan_command, words, catch_exceptions=False)
+    return CliRunner().invoke(cluster_command, words, catch_exceptions=False)
 
 
 def test_the_command_prints_every_table(tmp_path: Path) -> None:
@@ -279,11 +287,11 @@ def test_the_command_prints_every_table(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_json(tmp_path: Path) -> None:
-    told = json.loads(planned("--json", "--selects", "1e4", tmp_path=tmp_path).output)
+    report = json.loads(planned("--json", "--selects", "1e4", tmp_path=tmp_path).output)
 
-    assert told["ask"]["selects"] == 10_000.0
-    assert told["plan"]["cells"] == 1
-    assert told["units"]["dim"] == 8
+    assert report["ask"]["selects"] == 10_000.0
+    assert report["plan"]["shards"] == 1
+    assert report["units"]["dim"] == 8
 
 
 def test_units_of_other_features_are_refused(tmp_path: Path) -> None:
@@ -293,7 +301,7 @@ def test_units_of_other_features_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arms", ["0", "-1", "1.5", "many", "nan", "inf"])
 def test_a_number_of_arms_is_a_whole_one(arms: str) -> None:
-    done = CliRunner().invoke(plan_command, ["--arms", arms])
+    done = CliRunner().invoke(cluster_command, ["--arms", arms])
 
     assert done.exit_code == 2
     assert "whole number" in done.output
@@ -302,7 +310,8 @@ def test_a_number_of_arms_is_a_whole_one(arms: str) -> None:
 def test_a_page_gets_the_plan_between_its_marks(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "before\n<!-- plan: written by python -m lab plan -->\n<!-- end of plan -->\nafter\n"
+        "before\n<!-- plan: written by python -m lab plan cluster -->\n<!-- end of plan -->\n"
+        "after\n"
     )
 
     planned("--doc", str(page), tmp_path=tmp_path)

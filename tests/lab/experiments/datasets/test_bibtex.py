@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fastbandit.errors import DataError
-from fastbandit.features import Sparse
+from fastbandit.features.kinds import Sparse
 from lab.experiments.datasets import bibtex, load
 from lab.experiments.environment import Tabled
 
@@ -94,8 +94,8 @@ def test_a_tag_earns_one_where_it_was_given(tmp_path: Path) -> None:
     [
         ("bibtex.arff", HEADER + "{0 1}\n{0 x}\n", "line 11: could not convert"),
         ("bibtex.arff", HEADER + "{0 1,4}\n", "line 10: pairs"),
-        ("bibtex.arff", HEADER + "{0 1,5 1}\n", "line 10: places go from 0 to 4"),
-        ("bibtex.arff", HEADER + "{0 1,0 1}\n", "line 10: a place is named twice"),
+        ("bibtex.arff", HEADER + "{0 1,5 1}\n", "line 10: indices go from 0 to 4"),
+        ("bibtex.arff", HEADER + "{0 1,0 1}\n", "line 10: an index is named twice"),
         ("bibtex.arff", HEADER + "{0 1,1 1", "line 10: 5 numbers are needed, 2 came"),
         ("bibtex.arff", HEADER + "1,0,0,?,1\n", "line 10: could not convert"),
         ("bibtex.arff", HEADER + "1,0,0,nan,1\n", "line 10: pairs"),
@@ -104,9 +104,9 @@ def test_a_tag_earns_one_where_it_was_given(tmp_path: Path) -> None:
         ("bibtex.arff", SPARSE.replace("TAG_", ""), "159 for tags: it has 5"),
         ("Bibtex_data.txt", "", "in its first line: got ''"),
         ("Bibtex_data.txt", "1 3\n0 1:1\n", "in its first line: got '1 3'"),
-        ("Bibtex_data.txt", "2 3 2\n1 0:1\n1 0:1 2\n", "line 3: words are needed as place:number"),
-        ("Bibtex_data.txt", "1 3 2\n1 3:1\n", "line 2: places go from 0 to 2"),
-        ("Bibtex_data.txt", "1 3 2\n2 0:1\n", "line 2: places go from 0 to 1"),
+        ("Bibtex_data.txt", "2 3 2\n1 0:1\n1 0:1 2\n", "line 3: words are needed as index:number"),
+        ("Bibtex_data.txt", "1 3 2\n1 3:1\n", "line 2: indices go from 0 to 2"),
+        ("Bibtex_data.txt", "1 3 2\n2 0:1\n", "line 2: indices go from 0 to 1"),
         ("Bibtex_data.txt", "1 3 2\n0,,1 0:1\n", "line 2: invalid literal"),
         ("Bibtex_data.txt", "3 3 2\n1 0:1\n", "needs 3 rows, by its first line: it has 1"),
         ("Bibtex_data.txt", "1 3 2\n1 0:1\n1 0:1\n", "needs 1 rows, by its first line: it has 2"),

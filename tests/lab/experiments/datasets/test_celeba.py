@@ -10,7 +10,7 @@ import pytest
 from PIL import Image as Pillow
 
 from fastbandit.errors import DataError, SettingError
-from fastbandit.features import Image
+from fastbandit.features.kinds import Image
 from lab.experiments.datasets import celeba, load
 from lab.experiments.environment import Tabled
 
@@ -30,22 +30,27 @@ def write_faces(data: Path, counts: dict[int, int]) -> Path:
 
 
 def faces(data: Path, **options: int) -> Tabled:
-    world = load("celeba", data=data, **options)
-    assert isinstance(world, Tabled)
-    return world
+    environment = load("celeba", data=data, **options)
+    assert isinstance(environment, Tabled)
+    return environment
 
 
 def test_every_picture_is_worth_its_own_identity(tmp_path: Path) -> None:
     write_faces(tmp_path, {3: 2, 7: 3})
 
-    world = faces(tmp_path, least_images=2)
+    environment = faces(tmp_path, least_images=2)
 
-    assert world.context == Image(84, 64)
-    assert (world.rounds, world.size, world.arms, world.ids) == (5, 2, None, ["3", "7"])
-    shown = np.rint(world.contexts(0, 5).mean(axis=(1, 2)) * 255 / 20)
+    assert environment.context == Image(84, 64)
+    assert (environment.rounds, environment.size, environment.arms, environment.ids) == (
+        5,
+        2,
+        None,
+        ["3", "7"],
+    )
+    shown = np.rint(environment.contexts(0, 5).mean(axis=(1, 2)) * 255 / 20)
     arms = np.where(shown == 3, 0, 1)
-    assert world.expected(0, arms).tolist() == [1.0] * 5
-    assert world.observed(0, 1 - arms).tolist() == [0.0] * 5
+    assert environment.expected(0, arms).tolist() == [1.0] * 5
+    assert environment.observed(0, 1 - arms).tolist() == [0.0] * 5
 
 
 def test_contexts_are_gray_float32_between_zero_and_one(tmp_path: Path) -> None:
@@ -163,9 +168,9 @@ def test_a_sample_has_the_layout_of_the_real_data(sample: Path) -> None:
 
 
 def test_a_sample_says_that_it_is_generated(sample: Path) -> None:
-    world = faces(sample, least_images=2)
+    environment = faces(sample, least_images=2)
 
-    assert world.notes == ("a generated sample: drawn faces, not CelebA",)
+    assert environment.notes == ("a generated sample: drawn faces, not CelebA",)
     assert "GENERATED" in (sample / "celeba" / "README.txt").read_text()
 
 
@@ -177,9 +182,9 @@ def test_real_data_is_not_said_to_be_generated(tmp_path: Path) -> None:
 
 
 def test_pictures_of_a_person_are_alike_but_not_the_same(sample: Path) -> None:
-    world = faces(sample, least_images=2)
-    pictures = world.contexts(0, 24).reshape(24, -1)
-    worth = np.array([world.expected(0, np.full(24, arm)) for arm in range(4)])
+    environment = faces(sample, least_images=2)
+    pictures = environment.contexts(0, 24).reshape(24, -1)
+    worth = np.array([environment.expected(0, np.full(24, arm)) for arm in range(4)])
     whom = worth.argmax(axis=0)
 
     away = np.linalg.norm(pictures[:, None] - pictures[None], axis=2)

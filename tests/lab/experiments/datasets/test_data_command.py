@@ -1,4 +1,4 @@
-"""The command `data` lists, fetches, and tells where files are or how to get them."""
+"""The command `data` lists, fetches, and shows where files are or how to get them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def said(*args: object) -> str:
     return result.output
 
 
-def test_the_list_tells_what_is_there_and_how_to_get_the_rest(folder: Path) -> None:
+def test_the_list_shows_what_is_there_and_how_to_get_the_rest(folder: Path) -> None:
     output = said("list", "--data", folder)
 
     assert f"7,395 × 159      {folder / 'bibtex' / 'bibtex.arff'}" in output
@@ -89,8 +89,8 @@ def test_a_sample_of_celeba_is_drawn_and_says_that_it_is_generated(tmp_path: Pat
 
     assert str(tmp_path / "celeba") in output
     assert "These pictures are generated: they are NOT CelebA" in output
-    world = load("celeba", data=tmp_path, least_images=3)
-    assert (world.rounds, world.size) == (6, 2)
+    environment = load("celeba", data=tmp_path, least_images=3)
+    assert (environment.rounds, environment.size) == (6, 2)
 
 
 def test_a_sample_can_be_drawn_again_by_another_seed(tmp_path: Path) -> None:

@@ -28,12 +28,12 @@ NEEDS_NO_FILES = {"h1", "h1b", "h2", "h3", "procedural", "table", "sines", "bran
 class Server:
     """A web server with some files, which can stop half-way or ignore ranges.
 
-    `told` are headers that tell the version of its files; `conditions` what came as If-Range.
+    `versions` are headers with the version of its files; `conditions` what came as If-Range.
     """
 
     content: dict[str, bytes] = field(default_factory=dict)
     asked: list[tuple[str, str | None]] = field(default_factory=list)
-    told: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
     conditions: list[str | None] = field(default_factory=list)
     stops_after: int | None = None
     knows_ranges: bool = True
@@ -54,7 +54,7 @@ class Server:
             return
         condition = handler.headers.get("If-Range")
         self.conditions.append(condition)
-        is_same = condition is None or condition in self.told.values()
+        is_same = condition is None or condition in self.versions.values()
         first = int(wanted[6:-1]) if wanted and self.knows_ranges and is_same else 0
         if first and first >= len(content):
             handler.send_response(416)
@@ -64,7 +64,7 @@ class Server:
             return
         handler.send_response(206 if first else 200)
         handler.send_header("Content-Length", str(len(content) - first))
-        for header, value in self.told.items():
+        for header, value in self.versions.items():
             handler.send_header(header, value)
         handler.end_headers()
         handler.wfile.write(content[first:][: self.stops_after])
@@ -297,7 +297,7 @@ def test_what_is_there_is_not_downloaded_again(movielens: Server, tmp_path: Path
     assert len(movielens.asked) == 1
 
 
-def test_a_half_download_is_kept_and_reported(movielens: Server, tmp_path: Path) -> None:
+def test_a_half_download_is_stored_and_reported(movielens: Server, tmp_path: Path) -> None:
     movielens.stops_after = 100
 
     with pytest.raises(DataError, match=f"needs {len(MOVIELENS)} bytes: .* ended after 100"):
@@ -338,7 +338,7 @@ VERSIONS: list[tuple[dict[str, str], str | None]] = [
     ({"ETag": 'W/"one"'}, None),
     ({}, None),
 ]
-"""What a server tells of its version, and what is asked for when the download goes on."""
+"""What a server says of its version, and what is asked for when the download goes on."""
 
 
 def stop_half_way(server: Server, folder: Path) -> None:
@@ -348,11 +348,11 @@ def stop_half_way(server: Server, folder: Path) -> None:
     server.stops_after = None
 
 
-@pytest.mark.parametrize(("told", "condition"), VERSIONS)
+@pytest.mark.parametrize(("versions", "condition"), VERSIONS)
 def test_a_half_download_goes_on_if_the_file_is_still_the_same(
-    told: dict[str, str], condition: str | None, movielens: Server, tmp_path: Path
+    versions: dict[str, str], condition: str | None, movielens: Server, tmp_path: Path
 ) -> None:
-    movielens.told = told
+    movielens.versions = versions
     stop_half_way(movielens, tmp_path)
 
     (folder,) = fetch("movielens", tmp_path, opener=movielens.opener)
@@ -366,9 +366,9 @@ def test_a_half_download_goes_on_if_the_file_is_still_the_same(
 def test_a_file_that_changed_on_the_server_is_started_afresh(
     movielens: Server, tmp_path: Path
 ) -> None:
-    movielens.told = {"ETag": '"one"'}
+    movielens.versions = {"ETag": '"one"'}
     stop_half_way(movielens, tmp_path)
-    movielens.told = {"ETag": '"two"'}
+    movielens.versions = {"ETag": '"two"'}
     movielens.content["ml-latest-small.zip"] = zipped(
         {"ml-latest-small/ratings.csv": "another file, and a longer one", "ml-latest-small/a": ""}
     )
@@ -383,7 +383,7 @@ def test_a_file_that_changes_twice_is_known_by_its_last_version(
     movielens: Server, tmp_path: Path
 ) -> None:
     for etag in ('"one"', '"two"'):
-        movielens.told = {"ETag": etag}
+        movielens.versions = {"ETag": etag}
         stop_half_way(movielens, tmp_path)
 
     fetch("movielens", tmp_path, opener=movielens.opener)
@@ -392,7 +392,7 @@ def test_a_file_that_changes_twice_is_known_by_its_last_version(
 
 
 def test_a_damaged_zip_leaves_nothing_of_its_version(server: Server, tmp_path: Path) -> None:
-    server.told = {"ETag": '"one"'}
+    server.versions = {"ETag": '"one"'}
     server.content["ml-latest-small.zip"] = b"no zip"
 
     with pytest.raises(DataError, match="whole zip file"):

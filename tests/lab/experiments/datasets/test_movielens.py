@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fastbandit.errors import DataError, SettingError
-from fastbandit.features import Dense, FeaturesAndIds, Ids
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids
 from lab.experiments.datasets import load, movielens, ratings
 from lab.experiments.datasets.ratings import Fit, Ratings, fitted_stars, read_ratings
 from lab.experiments.environment import Tabled
@@ -33,10 +33,10 @@ MOVIES = """movieId,title,genres
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "movielens" / "ml-latest-small"
-    place.mkdir(parents=True)
-    (place / "ratings.csv").write_text(RATINGS, encoding="utf-8")
-    (place / "movies.csv").write_text(MOVIES, encoding="utf-8")
+    home = tmp_path / "movielens" / "ml-latest-small"
+    home.mkdir(parents=True)
+    (home / "ratings.csv").write_text(RATINGS, encoding="utf-8")
+    (home / "movies.csv").write_text(MOVIES, encoding="utf-8")
     return tmp_path
 
 
@@ -122,7 +122,7 @@ def test_a_rated_movie_without_a_title_is_counted_in_the_notes(folder: Path) -> 
     assert "1 rated movies have no title and no genres." in env.notes
 
 
-def test_the_older_layout_reads_the_same_and_tells_about_users(folder: Path) -> None:
+def test_the_older_layout_reads_the_same_and_has_features_of_users(folder: Path) -> None:
     old = folder / "ml-1m"
     old.mkdir()
     lines = [line.replace(",", "::") for line in RATINGS.splitlines()[1:]]
@@ -217,7 +217,7 @@ def test_a_full_table_that_is_too_large_is_refused(
 
 
 def little(numbers: np.random.Generator, *, users: int = 30, movies: int = 40) -> Ratings:
-    """Rate half of all pairs by a rule of biases and one factor."""
+    """Let users rate half of the movies by a rule of biases and one factor."""
     taste = numbers.normal(size=users)[:, None] * numbers.normal(size=movies)
     stars = 3 + 0.5 * numbers.normal(size=users)[:, None] + 0.5 * taste
     of_user, of_movie = np.nonzero(numbers.random((users, movies)) < 0.5)

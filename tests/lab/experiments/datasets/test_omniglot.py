@@ -11,7 +11,7 @@ import pytest
 from PIL import Image as Pillow
 
 from fastbandit.errors import DataError, SettingError
-from fastbandit.features import Image
+from fastbandit.features.kinds import Image
 from lab.experiments.datasets import load
 from lab.experiments.datasets.images import read_gray, shrink
 from lab.experiments.environment import Tabled
@@ -23,7 +23,7 @@ PARTS = {
 
 
 def paper(part: str) -> np.ndarray:
-    """Give drawings (classes, 20, 105, 105), True where there is no ink."""
+    """Return drawings (classes, 20, 105, 105), True where there is no ink."""
     numbers = np.random.default_rng(len(part))
     return numbers.random((len(PARTS[part]), 20, 105, 105)) < 0.8
 
@@ -60,21 +60,23 @@ def zip_part(home: Path, part: str, *, name: str | None = None) -> None:
 
 
 def drawings(data: Path, **options: Any) -> Tabled:
-    world = load("omniglot", data=data, **options)
-    assert isinstance(world, Tabled)
-    return world
+    environment = load("omniglot", data=data, **options)
+    assert isinstance(environment, Tabled)
+    return environment
 
 
 def test_every_drawing_is_worth_its_own_character(tmp_path: Path) -> None:
     write_arrays(tmp_path)
 
-    world = drawings(tmp_path)
+    environment = drawings(tmp_path)
 
-    assert world.context == Image(28, 28)
-    assert (world.rounds, world.size, world.arms) == (60, 3, None)
-    assert world.ids == ["Greek/character01", "Greek/character02", "Tengwar/character01"]
-    assert np.array_equal(world.expected_rewards.sum(axis=0).ravel().tolist()[0], [20, 20, 20])
-    assert world.ceiling(0, 60).tolist() == [1.0] * 60
+    assert environment.context == Image(28, 28)
+    assert (environment.rounds, environment.size, environment.arms) == (60, 3, None)
+    assert environment.ids == ["Greek/character01", "Greek/character02", "Tengwar/character01"]
+    assert np.array_equal(
+        environment.expected_rewards.sum(axis=0).ravel().tolist()[0], [20, 20, 20]
+    )
+    assert environment.ceiling(0, 60).tolist() == [1.0] * 60
 
 
 def test_ink_is_one_and_paper_zero(tmp_path: Path) -> None:
@@ -83,9 +85,9 @@ def test_ink_is_one_and_paper_zero(tmp_path: Path) -> None:
     blank[1] = False
     np.savez_compressed(home / "images_background.npz", images=blank)
 
-    world = drawings(tmp_path, alphabet="Greek")
+    environment = drawings(tmp_path, alphabet="Greek")
 
-    pictures = np.asarray(world.instances.dense)
+    pictures = np.asarray(environment.instances.dense)
     assert pictures.dtype == np.float32
     assert np.all(pictures[:20] == 0.0)
     assert np.all(pictures[20:] == 1.0)
@@ -100,11 +102,11 @@ def test_folders_and_zips_give_the_same_as_arrays(tmp_path: Path) -> None:
     (home / "images_background.zip").rename(other / "images_background.zip")
     (other / "images_evaluation").symlink_to(home / "images_evaluation")
 
-    worlds = [drawings(tmp_path / kind) for kind in ("arrays", "folders", "mixed")]
+    environments = [drawings(tmp_path / kind) for kind in ("arrays", "folders", "mixed")]
 
-    for world in worlds[1:]:
-        assert world.ids == worlds[0].ids
-        assert np.array_equal(world.contexts(0, 60), worlds[0].contexts(0, 60))
+    for environment in environments[1:]:
+        assert environment.ids == environments[0].ids
+        assert np.array_equal(environment.contexts(0, 60), environments[0].contexts(0, 60))
 
 
 def test_the_small_sets_are_joined_and_what_they_share_counts_once(tmp_path: Path) -> None:
@@ -116,10 +118,10 @@ def test_the_small_sets_are_joined_and_what_they_share_counts_once(tmp_path: Pat
         name = f"images_background_small{number}.zip"
         (home / name).rename(small / name)
 
-    world = drawings(tmp_path)
+    environment = drawings(tmp_path)
 
-    assert (world.rounds, world.size) == (40, 2)
-    assert "images_background_small2.zip" in world.notes[0]
+    assert (environment.rounds, environment.size) == (40, 2)
+    assert "images_background_small2.zip" in environment.notes[0]
 
 
 def test_the_first_part_alone_will_do(tmp_path: Path) -> None:

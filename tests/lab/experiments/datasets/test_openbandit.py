@@ -64,12 +64,17 @@ def test_items_are_sorted_by_id_and_their_number_is_standardised(data: Path) -> 
 
 
 def test_the_simulator_has_the_rounds_of_the_log_and_says_what_it_is(data: Path) -> None:
-    world = load("openbandit", data=data, seed=5)
+    environment = load("openbandit", data=data, seed=5)
 
-    assert isinstance(world, Tabled)
-    assert (world.rounds, world.size, world.embed_ids, world.seed) == (60, 4, False, 5)
-    assert world.best_arm(60) == 2
-    notes = " | ".join(world.notes)
+    assert isinstance(environment, Tabled)
+    assert (environment.rounds, environment.size, environment.embed_ids, environment.seed) == (
+        60,
+        4,
+        False,
+        5,
+    )
+    assert environment.best_arm(60) == 2
+    notes = " | ".join(environment.notes)
     assert "campaign all, logged by random" in notes
     assert "position on the page" in notes
     assert "not observed" in notes

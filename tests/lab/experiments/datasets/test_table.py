@@ -72,7 +72,7 @@ def test_true_and_false_are_rewards_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ids", [[2**60 + 1, 7, 2**60 + 1, 7], ["007", "7", "007", "7"]])
-def test_ids_of_arms_are_kept_to_the_letter(tmp_path: Path, ids: list[Any]) -> None:
+def test_ids_of_arms_are_read_to_the_letter(tmp_path: Path, ids: list[Any]) -> None:
     log = log_from(write(tmp_path / "log.parquet", ROWS | {"arm": ids}))
 
     assert log.ids is not None
@@ -108,11 +108,11 @@ def test_a_log_can_be_replayed_or_simulated(tmp_path: Path) -> None:
     log = log_from(path)
 
     replayed = replay(log, RandomBandit(ids=log.ids, reward="binary"), batch=10)
-    world = load("table", path=path, context="x_*", mode="simulator")
+    environment = load("table", path=path, context="x_*", mode="simulator")
 
     assert 0 < replayed.matches < 80
-    assert isinstance(world, Tabled)
-    assert (world.rounds, world.size, len(world.instances)) == (80, 2, 4)
+    assert isinstance(environment, Tabled)
+    assert (environment.rounds, environment.size, len(environment.instances)) == (80, 2, 4)
 
 
 @pytest.mark.parametrize(

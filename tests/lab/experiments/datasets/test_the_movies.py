@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fastbandit.errors import DataError, SettingError
-from fastbandit.features import Ids
+from fastbandit.features.kinds import Ids
 from lab.experiments.datasets import load, the_movies
 from lab.experiments.environment import Tabled
 
@@ -47,11 +47,11 @@ FILES = {
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
-    place = folder / "the-movies"
-    place.mkdir()
+    home = folder / "the-movies"
+    home.mkdir()
     for name, text in files.items():
         content = text.encode()
-        (place / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        (home / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     return folder
 
 

@@ -1,0 +1,170 @@
+"""What every bandit and baseline reads and answers: requests, feedback, decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.arms.eligibility import draw_eligible, read_eligible
+from fastbandit.arms.ids import ArmIds, IdTable
+from fastbandit.arms.rows import ArmRows
+from fastbandit.declaration import check_seed
+from fastbandit.errors import SettingError, ShapeError
+from fastbandit.features.kinds import Dense, is_size, kind_of, shown
+from fastbandit.features.rewards import RewardKind, check_reward_kind, read_rewards
+from fastbandit.noise.philox import decision_seeds
+from fastbandit.types import Decision, Features, Inputs
+
+
+@dataclass(frozen=True)
+class Request:
+    """Contexts to decide for, the seeds of the decisions, and the arms they may take."""
+
+    contexts: Inputs
+    seeds: NDArray[np.uint64]
+    eligible: NDArray[np.bool_] | None
+    k: int
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """Contexts, the rows chosen for them, and the rewards that came."""
+
+    contexts: Inputs
+    rows: NDArray[np.int64]
+    rewards: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class ArmTable:
+    """The arms' ids, and how to read what is said about them."""
+
+    ids: ArmIds
+    context: Features | None
+    reward: RewardKind
+    seed: int
+
+    def __post_init__(self) -> None:
+        check_reward_kind(self.reward)
+        check_seed(self.seed)
+
+    def read_request(
+        self,
+        contexts: Any,
+        *,
+        k: int,
+        eligible: Any,
+        first: int,
+        rows: ArmRows | None = None,
+    ) -> Request:
+        """Check a request whose first decision is number `first` of the bandit's life.
+
+        `rows` are those of the arms, where some may not be live or have columns.
+        """
+        if not is_size(k):
+            raise SettingError(
+                f"The number of arms k needs to be at least 1: got {k!r}. Ask for one or more."
+            )
+        inputs = self._read_contexts(contexts)
+        if rows is None:
+            mask = read_eligible(eligible, self.ids, contexts=len(inputs))
+        else:
+            mask = rows.eligible(eligible, contexts=len(inputs))
+        return Request(inputs, decision_seeds(self.seed, first, len(inputs)), mask, int(k))
+
+    def read_feedback(self, *, contexts: Any, arms: Iterable[Any], rewards: Any) -> Feedback:
+        """Check what happened: one arm and one reward for each context."""
+        inputs = self._read_contexts(contexts)
+        rows = self.ids.rows(arms)
+        if len(rows) != len(inputs):
+            raise ShapeError(
+                f"Each context needs one arm: got {len(inputs)} contexts and {len(rows)} arms. "
+                f"Give a context once for each of its arms."
+            )
+        return Feedback(inputs, rows, read_rewards(rewards, kind=self.reward, count=len(inputs)))
+
+    def decide(
+        self,
+        request: Request,
+        rows: NDArray[np.int64],
+        scores: NDArray[np.floating[Any]],
+        *,
+        version: int,
+        evaluations: int = 0,
+        uniform: bool = False,
+    ) -> Decision:
+        """Return the decision for chosen rows (B, k), after so many `evaluations` each."""
+        batch = len(request.seeds)
+        return Decision(
+            arms=self._name(rows),
+            rows=rows,
+            scores=scores.astype(np.float32),
+            seeds=request.seeds,
+            version=version,
+            uniform=uniform,
+            evaluations=np.full(batch, evaluations, dtype=np.int64),
+            lookups=np.zeros(batch, dtype=np.int64),
+        )
+
+    def decide_uniformly(self, request: Request, *, version: int) -> Decision:
+        """Let every eligible arm be equally likely."""
+        rows = draw_eligible(request.seeds, request.eligible, arms=len(self.ids), count=request.k)
+        scores = np.where(rows >= 0, 0.0, -np.inf)
+        return self.decide(request, rows, scores, version=version, uniform=True)
+
+    def _read_contexts(self, contexts: Any) -> Inputs:
+        kind = kind_of(contexts, what="contexts") if self.context is None else self.context
+        return kind.read(contexts, what="contexts")
+
+    def _name(self, rows: NDArray[np.int64]) -> list[Hashable] | list[list[Hashable]]:
+        if rows.shape[1] == 1:
+            return self.ids.ids(rows[:, 0])
+        return [self.ids.ids(row[row >= 0]) for row in rows]
+
+
+def read_arms(arms: Any, ids: Iterable[Any] | None) -> tuple[IdTable, Inputs | None]:
+    """Read the arms from features, from ids, or from both."""
+    if arms is None and ids is None:
+        raise SettingError(
+            "A bandit needs arms: got neither features nor ids. Give one of the two."
+        )
+    features = None if arms is None else kind_of(arms, what="arms").read(arms, what="arms")
+    return IdTable(ids, count=None if features is None else len(features)), features
+
+
+def read_context(context: int | Features) -> Features:
+    """Read a number of dimensions, or any kind of features, as a kind of features."""
+    if isinstance(context, Features) and not isinstance(context, type):
+        return context
+    if not is_size(context):
+        raise SettingError(
+            f"The context needs to be the number of its features, or a kind of them: got "
+            f"{shown(context)}. Give context=4 or context=Sparse(1000), and the contexts to "
+            f"select()."
+        )
+    dim: Any = context
+    return Dense(int(dim))
+
+
+def take_best(
+    scores: NDArray[np.float64], eligible: NDArray[np.bool_] | None, *, count: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the best eligible rows of (B, N) scores, best first: (B, count), then -1."""
+    if eligible is not None:
+        scores = np.where(eligible, scores, -np.inf)
+    size = min(count, scores.shape[1])
+    rows = np.sort(np.argpartition(-scores, size - 1, axis=1)[:, :size], axis=1)
+    best = np.take_along_axis(scores, rows, axis=1)
+    order = np.argsort(-best, axis=1, kind="stable")
+    best = _pad(np.take_along_axis(best, order, axis=1), count, -np.inf)
+    rows = _pad(np.take_along_axis(rows, order, axis=1), count, -1)
+    return np.where(np.isneginf(best), -1, rows), best
+
+
+def _pad(array: NDArray[Any], count: int, filler: float) -> NDArray[Any]:
+    missing = ((0, 0), (0, count - array.shape[1]))
+    return np.pad(array, missing, constant_values=filler)

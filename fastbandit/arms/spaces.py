@@ -1,0 +1,112 @@
+"""Reads what a caller calls arms: a space of them, more of them, and those that were chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fastbandit.arms.box import Box
+from fastbandit.arms.box_space import BoxSpace
+from fastbandit.arms.catalogue import Catalogue
+from fastbandit.arms.ids import IdTable
+from fastbandit.arms.requests import ArmTable, Request
+from fastbandit.errors import InputError, SettingError, ShapeError
+from fastbandit.features.kinds import FeaturesAndIds, Ids, Point, kind_of, shown
+from fastbandit.features.rewards import read_rewards
+from fastbandit.types import Features, Inputs, Interactions
+
+
+def read_space(
+    arms: Any, ids: Iterable[Any] | None, columns: Any, *, embed_ids: bool
+) -> tuple[Catalogue | BoxSpace, Features]:
+    """Return an arm space, and the kind of its features."""
+    if isinstance(arms, Box):
+        if ids is not None or columns is not None:
+            raise SettingError(
+                f"A box needs no ids or columns, as every point of it is an arm: got "
+                f"ids={shown(ids)} and columns={shown(columns)}. Leave them out."
+            )
+        return BoxSpace(arms), Point(tuple(arms.low), tuple(arms.high))
+    if arms is None:
+        table = IdTable(ids)
+        return Catalogue.of(table, Inputs(ids=np.arange(len(table))), columns), Ids(len(table))
+    kind = kind_of(arms, what="arms")
+    features = kind.read(arms, what="arms")
+    table = IdTable(ids, count=len(features))
+    if not embed_ids:
+        return Catalogue.of(table, features, columns), kind
+    features = replace(features, ids=np.arange(len(table)))
+    return Catalogue.of(table, features, columns), FeaturesAndIds(kind, Ids(len(table)))
+
+
+def read_more(kind: Features, arms: Any, ids: list[Any] | None, *, first: int) -> Inputs:
+    """Return the features of arms that come in rows from `first` on."""
+    if arms is None and ids is None:
+        raise InputError(
+            "New arms need features, ids or both: got neither. Give arms=, a row for each."
+        )
+    if isinstance(kind, Ids) and arms is not None:
+        raise InputError(
+            f"This bandit knows its arms by their ids alone: got features of type "
+            f"{type(arms).__name__}. Give ids=, or build a bandit from features."
+        )
+    if isinstance(kind, Ids):
+        return Inputs(ids=np.arange(first, first + len(ids or ())))
+    if isinstance(kind, FeaturesAndIds):
+        features = kind.features.read(arms, what="arms")
+        return replace(features, ids=np.arange(first, first + len(features)))
+    return kind.read(arms, what="arms")
+
+
+def table_of(space: Catalogue | BoxSpace, context: Features, reward: Any, seed: int) -> ArmTable:
+    """Return how to read requests about a space."""
+    ids = IdTable(count=1) if isinstance(space, BoxSpace) else space.table
+    return ArmTable(ids, context, reward, seed)
+
+
+def read_request(
+    space: Catalogue | BoxSpace,
+    table: ArmTable,
+    contexts: Any,
+    *,
+    k: int,
+    eligible: Any,
+    first: int,
+) -> Request:
+    """Check a request whose first decision is number `first` of the bandit's life."""
+    if isinstance(space, BoxSpace) and eligible is not None:
+        raise SettingError(
+            "Eligible arms need a catalogue: got a box, in which every point is an arm. Make the "
+            "box smaller instead."
+        )
+    rows = None if isinstance(space, BoxSpace) else space.rows
+    return table.read_request(contexts, k=k, eligible=eligible, first=first, rows=rows)
+
+
+def read_interactions(
+    space: Catalogue | BoxSpace,
+    table: ArmTable,
+    kind: Features,
+    *,
+    contexts: Any,
+    arms: Any,
+    rewards: Any,
+) -> Interactions:
+    """Read what happened: contexts, the arms that were chosen for them, and rewards."""
+    if not isinstance(space, BoxSpace):
+        feedback = table.read_feedback(contexts=contexts, arms=arms, rewards=rewards)
+        features = space.features.take(feedback.rows)
+        return Interactions(feedback.contexts, features, feedback.rewards, rows=feedback.rows)
+    assert table.context is not None
+    inputs = table.context.read(contexts, what="contexts")
+    values = kind.read(arms, what="arms")
+    if len(values) != len(inputs):
+        raise ShapeError(
+            f"Each context needs one arm: got {len(inputs)} contexts and {len(values)} arms. Give "
+            f"a context once for each of its arms."
+        )
+    space.box.check(values)
+    return Interactions(inputs, values, read_rewards(rewards, kind=table.reward, count=len(inputs)))

@@ -1,0 +1,1 @@
+"""What a column means, and how rewards are read."""

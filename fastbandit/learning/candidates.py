@@ -1,0 +1,138 @@
+"""A candidate version: trained from its parent and fresh interactions, checked, then published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.bandit import Bandit
+from fastbandit.learning.candidate_checks import Checks, check_candidate
+from fastbandit.learning.joining import Interaction, to_arrays
+from fastbandit.optim.process_group import SINGLE, ProcessGroup
+from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.settings.service import LearnConfig
+from fastbandit.storage.arm_changes import apply_changes
+from fastbandit.storage.events import ArmId, ArmsChanged
+from fastbandit.storage.snapshot_store import Reached, SnapshotStore
+from fastbandit.storage.snapshot_version import Cut, Snapshot
+from fastbandit.training.fit_reward import Curve
+
+_MOST_HELD_OUT = 1_000
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """What a candidate is made from: fresh interactions, and changes of the arms, in order.
+
+    The last `held_out` interactions are not learned: they judge what was.
+    """
+
+    parent: Snapshot
+    version: int
+    interactions: Sequence[Interaction]
+    changes: Sequence[ArmsChanged]
+    held_out: int
+    part_modules: tuple[str, ...] = ()
+    """Modules from which parts of the bandit may be imported."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A bandit that was trained, its checks, and notes for people."""
+
+    bandit: Bandit
+    checks: Checks
+    notes: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """What a bandit learns, and the version that it then is."""
+
+    contexts: NDArray[np.float32]
+    arms: list[ArmId]
+    rewards: NDArray[np.float64]
+    version: int
+
+
+Train: TypeAlias = Callable[[Bandit, TrainingData, Curve], Bandit]
+"""Returns a trained bandit, perhaps from other processes; the one given is not used again."""
+
+
+def train_here(
+    bandit: Bandit, data: TrainingData, curve: Curve, *, group: ProcessGroup = SINGLE
+) -> Bandit:
+    bandit.update(
+        contexts=data.contexts,
+        arms=data.arms,
+        rewards=data.rewards,
+        version=data.version,
+        curve=curve,
+        group=group,
+    )
+    return bandit
+
+
+def held_out_of(count: int, share: float) -> int:
+    """Return how many of so many interactions are held out: never all of them."""
+    return min(_MOST_HELD_OUT, int(count * share))
+
+
+def train_candidate(job: TrainingJob, *, reached: Reached, train: Train = train_here) -> Candidate:
+    bandit = Bandit.load(job.parent.bandit, part_modules=job.part_modules)
+    columns = FrozenBandit.load(job.parent.frozen).columns
+    if bandit.columns is None and columns is not None:  # bandits of before had no columns
+        bandit.set_columns(columns)
+    apply_changes(bandit, job.changes)
+    learned = job.interactions[: len(job.interactions) - job.held_out]
+    parent = bandit.policy if bandit.version else None
+    curve: list[tuple[int, float]] = []
+    bandit = train(
+        bandit,
+        TrainingData(*to_arrays(learned), job.version),
+        lambda steps, loss: curve.append((steps, float(f"{loss:.6g}"))),
+    )
+    reached("trained")
+    checks = check_candidate(bandit, parent, job.interactions, held_out=job.held_out)
+    reached("checked")
+    notes = {
+        "arms": len(bandit),
+        "learned": len(learned),
+        "mean_reward": float(f"{np.mean([one.reward for one in job.interactions]):.6g}"),
+        "checks": checks.notes(),
+        "curve": curve,
+    }
+    return Candidate(bandit, checks, notes)
+
+
+def publish_candidate(
+    store: SnapshotStore, job: TrainingJob, candidate: Candidate, *, cut: Cut, reached: Reached
+) -> Snapshot:
+    with store.drafting() as draft:
+        save_draft(draft, candidate.bandit, reached=reached)
+        return store.publish(
+            draft, candidate.notes, version=job.version, parent=job.parent, cut=cut, reached=reached
+        )
+
+
+def save_draft(draft: Path, bandit: Bandit, *, reached: Reached) -> None:
+    bandit.save(draft / "bandit")
+    reached("saved bandit")
+    bandit.freeze().save(draft / "frozen")
+    reached("saved frozen")
+
+
+def refusal_of(
+    job: TrainingJob, candidate: Candidate, minimum: LearnConfig, *, cut: Cut
+) -> dict[str, Any] | None:
+    """Return the report on a candidate that must not serve; None where it may."""
+    reason = candidate.checks.reason(minimum)
+    if reason is None:
+        return None
+    parent = job.parent.version
+    return {"parent": parent, "cut": asdict(cut), "reason": reason, **candidate.notes}

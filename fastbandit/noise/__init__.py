@@ -1,0 +1,1 @@
+"""All that is random, from seeds: numbers, draws for each arm, first weights of layers."""

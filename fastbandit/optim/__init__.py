@@ -1,0 +1,1 @@
+"""What training a network takes: first weights, a schedule of rates, a group of processes."""

@@ -1,1 +1,0 @@
-"""Which search a catalogue needs on this machine."""

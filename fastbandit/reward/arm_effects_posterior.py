@@ -1,0 +1,66 @@
+"""ArmEffectsPosterior: what each arm has of its own, beside what features say.
+
+Arms known by their ids alone, few enough to be scanned, have weights of their own. Others have a
+network over features, a regression beside it, and a constant of their own.
+"""
+
+from __future__ import annotations
+
+from torch import Generator
+
+from fastbandit.declaration import part, setting
+from fastbandit.errors import SettingError
+from fastbandit.features.kinds import FeaturesAndIds, Ids, Point
+from fastbandit.interfaces import Plan, RewardModel, asks, scans
+from fastbandit.reward.dropout_model import DropoutReward
+from fastbandit.reward.effects_model import EffectsReward
+from fastbandit.reward.gradient_model import GradientReward
+from fastbandit.reward.hierarchical_model import HierarchicalReward
+from fastbandit.reward.last_layer_model import LastLayerReward
+from fastbandit.reward.linear_model import LinearReward
+
+
+@part("posterior", name="arm-effects")
+class ArmEffectsPosterior:
+    """Each arm's own weights over features of the context, or a constant beside a network.
+
+    At most so many principal directions of contexts are `features`, beside the `units` of a
+    network (0: none), trained anew when the history is `grow` times as long. Widths are the
+    standard deviations of an arm's constant and of its other weights before anything is seen.
+    """
+
+    features: int = 64
+    units: int = setting(default=64, least=0)
+    grow: float = setting(default=1.25, above=0)
+    constant_width: float = setting(default=0.1, above=0)
+    slope_width: float = setting(default=0.8, above=0)
+
+    def build(self, plan: Plan, *, rng: Generator) -> RewardModel:
+        if isinstance(plan.arm, Point):
+            raise SettingError(
+                "Arm effects need a catalogue of arms: got a box, every point of which is an arm "
+                "that is hardly chosen twice. Leave out posterior=."
+            )
+        if isinstance(plan.arm, Ids) and scans(plan.search, None):
+            return EffectsReward(
+                reward=plan.reward,
+                most=self.features,
+                units=self.units,
+                grow=self.grow,
+                widths=(self.constant_width, self.slope_width),
+                rng=rng,
+            )
+        return _beside_a_network(plan, rng=rng)
+
+
+def _beside_a_network(plan: Plan, *, rng: Generator) -> HierarchicalReward:
+    """Build a network over features, a regression beside it, and room for arms' constants."""
+    arm, is_bound = plan.arm, asks(plan.exploration) == "upper"
+    has_both = isinstance(arm, FeaturesAndIds)
+    make = GradientReward if is_bound else LastLayerReward if has_both else DropoutReward
+    network = make(plan.context, arm, settings=plan.network, reward=plan.reward, rng=rng)
+    if is_bound or isinstance(arm, Ids):
+        return HierarchicalReward(network, None)
+    seen = arm.features if isinstance(arm, FeaturesAndIds) else arm
+    linear = LinearReward(plan.context, seen, settings=plan.network, reward=plan.reward, rng=rng)
+    return HierarchicalReward(network, linear, knows_ids=has_both)

@@ -1,0 +1,85 @@
+"""Encodes what a frozen bandit is given, and decodes its scores into units of reward."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fastbandit.arms.partitions import Floats
+from fastbandit.errors import InputError, ShapeError
+from fastbandit.features.kinds import FeaturesAndIds, Ids, shown
+from fastbandit.features.rewards import RewardKind
+from fastbandit.runtime.encodings import Encoding, LinearEncoding
+from fastbandit.types import Inputs
+
+_UNKNOWN = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Codec:
+    """Encodings of contexts and arms, and units of reward; also whose seed and version they are."""
+
+    context: Encoding | LinearEncoding
+    arm: Encoding
+    inverse: Floats
+    centre: Floats
+    reward: RewardKind
+    reward_shift: float
+    reward_scale: float
+    seed: int
+    version: int
+
+    def read(self, contexts: Any) -> Inputs:
+        """Read contexts and check them; those that come as Inputs were checked by the caller."""
+        if isinstance(contexts, Inputs):
+            return contexts
+        return self.context.kind.read(contexts, what="contexts")
+
+    def read_one(self, context: Any) -> Inputs:
+        """Read one context and check it, unless it comes as Inputs."""
+        if isinstance(context, Inputs):
+            return context
+        rows = np.asarray(context)[None] if self.context.is_dense else context
+        inputs = self.context.kind.read(rows, what="contexts")
+        if len(inputs) != 1:
+            raise ShapeError(
+                f"One context needs one row of features: got {len(inputs)}. Give many contexts "
+                f"to select()."
+            )
+        return inputs
+
+    def points(self, arms: Any, ids: list[Any] | None) -> Floats:
+        """Return the coordinates of new arms."""
+        inputs = self._read_arms(arms, ids)
+        return np.asarray((self.arm.embed(inputs) - self.centre) @ self.inverse, np.float32)
+
+    def _read_arms(self, arms: Any, ids: list[Any] | None) -> Inputs:
+        kind = self.arm.kind
+        if isinstance(kind, Ids):
+            if arms is not None or ids is None:
+                raise InputError(
+                    f"This bandit knows its arms by their ids alone: got arms={shown(arms)} and "
+                    f"ids={shown(ids)}. Give ids=, and no features."
+                )
+            return Inputs(ids=np.full(len(ids), _UNKNOWN))
+        if isinstance(kind, FeaturesAndIds):
+            features = kind.features.read(arms, what="arms")
+            return replace(features, ids=np.full(len(features), _UNKNOWN))
+        return kind.read(arms, what="arms")
+
+    def in_reward(self, score: float) -> float:
+        """Turn one score into units of reward."""
+        if self.reward == "binary":
+            return 1 / (1 + math.exp(-score)) if score > -500 else 0.0
+        return score * self.reward_scale + self.reward_shift
+
+    def in_rewards(self, scores: Floats) -> Floats:
+        """Turn scores into units of reward."""
+        with np.errstate(over="ignore"):
+            rewards = scores * np.float32(self.reward_scale) + np.float32(self.reward_shift)
+            if self.reward == "binary":
+                rewards = 1 / (1 + np.exp(-scores))
+        return np.where(np.isneginf(scores), -np.inf, rewards).astype(np.float32)

@@ -1,0 +1,361 @@
+"""The settings of the decision service: what each is, its default and its range.
+
+`fastbandit.settings.service_files` reads them from the command line, the environment and TOML.
+Files, docs and checks follow the fields below.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, get_type_hints
+
+from fastbandit.declaration import Range, info_of, part, range_of, ranged
+from fastbandit.errors import SettingError
+from fastbandit.settings.parts import names_of
+from fastbandit.settings.passwords import hide_password
+
+_PREFIX = "FASTBANDIT_"
+
+
+def one_of(*names: str) -> Range:
+    """Return the range of a text that is one of some names."""
+    return Range(choices=names)
+
+
+NOT_EMPTY = Range(holds=bool, needed="at least one character")
+PORT = Range(least=0, most=65_535)
+FEATURES = Range(least=0, most=100_000)
+SECONDS = Range(above=0, most=1e9)
+PAUSE = Range(least=0, most=1e9)
+FROM_0 = Range(least=0)
+FROM_1 = Range(least=1)
+SHARE = Range(least=0, most=1)
+PART = Range(least=0, below=1)
+ANYTHING = Range()
+ANY_NUMBER = Range(least=float("-inf"))
+DISTINCT = Range(
+    holds=lambda value: all(value) and len({*value}) == len(value), needed="not empty, none twice"
+)
+ARMS_FILE = Range(
+    holds=lambda value: value == "" or value.endswith((".csv", ".parquet", ".npy", ".json")),
+    needed="a path that ends in .csv, .parquet, .npy or .json",
+)
+LOG_URL = Range(
+    holds=lambda value: value == "" or value.startswith(("postgresql://", "postgres://")),
+    needed="empty, or a URL such as postgresql://user@host/database",
+)
+BASELINE = Range(
+    holds=lambda value: value in ("", "request", "random"),
+    needed="empty, request or random",
+    choices=("request", "random"),
+)
+PRESET = Range(
+    holds=lambda value: value == "default" or value.endswith(".toml"),
+    needed="default, or a path that ends in .toml",
+    choices=("default",),
+)
+
+
+def part_name(role: str, *others: str) -> Range:
+    """Return the range of a part's name: that of one of ours, or the import path of another."""
+    names = (*others, *names_of(role))
+    return Range(
+        holds=lambda value: value in names or ":" in value,
+        needed=f"one of {', '.join(names)}, or an import path such as my_module:MyPart",
+        choices=names,
+    )
+
+
+def _field(default: Any, text: str, limits: Range = ANYTHING, *, is_asked: bool = False) -> Any:
+    """Return a field; one that is asked for has no default that suits everyone."""
+    return ranged(limits._replace(text=text, is_asked=is_asked), default=default)
+
+
+# -- sections
+
+
+@part("service", name="server")
+class ServerConfig:
+    """Where the service listens, and what it stores."""
+
+    host: str = _field("127.0.0.1", "address to listen on", NOT_EMPTY)
+    port: int = _field(8080, "port to listen on; 0 takes a free one", PORT)
+    data_dir: str = _field(
+        "fastbandit-data",
+        "folder of log, snapshots and keys; relative to the working directory",
+        NOT_EMPTY,
+    )
+    tls_cert: str = _field("", "file of the TLS certificate (PEM, the whole chain)")
+    tls_key: str = _field("", "file of the certificate's private key (PEM)")
+    allow_plain_http: bool = _field(
+        False, "serve other machines without TLS, as behind a proxy that has it"
+    )
+    max_body_bytes: int = _field(4194304, "largest request that is read", FROM_1)
+    max_waiting: int = _field(
+        256, "requests that may be under way; further selects get 503", FROM_1
+    )
+    log_level: str = _field(
+        "info", "debug, info, warning or error", one_of("debug", "info", "warning", "error")
+    )
+    console: bool = _field(True, "serve the web page")
+    keys_file: str = _field("", "file of the keys, which deciders may share; else in data_dir")
+
+    def __post_init__(self) -> None:
+        if bool(self.tls_cert) != bool(self.tls_key):
+            raise SettingError(
+                f"TLS needs both server.tls_cert and server.tls_key: got {self.tls_cert!r} and "
+                f"{self.tls_key!r}. Set the other too, or neither."
+            )
+        if not (self.is_loopback or self.tls_cert or self.allow_plain_http):
+            raise SettingError(
+                f"A service that other machines reach needs TLS: got server.host = "
+                f"{self.host!r} without it. Set server.tls_cert and server.tls_key; or, behind "
+                f"a proxy that has TLS, server.allow_plain_http = true."
+            )
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the service."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:  # a name
+            return self.host == "localhost"
+
+
+@part("service", name="context")
+class ContextConfig:
+    """What is known when an arm is chosen."""
+
+    features: int = _field(
+        0, "how many numbers a context has; needed unless names are given", FEATURES, is_asked=True
+    )
+    names: tuple[str, ...] = _field((), "their names; a context may then be an object", DISTINCT)
+
+    def __post_init__(self) -> None:
+        if self.names and self.features not in (0, len(self.names)):
+            raise SettingError(
+                f"Each feature of a context needs one name: got context.features = "
+                f"{self.features} and {len(self.names)} context.names. Leave out features, or "
+                f"correct the names."
+            )
+
+    @property
+    def dim(self) -> int:
+        """How many numbers a context has; raises where nothing says so."""
+        if not (self.names or self.features):
+            raise SettingError(
+                "The service needs to know how many numbers a context has: got neither "
+                "context.features nor context.names. Set one of them."
+            )
+        return len(self.names) or self.features
+
+
+@part("service", name="arms")
+class ArmsConfig:
+    """The arms that a new service starts with."""
+
+    file: str = _field(
+        "",
+        "first catalogue: .csv, .parquet, .npy, .json; or PUT the arms later",
+        ARMS_FILE,
+        is_asked=True,
+    )
+    id: str = _field("id", "column of the arms' ids", NOT_EMPTY)
+    columns: tuple[str, ...] = _field(
+        (), "columns for predicates; other columns of numbers are features", DISTINCT
+    )
+
+    def __post_init__(self) -> None:
+        if self.id in self.columns:
+            raise SettingError(
+                f"The column of the ids needs to stand apart: got arms.id = {self.id!r}, also "
+                f"in arms.columns. Leave it out there."
+            )
+
+
+@part("service", name="reward")
+class RewardConfig:
+    """What counts as the reward of a decision."""
+
+    kind: str = _field(
+        "binary", "binary (0 and 1) or real", one_of("binary", "real"), is_asked=True
+    )
+    wait_seconds: float = _field(
+        600.0, "how long a reward may take; later ones are not learned from", SECONDS, is_asked=True
+    )
+    default: float = _field(0.0, "reward of an arm for which none came in time", ANY_NUMBER)
+    combine: str = _field(
+        "first", "where several come: first, or sum (real only)", one_of("first", "sum")
+    )
+
+    def __post_init__(self) -> None:
+        if self.kind != "binary":
+            return
+        if self.default not in (0, 1):
+            raise SettingError(
+                f"Binary rewards need to be 0 or 1: got reward.default = {self.default!r}. Use "
+                f"0 or 1, or set reward.kind = 'real'."
+            )
+        if self.combine == "sum":
+            raise SettingError(
+                "Rewards that add up need to be real numbers: got reward.combine = 'sum' with "
+                "reward.kind = 'binary'. Set reward.kind = 'real', or combine = 'first'."
+            )
+
+
+@part("service", name="select")
+class SelectConfig:
+    """How arms are chosen."""
+
+    exploration: str = _field(
+        "ts",
+        "ts (Thompson sampling), ucb, or greedy, which does not explore",
+        part_name("exploration"),
+    )
+    search: str = _field(
+        "generator",
+        "generator, ascent, exhaustive, or auto: by the arms",
+        part_name("search", "auto"),
+    )
+    posterior: str = _field(
+        "auto",
+        "one of the posteriors, auto or neural: by the arms",
+        part_name("posterior", "auto", "neural"),
+    )
+    part_modules: tuple[str, ...] = _field(
+        (), "modules from which parts may be named, as my_module:MySearch", DISTINCT
+    )
+    preset: str = _field("default", "default, or a TOML file of settings", PRESET)
+    seed: int = _field(0, "fixes everything random", FROM_0)
+    epsilon: float = _field(
+        0.0, "share of decisions that take any eligible arm, each as likely (uniform mixing)", SHARE
+    )
+    propensity_draws: int = _field(
+        200, "draws by which propensities are estimated, where asked", FROM_1
+    )
+
+
+@part("service", name="learn")
+class LearnConfig:
+    """When the service learns, and what a new version must pass."""
+
+    enabled: bool = _field(True, "learn in a process beside the service")
+    fresh: int = _field(500, "new rewards after which to learn", FROM_1)
+    growth: float = _field(
+        0.1, "share of the rewards learned before that must be new, if that is more", FROM_0
+    )
+    seconds: float = _field(60.0, "learn after so long, if any reward is new", SECONDS)
+    delta_seconds: float = _field(
+        1.0, "let arms' own constants follow rewards so often; 0 for never", PAUSE
+    )
+    held_out: float = _field(0.1, "share of the new rewards held out to check a new version", PART)
+    min_quality: float = _field(0.9, "least argmax quality q of a new version", SHARE)
+    min_recall: float = _field(0.9, "least recall of its index", SHARE)
+    keep: int = _field(5, "versions that are retained", FROM_1)
+    audited: int = _field(64, "contexts on which q is measured", FROM_1)
+
+
+@part("service", name="shadow")
+class ShadowConfig:
+    """Whether a baseline decides, and the bandit only learns and is compared with it."""
+
+    baseline: str = _field(
+        "", "decides until promoted: request (who asks), random, or empty for none", BASELINE
+    )
+
+
+@part("service", name="log")
+class LogConfig:
+    """Where events are stored: in the data folder, or in a database that services share."""
+
+    url: str = _field("", "URL of PostgreSQL; empty for a file in the data folder", LOG_URL)
+    spool_events: int = _field(
+        100000, "decisions stored on this machine while the database is unavailable", FROM_0
+    )
+
+
+@part("service", name="snapshots")
+class SnapshotsConfig:
+    """Where versions of the bandit are stored for all who share the log."""
+
+    url: str = _field("", "folder or URL that all reach, such as s3://bucket/folder; needs log.url")
+
+
+@dataclass(frozen=True)
+class Config:
+    """All settings of the service, and where each came from ("server.port" -> "default")."""
+
+    server: ServerConfig = field(default_factory=ServerConfig)
+    context: ContextConfig = field(default_factory=ContextConfig)
+    arms: ArmsConfig = field(default_factory=ArmsConfig)
+    reward: RewardConfig = field(default_factory=RewardConfig)
+    select: SelectConfig = field(default_factory=SelectConfig)
+    learn: LearnConfig = field(default_factory=LearnConfig)
+    shadow: ShadowConfig = field(default_factory=ShadowConfig)
+    log: LogConfig = field(default_factory=LogConfig)
+    snapshots: SnapshotsConfig = field(default_factory=SnapshotsConfig)
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        if bool(self.log.url) != bool(self.snapshots.url):
+            raise SettingError(
+                f"A shared log needs shared snapshots: got log.url = "
+                f"{hide_password(self.log.url)!r} and snapshots.url = "
+                f"{hide_password(self.snapshots.url)!r}. Set both, or neither."
+            )
+
+
+SECTIONS: dict[str, type[Any]] = {
+    own.name: kind
+    for own, kind in zip(fields(Config), get_type_hints(Config).values(), strict=True)
+    if info_of(kind) is not None
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One key of a section: its type, default and range."""
+
+    section: str
+    own: Field[Any]
+    kind: Any
+
+    @property
+    def key(self) -> str:
+        return self.own.name
+
+    @property
+    def name(self) -> str:
+        return f"{self.section}.{self.key}"
+
+    @property
+    def default(self) -> Any:
+        return self.own.default
+
+    @property
+    def meaning(self) -> str:
+        return range_of(self.own).text
+
+    @property
+    def is_asked(self) -> bool:
+        return range_of(self.own).is_asked
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return f"{_PREFIX}{self.section}_{self.key}".upper()
+
+
+def settings_of(section: str) -> Iterator[Setting]:
+    """Return the settings of a section in their order."""
+    kinds = get_type_hints(SECTIONS[section])
+    for own in fields(SECTIONS[section]):
+        yield Setting(section, own, kinds[own.name])
+
+
+def all_settings() -> Iterator[Setting]:
+    """Return every setting in the order of the sections."""
+    for section in SECTIONS:
+        yield from settings_of(section)

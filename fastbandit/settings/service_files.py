@@ -1,0 +1,152 @@
+"""Reads the settings of the service: the command line, else the environment, else a TOML file."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fastbandit.declaration import known_name, need, range_of
+from fastbandit.errors import SettingError
+from fastbandit.settings.passwords import hide_password
+from fastbandit.settings.service import SECTIONS, Config, Setting, all_settings, settings_of
+
+CONFIG_FILE = "fastbandit.toml"
+_PREFIX = "FASTBANDIT_"
+_HUGE = 1e300
+_FORMERLY = {
+    "select.explore": "select.exploration",
+    "select.floor": "select.epsilon",
+    "learn.quality_floor": "learn.min_quality",
+    "learn.recall_floor": "learn.min_recall",
+}
+"""Names of settings in files of before; such a file is refused with the new name."""
+
+
+def written(value: Any) -> str:
+    """Return a value as TOML has it."""
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+
+
+def find_config(path: Path | None = None) -> Path | None:
+    """Return the file that was named, else fastbandit.toml where the working directory has it."""
+    if path is None and Path(CONFIG_FILE).exists():
+        return Path(CONFIG_FILE)
+    return path
+
+
+def read_config(
+    path: Path | None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Config:
+    """Read all settings, or say which cannot be used, why, and where it came from.
+
+    `environ` is the environment of this process unless given. `overrides` come from the
+    command line, such as {"server.port": 8081}; those that are None count as not given.
+    """
+    known = {setting.name: setting for setting in all_settings()}
+    values = {name: setting.default for name, setting in known.items()}
+    sources = dict.fromkeys(known, "default")
+    found = [*_from_file(path)] if path is not None else []
+    found += _from_environment(os.environ if environ is None else environ)
+    found += _from_command_line(overrides or {})
+    for name, value, source in found:
+        values[name] = check_value(known[name], value, source=source)
+        sources[name] = source
+    made = {
+        section: kind(**{own.key: values[own.name] for own in settings_of(section)})
+        for section, kind in SECTIONS.items()
+    }
+    return Config(**made, sources=sources)
+
+
+def _from_file(path: Path) -> Iterator[tuple[str, Any, str]]:
+    """Return the name, value and source of each setting in a file."""
+    for section, table in _read_toml(path).items():
+        known_name(f"section in {path}", section, tuple(SECTIONS))
+        if not isinstance(table, dict):
+            raise SettingError(
+                f"{path} needs [{section}] to be a section: got {section} = {table!r}. Write its "
+                f"keys below a line [{section}]."
+            )
+        keys = tuple(setting.key for setting in settings_of(section))
+        for key, value in table.items():
+            known_name(f"key of [{section}] in {path}", key, keys)
+            yield f"{section}.{key}", value, f"file {path}"
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SettingError(
+            f"A config file needs to exist: found none at {path}. Run: fastbandit init {path}"
+        ) from error
+    except (ValueError, RecursionError, OSError) as error:
+        raise SettingError(
+            f"The config file {path} needs to be TOML: got {error}. Correct that place."
+        ) from error
+
+
+def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
+    """Return the settings in variables that begin with FASTBANDIT_ and a section."""
+    for section in SECTIONS:
+        known = {setting.variable: setting for setting in settings_of(section)}
+        for variable in sorted(environ):
+            if variable.startswith(f"{_PREFIX}{section}".upper()):
+                known_name("environment variable", variable, tuple(known))
+                own, text = known[variable], environ[variable]
+                yield own.name, _parsed(own.kind, text), f"environment {variable}"
+
+
+def _parsed(kind: Any, text: str) -> Any:
+    """Turn text into a value of a kind; text that cannot is left for the check to refuse."""
+    try:
+        if kind is bool:
+            return {"true": True, "false": False}.get(text.strip().lower(), text)
+        if kind in (int, float):
+            return kind(text)
+        if kind is not str:
+            parts = [part.strip() for part in text.split(",")]
+            return json.loads(text) if text.lstrip().startswith("[") else [*filter(None, parts)]
+    except ValueError:
+        pass
+    return text
+
+
+def _from_command_line(overrides: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
+    for name, value in overrides.items():
+        known_name("setting", name, tuple(setting.name for setting in all_settings()))
+        if value is not None:
+            yield name, str(value) if isinstance(value, Path) else value, "command line"
+
+
+# -- checks
+
+
+def check_value(setting: Setting, value: Any, *, source: str = "code") -> Any:
+    """Return a value as its setting takes it, or raise."""
+    needed, is_right = need(setting.own, setting.kind, value)
+    if is_right and not (setting.kind is float and abs(value) >= _HUGE):
+        return _fitted(setting.kind, value)
+    names = range_of(setting.own).choices
+    if names and isinstance(value, str):
+        try:
+            known_name(f"setting {setting.name}", value, names)
+        except SettingError as error:
+            raise SettingError(f"{error} It came from {source}.") from None
+    got = hide_password(repr(value))
+    raise SettingError(
+        f"The setting {setting.name} needs {needed}: got {got} from {source}. Correct it there."
+    )
+
+
+def _fitted(kind: Any, value: Any) -> Any:
+    if kind is float:
+        return float(value)
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,87 @@
+"""Events as rows of a database, in the order of their fields, read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import json
+
+from fastbandit.storage.events import (
+    REWARD_STATUSES,
+    WHO,
+    Arm,
+    ArmsChanged,
+    DecisionMade,
+    Event,
+    RewardCame,
+    TimePassed,
+)
+
+_numbers = json.Decoder(list[float]).decode
+_anything = json.Decoder().decode
+_arms = json.Decoder(list[Arm]).decode
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _if_any(text: str | None) -> Any:
+    return None if text is None else _anything(text)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A field of decisions as a column: its type in PostgreSQL, and how it is read."""
+
+    name: str
+    kind: str
+    read: Callable[[Any], Any] = _same
+
+
+DECISION_COLUMNS = (
+    Column("id", "text"),
+    Column("context", "json", _numbers),
+    Column("arms", "json", _anything),
+    Column("scores", "json", _numbers),
+    Column("seed", "bigint"),
+    Column("version", "bigint"),
+    Column("catalogue", "bigint"),
+    Column("wait", "bigint"),
+    Column("default_reward", "double precision"),
+    Column("adds_up", "boolean", bool),
+    Column("explored", "boolean", bool),
+    Column("epsilon", "double precision"),
+    Column("propensities", "json", _if_any),
+    Column("eligible", "json", _if_any),
+    Column("degraded", "boolean", bool),
+    Column("decided_by", "text", lambda name: WHO[WHO.index(name)]),
+    Column("other", "json", _if_any),
+)
+"""The fields of DecisionMade in their order, less the number and the time."""
+_READERS = (*(column.read for column in DECISION_COLUMNS), _same, _same)
+
+
+def to_decision(row: Sequence[Any]) -> DecisionMade:
+    return DecisionMade(*[read(value) for read, value in zip(_READERS, row, strict=True)])
+
+
+def to_reward(row: Sequence[Any]) -> RewardCame:
+    decision, value, arm, part, status, seq, at = row
+    known = REWARD_STATUSES[REWARD_STATUSES.index(status)]
+    return RewardCame(decision, value, _if_any(arm), part, known, seq, at)
+
+
+def to_change(row: Sequence[Any]) -> ArmsChanged:
+    upserted, discarded, seq, at = row
+    return ArmsChanged(_arms(upserted), _anything(discarded), seq, at)
+
+
+def to_tick(row: Sequence[Any]) -> TimePassed:
+    return TimePassed(*row)
+
+
+READERS: tuple[Callable[[Sequence[Any]], Event], ...] = (to_decision, to_reward, to_change, to_tick)
+"""Of each kind of events, in the order of `KINDS` in the SQL of a log."""

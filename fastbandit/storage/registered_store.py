@@ -1,0 +1,166 @@
+"""A folder of versions on this machine that follows a registry of many machines.
+
+What the registry points to is fetched beside, checked and renamed. What is published here goes to
+the registry first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fastbandit.errors import SnapshotError
+from fastbandit.files.atomic import rename
+from fastbandit.storage.deltas import Delta
+from fastbandit.storage.snapshot_registry import Registered, SnapshotRegistry
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import NOTES, Snapshot, read_snapshot
+
+_FOLLOW_SECONDS = 0.5
+
+
+class RegisteredStore(SnapshotStore):
+    """A folder of versions that follows a registry, and publishes to it."""
+
+    def __init__(self, folder: str | Path, registry: SnapshotRegistry) -> None:
+        super().__init__(folder)
+        self.registry, self._followed = registry, 0.0
+        self._taken = ""  # the hash of what the registry pointed to last
+        self._delta: tuple[int, int] | None = None  # the newest that was fetched
+
+    def pull(self) -> int | None:
+        """Bring the folder in line with the registry; return the version to serve."""
+        with self._reporting():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            row = self.registry.current()
+            refused, known = self.registry.refused(), self._refused_versions()
+            for version in known - set(refused):
+                self._report_of(version).unlink(missing_ok=True)
+            for version in set(refused) - known:
+                super().refuse(version, refused[version])
+            if row is not None and (self._taken != row.hash or self._pointed() != row.version):
+                row = self._take()
+            return row and row.version
+
+    def _take(self) -> Registered | None:
+        """Fetch what the registry points to, and drop what it no longer holds."""
+        with self._writing():  # a learner on this folder may just have published another
+            row = self.registry.current()
+            if row is None:
+                return None
+            if self._fetch(row) or self._pointed() != row.version:
+                super()._point(row.version)
+            self._taken = row.hash
+            self._drop_others()
+            return row
+
+    def _drop_others(self) -> None:
+        for version in {*self.versions()} - {row.version for row in self.registry.rows()}:
+            self._drop(version)
+
+    def _fetch(self, row: Registered) -> bool:
+        """Have a version in the folder, whole; return whether it had to be fetched."""
+        if self._is_here(row):
+            return False
+        with self.drafting() as draft:
+            self.registry.fetch(row, draft)
+            self._drop(row.version)
+            rename(draft, self._folder_of(row.version))
+        return True
+
+    def list(self) -> Sequence[Snapshot]:
+        """Return all versions that were published; those of other machines without their files."""
+        with self._reporting():
+            return [self._noted(row) for row in self.registry.rows()]
+
+    def _noted(self, row: Registered) -> Snapshot:
+        if self._is_here(row):
+            return self.get(row.version)
+        folder = self.folder / ".noted" / f"{row.version:06d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.registry.fetch_file(row, NOTES, folder)
+        return read_snapshot(folder)
+
+    def acquire_lease(self) -> bool:
+        return self.registry.acquire_lease()
+
+    def follow(self) -> None:
+        """Take over what others published, now and then; raise if the lease was lost."""
+        if time.monotonic() - self._followed > _FOLLOW_SECONDS:
+            self.registry.check_lease()
+            self.pull()
+            self._followed = time.monotonic()
+
+    def follow_delta(self) -> None:
+        """Take over the newest delta of the version that is pointed to, if it is another."""
+        version = self._pointed()
+        seq = None if version is None else self.registry.delta_seq(version)
+        if version is None or seq is None or self._delta == (version, seq):
+            return
+        self._delta = (version, seq)  # one that is damaged is fetched once
+        delta = self.registry.delta(version)
+        if delta is not None:
+            self.deltas.write(delta)
+
+    def newest_delta(self, snapshot: Snapshot) -> Delta | None:
+        delta = self.registry.delta(snapshot.version)
+        return delta and delta.check_for(snapshot.version, snapshot.hash)
+
+    def publish_delta(self, delta: Delta) -> None:
+        self.registry.publish_delta(delta)
+
+    def close(self) -> None:
+        self.registry.close()
+
+    def recover(self) -> None:
+        """Forget what was made and not published, then follow the registry."""
+        super()._sweep()
+        self.pull()
+        self._drop_others()
+
+    def next_version(self) -> int:
+        published = (row.version for row in self.registry.rows())
+        return max([-1, *published, *self.registry.refused()]) + 1
+
+    def rollback(self, version: int | None = None) -> Snapshot:
+        """Let all serve an older version (None: the parent) from now on."""
+        self.pull()
+        version = self._parent() if version is None else version
+        row = self.registry.find(version)
+        if row is None:
+            known = ", ".join(str(one.version) for one in self.registry.rows()) or "none"
+            raise SnapshotError(
+                f"A rollback needs a version that was published: {self.registry.name} holds "
+                f"{known}, and {version} was asked for. Name one of these."
+            )
+        with self._reporting(), self._writing():
+            self._fetch(row)
+        return super().rollback(version)
+
+    def refuse(self, version: int, report: dict[str, Any]) -> None:
+        self.registry.refuse(version, {**report, "version": version})
+        super().refuse(version, report)
+
+    def prune(self, keep: int) -> Sequence[int]:
+        """Remove all but the newest versions, here and in the store."""
+        gone = self._spare((one.version for one in self.registry.rows()), keep)
+        self.registry.prune([*gone])
+        for version in gone:
+            self._drop(version)
+        return gone
+
+    def _point(self, version: int) -> None:
+        pointed = self._pointed()
+        if self.registry.find(version) is not None:
+            self.registry.point(version, instead_of=pointed)
+        else:
+            self.registry.publish(self.get(version), instead_of=pointed)
+        super()._point(version)
+
+    def _is_here(self, row: Registered) -> bool:
+        try:
+            return self.get(row.version).hash == row.hash
+        except SnapshotError:
+            return False

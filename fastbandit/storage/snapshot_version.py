@@ -1,0 +1,112 @@
+"""A version of a bandit in a folder: its parent, what it learned, and whether it is whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fastbandit.errors import SnapshotError
+from fastbandit.files.manifest import MANIFEST, SNAPSHOT, digest_of, read_manifest, write_manifest
+
+FORMAT = 1
+PARTS = ("bandit", "frozen")
+NOTES = "snapshot.json"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How far into the log a version has learned.
+
+    Everything up to event `seq`, at the time `at`, was looked at. The first `interactions` were
+    learned; `held` more were ready and come next. `since` is the number before the oldest
+    decision that is not done with: reading on from there brings all the rest.
+    """
+
+    seq: int = 0
+    at: int = 0
+    since: int = 0
+    interactions: int = 0
+    held: int = 0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A version that is whole: what it came from, what it learned, and where it lies.
+
+    `hash` follows from its content alone. `fell_back` says why it stands in for another.
+    """
+
+    version: int
+    parent: int | None
+    cut: Cut
+    hash: str
+    notes: dict[str, Any]
+    folder: Path
+    fell_back: str = ""
+
+    @property
+    def bandit(self) -> Path:
+        """The folder for `Bandit.load`."""
+        return self.folder / "bandit"
+
+    @property
+    def frozen(self) -> Path:
+        """The folder for `FrozenBandit.load`."""
+        return self.folder / "frozen"
+
+
+def write_notes(folder: Path, notes: dict[str, Any]) -> None:
+    """Write down what a version says of itself, with the hash of each of its parts."""
+    parts: dict[str, Any] = {}
+    for part in PARTS:
+        manifest = (folder / part / MANIFEST).read_bytes()
+        arrays, digest = json.loads(manifest)["arrays"], hashlib.sha256(manifest).hexdigest()
+        parts[part] = {"manifest": digest, "arrays": arrays["file"], "bytes": arrays["bytes"]}
+    write_manifest(folder / NOTES, {**notes, **parts}, kind=SNAPSHOT, format=FORMAT)
+
+
+def read_snapshot(folder: Path, *, check: bool = False) -> Snapshot:
+    """Read what a version says of itself; with `check`, raise unless its parts are whole."""
+    notes = read_manifest(folder / NOTES, kind=SNAPSHOT, format=FORMAT)
+    for part in PARTS if check else ():
+        _check_part(folder / part, notes.get(part))
+    try:
+        parent = None if notes["parent"] is None else int(notes["parent"])
+        cut = dict(notes["cut"])
+        if "pairs" in cut:  # as it was called before
+            cut["interactions"] = cut.pop("pairs")
+        return Snapshot(
+            version=int(notes["version"]),
+            parent=parent,
+            cut=Cut(**cut),
+            hash=digest_of(notes),
+            notes=dict(notes["notes"]),
+            folder=folder,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise SnapshotError(
+            f"The snapshot in {folder} does not fit together ({type(error).__name__}: {error}). "
+            f"Roll back to an older one."
+        ) from error
+
+
+def _check_part(folder: Path, entry: Any) -> None:
+    """Check that a manifest is the one that was written, and its arrays have their size.
+
+    The manifest is not parsed: it may hold millions of ids, and a service does this as it
+    serves.
+    """
+    try:
+        digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+        arrays = folder / Path(str(entry["arrays"])).name
+        is_whole = digest == entry["manifest"] and arrays.stat().st_size == int(entry["bytes"])
+    except (OSError, ValueError, LookupError, TypeError):
+        is_whole = False
+    if not is_whole:
+        raise SnapshotError(
+            f"A snapshot needs to be as it was written: {folder} is not. Roll back to an older "
+            f"one, or restore it from a backup."
+        )

@@ -1,0 +1,33 @@
+"""The command `export`: decisions with their rewards, as a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from little_data import fill, invoke
+
+from fastbandit.cli.export import command
+from fastbandit.errors import SettingError
+
+
+def test_a_row_for_each_decision_is_written(tmp_path: Path) -> None:
+    folder, out = fill(tmp_path / "data"), tmp_path / "rows.jsonl"
+
+    done = invoke(command, "--out", out, "--data-dir", folder)
+
+    assert done.stdout.splitlines() == ["2 decisions", str(out)]
+    assert [json.loads(line)["decision"] for line in out.read_text().splitlines()] == ["one", "two"]
+
+
+def test_a_bound_needs_to_be_a_number_or_a_time(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="--since needs an event number, or a time"):
+        invoke(command, "--out", tmp_path / "rows.jsonl", "--since", "yesterday")
+
+
+def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").touch()
+
+    with pytest.raises(SettingError, match="--replace"):
+        invoke(command, "--out", tmp_path / "rows.jsonl", "--data-dir", tmp_path)

@@ -1,0 +1,58 @@
+"""What is asked of the service, and what is chosen without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fake_service import (
+    NOBODY,
+)
+
+from fastbandit.client import Retries
+from fastbandit.errors import (
+    InputError,
+    ServiceUnavailable,
+)
+
+Connect = Callable[..., Any]
+ONCE = Retries(tries=1)
+
+
+def test_no_contexts_need_no_service(connect: Connect) -> None:
+    assert connect(NOBODY).select_many([]) == []
+
+
+def test_a_fallback_is_taken_where_no_answer_comes(connect: Connect) -> None:
+    client = connect(NOBODY, fallback="home", retries=ONCE)
+
+    selected = client.select([0.1])
+
+    assert (selected.arm, selected.is_fallback, selected.version) == ("home", True, 0)
+    assert client.counts == {"fallbacks": 1}
+
+
+def test_a_fallback_may_look_at_the_context(connect: Connect) -> None:
+    client = connect(NOBODY, fallback=lambda context: ["a", "b"][context[0]], retries=ONCE)
+
+    assert [selected.arm for selected in client.select_many([[0], [1]])] == ["a", "b"]
+
+
+def test_the_fallback_of_a_call_goes_first(connect: Connect) -> None:
+    client = connect(NOBODY, fallback="home", retries=ONCE)
+
+    assert client.select([0.1], k=2, fallback=[0, 1]).arms == [0, 1]
+
+
+def test_without_a_fallback_a_select_raises(connect: Connect) -> None:
+    with pytest.raises(ServiceUnavailable, match="needs to answer in time") as caught:
+        connect(NOBODY, retries=ONCE).select([0.1])
+
+    assert isinstance(caught.value, ConnectionError)
+    assert caught.value.status == 0
+
+
+def test_each_context_needs_an_id(connect: Connect) -> None:
+    with pytest.raises(InputError, match="got 1 ids for 2 contexts"):
+        connect(NOBODY).select_many([[0.1], [0.2]], ids=["one"])

@@ -1,0 +1,72 @@
+"""The regression on principal directions has an exact posterior."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from fakes import vectors_of
+
+from fastbandit.features.kinds import Dense
+from fastbandit.reward.linear_model import LinearReward, fitted
+from fastbandit.reward.model import NetworkSettings
+from fastbandit.types import Inputs, Interactions
+
+CONTEXTS, ARMS = vectors_of(300, 3, seed=1), vectors_of(300, 2, seed=2)
+
+
+def regression(rewards: np.ndarray) -> LinearReward:
+    settings = NetworkSettings(embedding=4, hidden=(6,), weight_penalty=0.0, dropout_penalty=0.0)
+    rng = torch.Generator().manual_seed(3)
+    model = LinearReward(Dense(3), Dense(2), settings=settings, reward="real", rng=rng)
+    history = Interactions(Inputs(dense=CONTEXTS), Inputs(dense=ARMS), rewards)
+    model.observe_arms(history.arms)
+    model.start(history, fresh=len(history))
+    model.fit_posterior(history)
+    return model.requires_grad_(False)
+
+
+def predicted_by(model: LinearReward) -> np.ndarray:
+    contexts = model.embed_contexts(Inputs(dense=CONTEXTS))
+    arms = model.embed_arms(Inputs(dense=ARMS))
+    return np.asarray(model.in_rewards(model.mean(contexts)(arms[:, None])[:, 0]))
+
+
+def test_the_regression_integrates_constants_out_exactly() -> None:
+    rng = np.random.default_rng(0)
+    z, rows = np.c_[rng.normal(size=(40, 2)), np.ones(40)], rng.integers(0, 7, 40)
+    rewards, prior = rng.normal(size=40), np.array([1.0, 3.0, 1e-6])
+
+    centre, spread, noise = fitted(
+        z, rewards, np.ones(40), rows, prior=prior, own=0.5, is_binary=False
+    )
+
+    flags = np.eye(7)[rows]
+    covariance = noise * np.eye(40) + 0.25 * flags @ flags.T
+    precision = z.T @ np.linalg.solve(covariance, z) + np.diag(prior)
+    np.testing.assert_allclose(spread @ spread.T, np.linalg.inv(precision), rtol=1e-3, atol=1e-4)
+    exact = np.linalg.solve(precision, z.T @ np.linalg.solve(covariance, rewards))
+    np.testing.assert_allclose(centre, exact, rtol=1e-3, atol=1e-3)
+
+
+def test_rewards_that_are_linear_in_context_and_arm_are_predicted() -> None:
+    rewards = 3 + CONTEXTS[:, 0] - 2 * ARMS[:, 1]
+
+    assert np.abs(predicted_by(regression(rewards)) - rewards).max() < 0.1
+
+
+def test_a_product_of_context_and_arm_is_not_seen() -> None:
+    rewards = CONTEXTS[:, 0] * ARMS[:, 0]
+
+    left = np.var(rewards - predicted_by(regression(rewards))) / np.var(rewards)
+
+    assert left > 0.9
+
+
+def test_directions_stay_as_they_were_first_found() -> None:
+    model = regression(CONTEXTS[:, 0])
+    before = model.embed_arms(Inputs(dense=ARMS))
+
+    model.observe_arms(Inputs(dense=ARMS[:, :1].repeat(2, axis=1)))
+
+    assert before.any()
+    assert torch.equal(model.embed_arms(Inputs(dense=ARMS)), before)

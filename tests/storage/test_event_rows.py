@@ -1,0 +1,52 @@
+"""Rows of a database become events again."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from fastbandit.storage.event_rows import (
+    DECISION_COLUMNS,
+    to_change,
+    to_decision,
+    to_reward,
+    to_tick,
+)
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame, TimePassed
+
+ROW = (
+    "a", "[1,0.5]", '["x",7]', "[0.5,0.25]", 9, 3, 1, 1000, -1.0, 1, 0, 0.1, "[0.75,0.25]",
+    '{"price":3}', 0, "baseline", "7", 2, 1001,
+)  # fmt: skip
+
+
+def test_columns_are_the_fields_of_a_decision_in_their_order() -> None:
+    names = [column.name for column in DECISION_COLUMNS]
+
+    assert [*names, "seq", "at"] == [field.name for field in structs.fields(DecisionMade)]
+
+
+def test_a_decision_is_read_with_the_types_of_its_fields() -> None:
+    made = to_decision(ROW)
+
+    assert [repr(number) for number in made.context] == ["1.0", "0.5"]
+    assert (made.adds_up, made.explored, made.degraded) == (True, False, False)
+    assert (made.arms, made.other, made.eligible) == (["x", 7], 7, {"price": 3})
+    assert (made.seq, made.at, made.until) == (2, 1001, 2001)
+
+
+def test_a_name_that_is_not_known_is_an_error() -> None:
+    with pytest.raises(ValueError, match="not in tuple"):
+        to_decision((*ROW[:15], "nobody", *ROW[16:]))
+    with pytest.raises(ValueError, match="not in tuple"):
+        to_reward(("a", 1.0, None, "", "perhaps", 3, 1002))
+
+
+def test_other_events_are_read() -> None:
+    assert to_reward(("a", 1.0, "7", "p", "late", 3, 5)) == RewardCame(
+        "a", 1.0, 7, "p", "late", 3, 5
+    )
+    assert to_change(('[["x",[0.5]]]', '["y"]', 4, 6)) == ArmsChanged(
+        [Arm("x", [0.5])], ["y"], 4, 6
+    )
+    assert to_tick((5, 7)) == TimePassed(5, 7)

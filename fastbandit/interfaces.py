@@ -163,8 +163,8 @@ class CompiledModel:
     `draws_from` says what scores come from: the "mean", "dropout" masks, a "last-layer" (its
     centre, and a spread: one more column for each normal number drawn), "heads" of a last layer
     (one column each), an upper "bound" (a surrogate network to search by, its bonus, and the root
-    of the inverse covariance to re-rank by) or "arm-effects". `own` are constants of arms beside the
-    network: means, deviations, and a stamp that tells draws apart.
+    of the inverse covariance to re-rank by) or "arm-effects". `own` are constants of arms beside
+    the network: means, deviations, and a stamp that tells draws apart.
     """
 
     draws_from: str

@@ -2,8 +2,9 @@
 
 Rahimi and Recht, "Random features for large-scale kernel machines" (2007): sines and cosines
 of random frequencies, weighed linearly, are a Gaussian process whose kernel they sample, here
-Matérn 5/2 (`fastbandit.reward.matern`). The posterior of their weights has a closed form: nothing is trained
-in steps. One draw of them is a smooth function of the arm, which a search can climb.
+Matérn 5/2 (`fastbandit.reward.matern`). The posterior of their weights has a closed form:
+nothing is trained in steps. One draw of them is a smooth function of the arm, which a search
+can climb.
 """
 
 from __future__ import annotations
@@ -177,7 +178,7 @@ class FourierReward(RewardModel):
         return (values - self.lowest) / self.sides  # from 0 to 1 along each side
 
     def fourier_features(self, contexts: Tensor, arms: Tensor) -> Tensor:
-        """Return what weights act on: Fourier features and a constant, as large as the kernel says."""
+        """Return what weights act on: Fourier features and a constant, scaled by the kernel."""
         angles = (
             contexts @ self.context_frequencies.to(contexts).T
             + arms @ self.arm_frequencies.to(arms).T

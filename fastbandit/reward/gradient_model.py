@@ -2,9 +2,9 @@
 
 The standard deviation of a reward is sqrt(gᵀ Z⁻¹ g / m), where g is the gradient of the
 network (not of the encoders) at a context and an arm, Z = ridge·I + Σ g gᵀ / m over the
-history, and m the width. Differences from the paper: the network learns with Concrete Dropout as a penalty that
-adapts (posterior and predictions use its mean); Z is worked out anew from the whole history with
-the current weights after each update (`gradients="current"`; "when chosen" is the printed
+history, and m the width. Differences from the paper: the network learns with Concrete Dropout
+as a penalty that adapts (posterior and predictions use its mean); Z is worked out anew
+from the whole history with the current weights after each update (`gradients="current"`; "when chosen" is the printed
 rule); and Z is full while the network is small, diagonal beyond `full_below` parameters.
 
 Searches find their way by a surrogate of the standard deviation, a small network that learns it
@@ -146,8 +146,8 @@ class GradientReward(NeuralReward):
         if self.bonus is None or not self.bonus_scale > 0:
             raise SettingError(
                 f"This bound cannot be frozen: got hidden layers {self.settings.hidden} and no "
-                f"trained surrogate. Use a network of one hidden layer and update it, or select "
-                f"with the Bandit."
+                f"trained surrogate. Use a network of one hidden layer and search='generator', or "
+                f"select with the Bandit."
             )
         return replace(
             super().compiled("mean"),

@@ -118,8 +118,8 @@ def catalogue_of(policy: Policy) -> Catalogue:
     """Return the catalogue of a policy that has one."""
     if not isinstance(policy.arms, Catalogue):
         raise SettingError(
-            f"This arm space cannot be frozen: got {policy.arms.box}. Use a catalogue of arms (say, "
-            f"a fine grid of the box), or select with the Bandit."
+            f"This arm space cannot be frozen: got {policy.arms.box}. Use a catalogue of arms "
+            f"(say, a fine grid of the box), or select with the Bandit."
         )
     return policy.arms
 

@@ -57,7 +57,7 @@ def test_parts_join_what_one_joins_from_wherever_they_start(
     after = found.followed(joiner, middle, lambda after, until: events[after:until])
 
     assert joiner.interactions + found.interactions == joined(events)
-    assert vars(after) == {**vars(fed(events, middle)), "_until": after._until}
+    assert vars(after) == {**vars(fed(events, middle)), "_deadlines": after._deadlines}
     for event in events[middle:]:
         after.feed(event)
     assert after.interactions == joined(events)

@@ -5,7 +5,8 @@ network (not of the encoders) at a context and an arm, Z = ridge·I + Σ g gᵀ 
 history, and m the width. Differences from the paper: the network learns with Concrete Dropout
 as a penalty that adapts (posterior and predictions use its mean); Z is worked out anew
 from the whole history with the current weights after each update
-(`gradients="current"`; "when chosen" is the printed rule); and Z is full while the network is small, diagonal beyond `full_below` parameters.
+(`gradients="current"`; "when chosen" is the printed rule); and Z is full while the
+network is small, diagonal beyond `full_below` parameters.
 
 Searches find their way by a surrogate of the standard deviation, a small network that learns it
 after each update, and settle the last few arms with the bound itself.

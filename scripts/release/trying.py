@@ -64,7 +64,7 @@ SqliteLog(Path("events.db")).close()
 
 
 COMMANDS = {
-    "train": ("demo", "freeze", "plan"),
+    "train": ("demo", "freeze"),
     "evaluation": ("evaluate",),
     "onnx": ("export", "freeze"),
     "serve": ("serve", "keys create", "backup", "restore", "export", "snapshots", "rollback"),

@@ -19,6 +19,7 @@ NOT_BASE = sorted(set().union(*map(imports.provided_by, imports.extras())) - imp
 BASE_NAMES = (
     "Audit",
     "BestArmBandit",
+    "Box",
     "Chosen",
     "Decision",
     "Dense",

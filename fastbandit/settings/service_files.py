@@ -18,12 +18,12 @@ CONFIG_FILE = "fastbandit.toml"
 _PREFIX = "FASTBANDIT_"
 _HUGE = 1e300
 _FORMERLY = {
-    "select.explore": "select.exploration",
-    "select.floor": "select.epsilon",
-    "learn.quality_floor": "learn.min_quality",
-    "learn.recall_floor": "learn.min_recall",
+    "select.explore": "exploration",
+    "select.floor": "epsilon",
+    "learn.quality_floor": "min_quality",
+    "learn.recall_floor": "min_recall",
 }
-"""Names of settings in files of before; such a file is refused with the new name."""
+"""Keys that files of before have under another name."""
 
 
 def written(value: Any) -> str:
@@ -75,7 +75,8 @@ def _from_file(path: Path) -> Iterator[tuple[str, Any, str]]:
                 f"keys below a line [{section}]."
             )
         keys = tuple(setting.key for setting in settings_of(section))
-        for key, value in table.items():
+        for given, value in table.items():
+            key = _FORMERLY.get(f"{section}.{given}", given)
             known_name(f"key of [{section}] in {path}", key, keys)
             yield f"{section}.{key}", value, f"file {path}"
 

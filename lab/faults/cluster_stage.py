@@ -128,8 +128,8 @@ class Cluster:
         """Return all versions that were published, oldest first; raise where one is not whole."""
         with tempfile.TemporaryDirectory(dir=self.home) as folder:
             store = SnapshotStore(folder)
-            for version, place in self._rows("SELECT version, place FROM fastbandit.snapshots"):
-                target = Path(str(place).removeprefix("file://"))
+            for version, url in self._rows("SELECT version, url FROM fastbandit.snapshots"):
+                target = Path(str(url).removeprefix("file://"))
                 (store.folder / f"{version:06d}").symlink_to(target, target_is_directory=True)
             return [_placed(store.get(version)) for version in store.versions()]
 

@@ -354,3 +354,13 @@ def test_settings_in_the_docs_can_be_read(number: int, tmp_path: Path) -> None:
     text = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[number]
 
     assert read_config(file_with(tmp_path, text), environ={}) != Config()
+
+
+def test_a_file_of_before_is_read_by_its_former_keys(tmp_path: Path) -> None:
+    path = tmp_path / "old.toml"
+    path.write_text('[select]\nexplore = "ucb"\nfloor = 0.25\n[learn]\nquality_floor = 0.5\n')
+
+    config = read_config(path, environ={})
+
+    assert (config.select.exploration, config.select.epsilon) == ("ucb", 0.25)
+    assert config.learn.min_quality == 0.5

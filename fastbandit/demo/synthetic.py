@@ -121,6 +121,13 @@ class Synthetic:
             means = np.maximum(means, value)
         return rows, means
 
+    def average(self, contexts: Any) -> Floats:
+        """Return the expected reward of a random arm for each context: (n,); O(n N)."""
+        total = np.zeros(len(contexts))
+        for _, block in self._all_means(contexts):
+            total += block.sum(axis=1)
+        return total / len(self.arms)
+
     def _turned(self, first: int, count: int) -> NDArray[np.floating[Any]]:
         """Return the contexts of rounds as their rewards see them."""
         contexts = self.contexts(first, count)

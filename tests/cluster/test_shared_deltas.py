@@ -113,8 +113,8 @@ def test_all_deciders_follow_and_carry_it_over(shared: Machines, own_server: Lit
             np.testing.assert_array_equal(constants(asker)[made.rows], made.means)
         deltas.close()
         learner._store.close()
-        assert learner._log is not None
-        learner._log.close()
+        assert learner._data.log is not None
+        learner._data.log.close()
         return constants(one)
 
     wanted = shared.run(story, "a", "b", **more)

@@ -232,7 +232,7 @@ def test_a_full_spool_is_said_clearly(shared: Machines, own_server: LittleServer
             assert "The spool of decisions may hold 2" in refused.body["detail"]
             assert (await one("GET", "/ready")).status == 503
         await back(one)
-        await soon(lambda: one.service.writer.trouble is None)
+        await soon(lambda: one.service.writer.problem is None)
         assert not (await one.select())["degraded"]
 
     shared.run(story, "a", log__spool_events=2)

@@ -94,7 +94,7 @@ def test_without_a_snapshot_a_start_waits_for_the_database(
         reply = await one("GET", "/ready")
         assert reply.status == 503
         (reason,) = one.service.reasons()
-        assert "database of the log is away" in reason.detail
+        assert "database of the log is unavailable" in reason.detail
         own_server.start()
         await soon(lambda: not one.service.reasons())
         assert (await one.select())["version"] == 0

@@ -34,14 +34,15 @@ import sys, time
 import numpy as np
 from fastbandit import FrozenBandit
 frozen = FrozenBandit.load(sys.argv[1])
+select_one = getattr(frozen, "select_one", None) or frozen.choose  # its name of before
 contexts = np.random.default_rng(1).standard_normal((500, 8), dtype=np.float32)
-chosen = [frozen.select_one(contexts[n % len(contexts)], seed=n) for n in range(len(contexts))]
+chosen = [select_one(contexts[n % len(contexts)], seed=n) for n in range(len(contexts))]
 print([one.row for one in chosen], flush=True)
 for line in sys.stdin:
     taken = []
     for n in range(int(line)):
         before = time.perf_counter()
-        frozen.select_one(contexts[n % len(contexts)], seed=n)
+        select_one(contexts[n % len(contexts)], seed=n)
         taken.append(time.perf_counter() - before)
     print(sorted(taken)[len(taken) // 2], flush=True)
 """

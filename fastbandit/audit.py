@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from fastbandit.arms.catalogue import Catalogue
@@ -33,9 +34,7 @@ def audit(policy: Policy, contexts: Inputs, *, seeds: Seeds) -> Audit:
         found = policy.select(rows, seeds=numbers, eligible=eligible)
         best = exact.select(rows, seeds=numbers, eligible=eligible)
         average = _average(policy.score(rows, seeds=numbers), policy, eligible)
-        above, room = found.scores[:, 0] - average, best.scores[:, 0] - average
-        # Where all arms score the same, any choice is the best one.
-        quality = torch.where(room > 1e-9, above / room.clamp_min(1e-9), torch.ones_like(room))
+        quality = argmax_quality(found.scores[:, 0], best=best.scores[:, 0], average=average)
         qualities.append(quality.cpu().numpy())
         evaluations.append(found.evaluations.cpu().numpy())
         lookups.append(found.lookups.cpu().numpy())
@@ -47,6 +46,16 @@ def audit(policy: Policy, contexts: Inputs, *, seeds: Seeds) -> Audit:
         lookups=float(np.concatenate(lookups).mean()),
         contexts=len(each),
     )
+
+
+def argmax_quality(
+    chosen: Float[Tensor, " B"], *, best: Float[Tensor, " B"], average: Float[Tensor, " B"]
+) -> Float[Tensor, " B"]:
+    """Return q = (chosen - average) / (best - average) of scores: the one definition of it."""
+    room = best - average
+    # Where all arms score the same, any choice is the best one.
+    quality = (chosen - average) / room.clamp_min(1e-9)
+    return torch.where(room > 1e-9, quality, torch.ones_like(room))
 
 
 def _average(score: Score, policy: Policy, eligible: Tensor | None) -> Tensor:

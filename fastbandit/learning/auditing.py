@@ -11,6 +11,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from fastbandit.arms.catalogue import Catalogue
+from fastbandit.audit import argmax_quality
 from fastbandit.bandit import Bandit
 from fastbandit.runtime.propensity import is_uniform
 from fastbandit.score import Candidates
@@ -101,8 +102,5 @@ def _qualities(
     for part in rows.split(_ARMS):
         scores = score.of(Candidates(part[None], arms.at(part[None])))
         total, best = total + scores.sum(1), torch.maximum(best, scores.amax(1))
-    average = total / len(rows)
-    room = best - average
-    # Where all arms score the same, any choice is the best one.
-    quality = torch.where(room > 1e-9, (got - average) / room.clamp_min(1e-9), 1.0)
+    quality = argmax_quality(got, best=best, average=total / len(rows))
     return quality.double().cpu().numpy()

@@ -270,7 +270,7 @@ class ArmSpace(Protocol):
         far: int = 0,
         eligible: Bool[Tensor, "b N"] | None,
     ) -> Candidates:
-        """Return what lies in the few cells nearest to each point: some dozens of arms each.
+        """Return what lies in the few partitions nearest to each point: some dozens of arms each.
 
         So many (at most 64) of the arms farthest from the middle of all come along.
         """

@@ -63,11 +63,11 @@ class Score:
     """How much we want each arm now: a function of arms, and what it was fixed to.
 
     Called with points (B, K, D), or (1, K, D) where all contexts share the arms. `contexts`
-    are embedded; `noise` is this decision's draw (no columns where nothing was drawn), told
-    to a generator that must answer "the best arm under this draw". Where an evaluation is
-    dear, `guess` is a cheap function that ranks arms nearly alike: a search finds its way by
-    it, and settles the last few arms with the score itself. `own` is what an arm has beside
-    its point: real arms are ranked by both together (`of`).
+    are embedded; `noise` is this decision's draw (no columns where nothing was drawn), an input
+    of a generator that must answer "the best arm under this draw". Where an evaluation is dear,
+    `surrogate` is a cheap function that ranks arms nearly alike: a search finds its way by it, and
+    re-ranks the last few arms by the score itself. `own` is what an arm has beside its point: real
+    arms are ranked by both together (`of`).
     """
 
     function: Callable[[Tensor], Tensor]

@@ -1,4 +1,4 @@
-"""The last steps that all searches share: score the candidates, keep the best allowed ones."""
+"""The last steps that all searches share: score the candidates, keep the best eligible ones."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def land(
     """Look up the real arms near some points and score them.
 
     These are all in the nearest `partitions` of each point and the `far` outermost arms, or just
-    so many `neighbours` of each point (where not 0). Contexts that are allowed only a few
+    so many `neighbours` of each point (where not 0). Contexts that may choose only a few
     arms have all of those scored as well.
     """
     if neighbours:
@@ -126,7 +126,7 @@ def rerank(
     count: int,
     eligible: Bool[Tensor, "b N"] | None,
 ) -> Ranked:
-    """Rank what was found by the score itself: arms' own parts, and what a guess left open."""
+    """Rank what was found by the score itself: arms' own parts, and what a surrogate left."""
     if isinstance(score.own, ListedPart):
         ranked = beside_own(score, score.own, arms, ranked, tally, count=count, eligible=eligible)
     if score.surrogate is None:
@@ -184,7 +184,7 @@ def fill(
     count: int,
     eligible: Bool[Tensor, "b N"] | None,
 ) -> Ranked:
-    """Make sure of `count` arms for each context, or all that it is allowed."""
+    """Make sure of `count` arms for each context, or all that are eligible."""
     found = (ranked.scores > NOTHING).sum(1)
     if int(found.min()) >= count:
         return ranked

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fastbandit.features.kinds import Ids as Ids
     from fastbandit.features.kinds import Image as Image
     from fastbandit.features.kinds import Sparse as Sparse
+    from fastbandit.features.schema import Schema as Schema
     from fastbandit.reward.arm_effects_posterior import ArmEffectsPosterior as ArmEffectsPosterior
     from fastbandit.reward.bootstrap_model import BootstrapPosterior as BootstrapPosterior
     from fastbandit.reward.dropout_model import DropoutPosterior as DropoutPosterior
@@ -71,6 +72,7 @@ _HOMES = {
     "LinearTS": "fastbandit.baselines",
     "RandomBandit": "fastbandit.baselines",
     "SpannerSearch": "fastbandit.search.spanner",
+    "Schema": "fastbandit.features.schema",
     "Sparse": "fastbandit.features.kinds",
     "ThompsonSampling": "fastbandit.exploration",
     "UpperConfidence": "fastbandit.exploration",

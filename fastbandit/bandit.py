@@ -38,20 +38,20 @@ from fastbandit.settings.presets import PartNames, Preset, blueprint
 from fastbandit.storage.snapshots import load_snapshot, save_snapshot
 from fastbandit.training.fit_reward import Curve
 from fastbandit.training.log_weights import log_weights
-from fastbandit.types import Audit, Decision, Features, Interactions
+from fastbandit.types import Audit, Decision, Interactions
 
 
 class Bandit:
     """Chooses arms for contexts through a neural network, and learns from the rewards.
 
-    `arms` are features (NumPy, pandas, polars, SciPy, images), a `Box` for a continuum, or
-    None where `ids` alone are known and each arm learns an embedding of its own; with
-    `embed_ids` arms have both. `columns` are what predicates of `select(eligible=)` speak of, one
-    value for each arm: a dict of lists, or a frame. `context` is the number of features of a
-    context, or a kind of features. `exploration`, `search` and `posterior` are names or objects;
-    `preset` names the settings of what is named, or a TOML file of them. A part from outside the
-    package may be named by its import path, "my_module:MySearch", if `part_modules` has its
-    module. `progress` shows a bar while an update runs (None: where stderr is a terminal).
+    `arms` are a table with names (pandas, polars, Arrow, dicts), features by position (NumPy,
+    SciPy, images), a `Box` for a continuum, or None where `ids` alone are known and each arm learns
+    an embedding of its own; with `embed_ids` arms have both. `columns` are what predicates of
+    `select(eligible=)` speak of, a dict of lists or a frame. `context` is a table of contexts, a
+    `Schema`, the number of their features, or a kind of them. `exploration`, `search` and
+    `posterior` are names or objects; `preset` names the settings of what is named, or a TOML file
+    of them. A part from outside the package may be named by its import path, "my_module:MySearch",
+    if `part_modules` has its module. `progress` shows a bar during updates (None: on a terminal).
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Bandit:
         arms: Any = None,
         ids: Iterable[Any] | None = None,
         columns: Any = None,
-        context: int | Features,
+        context: Any,
         reward: RewardKind = "binary",
         exploration: str | Exploration = "ts",
         search: str | Search = "auto",
@@ -256,24 +256,25 @@ class Bandit:
     ) -> None:
         """Let more arms be chosen from now on; they are indexed anew, so add them in bulk."""
         catalogue = self._catalogue("add arms to")
-        listed = None if ids is None else list_ids(ids)
-        features = read_more(self._blueprint.arm, arms, listed, first=len(catalogue.table))
+        first = len(catalogue.table)
+        named, features, columns = read_more(self._blueprint.arm, arms, ids, columns, first=first)
         with torch.no_grad():
-            grown = catalogue.add(listed, features, columns=columns, embed=self._embed_arms)
+            grown = catalogue.add(named, features, columns=columns, embed=self._embed_arms)
         self._replace_arms(grown)
 
     def upsert_arms(
-        self, arms: Any, *, ids: Iterable[Any], columns: Any = None, is_trial: bool = False
+        self, arms: Any, *, ids: Any = None, columns: Any = None, is_trial: bool = False
     ) -> Upserted:
         """Add arms; one whose id can be chosen already is changed, or left if it is the same.
 
         A trial changes nothing: it counts what would happen, or raises what it would raise.
         """
-        catalogue, listed = self._catalogue("upsert arms into"), list_ids(ids)
-        features = read_more(self._blueprint.arm, arms, listed, first=len(catalogue.table))
+        catalogue, kind = self._catalogue("upsert arms into"), self._blueprint.arm
+        first = len(catalogue.table)
+        named, features, columns = read_more(kind, arms, ids, columns, first=first)
         with torch.no_grad():
             grown, counts = catalogue.upsert(
-                listed, features, columns=columns, embed=self._embed_arms
+                list_ids(named), features, columns=columns, embed=self._embed_arms
             )
         self._replace_arms(catalogue if is_trial else grown)
         return counts
@@ -341,10 +342,7 @@ class Bandit:
         part_modules: Iterable[str] = (),
         progress: bool | None = None,
     ) -> Bandit:
-        """Read a saved bandit; it goes on exactly where it stopped.
-
-        Parts from outside the package are imported from `part_modules` alone.
-        """
+        """Read a saved bandit, which goes on exactly where it stopped; see `part_modules` above."""
         bandit = cls.__new__(cls)
         bandit._device = check_device(device)
         bandit._progress = progress

@@ -5,6 +5,7 @@ FastbanditError
 │   ├── ShapeError                  the wrong number of rows, columns or values
 │   ├── NotFiniteError              NaN or infinite numbers
 │   ├── RewardError                 rewards that the likelihood cannot explain
+│   ├── ValueOfColumnError          a value of another kind than its column, or a name too many
 │   └── EligibilityError            no arm may be chosen
 ├── UnknownArmError (KeyError)      an id that the catalogue does not hold
 ├── DuplicateArmError (ValueError)  an id that the catalogue holds already
@@ -44,6 +45,18 @@ class NotFiniteError(InputError):
 
 class RewardError(InputError):
     """Rewards that the likelihood cannot explain."""
+
+
+class ValueOfColumnError(InputError):
+    """A value of another kind than its column, a name that is missing, or one too many."""
+
+    def __init__(self, message: str, *, column: str = "", row: int | None = None) -> None:
+        super().__init__(message)
+        self.column, self.row = column, row
+
+    def at(self, row: int) -> ValueOfColumnError:
+        """Return the error with the number of its row, counted from 0."""
+        return ValueOfColumnError(str(self), column=self.column, row=row)
 
 
 class EligibilityError(InputError):

@@ -35,6 +35,7 @@ FLOORS = (
 
 NEIGHBOURS = {
     ("features", "declaration"): "a kind of features is a part, and so declared as one",
+    ("features", "files"): "a schema is a file of its own, written as all files are",
     (
         "interfaces",
         "score",

@@ -64,7 +64,10 @@ class Recent(Generic[_Answer]):
 
 @dataclass(frozen=True)
 class Column:
-    """One value for each row: numbers, booleans, or the positions of texts among `categories`."""
+    """One value for each row: numbers, booleans, or the positions of texts among `categories`.
+
+    A number that is missing is NaN: no condition but "not" holds of it.
+    """
 
     values: Array
     categories: tuple[str, ...] | None = None
@@ -79,7 +82,9 @@ class Column:
     def value(self, row: int) -> Any:
         """Return the value of one row."""
         value = self.values[row].item()
-        return value if self.categories is None else self.categories[value]
+        if self.categories is not None:
+            return self.categories[value]
+        return value if value == value else None
 
     def holds(self, sign: str, value: Any) -> Mask:
         """Return for each row whether a condition holds."""
@@ -286,11 +291,6 @@ def _read(name: str, raw: Any, rows: int) -> Column:
         raise InputError(
             f"The column {name!r} needs numbers, booleans or strings: got {array.dtype}. Turn "
             f"dates into numbers or text first."
-        )
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        raise InputError(
-            f"The column {name!r} needs a value in each row: got none in row "
-            f"{int(np.flatnonzero(np.isnan(array))[0])}. Fill it."
         )
     return Column(read_only(array.copy()))
 

@@ -143,7 +143,7 @@ class IdTable:
         return f"{self._ids[0]!r} to {self._ids[-1]!r}"
 
 
-def list_ids(ids: Iterable[Any], *, what: str = "Ids of arms") -> list[Any]:
+def list_ids(ids: Any, *, what: str = "Ids of arms") -> list[Any]:
     """Read ids from a list, set, array, series or tensor as Python values."""
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
         fix = "Give its .arms" if hasattr(ids, "arms") else "Put a single one into a list of one"

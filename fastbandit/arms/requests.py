@@ -16,6 +16,8 @@ from fastbandit.declaration import check_seed
 from fastbandit.errors import SettingError, ShapeError
 from fastbandit.features.kinds import Dense, is_size, kind_of, shown
 from fastbandit.features.rewards import RewardKind, check_reward_kind, read_rewards
+from fastbandit.features.schema import Schema
+from fastbandit.features.tables import is_named, table_of
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.types import Decision, Features, Inputs
 
@@ -117,6 +119,8 @@ class ArmTable:
         return self.decide(request, rows, scores, version=version, uniform=True)
 
     def _read_contexts(self, contexts: Any) -> Inputs:
+        if self.context is None and is_named(contexts):  # only how many there are matters
+            return Inputs(dense=np.zeros((table_of(contexts, what="contexts").rows, 1), np.float32))
         kind = kind_of(contexts, what="contexts") if self.context is None else self.context
         return kind.read(contexts, what="contexts")
 
@@ -136,15 +140,19 @@ def read_arms(arms: Any, ids: Iterable[Any] | None) -> tuple[IdTable, Inputs | N
     return IdTable(ids, count=None if features is None else len(features)), features
 
 
-def read_context(context: int | Features) -> Features:
-    """Read a number of dimensions, or any kind of features, as a kind of features."""
+def read_context(context: Any) -> Features:
+    """Read a number of dimensions, a kind of features, a schema or a frame as a kind."""
+    if isinstance(context, Schema):
+        return Dense.of(context)
+    if is_named(context):
+        return kind_of(context, what="contexts")
     if isinstance(context, Features) and not isinstance(context, type):
         return context
     if not is_size(context):
         raise SettingError(
-            f"The context needs to be the number of its features, or a kind of them: got "
-            f"{shown(context)}. Give context=4 or context=Sparse(1000), and the contexts to "
-            f"select()."
+            f"The context needs to be the number of its features, a kind of them, a Schema, or a "
+            f"frame to infer one from: got {shown(context)}. Give context=4 or context=frame, and "
+            f"the contexts to select()."
         )
     dim: Any = context
     return Dense(int(dim))

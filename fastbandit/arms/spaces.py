@@ -11,11 +11,23 @@ import numpy as np
 from fastbandit.arms.box import Box
 from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue
-from fastbandit.arms.ids import IdTable
+from fastbandit.arms.ids import IdTable, list_ids
+from fastbandit.arms.named_arms import named_arms, read_named
 from fastbandit.arms.requests import ArmTable, Request
 from fastbandit.errors import InputError, SettingError, ShapeError
-from fastbandit.features.kinds import FeaturesAndIds, Ids, Point, kind_of, shown
+from fastbandit.features.kinds import (
+    Dense,
+    FeaturesAndIds,
+    Ids,
+    Image,
+    Point,
+    Sparse,
+    kind_of,
+    shown,
+)
 from fastbandit.features.rewards import read_rewards
+from fastbandit.features.tables import is_named
+from fastbandit.features.tables import table_of as named_rows
 from fastbandit.types import Features, Inputs, Interactions
 
 
@@ -33,17 +45,26 @@ def read_space(
     if arms is None:
         table = IdTable(ids)
         return Catalogue.of(table, Inputs(ids=np.arange(len(table))), columns), Ids(len(table))
-    kind = kind_of(arms, what="arms")
-    features = kind.read(arms, what="arms")
+    kind: Features
+    if is_named(arms):
+        named = named_arms(arms, ids)
+        kind, features, ids = named.kind, named.features, named.ids
+        columns = (named.columns or None) if columns is None else columns
+    else:
+        kind = kind_of(arms, what="arms")
+        features = kind.read(arms, what="arms")
     table = IdTable(ids, count=len(features))
     if not embed_ids:
         return Catalogue.of(table, features, columns), kind
     features = replace(features, ids=np.arange(len(table)))
+    assert isinstance(kind, Dense | Sparse | Image)
     return Catalogue.of(table, features, columns), FeaturesAndIds(kind, Ids(len(table)))
 
 
-def read_more(kind: Features, arms: Any, ids: list[Any] | None, *, first: int) -> Inputs:
-    """Return the features of arms that come in rows from `first` on."""
+def read_more(
+    kind: Features, arms: Any, ids: Iterable[Any] | None, columns: Any, *, first: int
+) -> tuple[list[Any] | None, Inputs, Any]:
+    """Return ids, features and columns of arms that come in rows from `first` on."""
     if arms is None and ids is None:
         raise InputError(
             "New arms need features, ids or both: got neither. Give arms=, a row for each."
@@ -53,12 +74,19 @@ def read_more(kind: Features, arms: Any, ids: list[Any] | None, *, first: int) -
             f"This bandit knows its arms by their ids alone: got features of type "
             f"{type(arms).__name__}. Give ids=, or build a bandit from features."
         )
+    listed = None if ids is None else list_ids(ids)
     if isinstance(kind, Ids):
-        return Inputs(ids=np.arange(first, first + len(ids or ())))
+        return listed, Inputs(ids=np.arange(first, first + len(listed or ()))), columns
+    plain = kind.features if isinstance(kind, FeaturesAndIds) else kind
+    if is_named(arms) and isinstance(plain, Dense) and plain.schema is not None:
+        named = read_named(named_rows(arms, what="arms"), plain.schema, listed)
+        listed, features = named.ids, named.features
+        columns = (named.columns or None) if columns is None else columns
+    else:
+        features = plain.read(arms, what="arms")
     if isinstance(kind, FeaturesAndIds):
-        features = kind.features.read(arms, what="arms")
-        return replace(features, ids=np.arange(first, first + len(features)))
-    return kind.read(arms, what="arms")
+        features = replace(features, ids=np.arange(first, first + len(features)))
+    return listed, features, columns
 
 
 def table_of(space: Catalogue | BoxSpace, context: Features, reward: Any, seed: int) -> ArmTable:

@@ -1,7 +1,8 @@
 """The kinds of features contexts and arms may have, and how raw data is read into them.
 
 Each kind checks what it is handed (shape, finite numbers, range of ids) and gives `Inputs`.
-NumPy arrays, torch tensors, pandas and polars frames, SciPy matrices and lists are read.
+NumPy arrays, torch tensors, SciPy matrices and lists are read by position; frames, Arrow tables
+and dicts by name, through a schema.
 """
 
 from __future__ import annotations
@@ -13,16 +14,26 @@ from numpy.typing import NDArray
 
 from fastbandit.declaration import part, setting
 from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
+from fastbandit.features.schema import Schema
+from fastbandit.features.tables import is_named, table_of
 from fastbandit.types import Inputs
 
 
 @part("features", name="dense")
 class Dense:
-    """Vectors of `dim` numbers."""
+    """Vectors of `dim` numbers: those of an array, or what a `schema` makes of named columns."""
 
     dim: int
+    schema: Schema | None = setting(default=None, came_later=True)
+
+    @staticmethod
+    def of(schema: Schema) -> Dense:
+        """Return the numbers that a schema makes."""
+        return Dense(schema.dim, schema)
 
     def read(self, raw: Any, *, what: str) -> Inputs:
+        if is_named(raw):
+            return Inputs(dense=self._encoded(raw, what))
         array = to_floats(raw, what=what)
         if array.ndim != 2 or array.shape[1] != self.dim:
             raise ShapeError(
@@ -30,6 +41,15 @@ class Dense:
                 f"{self.dim} numbers for each; a single one goes into a list of one."
             )
         return Inputs(dense=array)
+
+    def _encoded(self, raw: Any, what: str) -> NDArray[np.float32]:
+        if self.schema is not None:
+            return self.schema.encode(raw, what=what)
+        raise InputError(
+            f"The {what} came with names, which this bandit does not know: got a "
+            f"{type(raw).__name__}. Build the bandit from a frame or a Schema, or give numbers in "
+            f"their order: frame.to_numpy()."
+        )
 
 
 @part("features", name="point")
@@ -140,7 +160,10 @@ class FeaturesAndIds:
 
 
 def kind_of(raw: Any, *, what: str) -> Dense | Sparse | Image:
-    """Return which kind of features raw rows have, from their type and shape."""
+    """Return which kind of features raw rows have: by their names, or type and shape."""
+    if is_named(raw):
+        table = table_of(raw, what=what)
+        return Dense.of(Schema.infer(table) if table.schema is None else table.schema)
     shape = getattr(raw, "shape", None)
     if shape is None:
         shape = to_array(raw, what=what).shape

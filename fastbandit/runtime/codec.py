@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from fastbandit.arms.partitions import Floats
 from fastbandit.errors import InputError, ShapeError
 from fastbandit.features.kinds import FeaturesAndIds, Ids, shown
 from fastbandit.features.rewards import RewardKind
+from fastbandit.features.schema import Schema
 from fastbandit.runtime.encodings import Encoding, LinearEncoding
 from fastbandit.types import Inputs
 
@@ -32,6 +34,11 @@ class Codec:
     seed: int
     version: int
 
+    @property
+    def schema(self) -> Schema | None:
+        """What contexts are read by, where they have names."""
+        return getattr(self.context.kind, "schema", None)
+
     def read(self, contexts: Any) -> Inputs:
         """Read contexts and check them; those that come as Inputs were checked by the caller."""
         if isinstance(contexts, Inputs):
@@ -42,6 +49,8 @@ class Codec:
         """Read one context and check it, unless it comes as Inputs."""
         if isinstance(context, Inputs):
             return context
+        if isinstance(context, Mapping) and self.schema is not None:
+            return Inputs(dense=self.schema.encode_one(context)[None])
         rows = np.asarray(context)[None] if self.context.is_dense else context
         inputs = self.context.kind.read(rows, what="contexts")
         if len(inputs) != 1:

@@ -12,6 +12,7 @@ from fastbandit.arms.arrays import Array, read_only
 from fastbandit.arms.partitions import Floats
 from fastbandit.errors import SnapshotError
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Sparse
+from fastbandit.features.schema import Schema
 from fastbandit.reward.context_features import LinearInputs
 from fastbandit.types import Features, Inputs
 
@@ -133,7 +134,9 @@ def note_of(kind: Features) -> dict[str, Any]:
         both = (note_of(kind.features), note_of(kind.ids))
         return {"kind": "FeaturesAndIds", "features": both[0], "ids": both[1]}
     size = kind.count if isinstance(kind, Ids) else getattr(kind, "dim", None)
-    return {"kind": type(kind).__name__, "size": size}
+    schema = getattr(kind, "schema", None)
+    named = {} if schema is None else {"schema": schema.as_dict()}
+    return {"kind": type(kind).__name__, "size": size, **named}
 
 
 def kind_from(note: dict[str, Any]) -> Features:
@@ -149,4 +152,6 @@ def kind_from(note: dict[str, Any]) -> Features:
             f"This version reads contexts of kind {', '.join(_KINDS)}: got {note['kind']!r}. "
             f"Install the version of fastbandit that froze it, or a newer one."
         )
+    if "schema" in note:
+        return Dense.of(Schema.from_dict(note["schema"]))
     return _KINDS[note["kind"]](int(note["size"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -364,9 +364,10 @@ class FrozenBandit:
                 return  # nothing is scored before the first update
             context = codec.context.embed(one)[0]
             buffers.is_clipped = bool(codec.context.is_clipped(one)[0])
-        elif isinstance(context, Inputs):
-            assert context.dense is not None
-            context = context.dense[0]
+        elif isinstance(context, Inputs | Mapping):
+            dense = codec.read_one(context).dense
+            assert dense is not None
+            context = dense[0]
         try:
             buffers.contexts[0] = context
             is_one = np.ndim(context) == 1

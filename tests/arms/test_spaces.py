@@ -59,7 +59,7 @@ def test_a_box_takes_no_ids() -> None:
 
 
 def test_new_arms_known_by_ids_take_the_rows_that_follow() -> None:
-    more = read_more(Ids(3), None, ["d", "e"], first=3)
+    _, more, _ = read_more(Ids(3), None, ["d", "e"], None, first=3)
 
     assert more.ids is not None
     assert more.ids.tolist() == [3, 4]
@@ -71,7 +71,7 @@ def test_new_arms_known_by_ids_take_the_rows_that_follow() -> None:
 )
 def test_new_arms_of_another_kind_are_refused(kind: Any, arms: Any, advice: str) -> None:
     with pytest.raises(InputError, match=advice):
-        read_more(kind, arms, None, first=3)
+        read_more(kind, arms, None, None, first=3)
 
 
 def test_a_box_has_no_eligible_arms() -> None:

@@ -13,8 +13,9 @@ import torch
 from fakes import vectors_of
 
 from fastbandit import Bandit, Dense, FeaturesAndIds, Ids, Image, Sparse
-from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
+from fastbandit.errors import InputError, SettingError, ShapeError
 from fastbandit.features.kinds import kind_of
+from fastbandit.features.schema import Schema
 
 ROWS = vectors_of(5, 3)
 NAMES = ["a", "b", "c"]
@@ -28,11 +29,10 @@ NAMES = ["a", "b", "c"]
         ROWS.tolist(),
         torch.from_numpy(ROWS),
         torch.from_numpy(ROWS).requires_grad_(),
-        pd.DataFrame(ROWS, columns=NAMES),
-        pl.DataFrame(ROWS, schema=NAMES),
+        pd.DataFrame(ROWS),
         np.asfortranarray(ROWS),
     ],
-    ids=["float32", "float64", "list", "tensor", "slope", "pandas", "polars", "fortran"],
+    ids=["float32", "float64", "list", "tensor", "slope", "pandas", "fortran"],
 )
 def test_tables_of_any_make_are_read_alike(raw: Any) -> None:
     read = Dense(3).read(raw, what="contexts").dense
@@ -43,20 +43,10 @@ def test_tables_of_any_make_are_read_alike(raw: Any) -> None:
     assert np.array_equal(read, ROWS)
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames_of_whole_numbers_and_booleans_are_numbers(frame: Any) -> None:
-    raw = frame({"age": [1, 2], "is_new": [True, False], "size": [0.5, 1.5]})
-
-    read = Dense(3).read(raw, what="contexts").dense
-
-    assert read is not None
-    assert read.tolist() == [[1, 1, 0.5], [2, 0, 1.5]]
-
-
 @pytest.mark.usefixtures("little_training")
 def test_frames_are_arms_and_contexts_and_rewards() -> None:
-    bandit = Bandit(arms=pl.DataFrame(ROWS, schema=NAMES), context=3, reward="real")
     contexts = pd.DataFrame(ROWS, columns=NAMES)
+    bandit = Bandit(arms=pl.DataFrame(ROWS, schema=NAMES), context=contexts, reward="real")
 
     decision = bandit.select(contexts)
     bandit.update(
@@ -66,14 +56,19 @@ def test_frames_are_arms_and_contexts_and_rewards() -> None:
     assert len(bandit.select(contexts).arms) == 5
 
 
-def test_text_in_a_frame_is_refused() -> None:
-    with pytest.raises(InputError, match="numbers"):
-        Dense(2).read(pd.DataFrame({"x": [1.0], "name": ["Ann"]}), what="contexts")
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_names_are_refused_where_numbers_are_known_by_position(frame: Any) -> None:
+    with pytest.raises(InputError, match="Build the bandit from a frame or a Schema"):
+        Dense(2).read(frame({"x": [1.0], "y": [2.0]}), what="contexts")
 
 
-def test_a_missing_value_in_a_frame_is_named() -> None:
-    with pytest.raises(NotFiniteError, match="nan in row 1"):
-        Dense(1).read(pl.DataFrame({"x": [1.0, None]}), what="contexts")
+def test_numbers_by_position_are_what_a_schema_has_encoded() -> None:
+    schema = Schema.infer({"x": [1.0, 2.5, 4.0]})
+
+    read = Dense.of(schema).read(schema.encode({"x": [1.0]}), what="contexts").dense
+
+    assert read is not None
+    assert np.array_equal(read, schema.encode([{"x": 1.0}]))
 
 
 @pytest.mark.parametrize("make", ["csr_matrix", "csc_matrix", "coo_matrix", "csr_array"])

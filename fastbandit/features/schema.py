@@ -1,0 +1,307 @@
+"""Schema: columns by name, each with a kind, and the one way from named values to numbers.
+
+A schema is declared in TOML or JSON, or inferred from a table (`Schema.infer`), and then holds all
+it takes to encode a value: levels, means, how rare words are. The order of columns never matters.
+It needs neither torch nor pandas.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.declaration import info_of, known_name, part
+from fastbandit.errors import DataError, SettingError, ValueOfColumnError
+from fastbandit.features.columns import Column, Flag, Ignored, Number, Write
+from fastbandit.features.date_columns import Date
+from fastbandit.features.tables import ABSENT, Table, lacks_some, table_of
+from fastbandit.features.text_columns import Category, CategorySet, Id, Text
+from fastbandit.features.vector_columns import Picture, Vector
+
+_KINDS: dict[str, type[Any]] = {
+    info_of(kind).name: kind  # type: ignore[union-attr]
+    for kind in (Number, Flag, Category, CategorySet, Text, Date, Id, Vector, Picture, Ignored)
+}
+_CHUNK = 65_536
+
+
+@part("features", name="schema")
+class Schema:
+    """Columns by name: what each means, and how its values become numbers."""
+
+    columns: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        names = [column.name for column in self.columns]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None or not self.dim:
+            came = f"{twice!r} twice" if twice is not None else "none that is used"
+            raise SettingError(
+                f"A schema needs columns with names of their own: got {came}. Correct the columns."
+            )
+
+    # -- what it holds
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in the order of their numbers."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def dim(self) -> int:
+        """How many numbers a row becomes."""
+        return sum(column.width for column in self.columns)
+
+    @cached_property
+    def spans(self) -> dict[str, slice]:
+        """The numbers of each column that is used, by its name."""
+        found, at = {}, 0
+        for column in self.columns:
+            if column.width:
+                found[column.name] = slice(at, at + column.width)
+            at += column.width
+        return found
+
+    @property
+    def key(self) -> str | None:
+        """The name of the column that holds ids of arms, None where there is none."""
+        return next((c.name for c in self.columns if getattr(c, "is_key", False)), None)
+
+    def __getitem__(self, name: str) -> Column:
+        """Return the column of a name."""
+        found: Column = next(column for column in self.columns if column.name == name)
+        return found
+
+    # -- from values to numbers
+
+    def encode(self, raw: Any, *, what: str = "rows") -> NDArray[np.float32]:
+        """Return named rows as numbers: (n, dim)."""
+        table = self._checked(table_of(raw, what=what), what)
+        encoded = np.zeros((table.rows, self.dim), dtype=np.float32)
+        for first in range(0, table.rows, _CHUNK):
+            rows = slice(first, min(first + _CHUNK, table.rows))
+            for column in self.columns:
+                if column.width:
+                    self._fill(column, table, rows, encoded, what)
+        return encoded
+
+    def encode_one(self, row: Mapping[str, Any]) -> NDArray[np.float32]:
+        """Return one row of named values as numbers: (dim,). The quickest way."""
+        out = np.zeros(self.dim, dtype=np.float32)
+        used = 0
+        for name, write, default in self._writers:
+            if name in row:
+                used += 1
+                write(row[name], out)
+            elif default is None:
+                raise self._missing(name, "context")
+            else:
+                write(default, out)
+        if used != len(row):
+            raise self._unknown(next(name for name in row if name not in self.names), "context")
+        return out
+
+    @cached_property
+    def _writers(self) -> list[tuple[str, Write, Any]]:
+        starts = np.cumsum([0, *(column.width for column in self.columns)]).tolist()
+        both = zip(self.columns, starts[:-1], strict=True)
+        return [(column.name, column.writer(at), column.default) for column, at in both]
+
+    def _fill(
+        self, column: Column, table: Table, rows: slice, out: NDArray[np.float32], what: str
+    ) -> None:
+        if column.name in table.columns:
+            values = table.values(column.name, rows)
+            if lacks_some(table):
+                values = [self._or_default(column, value, what) for value in values]
+            if table.is_text:
+                values = [column.from_text(text) if text else None for text in values]
+        else:
+            values = [column.default] * (rows.stop - rows.start)
+        try:
+            column.fill(values, out[rows, self.spans[column.name]])
+        except ValueOfColumnError as error:
+            where = "" if error.row is None else f" (row {rows.start + error.row} of the {what})"
+            row = None if error.row is None else rows.start + error.row
+            raise ValueOfColumnError(f"{error}{where}", column=column.name, row=row) from None
+
+    def _or_default(self, column: Column, value: Any, what: str) -> Any:
+        if value is not ABSENT:
+            return value
+        if column.default is None:
+            raise self._missing(column.name, what)
+        return column.default
+
+    def _checked(self, table: Table, what: str) -> Table:
+        for column in self.columns:
+            if column.default is None and column.name not in table.columns:
+                raise self._missing(column.name, what)
+        for name in table.columns:
+            if name not in self._known:
+                raise self._unknown(name, what)
+        return table
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.names)
+
+    def _missing(self, name: str, what: str) -> ValueOfColumnError:
+        return ValueOfColumnError(
+            f"The {what} need the column {name!r}: it is missing. Send it (null where there is no "
+            f"value), or declare a default for it in the schema.",
+            column=name,
+        )
+
+    def _unknown(self, name: str, what: str) -> ValueOfColumnError:
+        known = ", ".join(self.names)
+        known = known if len(known) <= 200 else f"{known[:200]}…"
+        return ValueOfColumnError(
+            f"The {what} need the columns of the schema ({known}): {name!r} is not one of them. "
+            f"Leave it out, or declare it.",
+            column=str(name),
+        )
+
+    # -- where it comes from, and goes
+
+    @staticmethod
+    def infer(raw: Any, *, kinds: Mapping[str, str | Column] | None = None) -> Schema:
+        """Return what each column of a table seems to mean; `kinds` correct it, by name."""
+        from fastbandit.features.inference import infer
+
+        return infer(table_of(raw, what="rows"), kinds or {})
+
+    def fit(self, raw: Any) -> Schema:
+        """Return the schema with what a table says of its columns: levels, means, rare words."""
+        table = self._checked(table_of(raw, what="rows"), "rows")
+        return Schema(tuple(fitted(column, table) for column in self.columns))
+
+    def table(self, raw: Any) -> Table:
+        """Return rows that this schema reads: for `Bandit(arms=schema.table(frame))`."""
+        return replace(table_of(raw, what="rows"), schema=self)
+
+    def without(self, names: Sequence[str]) -> Schema:
+        """Return the schema without some columns."""
+        return Schema(tuple(column for column in self.columns if column.name not in names))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the schema as JSON values: its columns by name, what differs from defaults."""
+        found = {}
+        for column in self.columns:
+            own = [one for one in fields(column) if one.name != "name"]
+            said = {one.name: getattr(column, one.name) for one in own}
+            said = {o.name: said[o.name] for o in own if said[o.name] != o.default}
+            lists = {k: list(v) if isinstance(v, tuple) else v for k, v in said.items()}
+            found[column.name] = {"kind": _kind(column), **lists}
+        return {"columns": found}
+
+    @staticmethod
+    def from_dict(written: Mapping[str, Any]) -> Schema:
+        """Return the schema that JSON values, or TOML, describe."""
+        columns = written.get("columns") if isinstance(written, Mapping) else None
+        if not isinstance(columns, Mapping) or not columns:
+            raise SettingError(
+                "A schema needs a table of columns by name: got none. Write for example "
+                '[columns.price] and below it kind = "number".'
+            )
+        return Schema(tuple(column_from(name, said) for name, said in columns.items()))
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema as JSON."""
+        from fastbandit.files.atomic import write_atomic
+
+        text = json.dumps(self.as_dict(), ensure_ascii=False, indent=1)
+        write_atomic(Path(path), f"{text}\n".encode())
+
+    @staticmethod
+    def load(path: str | Path) -> Schema:
+        """Read a schema from a file in JSON or TOML."""
+        found = Path(path)
+        try:
+            text = found.read_text(encoding="utf-8")
+            is_toml = found.suffix == ".toml"
+            written = tomllib.loads(text) if is_toml else json.loads(text)
+        except (OSError, ValueError) as error:
+            raise DataError(
+                f"A schema needs a file in JSON or TOML that can be read: {found} cannot "
+                f"({error}). Write it anew."
+            ) from error
+        return Schema.from_dict(written)
+
+    def shape(self) -> dict[str, Any]:
+        """Return the JSON schema of a row."""
+        needed = [column.name for column in self.columns if column.default is None]
+        return {
+            "type": "object",
+            "properties": {c.name: {**c.shape(), "description": _says(c)} for c in self.columns},
+            "required": needed,
+            "additionalProperties": False,
+        }
+
+    # -- to look at
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Return name, kind, encoding and reason of each column, as texts."""
+        return [(c.name, _kind(c), c.says(), c.note) for c in self.columns]
+
+    def __str__(self) -> str:
+        head = ("column", "kind", "encoded as", "why")
+        cells = [head, *(tuple(_short(cell) for cell in row) for row in self.rows())]
+        widths = [max(len(row[n]) for row in cells) for n in range(len(head))]
+        lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in cells)
+        return "\n".join(line.rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{one}</th>" for one in ("column", "kind", "encoded as", "why"))
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self.rows()
+        )
+        return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def fitted(column: Any, table: Table) -> Any:
+    """Return a column with what its values in a table say."""
+    if column.name not in table.columns:
+        return column
+    values = table.values(column.name)
+    if table.is_text:
+        values = [column.from_text(text) if text else None for text in values]
+    return column.fitted([v for v in values if v is not ABSENT] if lacks_some(table) else values)
+
+
+def column_from(name: str, said: Any) -> Any:
+    """Return the column that a table of settings, or the name of a kind, describes."""
+    said = {"kind": said} if isinstance(said, str) else dict(said)
+    kind_name = said.pop("kind", None)
+    known_name(f"kind of the column {name!r}", kind_name, tuple(_KINDS))
+    kind = _KINDS[kind_name]
+    own = {one.name: one for one in fields(kind) if one.name != "name"}
+    for key in said:
+        known_name(f"setting of the column {name!r}", key, tuple(own))
+    values = {k: tuple(v) if isinstance(v, list) and k != "default" else v for k, v in said.items()}
+    numbers = {key for key, one in own.items() if isinstance(one.default, float)}
+    values = {k: float(v) if k in numbers and type(v) is int else v for k, v in values.items()}
+    return kind(name, **values)
+
+
+def _kind(column: Any) -> str:
+    info = info_of(type(column))
+    assert info is not None
+    return info.name
+
+
+def _says(column: Any) -> str:
+    return f"{_kind(column)}: {column.says()}"
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else f"{text[:59]}…"

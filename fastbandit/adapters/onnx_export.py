@@ -10,7 +10,6 @@ few lines that choose arms with them.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -27,8 +26,8 @@ from fastbandit.adapters.onnx_networks import (
     score_graph,
 )
 from fastbandit.arms.partitions import Floats
-from fastbandit.errors import FastbanditError, SettingError, SnapshotError
-from fastbandit.files.atomic import making_folder, write_synced
+from fastbandit.errors import SettingError, SnapshotError
+from fastbandit.files.atomic import file_digest, making_folder, raising, write_synced
 from fastbandit.files.json_ids import id_to_json
 from fastbandit.files.manifest import MANIFEST, digest_of, kind_in, write_manifest
 from fastbandit.packages import needed
@@ -72,16 +71,12 @@ def export_onnx(
     folder = Path(folder)
     frozen = bandit if isinstance(bandit, FrozenBandit) else bandit.freeze()
     _check(frozen, folder)
-    try:
-        with making_folder(folder) as beside:
-            made = _write_files(frozen, beside, progress)
-    except OSError as error:
-        if isinstance(error, FastbanditError):
-            raise
-        raise SnapshotError(
-            f"An ONNX export needs a folder that can be written to: {folder} cannot ({error}). "
-            f"Make room there, or name another."
-        ) from error
+    needs = f"An ONNX export needs a folder that can be written to: {folder} cannot"
+    with (
+        raising(SnapshotError, needs, fix="Make room there, or name another."),
+        making_folder(folder) as beside,
+    ):
+        made = _write_files(frozen, beside, progress)
     progress(_STEPS, _STEPS, "Done")
     return replace(made, folder=folder)
 
@@ -207,5 +202,4 @@ def _write(path: Path, content: bytes) -> dict[str, Any]:
 def _is_same(path: Path, entry: dict[str, Any]) -> bool:
     if not path.exists() or path.stat().st_size != entry["bytes"]:
         return False
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == entry["sha256"]
+    return file_digest(path) == entry["sha256"]

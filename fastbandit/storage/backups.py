@@ -212,13 +212,11 @@ def _files_in(folder: Path) -> list[Path]:
 @contextmanager
 def _drafting(target: Path) -> Iterator[Path]:
     """Yield a folder that only this user can read, which then takes the name of the target."""
-    target = target.absolute()
-
-    needs = f"A copy needs a place that can be written to: {target} cannot"
-    hint = "Make room there, or name another folder."
+    needs = f"A copy needs a place that can be written to: {target.absolute()} cannot"
+    fix = "Make room there, or name another folder."
     with (
-        raising(DataError, lambda error: f"{needs} ({type(error).__name__}: {error}). {hint}"),
-        making_folder(target) as draft,
+        raising(DataError, needs, fix=fix, is_typed=True),
+        making_folder(target.absolute()) as draft,
     ):
         draft.chmod(0o700)
         yield draft

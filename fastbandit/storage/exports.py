@@ -53,9 +53,8 @@ def export(
     with one_moment_of(data_dir / LOG_FILE) as log:
         steps = count_decisions(log, bounds)
         needs = f"An export needs a file that can be written: {out} cannot"
-        hint = "Make room there, or name another."
         with (
-            raising(DataError, lambda error: f"{needs} ({error}). {hint}"),
+            raising(DataError, needs, fix="Make room there, or name another."),
             replacing(out) as beside,
             _opened(format, beside, log, bounds) as write,
         ):

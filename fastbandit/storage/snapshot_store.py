@@ -275,8 +275,7 @@ class SnapshotStore:
 
     def _reporting(self) -> AbstractContextManager[None]:
         needs = f"Snapshots need a folder that can be written to: {self.folder} cannot"
-        hint = "Make room there, or let it be written to."
-        return raising(SnapshotError, lambda error: f"{needs} ({error}). {hint}")
+        return raising(SnapshotError, needs, fix="Make room there, or let it be written to.")
 
     def _sweep(self) -> None:
         for path in [*self.folder.glob(".draft-*"), *self.folder.glob(".gone-*")]:

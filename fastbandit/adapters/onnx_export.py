@@ -18,13 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastbandit.adapters.onnx_networks import (
-    Constants,
-    check_model,
-    noise_size,
-    propose_graph,
-    score_graph,
-)
+from fastbandit.adapters import onnx_networks as networks
 from fastbandit.arms.partitions import Floats
 from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.files.atomic import file_digest, making_folder, raising, write_synced
@@ -87,7 +81,7 @@ def _check(frozen: FrozenBandit, folder: Path) -> None:
             "An ONNX export needs a bandit that has learned something: got one without any "
             "update. Call update() first."
         )
-    check_model(frozen.parts[0])
+    networks.check_model(frozen.parts[0])
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise SnapshotError(
             f"An ONNX export needs a new folder: {folder} is there and not empty. Name another, "
@@ -101,7 +95,10 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
     files: dict[str, Any] = {}
     progress(0, _STEPS, "Networks")
     rows, has_weights = catalogue.rows.live_rows, isinstance(codec.context, LinearEncoding)
-    graphs = {SCORE: score_graph(model, codec, rows), PROPOSE: propose_graph(model, codec)}
+    graphs = {
+        SCORE: networks.score_graph(model, codec, rows),
+        PROPOSE: networks.propose_graph(model, codec),
+    }
     for name, graph in graphs.items():
         if graph is not None:
             files[name] = _write(folder / name, graph.to_bytes(producer="fastbandit"))
@@ -119,10 +116,10 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
         "dim": int(points.shape[1]),
         "version": frozen.version,
         "context": note_of(codec.context.kind),
-        "uniforms": noise_size(model),
+        "uniforms": networks.noise_size(model),
         "scale": float(model.numbers[SCALE]),
         "reward": codec.reward,
-        "best": Constants.of(model, rows).best(float(model.numbers[SCALE])),
+        "best": networks.Constants.of(model, rows).best(float(model.numbers[SCALE])),
     }
     write_manifest(folder / MANIFEST, notes, kind=KIND, format=FORMAT)
     sizes = {name: int(entry["bytes"]) for name, entry in files.items()}

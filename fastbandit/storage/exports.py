@@ -105,12 +105,11 @@ def _lines(
 @contextmanager
 def _parquet(path: Path, *, has_text_ids: bool) -> Iterator[Write]:
     what = "An export as Parquet, unlike one as jsonl,"
+    parquet = needed("pyarrow.parquet", what=what, extra="evaluation")
     pyarrow = needed("pyarrow", what=what, extra="evaluation")
     schema = _schema(pyarrow, has_text_ids=has_text_ids)
     waiting: list[Row] = []
-    with needed("pyarrow.parquet", what=what, extra="evaluation").ParquetWriter(
-        path, schema
-    ) as writer:
+    with parquet.ParquetWriter(path, schema) as writer:
 
         def flush() -> None:
             columns = [

@@ -196,12 +196,8 @@ class SnapshotStore:
             reason = f"Rolled back to version {snapshot.version}."
             for younger in self.list():
                 if younger.version > snapshot.version and younger.version not in refused:
-                    report = {
-                        "parent": younger.parent,
-                        "cut": asdict(younger.cut),
-                        "reason": reason,
-                    }
-                    self.refuse(younger.version, {**report, **younger.notes})
+                    origin = {"parent": younger.parent, "cut": asdict(younger.cut)}
+                    self.refuse(younger.version, {**origin, "reason": reason, **younger.notes})
             self._point(snapshot.version)
             self._report_of(snapshot.version).unlink(missing_ok=True)
         return snapshot

@@ -69,8 +69,7 @@ def arms_from_table(
             f"row for each arm."
         )
     listed = list(range(len(rows))) if ids is None else list_ids(ids)
-    known = _known(rows, listed)
-    gone = set(leave_out)
+    known, gone = _known(rows, listed), set(leave_out)
     left = [row for row in range(len(rows)) if row not in gone]
     return known if not gone else KnownArms(rows[left], [listed[row] for row in left])
 
@@ -107,19 +106,15 @@ def _in_row(index: Any, progress: Progress) -> tuple[NDArray[np.int64], NDArray[
     parts = []
     for first in range(0, index.ntotal, _AT_ONCE):
         count = min(_AT_ONCE, index.ntotal - first)
-        parts.append(_reconstructed(index, first, count))
+        try:
+            parts.append(index.reconstruct_n(first, count))
+        except RuntimeError as error:
+            raise SettingError(
+                f"Arms need a faiss index that gives its vectors back: {type(index).__name__} does "
+                f"not. Give the vectors it was built from to arms_from_table()."
+            ) from error
         progress(first + count, index.ntotal, "Reading vectors")
     return numbers, np.concatenate(parts)
-
-
-def _reconstructed(index: Any, first: int, count: int) -> Any:
-    try:
-        return index.reconstruct_n(first, count)
-    except RuntimeError as error:
-        raise SettingError(
-            f"Arms need a faiss index that gives its vectors back: {type(index).__name__} does "
-            f"not. Give the vectors it was built from to arms_from_table()."
-        ) from error
 
 
 def _in_lists(index: Any, progress: Progress) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

@@ -131,10 +131,9 @@ def _id_of(action: Any) -> Hashable:
 
 def _features_of(actions: Any) -> NDArray[np.float32] | None:
     """Return rows of features where actions have them."""
-    listed = list(actions)
-    if not all(_is_row(action) for action in listed):
+    if not all(map(_is_row, actions)):
         return None
-    return to_floats([list(action) for action in listed], what="actions")
+    return to_floats([list(action) for action in actions], what="actions")
 
 
 def _is_row(value: Any) -> bool:

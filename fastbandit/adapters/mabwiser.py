@@ -56,22 +56,19 @@ class MabwiserBandit:
 
     def fit(self, decisions: Any, rewards: Any, contexts: Any = None) -> None:
         """Learn anew from decisions, their rewards and contexts."""
-        before, self._bandit = self._bandit, None
-        try:
-            self.partial_fit(decisions, rewards, contexts)
-        except BaseException:
-            self._bandit = before
-            raise
+        self._bandit = self._fitted(None, decisions, rewards, contexts)
 
     def partial_fit(self, decisions: Any, rewards: Any, contexts: Any = None) -> None:
         """Learn from more decisions, with all that came before."""
+        self._bandit = self._fitted(self._bandit, decisions, rewards, contexts)
+
+    def _fitted(self, bandit: Bandit | None, decisions: Any, rewards: Any, contexts: Any) -> Bandit:
         decisions = _listed(decisions)
         rows = _rows(contexts, count=len(decisions))
-        bandit = self._bandit
         if bandit is None:
             bandit = self._new_bandit(arms=self._rows_of(self.arms), context=rows.shape[1])
         bandit.update(contexts=rows, arms=decisions, rewards=_listed(rewards))
-        self._bandit = bandit
+        return bandit
 
     # -- deciding
 

@@ -100,7 +100,13 @@ class ObpPolicy:
         more than `most_bytes` is rejected.
         """
         rows = to_floats(contexts, what="contexts")
-        _check_bytes(len(rows) * self.n_actions * self.len_list * 8, most_bytes)
+        wanted = len(rows) * self.n_actions * self.len_list * 8
+        if wanted > most_bytes:
+            raise SettingError(
+                f"A dense action_dist needs {wanted / 1e9:,.1f} GB here, and at most "
+                f"{most_bytes / 1e9:,.1f} GB may be used. Ask for fewer contexts, raise "
+                f"most_bytes, or evaluate with fastbandit, whose policies are sparse."
+            )
         propensity_seeds(seed, draws)  # raises where the number of draws is wrong
         shares = np.zeros((len(rows), self.n_actions, self.len_list))
         positions = np.arange(self.len_list)
@@ -139,16 +145,14 @@ def from_feedback(feedback: Mapping[str, Any]) -> Logged:
         raise InputError(
             f"A bandit_feedback needs {', '.join(_NEEDED)}: got none for {missing[0]!r}. Add it."
         )
-    known = {name: feedback.get(name) for name in ("pscore", "position", "action_context")}
+    pscore, position, features = map(feedback.get, ("pscore", "position", "action_context"))
     logged = Logged(
         contexts=to_floats(feedback["context"], what="context"),
         arms=_whole(feedback["action"], what="action"),
         rewards=to_floats(feedback["reward"], what="reward"),
-        propensities=None if known["pscore"] is None else np.asarray(known["pscore"], np.float64),
-        positions=None if known["position"] is None else _whole(known["position"], what="position"),
-        arm_features=None
-        if known["action_context"] is None
-        else to_floats(known["action_context"], what="action_context"),
+        propensities=None if pscore is None else np.asarray(pscore, np.float64),
+        positions=None if position is None else _whole(position, what="position"),
+        arm_features=None if features is None else to_floats(features, what="action_context"),
     )
     _check_lengths(logged)
     return logged
@@ -164,15 +168,13 @@ def to_feedback(
     positions: Any = None,
 ) -> dict[str, Any]:
     """Return what came of decisions as a `bandit_feedback`; arms are ids, actions their rows."""
-    table = _table_of(bandit)
+    table, first = _table_of(bandit), np.zeros(len(arms), np.int64)
     logged = Logged(
         contexts=to_floats(contexts, what="contexts"),
         arms=table.rows(arms),
         rewards=to_floats(rewards, what="rewards"),
         propensities=None if propensities is None else np.asarray(propensities, np.float64),
-        positions=np.zeros(len(arms), np.int64)
-        if positions is None
-        else _whole(positions, what="positions"),
+        positions=first if positions is None else _whole(positions, what="positions"),
         arm_features=None,
     )
     _check_lengths(logged)
@@ -217,13 +219,4 @@ def _check_lengths(logged: Logged) -> None:
         raise ShapeError(
             f"Each round needs one context, action, reward and propensity: got lengths "
             f"{sorted(lengths)}. Drop the rounds that lack one."
-        )
-
-
-def _check_bytes(wanted: int, most: int) -> None:
-    if wanted > most:
-        raise SettingError(
-            f"A dense action_dist needs {wanted / 1e9:,.1f} GB here, and at most "
-            f"{most / 1e9:,.1f} GB may be used. Ask for fewer contexts, raise most_bytes, or "
-            f"evaluate with fastbandit, whose policies are sparse."
         )

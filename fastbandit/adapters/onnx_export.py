@@ -10,7 +10,6 @@ few lines that choose arms with them.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -19,16 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastbandit.adapters.onnx_networks import (
-    Constants,
-    check_model,
-    noise_size,
-    propose_graph,
-    score_graph,
-)
+from fastbandit.adapters import onnx_networks as networks
 from fastbandit.arms.partitions import Floats
-from fastbandit.errors import FastbanditError, SettingError, SnapshotError
-from fastbandit.files.atomic import making_folder, write_synced
+from fastbandit.errors import SettingError, SnapshotError
+from fastbandit.files.atomic import file_digest, making_folder, raising, write_synced
 from fastbandit.files.json_ids import id_to_json
 from fastbandit.files.manifest import MANIFEST, digest_of, kind_in, write_manifest
 from fastbandit.packages import needed
@@ -72,16 +65,12 @@ def export_onnx(
     folder = Path(folder)
     frozen = bandit if isinstance(bandit, FrozenBandit) else bandit.freeze()
     _check(frozen, folder)
-    try:
-        with making_folder(folder) as beside:
-            made = _write_files(frozen, beside, progress)
-    except OSError as error:
-        if isinstance(error, FastbanditError):
-            raise
-        raise SnapshotError(
-            f"An ONNX export needs a folder that can be written to: {folder} cannot ({error}). "
-            f"Make room there, or name another."
-        ) from error
+    needs = f"An ONNX export needs a folder that can be written to: {folder} cannot"
+    with (
+        raising(SnapshotError, needs, fix="Make room there, or name another."),
+        making_folder(folder) as beside,
+    ):
+        made = _write_files(frozen, beside, progress)
     progress(_STEPS, _STEPS, "Done")
     return replace(made, folder=folder)
 
@@ -92,7 +81,7 @@ def _check(frozen: FrozenBandit, folder: Path) -> None:
             "An ONNX export needs a bandit that has learned something: got one without any "
             "update. Call update() first."
         )
-    check_model(frozen.parts[0])
+    networks.check_model(frozen.parts[0])
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise SnapshotError(
             f"An ONNX export needs a new folder: {folder} is there and not empty. Name another, "
@@ -106,7 +95,10 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
     files: dict[str, Any] = {}
     progress(0, _STEPS, "Networks")
     rows, has_weights = catalogue.rows.live_rows, isinstance(codec.context, LinearEncoding)
-    graphs = {SCORE: score_graph(model, codec, rows), PROPOSE: propose_graph(model, codec)}
+    graphs = {
+        SCORE: networks.score_graph(model, codec, rows),
+        PROPOSE: networks.propose_graph(model, codec),
+    }
     for name, graph in graphs.items():
         if graph is not None:
             files[name] = _write(folder / name, graph.to_bytes(producer="fastbandit"))
@@ -124,10 +116,10 @@ def _write_files(frozen: FrozenBandit, folder: Path, progress: Progress) -> Onnx
         "dim": int(points.shape[1]),
         "version": frozen.version,
         "context": note_of(codec.context.kind),
-        "uniforms": noise_size(model),
+        "uniforms": networks.noise_size(model),
         "scale": float(model.numbers[SCALE]),
         "reward": codec.reward,
-        "best": Constants.of(model, rows).best(float(model.numbers[SCALE])),
+        "best": networks.Constants.of(model, rows).best(float(model.numbers[SCALE])),
     }
     write_manifest(folder / MANIFEST, notes, kind=KIND, format=FORMAT)
     sizes = {name: int(entry["bytes"]) for name, entry in files.items()}
@@ -207,5 +199,4 @@ def _write(path: Path, content: bytes) -> dict[str, Any]:
 def _is_same(path: Path, entry: dict[str, Any]) -> bool:
     if not path.exists() or path.stat().st_size != entry["bytes"]:
         return False
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == entry["sha256"]
+    return file_digest(path) == entry["sha256"]

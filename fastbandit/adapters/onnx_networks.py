@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +21,10 @@ from fastbandit.arms.own_lists import LISTED
 from fastbandit.arms.partitions import Floats
 from fastbandit.errors import SettingError
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Sparse
+from fastbandit.runtime import kernel
 from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.encodings import Encoding, LinearEncoding
 from fastbandit.runtime.fold import BOUND, DROPOUT, HEADS, LAST_LAYER
-from fastbandit.runtime.kernel import (
-    GENERATOR,
-    LEAK,
-    LOOKUPS,
-    POSTERIOR,
-    PRODUCT,
-    SEARCH,
-    STARTS,
-    STEP,
-    STEPS,
-    WIDE,
-)
 from fastbandit.runtime.parts import FrozenModel
 
 _SMALLEST = 2.0**-24  # of the numbers between 0 and 1 that draws are made from
@@ -124,20 +114,20 @@ class Constants:
 
 def noise_size(model: FrozenModel) -> int:
     """Return how many numbers between 0 and 1 one draw is made from."""
-    if model.counts[POSTERIOR] == DROPOUT:
+    if model.counts[kernel.POSTERIOR] == DROPOUT:
         return int(model.mask_sizes.sum())
     half = -(-model.centre.shape[1] // 2)
-    return 2 * half if model.counts[POSTERIOR] == LAST_LAYER else 0
+    return 2 * half if model.counts[kernel.POSTERIOR] == LAST_LAYER else 0
 
 
 def check_model(model: FrozenModel) -> None:
     """Raise where the exploration cannot be written in ONNX."""
-    if model.counts[POSTERIOR] == BOUND:
+    if model.counts[kernel.POSTERIOR] == BOUND:
         raise SettingError(
             "An ONNX export needs Thompson sampling or a greedy choice: got an upper confidence "
             "bound, which re-ranks by gradients that are no network. Use exploration='ts'."
         )
-    if model.counts[POSTERIOR] == HEADS:
+    if model.counts[kernel.POSTERIOR] == HEADS:
         raise SettingError(
             "An ONNX export draws masks or weights: got a bootstrap posterior, which draws one of "
             "several heads. Use posterior='last-layer'."
@@ -166,22 +156,25 @@ def score_graph(model: FrozenModel, codec: Codec, rows: NDArray[np.int64]) -> Gr
 
 def propose_graph(model: FrozenModel, codec: Codec) -> Graph | None:
     """Write the graph from context and draw to points near the best arms: (B, lookups, D)."""
-    if model.counts[SEARCH] != GENERATOR or isinstance(codec.context, LinearEncoding):
+    if model.counts[kernel.SEARCH] != kernel.GENERATOR or isinstance(codec.context, LinearEncoding):
         return None
     graph = Graph("propose")
     folded, dim = _fold(graph, model, codec.context), len(model.to_embedding) - 1
     low, high, middle, half = model.box[:, :dim]
     at_middle = folded.slopes(graph.constant(middle[None, None])).narrower(1)
     signal = folded.taken_in[0].beside(*folded.taken_in[1:], _unit(at_middle))
-    heads = int(model.counts[STARTS])
+    heads = int(model.counts[kernel.STARTS])
     for number, layer in enumerate((model.layer_1, model.layer_2, model.layer_3)):
         inputs = _inputs_of(number, model)
         signal = (signal.bent(_BEND) if number else signal) @ layer[:inputs] + layer[-1]
     points = signal.shaped([0, heads, dim]).through("Tanh") * half + middle  # (B, M, D)
-    lookups = min(int(model.counts[LOOKUPS]), heads)
+    lookups = min(int(model.counts[kernel.LOOKUPS]), heads)
     if lookups < heads:
         points = _best(folded.scores(points), points, lookups, dim=dim)
-    points = _climb(folded, points, model, low=low, high=high)
+    steps = int(model.counts[kernel.STEPS])
+    for step in range(steps):  # up the slope of the score, each shorter than the last
+        length = float(model.numbers[kernel.STEP]) * (1 - step / steps)
+        points = (points + _unit(folded.slopes(points)) * length).within(low, high)
     graph.output("points", points, ("batch", lookups, dim))
     return graph
 
@@ -231,7 +224,7 @@ def _fold(graph: Graph, model: FrozenModel, context: Encoding) -> Folded:
         last=draw.last.wider(-1),
         wide=wide,
         constant=constant,
-        leak=float(model.numbers[LEAK]),
+        leak=float(model.numbers[kernel.LEAK]),
         taken_in=[embedded, *draw.taken_in],
         scale=draw.scale,
     )
@@ -240,16 +233,16 @@ def _fold(graph: Graph, model: FrozenModel, context: Encoding) -> Folded:
 def _draw(graph: Graph, model: FrozenModel) -> Draw:
     """Draw what is uncertain: masks of all layers, the last, linear part, or nothing."""
     scale = graph.input("scale", (1,)) if noise_size(model) else None
-    if model.counts[POSTERIOR] == LAST_LAYER and scale is not None:
+    if model.counts[kernel.POSTERIOR] == LAST_LAYER and scale is not None:
         weights, noise = _drawn(graph, model, scale)
         units, count = int(model.hidden[-1]), model.centre.shape[1]
-        wide = weights.columns(units, count - 1) if model.counts[WIDE] else None
+        wide = weights.columns(units, count - 1) if model.counts[kernel.WIDE] else None
         last, constant = weights.columns(0, units), weights.columns(count - 1, count)
         return Draw(last, wide, constant, None, [noise], scale)
     last = graph.constant(model.last_weights[None, :-1])
     constant = graph.constant(model.last_weights[None, -1:])
-    wide = graph.constant(model.wide_weights[None]) if model.counts[WIDE] else None
-    if model.counts[POSTERIOR] != DROPOUT or scale is None:
+    wide = graph.constant(model.wide_weights[None]) if model.counts[kernel.WIDE] else None
+    if model.counts[kernel.POSTERIOR] != DROPOUT or scale is None:
         return Draw(last, wide, constant, None, [])
     masks = _masks(graph, model, scale)
     taken_in = [masks[0].beside(*masks[1:]) - 1.0]
@@ -258,16 +251,12 @@ def _draw(graph: Graph, model: FrozenModel) -> Draw:
 
 def _act_wide(model: FrozenModel, embedded: Signal, weights: Signal) -> tuple[Signal, Signal]:
     """Split the wide path into its action on the arm's point (B, D, 1) and a constant (B, 1)."""
-    size, axes, centre = (
-        model.to_embedding.shape[1],
-        model.to_embedding[:-1],
-        model.to_embedding[-1:],
-    )
+    frame, size = model.to_embedding, model.to_embedding.shape[1]
     acting = weights.columns(size, 2 * size)
-    if model.counts[PRODUCT]:
+    if model.counts[kernel.PRODUCT]:
         acting = acting + weights.columns(2 * size, 3 * size) * embedded
-    constant = (weights.columns(0, size) * embedded).summed() + acting @ centre.T
-    return (acting @ axes.T).wider(-1), constant
+    constant = (weights.columns(0, size) * embedded).summed() + acting @ frame[-1:].T
+    return (acting @ frame[:-1].T).wider(-1), constant
 
 
 def _act_on_arm(
@@ -282,7 +271,7 @@ def _act_on_arm(
         return masks[0].columns(part * size, (part + 1) * size)
 
     by_arm = masked(1).wider(-1) * weights[size : 2 * size]
-    if model.counts[PRODUCT]:
+    if model.counts[kernel.PRODUCT]:
         by_arm = by_arm + (masked(2) * embedded).wider(-1) * weights[2 * size :]
     else:
         by_arm = by_arm + (embedded * 0.0).wider(-1)  # one for each context, as above
@@ -294,9 +283,7 @@ def _deeper(
 ) -> list[tuple[Signal, Signal]]:
     """Return weights (B or 1, inputs, outputs) and biases of the layers after the first."""
     layers, offset = [], 0
-    for number, (inputs, outputs) in enumerate(
-        zip(model.hidden[:-1].tolist(), model.hidden[1:].tolist(), strict=True)
-    ):
+    for number, (inputs, outputs) in enumerate(pairwise(model.hidden.tolist())):
         end = offset + inputs * outputs
         weight = graph.constant(model.deeper_weights[offset:end].reshape(outputs, inputs).T[None])
         if masks is not None:
@@ -360,14 +347,3 @@ def _best(scores: Signal, points: Signal, count: int, *, dim: int) -> Signal:
     spread = graph.constant(np.array([1, 1, dim]))
     found = graph.node("Tile", [found.wider(-1), spread])
     return graph.node("GatherElements", [points, found], {"axis": 1})
-
-
-def _climb(
-    folded: Folded, points: Signal, model: FrozenModel, *, low: Floats, high: Floats
-) -> Signal:
-    """Take a few steps up the slope of the score, each shorter than the last, within the box."""
-    steps = int(model.counts[STEPS])
-    for step in range(steps):
-        length = float(model.numbers[STEP]) * (1 - step / steps)
-        points = (points + _unit(folded.slopes(points)) * length).within(low, high)
-    return points

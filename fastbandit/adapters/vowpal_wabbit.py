@@ -14,9 +14,10 @@ import zlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +97,7 @@ def read_dsjson(
         propensities=outcomes[:, 1],
         eligible=eligible,
         columns=named,
-        ids=arms.ids,
+        ids=list(arms.features),
         features=features,
         feature_columns=feature_columns,
         left_out=dict(left_out),
@@ -122,7 +123,8 @@ def _lines_of(source: str | Path, progress: Progress) -> Iterator[bytes]:
     path = Path(source)
     try:
         with path.open("rb") as file:
-            size, opened = path.stat().st_size, _unzipped(file, path)
+            opened = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
+            size = path.stat().st_size
             for number, line in enumerate(opened):
                 if number % _REPORT_EVERY == 0:
                     progress(file.tell(), size, "reading")
@@ -134,17 +136,11 @@ def _lines_of(source: str | Path, progress: Progress) -> Iterator[bytes]:
         ) from error
 
 
-def _unzipped(file: IO[bytes], path: Path) -> Iterable[bytes]:
-    return gzip.open(file) if path.suffix == ".gz" else file
-
-
 def _parsed(line: str | bytes, where: str) -> dict[str, Any]:
-    try:
+    with suppress(ValueError):
         fields = json.loads(line)
         if isinstance(fields, dict):
             return fields
-    except ValueError:
-        pass
     raise DataError(
         f"A log of DSJSON needs a JSON object in each line: got {line[:40]!r} in {where}. "
         f"Drop that line, or read another file."
@@ -267,22 +263,18 @@ class _Arms:
     """All arms that were offered, with each namespace as it was last sent."""
 
     def __init__(self) -> None:
-        self._features: dict[Any, dict[str, Any]] = {}
+        self.features: dict[Any, dict[str, Any]] = {}
         self._names: dict[Any, str] = {}
-
-    @property
-    def ids(self) -> list[Any]:
-        return list(self._features)
 
     def add(self, decision: _Decision) -> None:
         named = zip(decision.offered, decision.names, decision.actions, strict=True)
         for id, name, action in named:
             self._names[id] = name
-            self._features.setdefault(id, {}).update(action)
+            self.features.setdefault(id, {}).update(action)
 
     def table(self) -> _Table:
         table = _Table()
-        for id, fields in self._features.items():
+        for id, fields in self.features.items():
             table.add(fields, but=self._names[id])
         return table
 

@@ -8,25 +8,12 @@ from typing import Any, TypeAlias, TypeVar
 
 from msgspec import json
 
+from fastbandit.client import shapes
 from fastbandit.client.deciders import check_urls
 from fastbandit.client.delivery import Delivery, Flushed
 from fastbandit.client.requester import Call, Requester
 from fastbandit.client.retries import Retries
-from fastbandit.client.shapes import (
-    FALLBACK,
-    ArmUpsert,
-    Baseline,
-    Context,
-    DiscardArmsAnswer,
-    Eligible,
-    Reward,
-    Selected,
-    SelectedMany,
-    SelectManyRequest,
-    SelectRequest,
-    UpsertArmsAnswer,
-    encode,
-)
+from fastbandit.client.shapes import Baseline, Context, Eligible, Reward, Selected
 from fastbandit.client.spool import Spool
 from fastbandit.errors import ServiceUnavailable
 from fastbandit.storage.events import ArmId
@@ -48,11 +35,9 @@ class Calls:
         fallback: Fallback | None,
         spool: str | Path | Spool | None,
     ) -> None:
-        self.requester = Requester(
-            check_urls(url), deadline_seconds=deadline_seconds, retries=retries
-        )
-        if isinstance(spool, str | Path):
-            spool = Spool(spool)
+        urls = check_urls(url)
+        self.requester = Requester(urls, deadline_seconds=deadline_seconds, retries=retries)
+        spool = Spool(spool) if isinstance(spool, str | Path) else spool
         self.delivery = Delivery(self.requester, spool)
         self._fallback = fallback
 
@@ -75,7 +60,7 @@ class Calls:
         were. In shadow mode `baseline` is the arm that your own policy takes, best as
         Baseline(arm, propensity). A `fallback` given here goes before that of the client.
         """
-        request = SelectRequest(context, id, baseline, k, eligible, explore, propensity)
+        request = shapes.SelectRequest(context, id, baseline, k, eligible, explore, propensity)
         ids = [str(request.id)]
         (selected,) = yield from self._select(request, _read_one, [context], ids, fallback)
         return selected
@@ -93,7 +78,8 @@ class Calls:
         fallback: Fallback | None = None,
     ) -> Call[list[Selected]]:
         """Choose arms for each of some contexts, in one request."""
-        request = SelectManyRequest(contexts, ids, baselines, k, eligible, explore, propensity)
+        terms = (k, eligible, explore, propensity)
+        request = shapes.SelectManyRequest(contexts, ids, baselines, *terms)
         own = list(request.ids or ())
         if not own:
             return []
@@ -101,7 +87,7 @@ class Calls:
 
     def _select(
         self,
-        request: SelectRequest | SelectManyRequest,
+        request: shapes.SelectRequest | shapes.SelectManyRequest,
         read: Callable[[bytes], list[Selected]],
         contexts: Sequence[Context],
         ids: Sequence[str],
@@ -117,12 +103,9 @@ class Calls:
                 raise ValueError("a decision without an arm")
             return found
 
+        body = shapes.encode(request)
         try:
-            return (
-                yield from self.requester.request(
-                    "POST", "/v1/select", encode(request), read=read_all
-                )
-            )
+            return (yield from self.requester.request("POST", "/v1/select", body, read=read_all))
         except ServiceUnavailable:
             fallback = self._fallback if fallback is None else fallback
             if fallback is None:
@@ -133,7 +116,7 @@ class Calls:
         given = fallback(context) if callable(fallback) else fallback
         arms = [given] if isinstance(given, str | int) else list(given)
         self.requester.count("fallbacks")
-        return Selected(FALLBACK + decision, arms, [0.0] * len(arms), is_fallback=True)
+        return Selected(shapes.FALLBACK + decision, arms, [0.0] * len(arms), is_fallback=True)
 
     def reward(
         self, decision: Selected | str, value: float, *, arm: ArmId | None = None, part: str = ""
@@ -156,16 +139,18 @@ class Calls:
         return self.delivery.flush(deadline_seconds)
 
     def upsert_arms(
-        self, arms: Sequence[ArmUpsert], *, deadline_seconds: float | None = None
-    ) -> Call[UpsertArmsAnswer]:
+        self, arms: Sequence[shapes.ArmUpsert], *, deadline_seconds: float | None = None
+    ) -> Call[shapes.UpsertArmsAnswer]:
         """Add arms, or change those of the same ids."""
-        return self._ask("PUT", "/v1/arms", UpsertArmsAnswer, deadline_seconds, {"arms": arms})
+        answer = shapes.UpsertArmsAnswer
+        return self._ask("PUT", "/v1/arms", answer, deadline_seconds, {"arms": arms})
 
     def discard_arms(
         self, ids: Sequence[ArmId], *, deadline_seconds: float | None = None
-    ) -> Call[DiscardArmsAnswer]:
+    ) -> Call[shapes.DiscardArmsAnswer]:
         """Remove arms: none of them is chosen again."""
-        return self._ask("DELETE", "/v1/arms", DiscardArmsAnswer, deadline_seconds, {"ids": ids})
+        answer = shapes.DiscardArmsAnswer
+        return self._ask("DELETE", "/v1/arms", answer, deadline_seconds, {"ids": ids})
 
     def status(self, *, deadline_seconds: float | None = None) -> Call[dict[str, Any]]:
         """Ask what the service is doing."""
@@ -174,7 +159,7 @@ class Calls:
     def _ask(
         self, method: str, path: str, answer: type[_T], seconds: float | None, body: Any = None
     ) -> Call[_T]:
-        sent = None if body is None else encode(body)
+        sent = None if body is None else shapes.encode(body)
         read, end = json.Decoder(answer).decode, self.requester.end(seconds)
         return self.requester.request(method, path, sent, read=read, end=end)
 
@@ -184,4 +169,4 @@ def _read_one(body: bytes) -> list[Selected]:
 
 
 def _read_many(body: bytes) -> list[Selected]:
-    return json.decode(body, type=SelectedMany).decisions
+    return json.decode(body, type=shapes.SelectedMany).decisions

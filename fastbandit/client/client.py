@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import httpx
 
@@ -22,6 +23,7 @@ from fastbandit.client.transport import StrictTransport, headers_for, to_answer
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+_Transport = TypeVar("_Transport")
 _RETRIES = Retries()
 
 
@@ -49,10 +51,27 @@ def _awaits(
     return method
 
 
-class _Counting:
-    """What both clients say of themselves."""
+class _Both(ABC, Generic[_Transport]):
+    """What both clients are made of, and say of themselves."""
 
-    _calls: Calls
+    def __init__(
+        self,
+        url: str | Sequence[str],
+        *,
+        key: str | None = None,
+        deadline_seconds: float = 0.5,
+        fallback: Fallback | None = None,
+        spool: str | Path | Spool | None = None,
+        retries: Retries = _RETRIES,
+        transport: _Transport | None = None,
+    ) -> None:
+        self._calls = Calls(
+            url, deadline_seconds=deadline_seconds, fallback=fallback, spool=spool, retries=retries
+        )
+        self._open(headers_for(key), transport)
+
+    @abstractmethod
+    def _open(self, headers: dict[str, str], transport: _Transport | None) -> None: ...
 
     @property
     def counts(self) -> dict[str, int]:
@@ -65,7 +84,7 @@ class _Counting:
         return self._calls.delivery.spool
 
 
-class Client(_Counting):
+class Client(_Both[httpx.BaseTransport]):
     """Asks the decision service at `url`, each call within `deadline_seconds`, retries included.
 
     Retries are safe: the client chooses the id of a decision, and the same id gives the same
@@ -76,23 +95,8 @@ class Client(_Counting):
     ServiceError. A client may be used by many threads.
     """
 
-    def __init__(
-        self,
-        url: str | Sequence[str],
-        *,
-        key: str | None = None,
-        deadline_seconds: float = 0.5,
-        fallback: Fallback | None = None,
-        spool: str | Path | Spool | None = None,
-        retries: Retries = _RETRIES,
-        transport: httpx.BaseTransport | None = None,
-    ) -> None:
-        self._calls = Calls(
-            url, deadline_seconds=deadline_seconds, fallback=fallback, spool=spool, retries=retries
-        )
-        self._http = httpx.Client(
-            headers=headers_for(key), transport=transport or StrictTransport()
-        )
+    def _open(self, headers: dict[str, str], transport: httpx.BaseTransport | None) -> None:
+        self._http = httpx.Client(headers=headers, transport=transport or StrictTransport())
 
     select = _waits(Calls.select)
     select_many = _waits(Calls.select_many)
@@ -130,34 +134,19 @@ class Client(_Counting):
                 time.sleep(step.seconds)
 
     def _send(self, step: Send) -> Answer | NoAnswer:
+        given: dict[str, Any] = {"content": step.body, "timeout": step.seconds}
         try:
-            return to_answer(
-                self._http.request(step.method, step.url, content=step.body, timeout=step.seconds)
-            )
+            return to_answer(self._http.request(step.method, step.url, **given))
         except httpx.RequestError as error:
             return NoAnswer(str(error) or type(error).__name__)
 
 
-class AsyncClient(_Counting):
+class AsyncClient(_Both[httpx.AsyncBaseTransport]):
     """Does what Client does, for asyncio: its calls are awaited, and nothing blocks the loop."""
 
-    def __init__(
-        self,
-        url: str | Sequence[str],
-        *,
-        key: str | None = None,
-        deadline_seconds: float = 0.5,
-        fallback: Fallback | None = None,
-        spool: str | Path | Spool | None = None,
-        retries: Retries = _RETRIES,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
-        self._calls = Calls(
-            url, deadline_seconds=deadline_seconds, fallback=fallback, spool=spool, retries=retries
-        )
-        self._http = httpx.AsyncClient(
-            headers=headers_for(key), transport=transport or httpx.AsyncHTTPTransport()
-        )
+    def _open(self, headers: dict[str, str], transport: httpx.AsyncBaseTransport | None) -> None:
+        wanted = transport or httpx.AsyncHTTPTransport()
+        self._http = httpx.AsyncClient(headers=headers, transport=wanted)
 
     select = _awaits(Calls.select)
     select_many = _awaits(Calls.select_many)
@@ -195,13 +184,10 @@ class AsyncClient(_Counting):
                 await asyncio.sleep(step.seconds)
 
     async def _send(self, step: Send) -> Answer | NoAnswer:
+        given: dict[str, Any] = {"content": step.body, "timeout": step.seconds}
         try:
             async with asyncio.timeout(step.seconds):
-                return to_answer(
-                    await self._http.request(
-                        step.method, step.url, content=step.body, timeout=step.seconds
-                    )
-                )
+                return to_answer(await self._http.request(step.method, step.url, **given))
         except TimeoutError:
             return NoAnswer(f"no answer within {step.seconds:.3g} s")
         except httpx.RequestError as error:

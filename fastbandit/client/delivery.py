@@ -54,14 +54,18 @@ class Delivery:
         end = self.requester.end()
         own = [check_reward(r) for r in rewards if not r.decision.startswith(FALLBACK)]
         self.requester.count("rewards not sent", len(rewards) - len(own))
-        behind = yield from self._waiting(own)
+        behind: set[str] = set()
+        if self.spool is not None and own:
+            behind = yield OnDisk(partial(self.spool.waiting, {r.decision for r in own}))
         direct = [reward for reward in own if reward.decision not in behind]
         statuses = yield from self._deliver(direct, end)
         found = iter((yield from self._spool_unknown(direct, statuses)))
         yield from self._store([reward for reward in own if reward.decision in behind])
         if SPOOLED not in statuses:
             yield from self._send_waiting(A_FEW, end)
-        return [_status(reward, behind) or next(found) for reward in rewards]
+        unsent = dict.fromkeys(behind, SPOOLED)
+        unsent |= {r.decision: NOT_SENT for r in rewards if r.decision.startswith(FALLBACK)}
+        return [unsent.get(reward.decision) or next(found) for reward in rewards]
 
     def flush(self, deadline_seconds: float | None) -> Call[Flushed]:
         """Send what waits, until nothing is left, nothing more is taken or time is over."""
@@ -75,11 +79,6 @@ class Delivery:
         if self.spool is not None:
             left = yield OnDisk(self.spool.count)
         return Flushed(sent, rejected, left)
-
-    def _waiting(self, rewards: Sequence[Reward]) -> Call[set[str]]:
-        if self.spool is None or not rewards:
-            return set()
-        return (yield OnDisk(partial(self.spool.waiting, {r.decision for r in rewards})))
 
     def _deliver(self, rewards: list[Reward], end: float) -> Call[list[str]]:
         if not rewards:
@@ -116,11 +115,7 @@ class Delivery:
             return [answer.status for answer in answers]
 
         body = encode({"rewards": rewards})
-        return (
-            yield from self.requester.request(
-                "POST", "/v1/reward", body, read=read, end=end, tries=tries
-            )
-        )
+        return self.requester.request("POST", "/v1/reward", body, read=read, end=end, tries=tries)
 
     def _send_waiting(self, count: int, end: float, *, is_strict: bool = False) -> Call[_Went]:
         """Send the rewards that wait longest, once; return what became of them.
@@ -144,9 +139,8 @@ class Delivery:
             if is_strict:
                 raise
             return _Went()
-        return (
-            yield from self._remove_answered(spool, [number for number, _ in waiting], statuses)
-        )
+        numbers = [number for number, _ in waiting]
+        return (yield from self._remove_answered(spool, numbers, statuses))
 
     def _send_one_by_one(
         self, spool: Spool, waiting: list[tuple[int, Reward]], end: float
@@ -180,10 +174,3 @@ class Delivery:
         self.requester.count("rewards sent from the spool", len(done))
         self.requester.count("rewards unknown", len(over))
         return _Went(len(done), 0, len(numbers) - len(done))
-
-
-def _status(reward: Reward, behind: set[str]) -> str:
-    """Return what became of a reward that was not sent, nothing of one that was."""
-    if reward.decision.startswith(FALLBACK):
-        return NOT_SENT
-    return SPOOLED if reward.decision in behind else ""

@@ -94,10 +94,8 @@ class SelectManyRequest(Struct, omit_defaults=True):
                 f"Each context needs one id: got {len(self.ids)} ids for {len(self.contexts)} "
                 f"contexts. Leave them to the client, or give one for each."
             )
-        given = self.ids
-        self.ids = (
-            [uuid4().hex for _ in self.contexts] if given is None else [*map(check_id, given)]
-        )
+        own = (uuid4().hex for _ in self.contexts)
+        self.ids = [*own] if self.ids is None else [*map(check_id, self.ids)]
         self.baselines = None if self.baselines is None else [*map(to_baseline, self.baselines)]
 
 

@@ -41,8 +41,9 @@ UPDATE rewards SET unknown_since = coalesce(unknown_since, ?1),
     due = ?1 + max(?2, ?1 - coalesce(unknown_since, ?1))
 WHERE number = ?3 AND ?1 - coalesce(unknown_since, ?1) < ?4
 """
+_STORE = "INSERT INTO rewards (at, decision, reward, unknown_since, due) VALUES (?, ?, ?, ?, ?)"
 _FIRST_WAIT = 1.0  # seconds until a reward of a decision that is unknown is sent again
-_WAITING = "SELECT DISTINCT decision FROM rewards WHERE decision = ? AND refusal IS NULL"
+_WAITING = "SELECT 1 FROM rewards WHERE decision = ? AND refusal IS NULL LIMIT 1"
 
 
 class Spool:
@@ -78,11 +79,7 @@ class Spool:
                     f"{len(rows):,} more came. They were not stored: see that the service answers, "
                     f"call flush(), or allow more with Spool(path, limit=…)."
                 )
-            connection.executemany(
-                "INSERT INTO rewards (at, decision, reward, unknown_since, due) "
-                "VALUES (?, ?, ?, ?, ?)",
-                rows,
-            )
+            connection.executemany(_STORE, rows)
 
     def first(self, count: int) -> list[tuple[int, Reward]]:
         """Return the rewards that have waited longest and may be sent now, with their numbers."""
@@ -93,11 +90,7 @@ class Spool:
     def waiting(self, decisions: Iterable[str]) -> set[str]:
         """Return for which of some decisions a reward waits."""
         with self._opened() as connection:
-            return {
-                found
-                for decision in decisions
-                for (found,) in connection.execute(_WAITING, (decision,))
-            }
+            return {one for one in decisions if connection.execute(_WAITING, (one,)).fetchone()}
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Forget rewards that were acknowledged."""

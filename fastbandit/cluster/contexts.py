@@ -66,10 +66,9 @@ def find_sources(url: str, *, progress: Progress = silent) -> list[Source]:
     files = find_parquet(url)
     sources: list[Source] = []
     with ThreadPoolExecutor(_FOOTERS) as pool:
-        first = 0
         for done, source in enumerate(pool.map(_read_footer, files), start=1):
+            first = sources[-1].first + sources[-1].rows if sources else 0
             sources.append(replace(source, first=first))
-            first += source.rows
             progress(done, len(files), "Looking at files")
     return sources
 

@@ -17,6 +17,7 @@ from fastbandit.errors import FastbanditError, SettingError
 ENGINES = ("local", "ray")
 TRIES = 3
 """A job whose worker died is given to another, up to so many workers in all."""
+_FEWER = "Memory may have run out: use fewer workers."
 
 Work = Callable[..., Any]
 """Called with a job, and with `report`, which takes the steps done so far.
@@ -188,24 +189,17 @@ def spread(
                     if stillborn == TRIES * workers:
                         raise FastbanditError(
                             f"Jobs need workers that start: one after the other died before it "
-                            f"could do anything ({died}). Memory may have run out: use fewer "
-                            f"workers."
+                            f"could do anything ({died}). {_FEWER}"
                         ) from died
-                    news = _failed(worker.job, died, deaths)
-                    if worker.job is not None and news is None:
-                        waiting.append(worker.job)
+                    news = None
+                    if worker.job is not None:
+                        deaths[worker.job] += 1
+                        if deaths[worker.job] < TRIES:
+                            waiting.append(worker.job)
+                        else:
+                            often = f"{died} ({TRIES} times). {_FEWER}"
+                            news = News(worker.job, is_over=True, error=often)
                 if news is not None:
                     yield news
     finally:
         pool.stop(started)
-
-
-def _failed(number: int | None, died: WorkerDiedError, deaths: Counter[int]) -> News | None:
-    """Count the death of a job's worker; return the job's last news after too many."""
-    if number is None:
-        return None
-    deaths[number] += 1
-    if deaths[number] < TRIES:
-        return None
-    often = f"{died} ({deaths[number]} times). Memory may have run out: use fewer workers."
-    return News(number, is_over=True, error=often)

@@ -15,13 +15,8 @@ from typing import Any
 
 from fastbandit.cluster.engine import News, Work, WorkerDiedError, do, spread
 
-_THREADS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "LOKY_MAX_CPU_COUNT",
-)
+_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA")
+_THREADS = (*(f"{name}_NUM_THREADS" for name in _LIBRARIES), "LOKY_MAX_CPU_COUNT")
 
 
 @dataclass(frozen=True)
@@ -87,16 +82,14 @@ class _Process:
 @contextmanager
 def one_thread_per_process() -> Iterator[None]:
     """Ask libraries that count threads when they are imported for one; NumPy's among them."""
-    before = {name: os.environ.get(name) for name in _THREADS}
+    before = {name: os.environ[name] for name in _THREADS if name in os.environ}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in _THREADS:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 def _serve(connection: Connection, work: Work) -> None:

@@ -58,7 +58,7 @@ class RayJoin:
 
 def to_row(event: Event, parts: int) -> dict[str, Any]:
     """Return an event as a row; all of one decision fall to the same part."""
-    kind, packed, part = "", b"", event.seq % parts
+    kind, packed, part = "", b"", event.seq
     if isinstance(event, DecisionMade):
         kind, packed, part = "decision", msgspec.msgpack.encode(event), crc32(event.id.encode())
     elif isinstance(event, RewardCame) and event.status == "counted":

@@ -77,8 +77,7 @@ class _Trained:
         arms = bandit.policy.arms
         if self.index is not None and isinstance(arms, Catalogue) and arms.lookup is not None:
             partitions, near = self.index
-            names = [field.name for field in fields(partitions)]
-            arrays = (writable(getattr(partitions, name)) for name in names)
+            arrays = (writable(getattr(partitions, field.name)) for field in fields(partitions))
             arms.lookup.partitions = Partitions(*arrays)
             arms.lookup.near = writable(near)
         return bandit

@@ -87,10 +87,8 @@ class Plan:
         same = {name: getattr(self.settings, name) for name in ("k", "explore", "seed", "eligible")}
         same |= {name: getattr(self, name) for name in ("version", "ids_as", "rows")}
         same |= {"frozen": self.digest, "columns": asdict(self.columns)}
-        inputs = [
-            {"url": source.url, "size": source.size, "stamp": source.stamp, "rows": source.rows}
-            for source in sources
-        ]
+        known = ("url", "size", "stamp", "rows")
+        inputs = [{name: getattr(source, name) for name in known} for source in sources]
         head = {"format": FORMAT, "kind": "scores", "fastbandit": __version__}
         return {**head, **same, "inputs": inputs}
 
@@ -177,11 +175,9 @@ def _digest_of(folder: Path) -> str:
 
 def _ids_as(ids: Any) -> str:
     """Return how ids are written: as int64 or string where all are such, else as JSON."""
-    if ids.is_numbered:
-        return "int64"
-    listed = list(getattr(ids, "table", ids))
+    listed = [] if ids.is_numbered else list(getattr(ids, "table", ids))
     kinds = set(map(type, listed))
-    if kinds == {int} and all(-(2**63) <= id < 2**63 for id in listed):
+    if kinds <= {int} and all(-(2**63) <= id < 2**63 for id in listed):
         return "int64"
     return "string" if kinds == {str} else "json"
 

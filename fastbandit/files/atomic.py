@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -106,14 +106,17 @@ def mark_of(path: Path) -> tuple[int, int] | None:
 
 
 @contextmanager
-def raising(kind: type[FastbanditError], message: Callable[[OSError], str]) -> Iterator[None]:
-    """Turn an error of the disk into one of ours."""
+def raising(
+    kind: type[FastbanditError], needs: str, *, fix: str, is_typed: bool = False
+) -> Iterator[None]:
+    """Turn an error of the disk into one of ours: what needs what, the error, and what to do."""
     try:
         yield
+    except FastbanditError:
+        raise
     except OSError as error:
-        if isinstance(error, FastbanditError):
-            raise
-        raise kind(message(error)) from error
+        said = f"{type(error).__name__}: {error}" if is_typed else error
+        raise kind(f"{needs} ({said}). {fix}") from error
 
 
 def _parts_of(pieces: Iterable[bytes | memoryview]) -> Iterator[memoryview]:

@@ -39,9 +39,7 @@ def write_arrays(
             f"or remove that one first."
         )
     needs = f"A {kind} needs a folder that can be written to: {folder} cannot"
-    with raising(
-        SnapshotError, lambda error: f"{needs} ({error}). Make room there, or name another."
-    ):
+    with raising(SnapshotError, needs, fix="Make room there, or name another."):
         folder.mkdir(parents=True, exist_ok=True)
         beside = folder / "arrays.safetensors.part"
         size, digest = write_synced(beside, pieces_of(arrays))

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 
 from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
-from fastbandit.files.atomic import rename
+from fastbandit.files.atomic import mark_of, raising, rename
 from fastbandit.files.manifest import digest_of
 from fastbandit.settings.service import ServerConfig
 
@@ -99,11 +99,11 @@ class KeyRing:
         *,
         path: Path | None = None,
         is_open: bool = False,
-        stamp: tuple[int, ...] | None = None,
+        mark: tuple[int, int] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.keys, self.path, self.is_open = tuple(keys), path, is_open
-        self._stamp, self._clock = stamp, clock
+        self._mark, self._clock = mark, clock
         self._held = {key.id: (key.salt, key.digest, key.until, key.granted) for key in keys}
         # For ids of no key: work as for the others, which no secret passes.
         self._no_key = (secrets.token_bytes(16), secrets.token_bytes(32), 0.0, ())
@@ -112,21 +112,19 @@ class KeyRing:
     def load(cls, path: Path, *, clock: Callable[[], float] = time.time) -> KeyRing:
         """Read the keys of a file, or say that it is damaged; no file is an open ring."""
         try:
-            with path.open("rb") as file:
-                stamp = _stamp_of(os.fstat(file.fileno()))
-                text = file.read()
+            mark, text = mark_of(path), path.read_bytes()  # a change in between is read again
         except FileNotFoundError:
             return cls(path=path, is_open=True, clock=clock)
         except OSError as error:
             raise _damaged(path, str(error)) from error
-        return cls(_read(path, text), path=path, stamp=stamp, clock=clock)
+        return cls(_read(path, text), path=path, mark=mark, clock=clock)
 
     def reload(self) -> KeyRing:
         """Return the keys that the file holds now: these, if it is the same file.
 
         A file that is gone leaves a ring that rejects all: a service never opens by itself.
         """
-        if self.path is None or _stamp_at(self.path) == self._stamp:
+        if self.path is None or mark_of(self.path) == self._mark:
             return self
         ring = KeyRing.load(self.path, clock=self._clock)
         if ring.is_open and not self.is_open:
@@ -214,34 +212,25 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     Only one at a time can: so no key that was just revoked comes back.
     """
     beside = path.with_name(f"{path.name}.part")
-    try:
+    needs = f"The keys need a folder that can be written to: {path.parent} cannot"
+    with raising(DataError, needs, fix="Make room there, or name another with --data-dir."):
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except OSError as error:
-        if not isinstance(error, FileExistsError) or not beside.exists():
-            raise _unwritable(path, error) from error
-        raise DataError(
-            f"The keys need one writer at a time: {beside} is there already. Wait for the other "
-            f"command; if there is none, remove that file."
-        ) from error
-    try:
-        with open(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(descriptor)
-        rename(beside, path)
-    except BaseException as error:
-        beside.unlink(missing_ok=True)
-        if isinstance(error, OSError) and not isinstance(error, DataError):
-            raise _unwritable(path, error) from error
-        raise
-
-
-def _unwritable(path: Path, error: OSError) -> DataError:
-    return DataError(
-        f"The keys need a folder that can be written to: {path.parent} cannot ({error}). Make "
-        f"room there, or name another with --data-dir."
-    )
+        try:
+            descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except FileExistsError as error:
+            raise DataError(
+                f"The keys need one writer at a time: {beside} is there already. Wait for the "
+                f"other command; if there is none, remove that file."
+            ) from error
+        try:
+            with open(descriptor, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(descriptor)
+            rename(beside, path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
 
 
 # -- the file's layout
@@ -293,15 +282,3 @@ def _damaged(path: Path, found: str) -> DataError:
 
 def _digest(salt: bytes, secret: str) -> bytes:
     return hashlib.sha256(salt + secret.encode()).digest()
-
-
-def _stamp_of(found: os.stat_result) -> tuple[int, ...]:
-    return found.st_mtime_ns, found.st_ino, found.st_size
-
-
-def _stamp_at(path: Path) -> tuple[int, ...] | None:
-    """Return what differs between two states of a file; None where there is no file."""
-    try:
-        return _stamp_of(path.stat())
-    except FileNotFoundError:
-        return None

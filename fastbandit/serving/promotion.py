@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from fastbandit.errors import DataError
+from fastbandit.files.atomic import raising
 from fastbandit.files.manifest import write_json
 from fastbandit.settings.service import Config
 from fastbandit.settings.service_files import CONFIG_FILE
@@ -46,7 +47,7 @@ def read_promotion(folder: Path) -> Promotion | None:
 def write_promotion(folder: Path, decides: Who, *, version: int | None) -> Promotion:
     """Say who decides from now on; a service that runs follows within a second."""
     promotion = Promotion(decides, round(time.time(), 3), version)
-    _write(folder, promotion)
+    store_promotion(folder, promotion)
     return promotion
 
 
@@ -55,7 +56,9 @@ def store_promotion(folder: Path, promotion: Promotion) -> None:
     with suppress(DataError):
         if read_promotion(folder) == promotion:
             return
-    _write(folder, promotion)
+    needs = f"Who decides needs a data folder that can be written to: {folder} cannot"
+    with raising(DataError, needs, fix="Make room there, or run it as who runs the service."):
+        write_json(folder / DECIDES_FILE, msgspec.to_builtins(promotion))
 
 
 def promote_command(config: Config, decides: Who) -> str:
@@ -67,13 +70,3 @@ def promote_command(config: Config, decides: Who) -> str:
     if config.sources.get("server.data_dir") == "command line":
         command += ["--data-dir", config.server.data_dir]
     return shlex.join(command)
-
-
-def _write(folder: Path, promotion: Promotion) -> None:
-    try:
-        write_json(folder / DECIDES_FILE, msgspec.to_builtins(promotion))
-    except OSError as error:
-        raise DataError(
-            f"Who decides needs a data folder that can be written to: {folder} cannot ({error}). "
-            f"Make room there, or run it as who runs the service."
-        ) from error

@@ -10,33 +10,15 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from fastbandit.errors import FastbanditError, LogError
+from fastbandit.serving import problems, schemas
 from fastbandit.serving.console import STATIC
 from fastbandit.serving.decider import not_ready
 from fastbandit.serving.keys import Scope
 from fastbandit.serving.metrics import render
 from fastbandit.serving.openapi import openapi
 from fastbandit.serving.overload import Capacity, overloaded
-from fastbandit.serving.problems import (
-    Rejection,
-    rejection_of_body,
-    rejection_of_error,
-    wrong_field,
-)
+from fastbandit.serving.problems import Rejection, wrong_field
 from fastbandit.serving.promotion import promote_command
-from fastbandit.serving.schemas import (
-    DiscardArmsAnswer,
-    DiscardArmsRequest,
-    Readiness,
-    Reward,
-    RewardAnswer,
-    RewardAnswers,
-    RewardRequest,
-    SelectAnswer,
-    SelectAnswers,
-    SelectRequest,
-    UpsertArmsAnswer,
-    UpsertArmsRequest,
-)
 from fastbandit.serving.service import ArmsOutcome, Service
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 
@@ -53,10 +35,10 @@ class Routes:
     def __init__(self, service: Service, capacity: Capacity) -> None:
         self.service, self.capacity = service, capacity
         self._is_binary = service.config.reward.kind == "binary"
-        self._read_select = msgspec.json.Decoder(SelectRequest).decode
-        self._read_reward = msgspec.json.Decoder(RewardRequest).decode
-        self._read_put = msgspec.json.Decoder(UpsertArmsRequest).decode
-        self._read_delete = msgspec.json.Decoder(DiscardArmsRequest).decode
+        self._read_select = msgspec.json.Decoder(schemas.SelectRequest).decode
+        self._read_reward = msgspec.json.Decoder(schemas.RewardRequest).decode
+        self._read_put = msgspec.json.Decoder(schemas.UpsertArmsRequest).decode
+        self._read_delete = msgspec.json.Decoder(schemas.DiscardArmsRequest).decode
 
     def table(self) -> dict[str, dict[str, Route]]:
         """Return every route: path, method, the scope it needs, and what answers."""
@@ -100,7 +82,7 @@ class Routes:
         answers = [_answer_of(one, is_shadow) for one in made]
         if request.contexts is UNSET:
             return 200, _ENCODE(answers[0])
-        return 200, _ENCODE(SelectAnswers(answers))
+        return 200, _ENCODE(schemas.SelectAnswers(answers))
 
     async def reward(self, body: bytes) -> Answer:
         request = _read(self._read_reward, body)
@@ -112,12 +94,12 @@ class Routes:
         came = [RewardCame(one.decision, one.value, one.arm, one.part) for one in given]
         outcomes = await self.service.reward(came)
         both = zip(given, outcomes, strict=True)
-        answers = [RewardAnswer(one.decision, became.status) for one, became in both]  # type: ignore[arg-type]
+        answers = [schemas.RewardAnswer(one.decision, became.status) for one, became in both]  # type: ignore[arg-type]
         if request.rewards is not UNSET:
-            return 200, _ENCODE(RewardAnswers(answers))
+            return 200, _ENCODE(schemas.RewardAnswers(answers))
         return _STATUS.get(answers[0].status, 404), _ENCODE(answers[0])
 
-    def _check_reward(self, one: Reward, field: str) -> None:
+    def _check_reward(self, one: schemas.Reward, field: str) -> None:
         if self._is_binary and one.value not in (0, 1):
             raise wrong_field(
                 "This service takes binary rewards: 0 or 1.",
@@ -147,7 +129,7 @@ class Routes:
             upserted=[Arm(arm.id, arm.features, arm.columns) for arm in request.arms]
         )
         changed = await self._change(change, "arms", ids[:3])
-        answer = UpsertArmsAnswer(*changed.counts, changed.arms, changed.catalogue)
+        answer = schemas.UpsertArmsAnswer(*changed.counts, changed.arms, changed.catalogue)
         return 200, _ENCODE(answer)
 
     async def discard_arms(self, body: bytes) -> Answer:
@@ -155,7 +137,9 @@ class Routes:
         ids = list(dict.fromkeys(request.ids))
         changed = await self._change(ArmsChanged(discarded=ids), "ids", ids[:3])
         removed = len(ids) - len(changed.unknown)
-        answer = DiscardArmsAnswer(removed, changed.unknown, changed.arms, changed.catalogue)
+        answer = schemas.DiscardArmsAnswer(
+            removed, changed.unknown, changed.arms, changed.catalogue
+        )
         return 200, _ENCODE(answer)
 
     async def _change(self, change: ArmsChanged, field: str, value: Any) -> ArmsOutcome:
@@ -164,7 +148,7 @@ class Routes:
         except LogError:
             raise
         except FastbanditError as error:
-            raise rejection_of_error(error, field=field, value=value) from error
+            raise problems.rejection_of_error(error, field=field, value=value) from error
 
     # -- what it is now
 
@@ -174,8 +158,8 @@ class Routes:
     async def ready(self, query: bytes) -> Answer:
         reasons = self.service.reasons()
         if reasons:
-            return 503, _ENCODE(Readiness("not ready", reasons))
-        return 200, _ENCODE(Readiness("ready", []))
+            return 503, _ENCODE(schemas.Readiness("not ready", reasons))
+        return 200, _ENCODE(schemas.Readiness("ready", []))
 
     async def metrics(self, query: bytes) -> Answer:
         status = self.service.status()
@@ -235,11 +219,11 @@ def _read(decode: Callable[[bytes], Any], body: bytes) -> Any:
     try:
         return decode(body)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise rejection_of_body(error, body) from error
+        raise problems.rejection_of_body(error, body) from error
 
 
-def _answer_of(made: DecisionMade, is_shadow: bool) -> SelectAnswer:
-    return SelectAnswer(
+def _answer_of(made: DecisionMade, is_shadow: bool) -> schemas.SelectAnswer:
+    return schemas.SelectAnswer(
         made.id,
         made.arms,
         made.scores,
@@ -252,12 +236,12 @@ def _answer_of(made: DecisionMade, is_shadow: bool) -> SelectAnswer:
     )
 
 
-def _rewards_of(request: RewardRequest) -> list[Reward]:
+def _rewards_of(request: schemas.RewardRequest) -> list[schemas.Reward]:
     if not isinstance(request.rewards, UnsetType):
         if request.decision is UNSET and request.value is UNSET:
             return request.rewards
     elif not isinstance(request.decision, UnsetType) and not isinstance(request.value, UnsetType):
-        return [Reward(request.decision, request.value, request.arm, request.part)]
+        return [schemas.Reward(request.decision, request.value, request.arm, request.part)]
     raise wrong_field(
         "A request needs either decision and value, or a list of rewards.",
         fix='Send {"decision": …, "value": …}, or {"rewards": [{…}, …]}.',

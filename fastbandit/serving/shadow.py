@@ -16,6 +16,7 @@ from msgspec import structs
 
 from fastbandit.arms.eligibility import draw_eligible_row
 from fastbandit.errors import DataError
+from fastbandit.files.atomic import mark_of
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.runtime.frozen_catalogue import EligibleRows, FrozenCatalogue
 from fastbandit.serving.problems import Rejection, wrong_field
@@ -50,7 +51,11 @@ class Shadow:
         self.baseline = config.shadow.baseline
         self.decides: Who = "baseline"
         self._folder, self._seed_of = Path(config.server.data_dir), seed_of
-        self.shared = _follower(config.log.url, self._folder) if config.log.url else None
+        self.shared: PromotionFollower | None = None
+        if config.log.url:
+            from fastbandit.serving.shared_promotion import PromotionFollower
+
+            self.shared = PromotionFollower(config.log.url, self._folder)
         self._seen: tuple[int, int] | None = None
         self._problem: str | None = None
 
@@ -67,11 +72,7 @@ class Shadow:
 
     def follow(self) -> None:
         """Read who decides, where that was written anew; what cannot be read changes nothing."""
-        try:
-            file = (self._folder / DECIDES_FILE).stat()
-            seen = (file.st_mtime_ns, file.st_ino)
-        except OSError:
-            seen = None
+        seen = mark_of(self._folder / DECIDES_FILE)
         if seen == self._seen:
             return
         self._seen, self._problem = seen, None
@@ -137,12 +138,6 @@ class Shadow:
         drawn = [draw_eligible_row(seed, rows, total=total, count=1)[0] for seed in seeds]
         arms: list[Any] = catalogue.ids.ids(drawn)
         return [Baseline(arm, 1.0 / some.size) for arm in arms]
-
-
-def _follower(url: str, folder: Path) -> PromotionFollower:
-    from fastbandit.serving.shared_promotion import PromotionFollower
-
-    return PromotionFollower(url, folder)
 
 
 def check_no_baseline(request: SelectRequest) -> None:

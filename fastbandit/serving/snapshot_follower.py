@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fastbandit.errors import FastbanditError, LogUnavailableError, SnapshotError
+from fastbandit.files.atomic import mark_of
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.serving.arm_change_file import ArmChangeFile, KnownChanges
 from fastbandit.serving.decider import Decider
@@ -67,12 +67,8 @@ class SnapshotFollower:
 
     async def swap_if_new(self) -> None:
         """Put the snapshot that the pointer names into service, if it is another."""
-        try:
-            found = os.stat(self.store.pointer)
-        except FileNotFoundError:
-            return
-        pointer = (found.st_mtime_ns, found.st_ino)
-        if pointer == self._pointer or self._is_early(pointer):
+        pointer = mark_of(self.store.pointer)
+        if pointer is None or pointer == self._pointer or self._is_early(pointer):
             return
         try:
             await self._swap()

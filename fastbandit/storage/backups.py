@@ -20,14 +20,7 @@ from typing import Any
 import apsw
 
 from fastbandit.errors import DataError
-from fastbandit.files.atomic import (
-    file_digest,
-    making_folder,
-    raising,
-    sync_folders,
-    sync_path,
-    write_synced,
-)
+from fastbandit.files import atomic
 from fastbandit.files.manifest import MANIFEST, digest_of, write_json, write_manifest
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.data_folder import LOG_FILE
@@ -74,12 +67,12 @@ def back_up(data_dir: Path, target: Path, *, progress: Progress = silent) -> Bac
         check_integrity(draft / LOG_FILE)
         files = {}
         for path in _files_in(draft):
-            entry = {"bytes": path.stat().st_size, "sha256": file_digest(path)}
+            entry = {"bytes": path.stat().st_size, "sha256": atomic.file_digest(path)}
             files[path.relative_to(draft).as_posix()] = entry
         at = datetime.now(UTC).isoformat()
         notes = {"at": at, "version": version, "counts": counts, "files": files}
         write_manifest(draft / MANIFEST, notes, kind=KIND, format=FORMAT)
-        sync_folders(draft)
+        atomic.sync_folders(draft)
     return _to_backup(target, notes)
 
 
@@ -106,7 +99,7 @@ def restore(backup: Path, data_dir: Path, *, progress: Progress = silent) -> Bac
             )
         if manifest["version"] is not None:
             SnapshotStore(draft / SNAPSHOTS).get(manifest["version"])
-        sync_folders(draft)
+        atomic.sync_folders(draft)
     return _to_backup(data_dir, manifest)
 
 
@@ -147,7 +140,7 @@ def _copy_log(log: Path, copy: Path, progress: Progress) -> dict[str, int]:
             target.execute("PRAGMA journal_mode = DELETE").fetchall()  # no files beside it
         except apsw.FullError as error:
             raise OSError(errno.ENOSPC, str(error)) from error
-    sync_path(copy)
+    atomic.sync_path(copy)
     return _counts_in(copy)
 
 
@@ -185,7 +178,7 @@ def _copy(source: Path, target: Path) -> tuple[int, str]:
     """Copy and sync a file, with who may read it; return its size and SHA-256."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with source.open("rb") as file:
-        written = write_synced(target, iter(lambda: file.read(_PIECE), b""))
+        written = atomic.write_synced(target, iter(lambda: file.read(_PIECE), b""))
     shutil.copymode(source, target)
     return written
 
@@ -212,13 +205,11 @@ def _files_in(folder: Path) -> list[Path]:
 @contextmanager
 def _drafting(target: Path) -> Iterator[Path]:
     """Yield a folder that only this user can read, which then takes the name of the target."""
-    target = target.absolute()
-
-    needs = f"A copy needs a place that can be written to: {target} cannot"
-    hint = "Make room there, or name another folder."
+    needs = f"A copy needs a place that can be written to: {target.absolute()} cannot"
+    fix = "Make room there, or name another folder."
     with (
-        raising(DataError, lambda error: f"{needs} ({type(error).__name__}: {error}). {hint}"),
-        making_folder(target) as draft,
+        atomic.raising(DataError, needs, fix=fix, is_typed=True),
+        atomic.making_folder(target.absolute()) as draft,
     ):
         draft.chmod(0o700)
         yield draft

@@ -12,17 +12,14 @@ LOG_FILE = "events.db"
 
 def data_folder(data: Path | None) -> Path:
     """Return the folder that holds data: the one named, else FASTBANDIT_DATA, else a cache."""
-    if data is not None:
-        return Path(data).expanduser()
-    named = os.environ.get("FASTBANDIT_DATA")
+    named = data or os.environ.get("FASTBANDIT_DATA")
     return Path(named).expanduser() if named else _cache_folder()
 
 
 def _cache_folder() -> Path:
+    variable, usual = "XDG_CACHE_HOME", ".cache"
     if sys.platform == "win32":
-        cache = os.environ.get("LOCALAPPDATA")
-        return (Path(cache) if cache else Path.home() / "AppData" / "Local") / "fastbandit"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "fastbandit"
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "fastbandit"
+        variable, usual = "LOCALAPPDATA", "AppData/Local"
+    elif sys.platform == "darwin":
+        variable, usual = "", "Library/Caches"
+    return Path(os.environ.get(variable) or Path.home() / usual) / "fastbandit"

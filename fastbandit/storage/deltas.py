@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import SnapshotError
-from fastbandit.files.atomic import mark_of, write_atomic
+from fastbandit.files.atomic import mark_of, raising, write_atomic
 
 FORMAT = 1
 KIND = "delta"
+_LEFT_OUT = "It is left out; the learner's next one takes its place."
 _NUMBERS = ("version", "number", "seq", "learned")
 _DTYPES: tuple[np.dtype[Any], ...] = (np.dtype("<i4"), np.dtype("<f4"), np.dtype("<f4"))
 
@@ -79,8 +80,7 @@ class Delta:
             return Delta(version, snapshot, number, seq, learned, rows, means, deviations)
         except (ValueError, LookupError, TypeError) as error:
             raise SnapshotError(
-                f"A delta needs to be as it was written: this one is not ({error}). It is left "
-                f"out; the learner's next one takes its place."
+                f"A delta needs to be as it was written: this one is not ({error}). {_LEFT_OUT}"
             ) from error
 
     def check_for(self, version: int, snapshot: str) -> Delta:
@@ -88,7 +88,7 @@ class Delta:
             raise SnapshotError(
                 f"A delta needs the snapshot that it was made for: got one for version "
                 f"{self.version}, {self.snapshot[:12]}…, beside version {version}, "
-                f"{snapshot[:12]}…. It is left out; the learner's next one takes its place."
+                f"{snapshot[:12]}…. {_LEFT_OUT}"
             )
         return self
 
@@ -107,31 +107,24 @@ class DeltaFiles:
         return mark_of(self.path(version))
 
     def read(self, version: int, snapshot: str) -> Delta | None:
-        try:
-            content = self.path(version).read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise SnapshotError(
-                f"A delta needs to be readable: {self.path(version)} is not ({error}). It is left "
-                f"out; the learner's next one takes its place."
-            ) from error
+        needs = f"A delta needs to be readable: {self.path(version)} is not"
+        with raising(SnapshotError, needs, fix=_LEFT_OUT):
+            try:
+                content = self.path(version).read_bytes()
+            except FileNotFoundError:
+                return None
         return Delta.of(content).check_for(version, snapshot)
 
     def write(self, delta: Delta) -> None:
         """Write a delta in place of the last one, and forget those of other versions."""
         path = self.path(delta.version)
-        try:
+        needs = f"Deltas need a folder that can be written to: {self._folder} cannot"
+        with raising(SnapshotError, needs, fix="Make room there; what serves goes on without."):
             self._folder.mkdir(parents=True, exist_ok=True)
             write_atomic(path, delta.to_bytes(), sync=False)
             for other in self._folder.glob("*.delta*"):
                 if other != path:
                     other.unlink(missing_ok=True)
-        except OSError as error:
-            raise SnapshotError(
-                f"Deltas need a folder that can be written to: {self._folder} cannot ({error}). "
-                f"Make room there; what serves goes on without."
-            ) from error
 
 
 def _hash(head: dict[str, Any], body: bytes) -> str:

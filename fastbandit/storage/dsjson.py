@@ -66,18 +66,15 @@ class DsjsonLines:
         return json.encode(line)
 
     def _action(self, arm: ArmId) -> dict[str, Any]:
-        action: dict[str, Any] = {"_tag": str(arm), "arm": {"id": str(arm)}}
-        features = self._features.get(arm)
-        return action if features is None else {**action, "features": features}
+        features = {"features": self._features[arm]} if arm in self._features else {}
+        return {"_tag": str(arm), "arm": {"id": str(arm)}, **features}
 
     def _learn_arms(self, catalogue: int) -> None:
         """Take in the changes that a decision knew of; an arm that went keeps its features."""
-        if catalogue <= self._known:
-            return
         for _, upserted in self._log.execute(_CHANGES, (self._known, catalogue)):
             for arm in json.decode(upserted, type=list[_Arm]):
                 self._features[arm.id] = arm.features.copy()
-        self._known = catalogue
+        self._known = max(self._known, catalogue)
 
 
 def _probability(row: Row) -> float | None:

@@ -53,9 +53,8 @@ def export(
     with one_moment_of(data_dir / LOG_FILE) as log:
         steps = count_decisions(log, bounds)
         needs = f"An export needs a file that can be written: {out} cannot"
-        hint = "Make room there, or name another."
         with (
-            raising(DataError, lambda error: f"{needs} ({error}). {hint}"),
+            raising(DataError, needs, fix="Make room there, or name another."),
             replacing(out) as beside,
             _opened(format, beside, log, bounds) as write,
         ):
@@ -106,12 +105,11 @@ def _lines(
 @contextmanager
 def _parquet(path: Path, *, has_text_ids: bool) -> Iterator[Write]:
     what = "An export as Parquet, unlike one as jsonl,"
+    parquet = needed("pyarrow.parquet", what=what, extra="evaluation")
     pyarrow = needed("pyarrow", what=what, extra="evaluation")
     schema = _schema(pyarrow, has_text_ids=has_text_ids)
     waiting: list[Row] = []
-    with needed("pyarrow.parquet", what=what, extra="evaluation").ParquetWriter(
-        path, schema
-    ) as writer:
+    with parquet.ParquetWriter(path, schema) as writer:
 
         def flush() -> None:
             columns = [

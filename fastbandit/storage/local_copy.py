@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 import apsw
 
-from fastbandit.errors import FastbanditError, LogError, LogUnavailableError
+from fastbandit.errors import LogError, LogUnavailableError
+from fastbandit.files.atomic import raising
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import Event, EventLog
@@ -103,9 +104,10 @@ def local_copy(
     copy lacks. A folder that is not there yet is made such that only this user can read it.
     """
     copy = folder / COPY
+    needs = f"The copy of a shared log needs a folder that can be written to: {folder} cannot"
+    fix = "Let it be written to, or name another data folder."
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _writing(folder, wait_seconds) as is_ours:
+        with raising(LogError, needs, fix=fix), _writing(folder, wait_seconds) as is_ours:
             if is_ours:
                 opened = open_log(url, folder, is_reader=True, timeout_seconds=timeout_seconds)
                 with closing(opened) as source:
@@ -123,13 +125,6 @@ def local_copy(
         if not (copy / LOG_FILE).exists():
             raise
         warn(f"The database is unavailable: this is {_age(copy)}.")
-    except OSError as error:
-        if isinstance(error, FastbanditError):
-            raise
-        raise LogError(
-            f"The copy of a shared log needs a folder that can be written to: {folder} cannot "
-            f"({error}). Let it be written to, or name another data folder."
-        ) from error
     return copy / LOG_FILE
 
 
@@ -197,19 +192,17 @@ def _go_on(source: EventLog, folder: Path, seconds: float, progress: Progress) -
 @contextmanager
 def _writing(folder: Path, wait_seconds: float) -> Iterator[bool]:
     """Wait until no other process writes the copy; yield whether that is so."""
-    deadline = time.monotonic() + wait_seconds
+    deadline, is_ours = time.monotonic() + wait_seconds, False
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (folder / f"{COPY}.lock").open("a") as file:
-        while not (is_ours := _locked(file.fileno())) and time.monotonic() < deadline:
+        while not is_ours:
+            with suppress(BlockingIOError):
+                flock(file, LOCK_EX | LOCK_NB)
+                is_ours = True
+            if is_ours or time.monotonic() >= deadline:
+                break
             time.sleep(_PAUSE)
         yield is_ours
-
-
-def _locked(file: int) -> bool:
-    try:
-        flock(file, LOCK_EX | LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _age(copy: Path) -> str:

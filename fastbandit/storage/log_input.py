@@ -23,7 +23,7 @@ def check_events(events: Iterable[Event]) -> None:
         if isinstance(event, DecisionMade) and _is_ordinary(event):
             continue
         for numbers in _numbers_of(event):
-            if not isfinite(sum(numbers)) and not all(map(isfinite, numbers)):
+            if not all(map(isfinite, numbers)):
                 raise NotFiniteError(
                     f"An event needs finite numbers: got {list(numbers)}. Leave out what is not "
                     f"known."

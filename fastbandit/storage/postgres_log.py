@@ -36,6 +36,7 @@ from fastbandit.storage.postgres_rows import Staged, stage
 from fastbandit.storage.postgres_schema import check_version, prepare
 
 _MOST_STAGED = 8_000
+_READERS = 4  # connections that read at a time, besides the one that writes
 _PAUSE = 60.0  # seconds until partitions that could not be made are tried again
 
 
@@ -44,8 +45,8 @@ class PostgresLog:
 
     Appends are for one thread at a time; any may read. `clock` returns the time in microseconds:
     by default the server's, so that services on several machines share one. No answer of the
-    server is waited for longer than `timeout_seconds`. At most `readers` connections read at a
-    time, besides the one that writes. `reached` is called at each step of an upgrade and an append.
+    server is waited for longer than `timeout_seconds`. `reached` is called at each step of an
+    upgrade and an append.
 
     It connects, and makes or checks its tables, when it is first used: a log may be opened while
     its server is unavailable.
@@ -59,7 +60,6 @@ class PostgresLog:
         is_reader: bool = False,
         clock: Callable[[], int] | None = None,
         timeout_seconds: float = 10.0,
-        readers: int = 4,
         reached: Callable[[str], None] = lambda step: None,
     ) -> None:
         if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", schema):
@@ -71,7 +71,7 @@ class PostgresLog:
         self._is_reader, self._clock, self._reached = is_reader, clock, reached
         self._writer, self._appends = uuid4(), 0
         self._connection: Connection | None = None
-        self._pool: Pool | None = self._server.pool(readers)
+        self._pool: Pool | None = self._server.pool(_READERS)
         self._seen = (0, 0)
         self._staged = 0
         self._day, self._try_days = -1, 0.0

@@ -99,7 +99,9 @@ def stage(events: Sequence[Event]) -> Staged:
             else:
                 staged.again[position] = firsts[event.id]
         elif isinstance(event, RewardCame):
-            rewards.append(_reward_line(position, rounds[event.decision], event))
+            decision, arm, part = _text(event.decision), _json(event.arm), _text(event.part)
+            round = rounds[event.decision]
+            rewards.append(f"{position}\t{round}\t{decision}\t{arm}\t{part}\t{event.value!r}\n")
             rounds[event.decision] += 1
         elif isinstance(event, ArmsChanged):
             staged.changes.append((position, text_of(event.upserted), text_of(event.discarded)))
@@ -109,11 +111,6 @@ def stage(events: Sequence[Event]) -> Staged:
     staged.made = len(decisions)
     staged.rounds = max(rounds.values(), default=0)
     return staged
-
-
-def _reward_line(position: int, round: int, came: RewardCame) -> str:
-    arm, part, value = _json(came.arm), _text(came.part), repr(came.value)
-    return f"{position}\t{round}\t{_text(came.decision)}\t{arm}\t{part}\t{value}\n"
 
 
 def _encoded(lines: list[str]) -> bytes:

@@ -196,12 +196,8 @@ class SnapshotStore:
             reason = f"Rolled back to version {snapshot.version}."
             for younger in self.list():
                 if younger.version > snapshot.version and younger.version not in refused:
-                    report = {
-                        "parent": younger.parent,
-                        "cut": asdict(younger.cut),
-                        "reason": reason,
-                    }
-                    self.refuse(younger.version, {**report, **younger.notes})
+                    origin = {"parent": younger.parent, "cut": asdict(younger.cut)}
+                    self.refuse(younger.version, {**origin, "reason": reason, **younger.notes})
             self._point(snapshot.version)
             self._report_of(snapshot.version).unlink(missing_ok=True)
         return snapshot
@@ -275,8 +271,7 @@ class SnapshotStore:
 
     def _reporting(self) -> AbstractContextManager[None]:
         needs = f"Snapshots need a folder that can be written to: {self.folder} cannot"
-        hint = "Make room there, or let it be written to."
-        return raising(SnapshotError, lambda error: f"{needs} ({error}). {hint}")
+        return raising(SnapshotError, needs, fix="Make room there, or let it be written to.")
 
     def _sweep(self) -> None:
         for path in [*self.folder.glob(".draft-*"), *self.folder.glob(".gone-*")]:

@@ -78,14 +78,8 @@ def read_snapshot(folder: Path, *, check: bool = False) -> Snapshot:
         cut = dict(notes["cut"])
         if "pairs" in cut:  # as it was called before
             cut["interactions"] = cut.pop("pairs")
-        return Snapshot(
-            version=int(notes["version"]),
-            parent=parent,
-            cut=Cut(**cut),
-            hash=digest_of(notes),
-            notes=dict(notes["notes"]),
-            folder=folder,
-        )
+        said = dict(notes["notes"])
+        return Snapshot(int(notes["version"]), parent, Cut(**cut), digest_of(notes), said, folder)
     except (KeyError, TypeError, ValueError) as error:
         raise SnapshotError(
             f"The snapshot in {folder} does not fit together ({type(error).__name__}: {error}). "

@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from heapq import merge
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,6 +35,8 @@ from fastbandit.storage.log_schema import open_for_reading, prepare, version_of
 
 OLDEST_SQLITE = 3051003  # earlier ones can lose a page of the write-ahead log
 _DAMAGED = (apsw.CorruptError, apsw.NotADBError, MsgspecError, TypeError, ValueError)
+_MEND = "Make room on the disk, or let it be written to; nothing that was acknowledged is lost."
+_CANNOT = ("cannot", _MEND)
 
 _E = TypeVar("_E", DecisionMade, RewardCame, ArmsChanged, TimePassed)
 
@@ -76,10 +78,8 @@ class SqliteLog:
         with self._reporting("written to"):
             connection = self._opened()  # after an error, only the file knows the last number
             at = max(self._at, self._clock())
-            numbered: list[Event] = [
-                structs.replace(event, seq=seq, at=at)
-                for seq, event in enumerate(events, start=self._last + 1)
-            ]
+            following = enumerate(events, start=self._last + 1)
+            numbered = [structs.replace(event, seq=seq, at=at) for seq, event in following]
             found = self._write(connection, numbered)
             outcomes = [found.get(it.seq) or Outcome(it.seq, "written") for it in numbered]
             last = max([self._last, *(one.seq for one in outcomes)])
@@ -115,7 +115,7 @@ class SqliteLog:
     def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
         with self._reporting("read"), self._opened() as connection:
             kinds: list[list[Event]] = [
-                [to_event(row) for row in connection.execute(select + sql.SOME, (after, limit))]
+                [*map(to_event, connection.execute(select + sql.SOME, (after, limit)))]
                 for select, to_event in zip(sql.KINDS, READERS, strict=True)
             ]
         return list(islice(merge(*kinds, key=lambda event: event.seq), limit))
@@ -145,14 +145,11 @@ class SqliteLog:
         return self._at
 
     def close(self) -> None:
-        connection, self._connection = self._connection, None
-        lock, self._lock = self._lock, None
-        try:
-            if connection is not None:
-                connection.close()
-        finally:
-            if lock is not None:
-                lock.close()
+        held = (self._lock, self._connection)
+        self._lock = self._connection = None
+        with ExitStack() as closing:  # the connection first
+            for one in filter(None, held):
+                closing.callback(one.close)
 
     def _opened(self) -> apsw.Connection:
         if self._connection is None:
@@ -163,9 +160,8 @@ class SqliteLog:
         return self._connection
 
     def _connect(self) -> apsw.Connection:
-        flags = apsw.SQLITE_OPEN_READONLY
-        if not self._is_reader:
-            flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        writes = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        flags = apsw.SQLITE_OPEN_READONLY if self._is_reader else writes
         connection = apsw.Connection(str(self._path), flags=flags, vfs=self._vfs)
         try:
             connection.set_busy_timeout(5_000)
@@ -192,20 +188,14 @@ class SqliteLog:
         except BaseException as error:
             with suppress(apsw.Error):
                 self.close()
-            if isinstance(error, FastbanditError):
+            is_damaged = isinstance(error, _DAMAGED)
+            if isinstance(error, FastbanditError) or not isinstance(error, (*_DAMAGED, apsw.Error)):
                 raise
-            if isinstance(error, _DAMAGED):
-                raise LogError(
-                    f"The event log needs a file that can be {done}: {self._path} is damaged "
-                    f"({type(error).__name__}: {error}). Restore a backup of it."
-                ) from error
-            if isinstance(error, apsw.Error):
-                raise LogError(
-                    f"The event log needs a file that can be {done}: {self._path} cannot "
-                    f"({type(error).__name__}: {error}). Make room on the disk, or let it be "
-                    f"written to; nothing that was acknowledged is lost."
-                ) from error
-            raise
+            said, fix = ("is damaged", "Restore a backup of it.") if is_damaged else _CANNOT
+            raise LogError(
+                f"The event log needs a file that can be {done}: {self._path} {said} "
+                f"({type(error).__name__}: {error}). {fix}"
+            ) from error
 
 
 def check_sqlite() -> None:
@@ -253,11 +243,8 @@ def _write_decisions(
     if connection.changes() == len(decisions):
         return {}
     first: dict[str, int] = dict(_rows(connection, sql.FIRST_OF, text))
-    return {
-        made.seq: Outcome(first[made.id], "repeated")
-        for made in decisions
-        if first[made.id] != made.seq
-    }
+    again = (made for made in decisions if first[made.id] != made.seq)
+    return {made.seq: Outcome(first[made.id], "repeated") for made in again}
 
 
 def _write_rewards(connection: apsw.Connection, rewards: list[RewardCame]) -> dict[int, Outcome]:
@@ -269,10 +256,8 @@ def _write_rewards(connection: apsw.Connection, rewards: list[RewardCame]) -> di
             rounds.append([])
         rounds[earlier[came.decision]].append(came)
         earlier[came.decision] += 1
-    judged = chain.from_iterable(
-        _rows(connection, sql.INSERT_REWARDS, text_of(some)) for some in rounds
-    )
-    return {seq: Outcome(seq, status) for seq, status in judged}
+    judged = (_rows(connection, sql.INSERT_REWARDS, text_of(some)) for some in rounds)
+    return {seq: Outcome(seq, status) for some in judged for seq, status in some}
 
 
 def _rows(connection: apsw.Connection, query: str, *values: Any) -> list[Any]:

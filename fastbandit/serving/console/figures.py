@@ -11,18 +11,7 @@ import apsw
 from msgspec.structs import replace
 
 from fastbandit.errors import LogError
-from fastbandit.serving.console.answer import (
-    Audit,
-    Candidate,
-    Console,
-    DelayBin,
-    Rewards,
-    Series,
-    Shadow,
-    StatusFigures,
-    Summary,
-    VersionMean,
-)
+from fastbandit.serving.console import answer
 from fastbandit.serving.console.arm_counts import ArmCounts
 from fastbandit.serving.console.bands import difference_of, mean_of
 from fastbandit.serving.console.buckets import SECOND
@@ -76,7 +65,7 @@ class Figures:
 
     def figures(
         self, minutes: int | None, *, serving: dict[str, Any] | None = None, note: str | None = None
-    ) -> Console:
+    ) -> answer.Console:
         """Return everything that happened in the last minutes (None: since the beginning).
 
         A note on the log itself stands with the others.
@@ -107,7 +96,9 @@ class Figures:
         self._tally, self._chosen = Tally(connection), ArmCounts(connection)
         self._connection = connection
 
-    def _collect(self, minutes: int | None, serving: dict[str, Any], note: str | None) -> Console:
+    def _collect(
+        self, minutes: int | None, serving: dict[str, Any], note: str | None
+    ) -> answer.Console:
         now = self._clock()
         self._tally.read_on(now, seconds=_READING_S)
         shown = self._range(minutes, now)
@@ -118,7 +109,7 @@ class Figures:
         arms = self._chosen.figures(minutes, since=shown.asked, now=now, known=known)
         learner = self._models.learner()
         summary = self._summary(shown, versions, candidates, audit)
-        console = Console(
+        console = answer.Console(
             at=now // 1000,
             minutes=minutes,
             events=self._tally.last,
@@ -127,7 +118,9 @@ class Figures:
             series=self._series(shown, versions),
             versions=_by_version(versions),
             arms=arms,
-            rewards=Rewards(_delays(self._tally.delays(since=shown.since)), _statuses(statuses)),
+            rewards=answer.Rewards(
+                _delays(self._tally.delays(since=shown.since)), _statuses(statuses)
+            ),
             candidates=candidates,
             audit=audit,
             learner=learner,
@@ -139,12 +132,12 @@ class Figures:
         notes = Notes(self._connection, console, is_shared=self._is_shared).by_panel(statuses)
         return replace(console, notes=notes if note is None else {"log": note, **notes})
 
-    def _shadow(self, shown: _Range, serving: dict[str, Any]) -> Shadow | None:
+    def _shadow(self, shown: _Range, serving: dict[str, Any]) -> answer.Shadow | None:
         shadow = serving.get("shadow")
         if shadow is None:
             return None
         evidence = self._tally.compared.evidence(since=shown.since, now=shown.now)
-        return Shadow(shadow["baseline"], shadow["decides"], shadow["command"], evidence)
+        return answer.Shadow(shadow["baseline"], shadow["decides"], shadow["command"], evidence)
 
     def _range(self, minutes: int | None, now: int) -> _Range:
         span = self._tally.span()
@@ -162,15 +155,15 @@ class Figures:
         self,
         shown: _Range,
         versions: dict[int, Sums],
-        candidates: list[Candidate],
-        audit: Audit | None,
-    ) -> Summary:
+        candidates: list[answer.Candidate],
+        audit: answer.Audit | None,
+    ) -> answer.Summary:
         whole = sum(versions.values(), _NONE)
         learned = sum((sums for version, sums in versions.items() if version > 0), _NONE)
         whole_since = self._tally.whole_since()
         baseline = self._tally.by_version(since=whole_since, now=shown.now).get(0, _NONE)
         current = next((one.version for one in candidates if one.is_current), None)
-        return Summary(
+        return answer.Summary(
             decisions=whole.count,
             per_second=self._per_second(shown.now),
             reward=mean_of(whole),
@@ -187,7 +180,7 @@ class Figures:
         made = sum(self._tally.by_version(since=since, now=now).values(), _NONE)
         return made.count / ((now - since) / SECOND)
 
-    def _series(self, shown: _Range, versions: dict[int, Sums]) -> Series:
+    def _series(self, shown: _Range, versions: dict[int, Sums]) -> answer.Series:
         whole, buckets = sum(versions.values(), _NONE), range(shown.count)
         given = {"since": shown.since, "now": shown.now, "width": shown.width}
         all = self._tally.by_bucket(**given)
@@ -195,7 +188,7 @@ class Figures:
         decisions = [all.get(n, _NONE).count for n in buckets]
         starts = [shown.since + n * shown.width for n in buckets]
         ends = [min(start + shown.width, max(shown.now, start + SECOND)) for start in starts]
-        return Series(
+        return answer.Series(
             starts=[start // 1000 for start in starts],
             width_s=shown.width / SECOND,
             decisions=decisions,
@@ -226,37 +219,37 @@ def _width_for(span: int) -> int:
     return days * 86400 * SECOND
 
 
-def _known_arms(serving: dict[str, Any], candidates: list[Candidate]) -> int:
+def _known_arms(serving: dict[str, Any], candidates: list[answer.Candidate]) -> int:
     """Return how many arms there are: now, else in the current version, else 0 for not known."""
     current = next((one.arms for one in candidates if one.is_current), None)
     return int(serving.get("arms") or current or 0)
 
 
-def _by_version(versions: dict[int, Sums]) -> list[VersionMean]:
+def _by_version(versions: dict[int, Sums]) -> list[answer.VersionMean]:
     whole = sum(versions.values(), _NONE)
     means = [(version, sums, mean_of(sums, around=whole)) for version, sums in versions.items()]
     return [
-        VersionMean(version, sums.count, mean)
+        answer.VersionMean(version, sums.count, mean)
         for version, sums, mean in means
         if mean and version != BASELINE
     ]
 
 
-def _delays(counts: dict[int, int]) -> list[DelayBin]:
+def _delays(counts: dict[int, int]) -> list[answer.DelayBin]:
     """Return the bins from the first to the last that has a reward."""
     if not counts:
         return []
     bounds: list[float | None] = [0.0, *DELAYS_S, None]
     return [
-        DelayBin(bounds[n] or 0.0, bounds[n + 1], counts.get(n, 0))
+        answer.DelayBin(bounds[n] or 0.0, bounds[n + 1], counts.get(n, 0))
         for n in range(min(counts), max(counts) + 1)
     ]
 
 
-def _statuses(counts: dict[str, int]) -> list[StatusFigures]:
+def _statuses(counts: dict[str, int]) -> list[answer.StatusFigures]:
     whole = sum(counts.values())
     return [
-        StatusFigures(status, count, count / whole if whole else 0.0, RULES[status])
+        answer.StatusFigures(status, count, count / whole if whole else 0.0, RULES[status])
         for status in REWARD_STATUSES
         for count in [counts.get(status, 0)]
     ]

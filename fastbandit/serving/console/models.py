@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct, field
 
 from fastbandit.errors import SnapshotError
+from fastbandit.files.atomic import mark_of
 from fastbandit.serving.console.answer import Audit, Candidate, Learner
 from fastbandit.storage.snapshot_store import SnapshotStore
 
@@ -59,13 +60,13 @@ class Models:
     data_dir: Path
 
     def __post_init__(self) -> None:
-        self._seen: tuple[int, ...] = ()
+        self._seen: tuple[tuple[int, int] | None, ...] = ()
         self._candidates: list[Candidate] = []
 
     def candidates(self) -> list[Candidate]:
         """Return the versions in the store and those that were rejected, newest first."""
         folder = self.store.folder
-        seen = tuple(_changed_at(path) for path in (folder, self.store.pointer, folder / "refused"))
+        seen = tuple(mark_of(path) for path in (folder, self.store.pointer, folder / "refused"))
         if seen != self._seen:
             self._candidates, self._seen = self._read_candidates(), seen
         return self._candidates
@@ -135,10 +136,3 @@ def _read(path: Path, kind: type[_T]) -> _T | None:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, ValueError):
         return None
-
-
-def _changed_at(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0

@@ -109,13 +109,9 @@ class LogCopy:
 
     def go_on(self) -> str | None:
         """Copy for some seconds, unless that was done just now; return what the copy lacks."""
-        if self._clock() >= self._next:
-            self._note = None
-            self._copy()
-            self._next = self._clock() + _REST_S
-        return self._note
-
-    def _copy(self) -> None:
+        if self._clock() < self._next:
+            return self._note
+        notes: list[str] = []
         try:
             local_copy(
                 self._url,
@@ -124,15 +120,15 @@ class LogCopy:
                 wait_seconds=_WAITING_S,
                 fresh_seconds=inf,
                 timeout_seconds=_ANSWER_S,
-                warn=self._note_that,
+                warn=notes.append,
             )
         except LogError as error:
             if not self.file.exists():
                 raise
-            self._note_that(f"The copy of the shared log stays as it is: {error}")
-
-    def _note_that(self, note: str) -> None:
-        self._note = note
+            notes.append(f"The copy of the shared log stays as it is: {error}")
+        self._note = notes[-1] if notes else None
+        self._next = self._clock() + _REST_S
+        return self._note
 
 
 def main() -> None:

@@ -60,8 +60,7 @@ ON CONFLICT (kind, start, name) DO UPDATE SET
 
 _BINS = (f"WHEN r.at - d.at < {bound * SECOND:.0f} THEN {n}" for n, bound in enumerate(DELAYS_S))
 _BIN = f"CASE {' '.join(_BINS)} ELSE {len(DELAYS_S)} END"
-_MADE = (
-    f"""
+_MADE = f"""
 INSERT INTO tally
 SELECT 'made', {start("at")}, version, max({width("at")}), count(*), sum(size), 0,
     sum(size * default_reward), sum(size * default_reward * default_reward), max(until - at)
@@ -71,17 +70,12 @@ FROM (
     FROM main.decisions WHERE seq > :after AND seq <= :last
 )
 WHERE true GROUP BY 2, 3
-"""
-    + _ADD
-)
-_CAME = (
-    f"""
+{_ADD}"""
+_CAME = f"""
 INSERT INTO tally
 SELECT 'came', {start("at")}, status, max({width("at")}), count(*), 0, 0, 0, 0, 0
 FROM main.rewards WHERE seq > :after AND seq <= :last GROUP BY 2, 3
-"""
-    + _ADD
-)
+{_ADD}"""
 _JOIN = f"""
 INSERT INTO joined
 SELECT made_start, made_width, version, came_start, came_width, bin, count(*), sum(earlier IS NULL),
@@ -98,26 +92,19 @@ FROM (
 )
 GROUP BY 1, 3, 4, 6
 """
-_REWARDED = (
-    """
+_REWARDED = f"""
 INSERT INTO tally
 SELECT 'made', start, version, max(width), 0, 0, sum(rewarded), sum(total), sum(squares), 0
 FROM joined WHERE true GROUP BY 2, 3
-"""
-    + _ADD
-)
-_DELAYED = (
-    """
+{_ADD}"""
+_DELAYED = f"""
 INSERT INTO tally SELECT 'delay', came, bin, max(came_width), sum(count), 0, 0, 0, 0, 0
 FROM joined WHERE true GROUP BY 2, 3
-"""
-    + _ADD
+{_ADD}"""
+_AGED = (
+    f"kind, {start('start')}, name, {width('start')}, count, arms, rewarded, total, squares, wait"
 )
-_AGE = age_of(
-    "tally",
-    f"kind, {start('start')}, name, {width('start')}, count, arms, rewarded, total, squares, wait",
-    _ADD,
-)
+_AGE = age_of("tally", _AGED, _ADD)
 _FIRST_AFTER = "SELECT at FROM main.decisions WHERE seq > ? ORDER BY seq LIMIT 1"
 _SPAN = "SELECT min(start), max(start) FROM tally WHERE kind = 'made'"
 _SUMS = """

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError
-from fastbandit.evaluation.csv_files import is_number
 from fastbandit.evaluation.rounds import Rows
 from fastbandit.evaluation.table_files import Column
+from fastbandit.features.csv_files import is_number
 
 Levels = Mapping[str, Sequence[str]]
 """The texts of columns, in the order of their flags."""

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError
-from fastbandit.evaluation.csv_files import read_csv, to_numbers
 from fastbandit.evaluation.rounds import LoggedRounds, Rows
+from fastbandit.features.csv_files import read_csv, to_numbers
 
 _USER = tuple(f"user_feature_{number}" for number in range(4))
 _ITEM = tuple(f"item_feature_{number}" for number in range(4))

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from fastbandit.errors import DataError, MissingExtraError, SettingError
 from fastbandit.evaluation.rounds import LoggedRounds
+from fastbandit.features.table_files import TABLES
 from fastbandit.progress import Progress, silent
 from fastbandit.settings.passwords import hide_password
 from fastbandit.storage.data_folder import LOG_FILE, data_folder
 
-TABLES = (".parquet", ".csv", ".csv.gz")
 _LINES = (".dsjson", ".json", ".jsonl", ".ndjson", ".dsjson.gz", ".json.gz", ".jsonl.gz")
 _SHARED = ("postgresql://", "postgres://")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,33 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.errors import DataError, MissingExtraError
-from fastbandit.evaluation.csv_files import open_text, read_csv
-from fastbandit.evaluation.readers import TABLES
+from fastbandit.errors import DataError
+from fastbandit.features.csv_files import read_csv
+from fastbandit.features.table_files import check_any, is_parquet, open_parquet
 
 Column = NDArray[Any]
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-
-
-def header_of(path: Path) -> list[str]:
-    """Return the names of the columns."""
-    if not path.name.endswith(TABLES):
-        raise DataError(
-            f"A table needs to be a file that ends in {', '.join(TABLES)}: got {path}. Save it as "
-            f"one of these."
-        )
-    if is_parquet(path):
-        header = list(open_parquet(path).schema_arrow.names)
-    else:
-        with open_text(path) as file:
-            header = next(csv.reader(file), [])
-    _check_header(header, path)
-    return header
-
-
-def is_parquet(path: Path) -> bool:
-    """Return whether a file knows the types of its columns; one in CSV has texts alone."""
-    return path.suffix == ".parquet"
 
 
 def read_columns(
@@ -52,13 +29,13 @@ def read_columns(
     """
     if is_parquet(path):
         file = open_parquet(path)
-        _check_any(file.metadata.num_rows, path)
+        check_any(file.metadata.num_rows, path)
         return {
             c: _from_arrow(file.read(columns=[c]).column(0), c, path, is_first=c in firsts)
             for c in columns
         }
     table = read_csv(path, columns)
-    _check_any(len(next(iter(table.values()))), path)
+    check_any(len(next(iter(table.values()))), path)
     return {c: np.array(cells) if c in texts else _parsed(cells) for c, cells in table.items()}
 
 
@@ -69,53 +46,7 @@ def _parsed(cells: list[str]) -> Column:
         return np.array(cells)
 
 
-# -- checks
-
-
-def _check_header(header: Sequence[str], path: Path) -> None:
-    if not header:
-        raise DataError(
-            f"{path} needs a header and a row for each round: it is empty. Write it again."
-        )
-    separator = next((mark for mark in _SEPARATORS if mark in header[0]), None)
-    if len(header) == 1 and separator is not None:
-        raise DataError(
-            f"{path} needs commas between its columns: its header is {header[0][:60]!r}, with "
-            f"{_SEPARATORS[separator]}. Save it with commas, or as Parquet."
-        )
-    twice = next((name for column, name in enumerate(header) if name in header[:column]), None)
-    if twice is not None:
-        raise DataError(
-            f"{path} needs another name for each column: {twice!r} stands twice in its header. "
-            f"Rename or drop one of the two."
-        )
-
-
-def _check_any(rows: int, path: Path) -> None:
-    if not rows:
-        raise DataError(
-            f"{path} needs at least one row: it has a header alone. Write it with its rows."
-        )
-
-
 # -- Parquet
-
-
-def open_parquet(path: Path) -> Any:
-    """Open a Parquet file, or say why that cannot be."""
-    try:
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise MissingExtraError(
-            "Parquet files need pyarrow: it is not installed. Run pip install "
-            "'fastbandit[evaluation]', or save the table as CSV."
-        ) from error
-    try:
-        return ParquetFile(path)
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"{path} needs to be a whole Parquet file: {error}. Write it again."
-        ) from error
 
 
 def _from_arrow(column: Any, name: str, path: Path, *, is_first: bool) -> Column:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError, DuplicateArmError, SettingError, UnknownArmError
-from fastbandit.evaluation.csv_files import is_number
 from fastbandit.evaluation.flags import Levels, encode, row_name
 from fastbandit.evaluation.readers import LogColumns
 from fastbandit.evaluation.rounds import (
@@ -24,7 +23,9 @@ from fastbandit.evaluation.rounds import (
     check_propensities,
     check_rewards,
 )
-from fastbandit.evaluation.table_files import Column, header_of, is_parquet, read_columns
+from fastbandit.evaluation.table_files import Column, read_columns
+from fastbandit.features.csv_files import is_number
+from fastbandit.features.table_files import header_of, is_parquet
 
 _CONTEXTS = ("context", "context_*", "x_*", "user_feature_*")
 _USUAL_NAMES = {

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError
-from fastbandit.evaluation.csv_files import open_text
+from fastbandit.features.csv_files import open_text
 from fastbandit.features.kinds import Sparse
 from fastbandit.types import Inputs
 from lab.experiments.datasets.files import SOURCES, find

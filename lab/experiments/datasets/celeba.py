@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError, SettingError
-from fastbandit.evaluation.csv_files import open_text
+from fastbandit.features.csv_files import open_text
 from fastbandit.files.atomic import replacing
 from fastbandit.progress import Progress, progress_bar, silent
 from lab.experiments.datasets.files import SOURCES, find

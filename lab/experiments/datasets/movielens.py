@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fastbandit.declaration import known_name
 from fastbandit.errors import DataError
-from fastbandit.evaluation.csv_files import read_blocks, to_numbers
+from fastbandit.features.csv_files import read_blocks, to_numbers
 from lab.experiments.datasets.files import SOURCES, find, find_beside
 from lab.experiments.datasets.ratings import (
     Ratings,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
-from fastbandit.evaluation.csv_files import read_csv, to_numbers
+from fastbandit.features.csv_files import read_csv, to_numbers
 from fastbandit.progress import Progress, progress_bar
 from lab.experiments.datasets.files import data_folder, find
 from lab.experiments.datasets.images import (

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
-from fastbandit.evaluation.csv_files import read_blocks, to_numbers
+from fastbandit.features.csv_files import read_blocks, to_numbers
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids
 from fastbandit.noise.philox import Stream, decision_seeds, normals
 from fastbandit.progress import progress_bar

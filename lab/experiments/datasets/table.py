@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
-from fastbandit.evaluation.csv_files import open_text, read_csv
-from fastbandit.evaluation.table_files import open_parquet
+from fastbandit.features.csv_files import open_text, read_csv
 from fastbandit.features.kinds import Dense
+from fastbandit.features.table_files import open_parquet
 from fastbandit.progress import progress_bar
 from fastbandit.types import Inputs
 from lab.experiments.datasets.files import data_folder

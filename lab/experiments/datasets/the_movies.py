@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError, SettingError
-from fastbandit.evaluation.csv_files import read_csv
+from fastbandit.features.csv_files import read_csv
 from fastbandit.progress import progress_bar
 from lab.experiments.datasets.files import SOURCES, find, find_beside
 from lab.experiments.datasets.ratings import one_hot, read_ratings, scaled, tabled

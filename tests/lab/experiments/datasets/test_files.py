@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from fastbandit.errors import DataError, SettingError
-from fastbandit.evaluation.csv_files import read_blocks, read_csv, to_numbers
+from fastbandit.features.csv_files import read_blocks, read_csv, to_numbers
 from lab.experiments.datasets import NAMES, files
 from lab.experiments.datasets.files import SOURCES, data_folder, fetch, find, find_beside
 
@@ -196,7 +196,7 @@ def test_a_gzipped_table_reads_as_the_plain_one(tmp_path: Path) -> None:
 
 
 def test_blocks_join_to_the_whole_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fastbandit.evaluation.csv_files._ROWS", 2)
+    monkeypatch.setattr("fastbandit.features.csv_files._ROWS", 2)
     path = tmp_path / "table.csv"
     path.write_text("a\n1\n2\n3\n")
 

@@ -178,7 +178,7 @@ def test_damaged_ratings_are_refused(ratings_file: str, message: str, folder: Pa
 def test_a_bad_number_in_a_later_block_names_its_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fastbandit.evaluation.csv_files._ROWS", 2)
+    monkeypatch.setattr("fastbandit.features.csv_files._ROWS", 2)
     path = folder / "movielens" / "ml-latest-small" / "ratings.csv"
     path.write_text(RATINGS.replace("0.5", "?"), encoding="utf-8")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fastbandit.errors import DataError
-from fastbandit.evaluation.csv_files import read_blocks, read_csv, to_numbers
+from fastbandit.features.csv_files import read_blocks, read_csv, to_numbers
 
 
 def write(path: Path, text: str) -> Path:

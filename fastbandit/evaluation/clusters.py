@@ -83,20 +83,6 @@ def logging_shares(
     return np.maximum(_regressed(rounds, taken, len(sizes)), rounds.propensities)
 
 
-def cluster_probabilities(
-    rounds: LoggedRounds,
-    policy: SparsePolicy,
-    clusters: Any,
-    *,
-    logging: SparsePolicy | None,
-    seed: int,
-) -> tuple[Floats, Floats]:
-    """Return how likely the policy, and the log, took some arm of the cluster that was taken."""
-    found = clusters_of(rounds, clusters, seed=seed)
-    target = policy.probability_within(found, rounds.chosen, np.bincount(found))
-    return target, logging_shares(rounds, found, logging=logging)
-
-
 def _regressed(rounds: LoggedRounds, taken: Rows, count: int) -> Floats:
     """Return the share of the cluster taken, as a linear function of the context."""
     columns = Columns.of(rounds.contexts, most=_MOST_FEATURES, seed=0)

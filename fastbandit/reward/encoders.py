@@ -158,9 +158,9 @@ class DenseEncoder(Encoder):
 
 
 class PointEncoder(Encoder):
-    """A linear map of a point and of fixed random waves over the box it lies in.
+    """A linear map of a point and of random Fourier features over the box it lies in.
 
-    Waves let a small network follow rewards that rise and fall many times (Rahimi and Recht,
+    They let a small network follow rewards that rise and fall many times (Rahimi and Recht,
     "Random features for large-scale kernel machines", 2007). They have lengths of several
     scales, longer in more dimensions, where points lie further apart.
     """
@@ -195,9 +195,9 @@ class PointEncoder(Encoder):
 
     def encode(self, numbers: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
         """Encode points that are tensors already, while climbing."""
-        places = (numbers - self.lowest) / self.sides  # from 0 to 1 along each side
-        fourier_features = math.sqrt(2) * torch.cos(places @ self.frequencies.T + self.phases)
-        return self.linear(torch.cat([places - 0.5, fourier_features], dim=-1))
+        within = (numbers - self.lowest) / self.sides  # from 0 to 1 along each side
+        fourier_features = math.sqrt(2) * torch.cos(within @ self.frequencies.T + self.phases)
+        return self.linear(torch.cat([within - 0.5, fourier_features], dim=-1))
 
     def weight_penalty(self) -> Float[Tensor, ""]:
         return self.linear.weight.square().sum()

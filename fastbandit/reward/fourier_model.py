@@ -24,7 +24,7 @@ from fastbandit.features.kinds import FeaturesAndIds, Ids, Point
 from fastbandit.interfaces import Plan, RewardModel
 from fastbandit.reward.context_features import ContextFeatures
 from fastbandit.reward.matern import Kernel, Seen, fit_kernel, frequencies
-from fastbandit.reward.model import box_muller, no_noise, normals_need
+from fastbandit.reward.model import box_muller, mean_and_std, no_noise, normals_need
 from fastbandit.reward.picks import look, pick
 from fastbandit.score import Score
 from fastbandit.types import Features, Inputs, Interactions
@@ -100,15 +100,9 @@ class FourierReward(RewardModel):
     typical: Tensor
 
     def __init__(
-        self,
-        context: Features,
-        arm: Point,
-        *,
-        posterior: FourierPosterior | None = None,
-        rng: Generator,
+        self, context: Features, arm: Point, *, posterior: FourierPosterior, rng: Generator
     ) -> None:
         super().__init__()
-        posterior = FourierPosterior() if posterior is None else posterior
         # A cosine and a sine of each frequency.
         self.grow, self.frequency_count = posterior.grow, -(-posterior.features // 2)
         self.has_ids = isinstance(context, Ids | FeaturesAndIds)
@@ -150,10 +144,6 @@ class FourierReward(RewardModel):
                 setattr(self, name, torch.zeros_like(saved, device=mine.device))
         super()._load_from_state_dict(state, prefix, *rest)
         self._by_others = None
-
-    @property
-    def device(self) -> str:
-        return str(self.centre.device)
 
     # -- seeing
 
@@ -276,26 +266,10 @@ class FourierReward(RewardModel):
 
     # -- learning
 
-    def loss(
-        self,
-        contexts: Inputs,
-        arms: Inputs,
-        rewards: Float[Tensor, " B"],
-        *,
-        total: float,
-        rng: Generator,
-    ) -> Float[Tensor, ""]:
-        raise AssertionError("this model learns in closed form")
-
-    def observe_arms(self, arms: Inputs) -> None:
-        """Need nothing: the box says what is large."""
-
     def start(self, history: Interactions, *, fresh: int) -> None:
         self.fresh.fill_(max(1, fresh))
-        rewards = history.rewards.astype(np.float64)
-        mean = np.average(rewards, weights=history.weights)
-        std = float(np.sqrt(np.average(np.square(rewards - mean), weights=history.weights)))
-        self.reward_shift.fill_(float(mean))
+        mean, std = mean_and_std(history)
+        self.reward_shift.fill_(mean)
         self.reward_scale.fill_(std if std > _TINY else 1.0)
 
     @torch.no_grad()

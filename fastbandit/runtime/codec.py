@@ -10,7 +10,7 @@ import numpy as np
 
 from fastbandit.arms.partitions import Floats
 from fastbandit.errors import InputError, ShapeError
-from fastbandit.features.kinds import FeaturesAndIds, Ids, shown
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, shown
 from fastbandit.features.rewards import RewardKind
 from fastbandit.runtime.encodings import Encoding, LinearEncoding
 from fastbandit.types import Inputs
@@ -42,7 +42,7 @@ class Codec:
         """Read one context and check it, unless it comes as Inputs."""
         if isinstance(context, Inputs):
             return context
-        rows = np.asarray(context)[None] if self.context.is_dense else context
+        rows = np.asarray(context)[None] if isinstance(self.context.kind, Dense) else context
         inputs = self.context.kind.read(rows, what="contexts")
         if len(inputs) != 1:
             raise ShapeError(

@@ -63,10 +63,8 @@ class _Buffers(threading.local):
         self.rows = np.empty((1, 1), dtype=np.int32)
         self.scores = np.empty((1, 1), dtype=np.float32)
         self.costs = np.empty((1, 3), dtype=np.int64)
-        self.request, self.answer = (
-            (self.contexts, self.seeds),
-            (self.rows, self.scores, self.costs),
-        )
+        self.request = (self.contexts, self.seeds)
+        self.answer = (self.rows, self.scores, self.costs)
         self.is_clipped = False
 
 

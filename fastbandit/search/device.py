@@ -12,60 +12,24 @@ from torch import Tensor
 class Layered(Protocol):
     """A function of arms that is a small network, its weights there to be read."""
 
-    @property
-    def first(self) -> Float[Tensor, "B H D"]: ...
-
-    @property
-    def first_bias(self) -> Float[Tensor, "B H"]: ...
-
-    @property
-    def deeper(self) -> tuple[Tensor, ...]:
-        """The layers between the first and the last."""
-        ...
-
-    @property
-    def last(self) -> Float[Tensor, "B H"]: ...
-
-    @property
-    def wide(self) -> Float[Tensor, "B D"]: ...
-
-    @property
-    def constant(self) -> Float[Tensor, " B"]: ...
-
-    @property
-    def leak(self) -> float: ...
+    first: Float[Tensor, "B H D"]
+    first_bias: Float[Tensor, "B H"]
+    deeper: tuple[Tensor, ...]  # the layers between the first and the last
+    last: Float[Tensor, "B H"]
+    wide: Float[Tensor, "B D"]
+    constant: Float[Tensor, " B"]
+    leak: float
 
 
 @runtime_checkable
 class DeviceIndex(Protocol):
-    """Arms in cells in the memory of a device, with the neighbours of each place."""
+    """Arms in partitions in the memory of a device, with the neighbours of each position."""
 
-    @property
-    def order(self) -> Int[Tensor, " n"]:
-        """The row of each position."""
-        ...
-
-    @property
-    def vectors(self) -> Float[Tensor, "n D"]: ...
-
-    @property
-    def graph(self) -> Int[Tensor, "n L"]: ...
-
-    @property
-    def centres(self) -> Float[Tensor, "C D"]: ...
-
-    @property
-    def groups(self) -> Float[Tensor, "G D"]: ...
-
-    @property
-    def far(self) -> Int[Tensor, " F"]: ...
-
-    @property
-    def partition(self) -> int:
-        """The most that a cell holds."""
-        ...
-
-    @property
-    def near_groups(self) -> int:
-        """How many groups of cells a look-up looks into."""
-        ...
+    order: Int[Tensor, " n"]  # the row of each position
+    vectors: Float[Tensor, "n D"]
+    graph: Int[Tensor, "n L"]
+    centres: Float[Tensor, "C D"]
+    groups: Float[Tensor, "G D"]
+    far: Int[Tensor, " F"]
+    partition: int  # the most that one holds
+    near_groups: int  # groups of partitions that a look-up looks into

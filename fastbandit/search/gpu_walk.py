@@ -15,50 +15,39 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace
-from fastbandit.score import Score
 from fastbandit.search.device import DeviceIndex, Layered
-from fastbandit.search.ranking import NOTHING, Ranked, Tally
+from fastbandit.search.limits import AT_LEAST, RERANKED
+from fastbandit.search.ranking import NOTHING, Ranked, SearchRun
 
 _MOST = 16  # arms asked for
 _WIDEST = 128  # units of the network
 
 
-def walks_on_gpu(score: Score, arms: ArmSpace, count: int) -> bool:
+def walks_on_gpu(run: SearchRun) -> bool:
     """Return whether one launch can do it: arms in a GPU, a network of one hidden layer."""
-    function = score.function
+    function = run.surrogate.function
     return (
-        count <= _MOST
-        and score.contexts.device.type == "cuda"
+        run.eligible is None
+        and run.count <= _MOST
+        and run.score.contexts.device.type == "cuda"
         and isinstance(function, Layered)
         and not function.deeper
         and function.first.shape[1] <= _WIDEST
-        and arms.device_index() is not None
+        and run.arms.device_index() is not None
         and find_spec("triton") is not None
     )
 
 
-def walk(
-    score: Score,
-    arms: ArmSpace,
-    points: Float[Tensor, "B M D"],
-    tally: Tally,
-    *,
-    partitions: int,
-    far: int,
-    hops: int,
-    beam: int,
-    count: int,
-) -> Ranked:
-    """Return the `count` best arms that landing and walking find from some points."""
-    net, device_index = score.function, arms.device_index()
+def walk(run: SearchRun, points: Float[Tensor, "B M D"], search: Any) -> Ranked:
+    """Return the best arms that landing and walking find from some points."""
+    net, device_index = run.surrogate.function, run.arms.device_index()
     assert isinstance(net, Layered)
     assert isinstance(device_index, DeviceIndex)
-    tally.lookups += points.shape[1]
-    positions, scores, found = _launch(
-        net, device_index, points, (partitions, far, hops, beam, count)
-    )
-    tally.evaluations += found
+    run.tally.lookups += points.shape[1]
+    partitions = max(search.partitions, -(-run.count // AT_LEAST))
+    plan = (partitions, search.far, search.hops, search.beam, max(run.count, RERANKED))
+    positions, scores, found = _launch(net, device_index, points, plan)
+    run.tally.evaluations += found
     is_arm = scores > NOTHING
     rows = torch.where(is_arm, device_index.order[positions.clamp_min(0).long()], -1)
     return Ranked(rows, device_index.vectors[positions.clamp_min(0).long()], scores)

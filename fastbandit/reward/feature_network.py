@@ -53,7 +53,8 @@ def fit_features(
     number = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
     rng = torch.Generator().manual_seed(int(number >> np.uint64(1)))
     inputs, count = plain.shape[1], len(rewards)
-    shift, scale = rewards.mean(), max(float(rewards.std()), _TINY) if _is_real(rewards) else 1.0
+    is_real = not ((rewards == 0) | (rewards == 1)).all()
+    shift, scale = rewards.mean(), max(float(rewards.std()), _TINY) if is_real else 1.0
     seen = torch.from_numpy(plain).float()
     wanted = torch.from_numpy((rewards - shift) / scale).float()
     chosen = torch.from_numpy(rows)
@@ -101,7 +102,3 @@ def _penalty(weights: list[Tensor], inputs: int) -> Tensor:
     first, _, second, _, heads, constants = weights
     ends = 4.0 * heads.square().sum() + 10.0 * constants.square().sum()
     return 4.0 * first.square().sum() / inputs + second.square().sum() + ends
-
-
-def _is_real(rewards: Floats) -> bool:
-    return not bool(((rewards == 0) | (rewards == 1)).all())

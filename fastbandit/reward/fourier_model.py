@@ -169,10 +169,8 @@ class FourierReward(RewardModel):
 
     def fourier_features(self, contexts: Tensor, arms: Tensor) -> Tensor:
         """Return what weights act on: Fourier features and a constant, scaled by the kernel."""
-        angles = (
-            contexts @ self.context_frequencies.to(contexts).T
-            + arms @ self.arm_frequencies.to(arms).T
-        )
+        angles = contexts @ self.context_frequencies.to(contexts).T
+        angles = angles + arms @ self.arm_frequencies.to(arms).T
         parts = [torch.cos(angles), torch.sin(angles), torch.ones_like(angles[..., :1])]
         return torch.cat(parts, dim=-1) * self.sizes.to(angles)
 
@@ -235,11 +233,8 @@ class FourierReward(RewardModel):
 
         def bound(arms: Float[Tensor, "b K D"]) -> Float[Tensor, "B K"]:
             is_shared = len(arms) == 1  # then equal contexts have equal deviations
-            halves = (
-                self.fourier_features((different if is_shared else contexts)[:, None], arms)
-                @ self.spread
-            )
-            rows = which if is_shared else slice(None)
+            seen, rows = (different, which) if is_shared else (contexts, slice(None))
+            halves = self.fourier_features(seen[:, None], arms) @ self.spread
             variance = halves.square().sum(-1)[rows]
             if others is not None:
                 known = (halves @ others[0]).square()[rows]  # (B, K, J)
@@ -259,9 +254,8 @@ class FourierReward(RewardModel):
         return self._by_others
 
     def _halves(self, points: Float[Tensor, "n D"]) -> tuple[Tensor, Tensor]:
-        features = self.fourier_features(self.typical, points.to(self.centre)[:, None]).flatten(
-            0, 1
-        )
+        features = self.fourier_features(self.typical, points.to(self.centre)[:, None])
+        features = features.flatten(0, 1)
         return features @ self.centre, features @ self.spread
 
     # -- learning

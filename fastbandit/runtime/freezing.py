@@ -166,10 +166,9 @@ def _compiled(policy: Policy) -> tuple[CompiledModel, CompiledSteps]:
 
 
 def _encodings(plan: Blueprint, model: CompiledModel) -> tuple[Encoding, Encoding]:
-    has_ids = isinstance(model.arm_encoder, FeaturesAndIdsEncoder)
-    is_part = isinstance(plan.arm, FeaturesAndIds) and not has_ids
-    arm: Any = plan.arm
-    seen: Features = arm.features if is_part else arm
+    seen, has_ids = plan.arm, isinstance(model.arm_encoder, FeaturesAndIdsEncoder)
+    if isinstance(seen, FeaturesAndIds) and not has_ids:
+        seen = seen.features
     return (
         freeze_encoding(plan.context, model.context_encoder, what="contexts"),
         freeze_encoding(seen, model.arm_encoder, what="arms"),

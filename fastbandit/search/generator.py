@@ -86,13 +86,8 @@ class GeneratorSearch:
         return FittedGenerator(self, network.requires_grad_(False))
 
     def restored(self, tensors: dict[str, Tensor], notes: dict[str, Any]) -> Search:
-        generator = ArmGenerator(
-            int(notes["inputs"]),
-            int(notes["dim"]),
-            heads=self.heads,
-            hidden=self.hidden,
-            rng=Generator(),
-        )
+        size, rng = (int(notes["inputs"]), int(notes["dim"])), Generator()
+        generator = ArmGenerator(*size, heads=self.heads, hidden=self.hidden, rng=rng)
         generator.load_state_dict(tensors)
         device = next(iter(tensors.values())).device
         return FittedGenerator(self, generator.requires_grad_(False).to(device))

@@ -11,16 +11,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
 from fastbandit.errors import SettingError
 from fastbandit.optim.process_group import SINGLE, ProcessGroup
-from fastbandit.score import Candidates, Choice, OwnPart, Score, Seeds
+from fastbandit.score import Candidates, Choice, Eligible, OwnPart, Score, Seeds
 from fastbandit.types import Features, Inputs, Interactions
 
 
@@ -33,7 +34,7 @@ class RewardModel(nn.Module, ABC):
     @property
     def device(self) -> str:
         """Where the weights are."""
-        return str(next(iter(self.state_dict(keep_vars=True).values())).device)
+        return str(next(chain(self.parameters(), self.buffers())).device)
 
     # -- what it says
 
@@ -109,7 +110,6 @@ class RewardModel(nn.Module, ABC):
 
     # -- how it learns
 
-    @abstractmethod
     def loss(
         self,
         contexts: Inputs,
@@ -119,7 +119,14 @@ class RewardModel(nn.Module, ABC):
         total: float,
         rng: Generator,
     ) -> Float[Tensor, ""]:
-        """Return the loss of a minibatch out of `total` observations, penalties included."""
+        """Return the loss of a minibatch out of `total` observations, penalties included.
+
+        A model without parameters, which learns in closed form, is never asked for it.
+        """
+        raise SettingError(
+            f"A reward model with parameters needs a loss: {type(self).__name__} has no method "
+            f"loss. Write one, or learn in fit_posterior."
+        )
 
     def observe_arms(self, arms: Inputs) -> None:
         """Learn the scale of the arms' features, and make room for new ids."""
@@ -257,18 +264,13 @@ class ArmSpace(Protocol):
         ...
 
     def nearest(
-        self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None
+        self, points: Float[Tensor, "B M D"], count: int, *, eligible: Eligible
     ) -> Candidates:
         """Return up to `count` eligible arms near each point."""
         ...
 
     def around(
-        self,
-        points: Float[Tensor, "B M D"],
-        partitions: int,
-        *,
-        far: int = 0,
-        eligible: Bool[Tensor, "b N"] | None,
+        self, points: Float[Tensor, "B M D"], partitions: int, *, far: int = 0, eligible: Eligible
     ) -> Candidates:
         """Return what lies in the few partitions nearest to each point: some dozens of arms each.
 
@@ -284,7 +286,7 @@ class ArmSpace(Protocol):
         """Return the arms as they lie in a GPU (a `DeviceIndex`), or None where they do not."""
         ...
 
-    def few(self, eligible: Bool[Tensor, "b N"] | None, limit: int) -> Candidates | None:
+    def few(self, eligible: Eligible, limit: int) -> Candidates | None:
         """Return all arms of the contexts that may choose at most `limit`; None if no such."""
         ...
 
@@ -306,13 +308,7 @@ class Search(Protocol):
     """Finds the arms with the highest score for each context."""
 
     def best(
-        self,
-        score: Score,
-        arms: ArmSpace,
-        *,
-        count: int,
-        seeds: Seeds,
-        eligible: Bool[Tensor, "b N"] | None = None,
+        self, score: Score, arms: ArmSpace, *, count: int, seeds: Seeds, eligible: Eligible = None
     ) -> Choice: ...
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
 Seeds = NDArray[np.uint64]
+Eligible: TypeAlias = Bool[Tensor, "b N"] | None
+"""Which arms contexts may choose, by row: one mask for all contexts, or one for each; None: all."""
 
 
 @dataclass(frozen=True)

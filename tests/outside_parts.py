@@ -24,14 +24,7 @@ class ShyPosterior:
     precision: float = setting(default=4.0, above=0)
 
     def build(self, plan: Plan, *, rng: Generator) -> RewardModel:
-        return LastLayerReward(
-            plan.context,
-            plan.arm,
-            settings=plan.network,
-            reward=plan.reward,
-            prior_precision=self.precision,
-            rng=rng,
-        )
+        return LastLayerReward(plan, self.precision, rng=rng)
 
 
 @part("search", name="patient")

@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
 from fakes import LITTLE, vectors_of
+from plans import plan_for
 from torch import Tensor
 
 from fastbandit.features.kinds import Dense, Point
-from fastbandit.interfaces import RewardModel
-from fastbandit.reward.bootstrap_model import BootstrapReward
-from fastbandit.reward.dropout_model import DropoutReward
-from fastbandit.reward.fourier_model import FourierPosterior, FourierReward
-from fastbandit.reward.gradient_model import GradientPosterior, GradientReward
-from fastbandit.reward.last_layer_model import LastLayerReward
+from fastbandit.interfaces import Posterior, RewardModel
+from fastbandit.reward.bootstrap_model import BootstrapPosterior
+from fastbandit.reward.dropout_model import DropoutPosterior
+from fastbandit.reward.fourier_model import FourierPosterior
+from fastbandit.reward.gradient_model import GradientPosterior
+from fastbandit.reward.last_layer_model import LastLayerPosterior
 from fastbandit.reward.model import NetworkSettings
-from fastbandit.reward.variational_model import VariationalReward
+from fastbandit.reward.variational_model import VariationalPosterior
 from fastbandit.training.fit_reward import fit_reward
 from fastbandit.types import Inputs, Interactions
 
 DEEP = NetworkSettings(embedding=4, hidden=(6, 5), weight_penalty=0.1, dropout_penalty=1.0)
 PLAIN = replace(DEEP, hidden=(6,), product=False, wide=False)
 
-MODELS: dict[str, tuple[type[Any], dict[str, Any]]] = {
-    "dropout": (DropoutReward, {}),
-    "gradient, full": (GradientReward, {}),
-    "gradient, diagonal": (GradientReward, {"posterior": GradientPosterior(full_below=1)}),
-    "gradient, when chosen": (
-        GradientReward,
-        {"posterior": GradientPosterior(gradients="when chosen")},
-    ),
-    "last layer": (LastLayerReward, {}),
-    "bootstrap": (BootstrapReward, {"heads": 4}),
-    "variational": (VariationalReward, {}),
-    "fourier": (FourierReward, {"posterior": FourierPosterior(features=32)}),
+MODELS: dict[str, Posterior] = {
+    "dropout": DropoutPosterior(),
+    "gradient, full": GradientPosterior(),
+    "gradient, diagonal": GradientPosterior(full_below=1),
+    "gradient, when chosen": GradientPosterior(gradients="when chosen"),
+    "last layer": LastLayerPosterior(),
+    "bootstrap": BootstrapPosterior(heads=4),
+    "variational": VariationalPosterior(),
+    "fourier": FourierPosterior(features=32),
 }
 
 
@@ -51,13 +48,10 @@ def history_of(*, kind: str) -> Interactions:
 
 
 def trained(name: str, settings: NetworkSettings, kind: str) -> RewardModel:
-    make, more = MODELS[name]
+    arm = Point((-4.0,) * 5, (4.0,) * 5) if name == "fourier" else Dense(5)
+    plan = plan_for(Dense(3), arm, settings, reward=kind)
     rng = torch.Generator().manual_seed(3)
-    model: RewardModel
-    if make is FourierReward:
-        model = make(Dense(3), Point((-4.0,) * 5, (4.0,) * 5), rng=rng, **more)
-    else:
-        model = make(Dense(3), Dense(5), settings=settings, reward=kind, rng=rng, **more)
+    model = MODELS[name].build(plan, rng=rng)
     history = history_of(kind=kind)
     model.start(history, fresh=len(history))
     fit_reward(model, history, LITTLE.reward, rng=rng)

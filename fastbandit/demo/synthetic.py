@@ -10,8 +10,8 @@ The functions of the FastBandit paper, on unit vectors x (context) and a (arm), 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from fastbandit.noise.philox import Stream, decision_seeds, normals
 from fastbandit.types import Features
 
 Floats = NDArray[np.float64]
+ContextDrift = Callable[[Any, int], NDArray[np.floating[Any]]]
+"""Turns the contexts of rounds, from a first one on, into those that their rewards see."""
 
 FUNCTIONS = ("h1", "h1b", "h2", "h3")
 FAR = 2**62  # a position in the seed's life that no bandit with the same seed will reach
@@ -30,20 +32,12 @@ FAR = 2**62  # a position in the seed's life that no bandit with the same seed w
 _BLOCK = 2**20
 
 
-class ContextDrift(Protocol):
-    """A change of what contexts are worth, from round to round."""
-
-    def drifted(self, contexts: Any, first: int) -> NDArray[np.floating[Any]]:
-        """Return the contexts of rounds `first` and on as their rewards see them."""
-        ...
-
-
 class Synthetic:
     """Arms and contexts spread evenly over the unit sphere, and a reward for every pair.
 
     A context and the noise of its reward depend on the seed and the number of the round
     alone: policies meet the same environment, whatever they choose and however they batch. With a
-    `drift`, rewards are those of turned contexts, in each round of others.
+    `drift`, rewards are those of other contexts, in each round of others.
     """
 
     def __init__(
@@ -88,7 +82,7 @@ class Synthetic:
 
     def expected(self, first: int, chosen: Any) -> Floats:
         """Return the expected rewards of the rows chosen in rounds `first` and on."""
-        return self.means(self._turned(first, len(chosen)), chosen)
+        return self.means(self._drifted(first, len(chosen)), chosen)
 
     def observed(self, first: int, chosen: Any) -> Floats:
         """Return the rewards of rounds `first` and on; a round's noise is the same for any arm."""
@@ -99,13 +93,13 @@ class Synthetic:
 
     def ceiling(self, first: int, count: int) -> Floats:
         """Return the expected reward of the best arm in each round: (n,); O(n N)."""
-        return self.best(self._turned(first, count))[1]
+        return self.best(self._drifted(first, count))[1]
 
     def best_arm(self, rounds: int) -> int:
         """Find the one arm that would earn most in the first `rounds`; O(rounds N)."""
         totals = np.zeros(len(self.arms))
         for first in range(0, rounds, 500):
-            contexts = self._turned(first, min(500, rounds - first))
+            contexts = self._drifted(first, min(500, rounds - first))
             for start, block in self._all_means(contexts):
                 totals[start : start + block.shape[1]] += block.sum(axis=0)
         return int(totals.argmax())
@@ -121,17 +115,10 @@ class Synthetic:
             means = np.maximum(means, value)
         return rows, means
 
-    def average(self, contexts: Any) -> Floats:
-        """Return the expected reward of a random arm for each context: (n,); O(n N)."""
-        total = np.zeros(len(contexts))
-        for _, block in self._all_means(contexts):
-            total += block.sum(axis=1)
-        return total / len(self.arms)
-
-    def _turned(self, first: int, count: int) -> NDArray[np.floating[Any]]:
+    def _drifted(self, first: int, count: int) -> NDArray[np.floating[Any]]:
         """Return the contexts of rounds as their rewards see them."""
         contexts = self.contexts(first, count)
-        return contexts if self.drift is None else self.drift.drifted(contexts, first)
+        return contexts if self.drift is None else self.drift(contexts, first)
 
     def _all_means(self, contexts: Any) -> Iterator[tuple[int, Floats]]:
         """Yield the means of all arms in blocks of some: (first row, (n, some))."""

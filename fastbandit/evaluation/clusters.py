@@ -25,7 +25,13 @@ def clusters_of(rounds: LoggedRounds, clusters: Any = None, *, seed: int = 0) ->
     `clusters` is one number for each arm, or how many clusters to make.
     """
     if clusters is not None and np.ndim(clusters) > 0:
-        return _given(np.asarray(clusters), rounds.arms)
+        given = np.asarray(clusters)
+        if given.shape != (rounds.arms,):
+            raise ShapeError(
+                f"Clusters need one number for each of the {rounds.arms} arms: got shape "
+                f"{given.shape}. Give all arms a cluster."
+            )
+        return np.unique(given, return_inverse=True)[1].reshape(-1).astype(np.int64)
     if rounds.vectors is None:
         raise InputError(
             "The estimator mips needs vectors of the arms or clusters=: got neither. Give the "
@@ -45,15 +51,6 @@ def clusters_of(rounds: LoggedRounds, clusters: Any = None, *, seed: int = 0) ->
 def can_make_clusters() -> bool:
     """Return whether k-means is installed."""
     return find_spec("faiss") is not None
-
-
-def _given(clusters: Any, arms: int) -> Rows:
-    if clusters.shape != (arms,):
-        raise ShapeError(
-            f"Clusters need one number for each of the {arms} arms: got shape {clusters.shape}. "
-            f"Give all arms a cluster."
-        )
-    return np.unique(clusters, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _by_k_means(vectors: Any, count: int, *, seed: int) -> Rows:
@@ -81,20 +78,6 @@ def logging_shares(
     if rounds.is_uniform:
         return np.asarray(sizes[taken] / rounds.arms)
     return np.maximum(_regressed(rounds, taken, len(sizes)), rounds.propensities)
-
-
-def cluster_probabilities(
-    rounds: LoggedRounds,
-    policy: SparsePolicy,
-    clusters: Any,
-    *,
-    logging: SparsePolicy | None,
-    seed: int,
-) -> tuple[Floats, Floats]:
-    """Return how likely the policy, and the log, took some arm of the cluster that was taken."""
-    found = clusters_of(rounds, clusters, seed=seed)
-    target = policy.probability_within(found, rounds.chosen, np.bincount(found))
-    return target, logging_shares(rounds, found, logging=logging)
 
 
 def _regressed(rounds: LoggedRounds, taken: Rows, count: int) -> Floats:

@@ -16,11 +16,10 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastbandit.declaration import info_of, known_name, part, setting
 from fastbandit.errors import SettingError
-from fastbandit.evaluation.clusters import can_make_clusters, cluster_probabilities
+from fastbandit.evaluation.clusters import can_make_clusters, clusters_of, logging_shares
 from fastbandit.evaluation.diagnostics import cluster_warning, diagnose
 from fastbandit.evaluation.expected import Expected
 from fastbandit.evaluation.rounds import Floats, LoggedRounds
@@ -231,10 +230,10 @@ class MIPS:
     logging: SparsePolicy | None = None
 
     def contributions(self, rounds: PreparedRounds) -> Contributions:
-        target, logging = cluster_probabilities(
-            rounds.log, rounds.policy, self.clusters, logging=self.logging, seed=rounds.seed
-        )
-        weights = target / logging
+        log = rounds.log
+        found = clusters_of(log, self.clusters, seed=rounds.seed)
+        target = rounds.policy.probability_within(found, log.chosen, np.bincount(found))
+        weights = target / logging_shares(log, found, logging=self.logging)
         warning = cluster_warning(diagnose(weights))
         return Contributions(weights * rounds.rewards, notes=(warning,) if warning else ())
 
@@ -290,13 +289,3 @@ def possible_estimators(log: LoggedRounds, *, has_clusters: bool = False) -> tup
     has_clusters = has_clusters or (log.vectors is not None and can_make_clusters())
     kinds = declared_estimators().values()
     return tuple(kind() for kind in kinds if has_clusters or "clusters" not in kind.needs)
-
-
-def stacked(
-    contributions: Sequence[Contributions],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Put the tops and bottoms of several estimates side by side: (n, E) each."""
-    tops = np.column_stack([one.tops for one in contributions])
-    ones = np.ones(len(tops))
-    below = [ones if one.bottoms is None else one.bottoms for one in contributions]
-    return tops, np.column_stack(below)

@@ -15,7 +15,6 @@ from fastbandit.evaluation.reward_models import (
     RewardFit,
     RewardFunction,
     RewardsOfArms,
-    Singles,
 )
 from fastbandit.evaluation.rounds import Floats, LoggedRounds, Rows
 from fastbandit.evaluation.sparse_policy import CHUNK, SparsePolicy
@@ -65,27 +64,14 @@ def expect(
             some = part[start : start + CHUNK]
             contexts = rounds.contexts[some]
             made.logged[some] = fitted.of(contexts, rounds.chosen[some, None])[:, 0]
-            made.of_policy[some] = _of_policy(fitted, contexts, policy, some=some, rng=rng)
+            made.of_policy[some] = 0.0
+            if policy.rows.shape[1]:
+                worth = fitted.of(contexts, np.maximum(policy.rows[some], 0))
+                made.of_policy[some] += (policy.probabilities[some] * worth).sum(axis=1)
+            if policy.epsilon[some].any():
+                made.of_policy[some] += policy.epsilon[some] * fitted.mean(contexts, rng=rng)
             done += len(some)
     return made
-
-
-def _of_policy(
-    fitted: RewardsOfArms,
-    contexts: Singles,
-    policy: SparsePolicy,
-    *,
-    some: Rows,
-    rng: np.random.Generator,
-) -> Floats:
-    rows, epsilon = policy.rows[some], policy.epsilon[some]
-    found = np.zeros(len(some))
-    if rows.shape[1]:
-        worth = fitted.of(contexts, np.maximum(rows, 0))
-        found += (policy.probabilities[some] * worth).sum(axis=1)
-    if epsilon.any():
-        found += epsilon * fitted.mean(contexts, rng=rng)
-    return found
 
 
 def _fitted(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
-from fastbandit.evaluation.estimators import Contributions, stacked
+from fastbandit.evaluation.estimators import Contributions
 from fastbandit.evaluation.rounds import Floats
 from fastbandit.features.kinds import is_size
 from fastbandit.progress import Progress, silent
@@ -71,7 +71,10 @@ def bootstrap(
 
     Efron (1979). Of more than 10,000 rounds, blocks of neighbours are drawn instead.
     """
-    tops, bottoms = (_in_blocks(columns) for columns in stacked(contributions))
+    tops = _in_blocks(np.column_stack([one.tops for one in contributions]))
+    ones = np.ones(len(contributions[0].tops))
+    below = [ones if one.bottoms is None else one.bottoms for one in contributions]
+    bottoms = _in_blocks(np.column_stack(below))
     blocks, rng = len(tops), np.random.default_rng(seed)
     found = np.empty((resamples, len(contributions)))
     step = max(1, _AT_ONCE // blocks)

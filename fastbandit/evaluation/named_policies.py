@@ -65,7 +65,7 @@ def with_arms_of(rounds: LoggedRounds, bandit: FrozenBandit) -> LoggedRounds:
     has too many, and where some arm that was taken is none of its arms now.
     """
     _, catalogue, codec = bandit.parts
-    is_fitting = codec.arm.is_dense and len(catalogue) <= _MOST_ARMS
+    is_fitting = codec.arm.is_compiled and len(catalogue) <= _MOST_ARMS
     if rounds.vectors is not None or rounds.ids is None or not is_fitting:
         return rounds
     rows, live = catalogue.rows.live_rows_of(list(rounds.ids)), catalogue.rows.live_rows

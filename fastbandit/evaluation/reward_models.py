@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ MODELS = ("ridge", "logistic")
 Singles = NDArray[np.float32]
 RewardFunction = Callable[[Singles, Rows], Any]
 """Given contexts (m, C) and the row of an arm for each, it returns expected rewards (m,)."""
+RewardsOfArms: TypeAlias = "FunctionRewards | FittedRewards"
 
 _CHUNK = 2**15
 _AT_ONCE = 2**20
@@ -28,18 +29,6 @@ _MOST_PRODUCTS = 1_024
 _FEW_ARMS = 512
 _DRAWN_ARMS = 32
 _NEWTON_STEPS = 8
-
-
-class RewardsOfArms(Protocol):
-    """Predicts rewards."""
-
-    def of(self, contexts: Singles, rows: NDArray[Any]) -> Floats:
-        """Return the rewards of arms (m, K) in contexts (m, C)."""
-        ...
-
-    def mean(self, contexts: Singles, *, rng: np.random.Generator) -> Floats:
-        """Return the mean reward over all arms, in each context; drawn where they are many."""
-        ...
 
 
 # -- a model that is a function
@@ -53,6 +42,7 @@ class FunctionRewards:
     arms: int
 
     def of(self, contexts: Singles, rows: NDArray[Any]) -> Floats:
+        """Return the rewards of arms (m, K) in contexts (m, C)."""
         tried = np.repeat(contexts, rows.shape[1], axis=0), rows.reshape(-1).astype(np.int64)
         found = np.asarray(self.function(*tried), dtype=np.float64)
         if found.shape != tried[1].shape:
@@ -69,6 +59,7 @@ class FunctionRewards:
         return found.reshape(rows.shape)
 
     def mean(self, contexts: Singles, *, rng: np.random.Generator) -> Floats:
+        """Return the mean reward over all arms, in each context; drawn where they are many."""
         return _mean_over_arms(self, contexts, self.arms, rng=rng)
 
 
@@ -132,6 +123,7 @@ class FittedRewards:
     is_logistic: bool
 
     def of(self, contexts: Singles, rows: NDArray[Any]) -> Floats:
+        """Return the rewards of arms (m, K) in contexts (m, C)."""
         raw = np.empty(rows.shape)
         step = max(1, _AT_ONCE // max(1, rows.shape[1]))
         for start in range(0, len(rows), step):

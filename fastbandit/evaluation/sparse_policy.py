@@ -74,12 +74,8 @@ class SparsePolicy:
 
     def probability_of(self, chosen: Rows) -> Floats:
         """Return how likely the policy takes one arm in each round."""
-        found = self.epsilon / self.arms
-        for start in range(0, len(self), CHUNK):
-            part = slice(start, start + CHUNK)
-            is_it = self.rows[part] == chosen[part, None]
-            found[part] += np.where(is_it, self.probabilities[part], 0.0).sum(axis=1)
-        return np.asarray(found)
+        alone = np.broadcast_to(np.int64(1), self.arms)  # each arm is a cluster of its own
+        return self.probability_within(np.arange(self.arms), chosen, alone)
 
     def probability_within(self, clusters: Rows, chosen: Rows, sizes: Rows) -> Floats:
         """Return how likely the policy takes some arm of the chosen arm's cluster."""

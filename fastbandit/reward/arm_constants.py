@@ -106,9 +106,9 @@ class ArmConstants:
             return (rewards - offsets) / self.noise / precision, 1.0 / np.sqrt(precision)
         middle, means = offsets / counts, np.zeros(len(counts))
         for _ in range(_NEWTON_STEPS):
-            chance = 1.0 / (1.0 + np.exp(-np.clip(middle + means, -40.0, 40.0)))
-            precision = counts * chance * (1.0 - chance) + loose
-            step = (rewards - counts * chance - loose * means) / precision
+            likely = 1.0 / (1.0 + np.exp(-np.clip(middle + means, -40.0, 40.0)))
+            precision = counts * likely * (1.0 - likely) + loose
+            step = (rewards - counts * likely - loose * means) / precision
             means += np.clip(step, -_LONGEST, _LONGEST)
         return means, 1.0 / np.sqrt(precision)
 

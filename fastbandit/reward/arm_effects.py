@@ -101,10 +101,8 @@ class ArmEffects:
         sums: list[tuple[Floats, Floats, Floats]] = []
         for mine, is_whole in zip(theirs, weighs, strict=True):
             z, weighed = seen.z[mine], seen.z[mine] * seen.weights[mine, None]
-            products, moments = (
-                weighed.T @ z / noise,
-                weighed.T @ (seen.rewards[mine] - mean) / noise,
-            )
+            products = weighed.T @ z / noise
+            moments = weighed.T @ (seen.rewards[mine] - mean) / noise
             own = size if is_whole else 1
             covariance = _covariance(products[:own, :own], widths)
             taken = products[:, :own] @ covariance

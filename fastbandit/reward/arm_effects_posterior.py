@@ -6,6 +6,9 @@ network over features, a regression beside it, and a constant of their own.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from torch import Generator
 
 from fastbandit.declaration import part, setting
@@ -14,9 +17,9 @@ from fastbandit.features.kinds import FeaturesAndIds, Ids, Point
 from fastbandit.interfaces import Plan, RewardModel, asks, scans
 from fastbandit.reward.dropout_model import DropoutReward
 from fastbandit.reward.effects_model import EffectsReward
-from fastbandit.reward.gradient_model import GradientReward
+from fastbandit.reward.gradient_model import GradientPosterior
 from fastbandit.reward.hierarchical_model import HierarchicalReward
-from fastbandit.reward.last_layer_model import LastLayerReward
+from fastbandit.reward.last_layer_model import LastLayerPosterior
 from fastbandit.reward.linear_model import LinearReward
 
 
@@ -53,14 +56,14 @@ class ArmEffectsPosterior:
         return _beside_a_network(plan, rng=rng)
 
 
-def _beside_a_network(plan: Plan, *, rng: Generator) -> HierarchicalReward:
+def _beside_a_network(plan: Any, *, rng: Generator) -> HierarchicalReward:
     """Build a network over features, a regression beside it, and room for arms' constants."""
-    arm, is_bound = plan.arm, asks(plan.exploration) == "upper"
-    has_both = isinstance(arm, FeaturesAndIds)
-    make = GradientReward if is_bound else LastLayerReward if has_both else DropoutReward
-    network = make(plan.context, arm, settings=plan.network, reward=plan.reward, rng=rng)
-    if is_bound or isinstance(arm, Ids):
-        return HierarchicalReward(network, None)
-    seen = arm.features if isinstance(arm, FeaturesAndIds) else arm
-    linear = LinearReward(plan.context, seen, settings=plan.network, reward=plan.reward, rng=rng)
-    return HierarchicalReward(network, linear, knows_ids=has_both)
+    if asks(plan.exploration) == "upper":
+        return HierarchicalReward(GradientPosterior().build(plan, rng=rng), None)
+    if isinstance(plan.arm, FeaturesAndIds):
+        network = LastLayerPosterior().build(plan, rng=rng)
+        linear = LinearReward(replace(plan, arm=plan.arm.features), rng=rng)
+        return HierarchicalReward(network, linear, knows_ids=True)
+    plain = DropoutReward(plan, rng=rng)
+    is_read = not isinstance(plan.arm, Ids)
+    return HierarchicalReward(plain, LinearReward(plan, rng=rng) if is_read else None)

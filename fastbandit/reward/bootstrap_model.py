@@ -19,8 +19,7 @@ from fastbandit.errors import SettingError
 from fastbandit.interfaces import Plan
 from fastbandit.noise.philox import Stream, decision_seeds, normals, uniforms
 from fastbandit.reward.linear_end import LinearEnd
-from fastbandit.reward.model import NetworkSettings
-from fastbandit.types import Features, Interactions
+from fastbandit.types import Interactions
 
 _CHUNK = 8192
 _NEWTON_STEPS = 10  # at most, from the trained weights; real rewards need one
@@ -36,15 +35,7 @@ class BootstrapPosterior:
     prior_precision: float = setting(default=1.0, above=0)
 
     def build(self, plan: Plan, *, rng: Generator) -> BootstrapReward:
-        return BootstrapReward(
-            plan.context,
-            plan.arm,
-            settings=plan.network,
-            reward=plan.reward,
-            heads=self.heads,
-            prior_precision=self.prior_precision,
-            rng=rng,
-        )
+        return BootstrapReward(plan, self, rng=rng)
 
 
 class BootstrapReward(LinearEnd):
@@ -52,33 +43,15 @@ class BootstrapReward(LinearEnd):
 
     draws_from = "heads"
 
-    def __init__(
-        self,
-        context: Features,
-        arm: Features,
-        *,
-        settings: NetworkSettings,
-        reward: str,
-        heads: int = 10,
-        prior_precision: float = 1.0,
-        rng: Generator,
-    ) -> None:
+    def __init__(self, plan: Plan, posterior: BootstrapPosterior, *, rng: Generator) -> None:
+        heads = posterior.heads
         if heads < 2:
             raise SettingError(
                 f"A bootstrap posterior needs at least 2 heads, or all agree: got heads={heads}. "
                 f"Raise it."
             )
-        super().__init__(
-            context,
-            arm,
-            settings=settings,
-            reward=reward,
-            prior_precision=prior_precision,
-            columns=heads,
-            rng=rng,
-        )
+        super().__init__(plan, posterior.prior_precision, columns=heads, rng=rng)
         self.heads = heads
-        self.noise_size = heads
 
     def shift(self, uniforms: Float[Tensor, "B Z"]) -> Float[Tensor, "B W"]:
         """Take the head with the highest number: each is as likely as another."""

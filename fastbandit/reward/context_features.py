@@ -2,8 +2,8 @@
 
 Numbers are standardised by statistics that no single row can move far, and clipped. Words are
 weighted by how rare they are (idf) and scaled to length 1. Where there are more columns than
-`most`, the principal directions of the contexts seen so far take their place. Ids are told
-apart by fixed random signs.
+`most`, the principal directions of the contexts seen so far take their place. Ids differ
+by fixed random signs.
 """
 
 from __future__ import annotations
@@ -54,8 +54,12 @@ class ContextFeatures:
             return _fit_words(inputs, most)
         if inputs.dense is not None:
             return _fit_numbers(inputs, most)
-        nothing = np.zeros(0)
-        return ContextFeatures(nothing, nothing, np.zeros((0, 0)), 1.0, True)
+        return ContextFeatures.none(has_ids=True)
+
+    @staticmethod
+    def none(*, has_ids: bool) -> ContextFeatures:
+        """Return features that see nothing of a context but its id."""
+        return ContextFeatures(np.zeros(0), np.zeros(0), np.zeros((0, 0)), 1.0, has_ids)
 
     @property
     def count(self) -> int:
@@ -71,7 +75,7 @@ class ContextFeatures:
             plain = weighted @ self.basis if self.basis.size else weighted.toarray()
             parts.append(np.asarray(plain) / self.length)
         elif inputs.dense is not None:
-            numbers = self._standardised(inputs.dense)
+            numbers = np.clip(self._standardised(inputs.dense), -CLIP, CLIP)
             parts.append((numbers @ self.basis if self.basis.size else numbers) / self.length)
         if self.has_ids:
             assert inputs.ids is not None
@@ -82,13 +86,11 @@ class ContextFeatures:
         """Return for each context whether a number of it was cut: (n,)."""
         if inputs.dense is None:
             return np.zeros(len(inputs), dtype=bool)
-        numbers = inputs.dense.reshape(len(inputs), -1).astype(np.float64)
-        return np.asarray((np.abs((numbers - self.shift) / self.scale) > CLIP).any(axis=1))
+        return np.asarray((np.abs(self._standardised(inputs.dense)) > CLIP).any(axis=1))
 
     def _standardised(self, dense: NDArray[np.float32]) -> Floats:
-        numbers = dense.reshape(len(dense), -1).astype(np.float64)
-        scaled: Floats = np.clip((numbers - self.shift) / self.scale, -CLIP, CLIP)
-        return scaled
+        numbers: Floats = dense.reshape(len(dense), -1).astype(np.float64)
+        return (numbers - self.shift) / self.scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +108,9 @@ class FeatureNetwork:
         """Return the features of contexts: (n, units)."""
         if not self.first.size:
             return np.zeros((len(plain), 0))
-        features: Floats = (self._units(plain) - self.centre) / self.length
-        return features
-
-    def _units(self, plain: Floats) -> Floats:
         hidden = np.maximum(plain @ self.first + self.first_bias, 0.0)
         units: Floats = np.maximum(hidden @ self.second + self.second_bias, 0.0)
-        return units
+        return (units - self.centre) / self.length
 
     @staticmethod
     def none() -> FeatureNetwork:
@@ -141,25 +139,15 @@ class LinearInputs:
     @staticmethod
     def blank() -> LinearInputs:
         """Return inputs that see nothing of a context, before anything was learned."""
-        nothing = np.zeros(0)
-        features = ContextFeatures(nothing, nothing, np.zeros((0, 0)), 1.0, False)
-        return LinearInputs(features, FeatureNetwork.none())
+        return LinearInputs(ContextFeatures.none(has_ids=False), FeatureNetwork.none())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all of it as arrays by name."""
         features, network = self.features, self.network
-        lengths = [features.length, float(features.has_ids), network.length]
-        return {
-            "shift": features.shift,
-            "scale": features.scale,
-            "basis": features.basis,
-            "first": network.first,
-            "first_bias": network.first_bias,
-            "second": network.second,
-            "second_bias": network.second_bias,
-            "centre": network.centre,
-            "lengths": np.array(lengths),
-        }
+        lengths = np.array([features.length, float(features.has_ids), network.length])
+        layers = ("first", "first_bias", "second", "second_bias", "centre")
+        seen = {name: getattr(features, name) for name in ("shift", "scale", "basis")}
+        return {**seen, **{name: getattr(network, name) for name in layers}, "lengths": lengths}
 
     @staticmethod
     def of(arrays: Mapping[str, NDArray[Any]]) -> LinearInputs:

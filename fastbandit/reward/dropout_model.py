@@ -11,9 +11,8 @@ from torch import Generator, Tensor
 from fastbandit.declaration import part
 from fastbandit.interfaces import CompiledModel, Plan
 from fastbandit.noise.philox import Stream, decision_seeds, uniforms
-from fastbandit.reward.model import NetworkSettings, NeuralReward, no_noise
+from fastbandit.reward.model import NeuralReward, no_noise
 from fastbandit.score import Score
-from fastbandit.types import Features
 
 _POSTERIOR_DRAWS = 16
 
@@ -23,24 +22,14 @@ class DropoutPosterior:
     """Uncertainty from dropout masks whose rates are learned (Concrete Dropout)."""
 
     def build(self, plan: Plan, *, rng: Generator) -> DropoutReward:
-        return DropoutReward(
-            plan.context, plan.arm, settings=plan.network, reward=plan.reward, rng=rng
-        )
+        return DropoutReward(plan, rng=rng)
 
 
 class DropoutReward(NeuralReward):
     """Rewards with Concrete Dropout before each layer; a set of masks is a posterior draw."""
 
-    def __init__(
-        self,
-        context: Features,
-        arm: Features,
-        *,
-        settings: NetworkSettings,
-        reward: str,
-        rng: Generator,
-    ) -> None:
-        super().__init__(context, arm, settings=settings, reward=reward, dropout=True, rng=rng)
+    def __init__(self, plan: Plan, *, rng: Generator) -> None:
+        super().__init__(plan, dropout=True, rng=rng)
         self.noise_size = sum(self.network.input_sizes)
 
     def draw(

@@ -4,7 +4,7 @@ Arms that are known by their ids alone share nothing that a network could read. 
 own weights over features of the context, shrunk towards weights that all arms share
 (`fastbandit.reward.arm_effects`). The features are those of `ContextFeatures` beside the last
 layer of a small network, which is trained from scratch whenever the history has grown by a set
-share: one that goes on from its last weights never leaves what few early rewards taught it.
+share: one that goes on from its last weights never leaves what few early rewards made of it.
 """
 
 from __future__ import annotations
@@ -73,8 +73,6 @@ class Fitted:
 class EffectsReward(RewardModel):
     """Expected rewards from each arm's own weights over features of the context."""
 
-    noise_size = 0
-
     def __init__(
         self,
         *,
@@ -106,10 +104,6 @@ class EffectsReward(RewardModel):
         self.fitted = Fitted.of(arrays) if "numbers" in arrays else None
         self.arms = 0 if self.fitted is None else len(self.fitted.effects.means)
 
-    @property
-    def device(self) -> str:
-        return str(self.get_buffer("home").device)
-
     # -- seeing
 
     def embed_contexts(self, contexts: Inputs) -> Float[Tensor, "B E"]:
@@ -128,23 +122,9 @@ class EffectsReward(RewardModel):
             return torch.zeros(len(arms), _COLUMNS, device=self.device)
         return torch.from_numpy(embedded(self.fitted.effects.means, arms.ids)).to(self.device)
 
-    def encode_arms(self, values: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
-        raise AssertionError("arms that are ids form no continuum")
-
     # -- scoring
 
     def mean(self, contexts: Float[Tensor, "B E"]) -> Score:
-        return self._score(contexts)
-
-    def draw(
-        self, contexts: Float[Tensor, "B E"], uniforms: Float[Tensor, "B Z"], *, scale: float
-    ) -> Score:
-        return self._score(contexts)
-
-    def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
-        return self._score(contexts)
-
-    def _score(self, contexts: Float[Tensor, "B E"]) -> Score:
         """Return a score that knows no arm from another but by its own part."""
 
         def nothing(points: Float[Tensor, "b K E"]) -> Float[Tensor, "B K"]:
@@ -152,9 +132,17 @@ class EffectsReward(RewardModel):
 
         return Score(nothing, contexts, no_noise(contexts))
 
+    def draw(
+        self, contexts: Float[Tensor, "B E"], uniforms: Float[Tensor, "B Z"], *, scale: float
+    ) -> Score:
+        return self.mean(contexts)
+
+    def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
+        return self.mean(contexts)
+
     def own(
         self,
-        contexts: Float[Tensor, "B E"],
+        contexts: Tensor,
         *,
         seeds: Seeds | None = None,
         scale: float = 0.0,
@@ -164,17 +152,6 @@ class EffectsReward(RewardModel):
         return OwnPart(self.fitted.effects, contexts.double().cpu().numpy(), seeds, scale, width)
 
     # -- learning
-
-    def loss(
-        self,
-        contexts: Inputs,
-        arms: Inputs,
-        rewards: Float[Tensor, " B"],
-        *,
-        total: float,
-        rng: Generator,
-    ) -> Float[Tensor, ""]:
-        raise AssertionError("this model learns in closed form")
 
     def observe_arms(self, arms: Inputs) -> None:
         assert arms.ids is not None
@@ -258,7 +235,7 @@ class EffectsReward(RewardModel):
             arms=self.arms,
             units=self.units,
             seed=(self.root, len(history)),
-            weights=history.weights,
+            shares=history.weights,
         )
         return LinearInputs(features, network)
 
@@ -268,9 +245,6 @@ class EffectsReward(RewardModel):
         if self.reward == "binary" or spread < _TINY:
             return self.priors
         return replace(self.priors, unit=spread)
-
-    def in_rewards(self, scores: Tensor) -> Tensor:
-        return scores
 
 
 def embedded(means: Floats, ids: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -295,14 +269,11 @@ class OwnPart:
     width: float
 
     def __call__(self, rows: Int[Tensor, "b K"]) -> Float[Tensor, "B K"]:
-        shared = rows[0].cpu().numpy() if len(rows) == 1 else None
-        if shared is not None:
-            found = self._of(shared.clip(0), slice(None))
+        each = rows.cpu().numpy().clip(0)
+        if len(each) == 1:  # the same arms for all contexts
+            found = self._of(each[0], slice(None))
         else:
-            each = rows.cpu().numpy().clip(0)
-            found = np.concatenate(
-                [self._of(mine, slice(place, place + 1)) for place, mine in enumerate(each)]
-            )
+            found = np.concatenate([self._of(mine, slice(n, n + 1)) for n, mine in enumerate(each)])
         return torch.from_numpy(found.astype(np.float32)).to(rows.device)
 
     def _of(self, rows: NDArray[np.int64], part: slice) -> Floats:

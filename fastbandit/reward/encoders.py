@@ -35,9 +35,10 @@ class Encoder(nn.Module, ABC):
     @abstractmethod
     def forward(self, inputs: Inputs) -> Float[Tensor, "B E"]: ...
 
-    @abstractmethod
     def weight_penalty(self) -> Float[Tensor, ""]:
-        """Return the squared weights that turn inputs into embeddings."""
+        """Return the squared weights that turn inputs into embeddings: a linear map, or a table."""
+        map_or_table: Any = getattr(self, "linear", self)
+        return map_or_table.weight.square().sum()
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
         """Return for each row whether a number of it is cut: (B,)."""
@@ -153,14 +154,11 @@ class DenseEncoder(Encoder):
         """Encode numbers that are tensors already (the points of a box, while climbing)."""
         return self.linear(self.standardise(numbers))
 
-    def weight_penalty(self) -> Float[Tensor, ""]:
-        return self.linear.weight.square().sum()
-
 
 class PointEncoder(Encoder):
-    """A linear map of a point and of fixed random waves over the box it lies in.
+    """A linear map of a point and of random Fourier features over the box it lies in.
 
-    Waves let a small network follow rewards that rise and fall many times (Rahimi and Recht,
+    They let a small network follow rewards that rise and fall many times (Rahimi and Recht,
     "Random features for large-scale kernel machines", 2007). They have lengths of several
     scales, longer in more dimensions, where points lie further apart.
     """
@@ -195,12 +193,9 @@ class PointEncoder(Encoder):
 
     def encode(self, numbers: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
         """Encode points that are tensors already, while climbing."""
-        places = (numbers - self.lowest) / self.sides  # from 0 to 1 along each side
-        fourier_features = math.sqrt(2) * torch.cos(places @ self.frequencies.T + self.phases)
-        return self.linear(torch.cat([places - 0.5, fourier_features], dim=-1))
-
-    def weight_penalty(self) -> Float[Tensor, ""]:
-        return self.linear.weight.square().sum()
+        within = (numbers - self.lowest) / self.sides  # from 0 to 1 along each side
+        fourier_features = math.sqrt(2) * torch.cos(within @ self.frequencies.T + self.phases)
+        return self.linear(torch.cat([within - 0.5, fourier_features], dim=-1))
 
 
 class SparseEncoder(Encoder):
@@ -229,9 +224,6 @@ class SparseEncoder(Encoder):
             mode="sum",
         )
 
-    def weight_penalty(self) -> Float[Tensor, ""]:
-        return self.weight.square().sum()
-
 
 class ImageEncoder(Encoder):
     """Two convolutions, each followed by max-pooling, then a linear map."""
@@ -254,9 +246,6 @@ class ImageEncoder(Encoder):
         for layer in (self.first, self.second):
             planes = F.max_pool2d(F.leaky_relu(layer(planes), 0.1), 2)
         return self.linear(planes.flatten(1))
-
-    def weight_penalty(self) -> Float[Tensor, ""]:
-        return self.linear.weight.square().sum()
 
 
 class IdEncoder(Encoder):
@@ -286,9 +275,6 @@ class IdEncoder(Encoder):
         ids = _tensor(inputs.ids, self.weight)
         is_known = ids < len(self.weight)
         return self.weight[torch.where(is_known, ids, 0)] * is_known[:, None]
-
-    def weight_penalty(self) -> Float[Tensor, ""]:
-        return self.weight.square().sum()
 
 
 class FeaturesAndIdsEncoder(Encoder):

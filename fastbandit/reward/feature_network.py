@@ -22,23 +22,6 @@ _NOISE = 0.1  # the variance of a reward that penalties are weighed against
 _TINY = 1e-9
 
 
-def fit_features(
-    plain: Floats,
-    rows: NDArray[np.int64],
-    rewards: Floats,
-    *,
-    arms: int,
-    units: int,
-    seed: tuple[int, int],
-    weights: Floats | None = None,
-) -> FeatureNetwork:
-    """Train a network from scratch to predict the rewards of the arms that were chosen."""
-    if not units:
-        return FeatureNetwork.none()
-    with _one_thread():
-        return _fit(plain, rows, rewards, arms=arms, units=units, seed=seed, shares=weights)
-
-
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Let torch compute with one thread: matrices this small lose by more."""
@@ -50,7 +33,8 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _fit(
+@_one_thread()
+def fit_features(
     plain: Floats,
     rows: NDArray[np.int64],
     rewards: Floats,
@@ -58,12 +42,19 @@ def _fit(
     arms: int,
     units: int,
     seed: tuple[int, int],
-    shares: Floats | None,
+    shares: Floats | None = None,
 ) -> FeatureNetwork:
+    """Train a network from scratch to predict the rewards of the arms that were chosen.
+
+    An interaction is drawn as often as its part of the `shares` says (None: all alike).
+    """
+    if not units:
+        return FeatureNetwork.none()
     number = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
     rng = torch.Generator().manual_seed(int(number >> np.uint64(1)))
     inputs, count = plain.shape[1], len(rewards)
-    shift, scale = rewards.mean(), max(float(rewards.std()), _TINY) if _is_real(rewards) else 1.0
+    is_real = not ((rewards == 0) | (rewards == 1)).all()
+    shift, scale = rewards.mean(), max(float(rewards.std()), _TINY) if is_real else 1.0
     seen = torch.from_numpy(plain).float()
     wanted = torch.from_numpy((rewards - shift) / scale).float()
     chosen = torch.from_numpy(rows)
@@ -111,7 +102,3 @@ def _penalty(weights: list[Tensor], inputs: int) -> Tensor:
     first, _, second, _, heads, constants = weights
     ends = 4.0 * heads.square().sum() + 10.0 * constants.square().sum()
     return 4.0 * first.square().sum() / inputs + second.square().sum() + ends
-
-
-def _is_real(rewards: Floats) -> bool:
-    return not bool(((rewards == 0) | (rewards == 1)).all())

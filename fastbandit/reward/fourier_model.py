@@ -24,7 +24,7 @@ from fastbandit.features.kinds import FeaturesAndIds, Ids, Point
 from fastbandit.interfaces import Plan, RewardModel
 from fastbandit.reward.context_features import ContextFeatures
 from fastbandit.reward.matern import Kernel, Seen, fit_kernel, frequencies
-from fastbandit.reward.model import box_muller, no_noise, normals_need
+from fastbandit.reward.model import box_muller, mean_and_std, no_noise, normals_need
 from fastbandit.reward.picks import look, pick
 from fastbandit.score import Score
 from fastbandit.types import Features, Inputs, Interactions
@@ -100,15 +100,9 @@ class FourierReward(RewardModel):
     typical: Tensor
 
     def __init__(
-        self,
-        context: Features,
-        arm: Point,
-        *,
-        posterior: FourierPosterior | None = None,
-        rng: Generator,
+        self, context: Features, arm: Point, *, posterior: FourierPosterior, rng: Generator
     ) -> None:
         super().__init__()
-        posterior = FourierPosterior() if posterior is None else posterior
         # A cosine and a sine of each frequency.
         self.grow, self.frequency_count = posterior.grow, -(-posterior.features // 2)
         self.has_ids = isinstance(context, Ids | FeaturesAndIds)
@@ -151,10 +145,6 @@ class FourierReward(RewardModel):
         super()._load_from_state_dict(state, prefix, *rest)
         self._by_others = None
 
-    @property
-    def device(self) -> str:
-        return str(self.centre.device)
-
     # -- seeing
 
     def embed_contexts(self, contexts: Inputs) -> Float[Tensor, "B E"]:
@@ -179,10 +169,8 @@ class FourierReward(RewardModel):
 
     def fourier_features(self, contexts: Tensor, arms: Tensor) -> Tensor:
         """Return what weights act on: Fourier features and a constant, scaled by the kernel."""
-        angles = (
-            contexts @ self.context_frequencies.to(contexts).T
-            + arms @ self.arm_frequencies.to(arms).T
-        )
+        angles = contexts @ self.context_frequencies.to(contexts).T
+        angles = angles + arms @ self.arm_frequencies.to(arms).T
         parts = [torch.cos(angles), torch.sin(angles), torch.ones_like(angles[..., :1])]
         return torch.cat(parts, dim=-1) * self.sizes.to(angles)
 
@@ -245,11 +233,8 @@ class FourierReward(RewardModel):
 
         def bound(arms: Float[Tensor, "b K D"]) -> Float[Tensor, "B K"]:
             is_shared = len(arms) == 1  # then equal contexts have equal deviations
-            halves = (
-                self.fourier_features((different if is_shared else contexts)[:, None], arms)
-                @ self.spread
-            )
-            rows = which if is_shared else slice(None)
+            seen, rows = (different, which) if is_shared else (contexts, slice(None))
+            halves = self.fourier_features(seen[:, None], arms) @ self.spread
             variance = halves.square().sum(-1)[rows]
             if others is not None:
                 known = (halves @ others[0]).square()[rows]  # (B, K, J)
@@ -269,33 +254,16 @@ class FourierReward(RewardModel):
         return self._by_others
 
     def _halves(self, points: Float[Tensor, "n D"]) -> tuple[Tensor, Tensor]:
-        features = self.fourier_features(self.typical, points.to(self.centre)[:, None]).flatten(
-            0, 1
-        )
+        features = self.fourier_features(self.typical, points.to(self.centre)[:, None])
+        features = features.flatten(0, 1)
         return features @ self.centre, features @ self.spread
 
     # -- learning
 
-    def loss(
-        self,
-        contexts: Inputs,
-        arms: Inputs,
-        rewards: Float[Tensor, " B"],
-        *,
-        total: float,
-        rng: Generator,
-    ) -> Float[Tensor, ""]:
-        raise AssertionError("this model learns in closed form")
-
-    def observe_arms(self, arms: Inputs) -> None:
-        """Need nothing: the box says what is large."""
-
     def start(self, history: Interactions, *, fresh: int) -> None:
         self.fresh.fill_(max(1, fresh))
-        rewards = history.rewards.astype(np.float64)
-        mean = np.average(rewards, weights=history.weights)
-        std = float(np.sqrt(np.average(np.square(rewards - mean), weights=history.weights)))
-        self.reward_shift.fill_(float(mean))
+        mean, std = mean_and_std(history)
+        self.reward_shift.fill_(mean)
         self.reward_scale.fill_(std if std > _TINY else 1.0)
 
     @torch.no_grad()

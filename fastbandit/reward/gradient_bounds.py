@@ -15,7 +15,7 @@ from fastbandit.reward.network import Folded, RewardNetwork
 from fastbandit.score import Affine
 
 _FEW_ARMS = 32
-_CHUNK_OF_ARMS = 2**16
+_AT_ONCE = 2**16  # arms
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,8 @@ class UpperBound:
     def _one_by_one(self, arms: Float[Tensor, "B K E"]) -> Float[Tensor, "B K"]:
         embedded = arms if self.affine is None else self.affine(arms)
         contexts = self.contexts[:, None].expand(-1, arms.shape[1], -1).flatten(0, 1)
-        parts = zip(
-            contexts.split(_CHUNK_OF_ARMS),
-            embedded.flatten(0, 1).split(_CHUNK_OF_ARMS),
-            strict=True,
-        )
+        embedded = embedded.flatten(0, 1)
+        parts = zip(contexts.split(_AT_ONCE), embedded.split(_AT_ONCE), strict=True)
         deviations = torch.cat([self.deviations(*part) for part in parts])
         means = self.folded(arms)
         return means + (self.width * deviations.unflatten(0, means.shape)).clamp_min(1e-6)

@@ -9,7 +9,7 @@ from the whole history with the current weights after each update
 network is small, diagonal beyond `full_below` parameters.
 
 Searches find their way by a surrogate of the standard deviation, a small network that learns it
-after each update, and settle the last few arms with the bound itself.
+after each update, and re-rank the last few arms by the bound itself.
 
 For a fixed context the gradient is a linear map of something much smaller, the *arm
 features*: slopes x (arm, 1), the later layers' gradients, (arm, 1). So Z⁻¹ folds, once per
@@ -29,22 +29,14 @@ from fastbandit.declaration import part, setting
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, CompiledModel, Plan
 from fastbandit.reward.gradient_bounds import DiagonalBound, LinearDraw, UpperBound, outer, trace_of
-from fastbandit.reward.model import (
-    NetworkSettings,
-    NeuralReward,
-    box_muller,
-    no_noise,
-    normals_need,
-)
+from fastbandit.reward.model import NeuralReward, box_muller, no_noise, normals_need
 from fastbandit.reward.network import Folded, RewardNetwork
 from fastbandit.reward.surrogate import fit_deviations
 from fastbandit.score import Score
-from fastbandit.types import Features, Inputs, Interactions
+from fastbandit.types import Inputs, Interactions
 
 _CHUNK = 4096
 _SURROGATE = 32
-_FEW_ARMS = 32
-_CHUNK_OF_ARMS = 2**16
 _FOLDED_ON_GPU = 1024
 _FOLDED_AT_ONCE = 8  # so few stay in the processor's cache: four times as fast at 16 columns
 
@@ -62,14 +54,7 @@ class GradientPosterior:
     gradients: str = setting(default="current", choices=("current", "when chosen"))
 
     def build(self, plan: Plan, *, rng: Generator) -> GradientReward:
-        return GradientReward(
-            plan.context,
-            plan.arm,
-            settings=plan.network,
-            reward=plan.reward,
-            posterior=self,
-            rng=rng,
-        )
+        return GradientReward(plan, self, rng=rng)
 
 
 class GradientReward(NeuralReward):
@@ -81,18 +66,8 @@ class GradientReward(NeuralReward):
     bonus_shift: Tensor
     bonus_scale: Tensor
 
-    def __init__(
-        self,
-        context: Features,
-        arm: Features,
-        *,
-        settings: NetworkSettings,
-        reward: str,
-        posterior: GradientPosterior | None = None,
-        rng: Generator,
-    ) -> None:
-        super().__init__(context, arm, settings=settings, reward=reward, dropout=True, rng=rng)
-        posterior = GradientPosterior() if posterior is None else posterior
+    def __init__(self, plan: Plan, posterior: GradientPosterior, *, rng: Generator) -> None:
+        super().__init__(plan, dropout=True, rng=rng)
         self.ridge, self.gradients = posterior.ridge, posterior.gradients
         self.parts = _part_sizes(self.network)
         parameters = sum(self.parts)
@@ -102,20 +77,15 @@ class GradientReward(NeuralReward):
         self.register_buffer("information", start.double() * self.ridge)  # Z, or its diagonal
         self.register_buffer("inverse", start / self.ridge)
         self.register_buffer("root", start / self.ridge**0.5)  # root @ root.T = inverse
-        self.bonus = self._small_network(rng) if len(settings.hidden) == 1 else None
+        self.bonus = self._surrogate_network(rng) if len(self.settings.hidden) == 1 else None
         self.register_buffer("bonus_shift", torch.zeros(()))
         self.register_buffer("bonus_scale", torch.zeros(()))
 
-    def _small_network(self, rng: Generator) -> RewardNetwork:
+    def _surrogate_network(self, rng: Generator) -> RewardNetwork:
         """Make the network that learns the standard deviation."""
-        settings = self.settings
+        size, product, leak = self.network.dim, self.network.product, self.network.leak
         return RewardNetwork(
-            settings.embedding,
-            (_SURROGATE,),
-            product=settings.product,
-            dropout=False,
-            leak=settings.leak,
-            rng=rng,
+            size, (_SURROGATE,), product=product, dropout=False, leak=leak, rng=rng
         )
 
     @property
@@ -170,7 +140,8 @@ class GradientReward(NeuralReward):
     def upper(self, contexts: Float[Tensor, "B E"], *, width: float) -> Score:
         folded, surrogate = self.network.fold(contexts), self._surrogate(contexts, width)
         if not self.is_full:
-            diagonal = DiagonalBound(folded, self.network, contexts, self._weights(width))
+            weights = (self.inverse * (width**2 / self.width)).split(self.parts)
+            diagonal = DiagonalBound(folded, self.network, contexts, weights)
             return Score(diagonal, contexts, no_noise(contexts), surrogate)
         means = (self.fold_bonus, self.deviations, self.width)
         bound = UpperBound(folded, self.network, *means, contexts, width)
@@ -211,9 +182,6 @@ class GradientReward(NeuralReward):
         action = self._fold_rows(shift[:, None], contexts)[:, 0] / self.width**0.5  # (B, F)
         drawn = LinearDraw(self.network.fold(contexts), self.network, action)
         return Score(drawn, contexts, normal)
-
-    def _weights(self, width: float) -> tuple[Tensor, ...]:
-        return (self.inverse * (width**2 / self.width)).split(self.parts)
 
     @torch.no_grad()
     def _gather(self, history: Interactions, first: int) -> None:

@@ -98,10 +98,6 @@ class HierarchicalReward(RewardModel):
     def noise_size(self) -> int:  # type: ignore[override]
         return self.current.noise_size
 
-    @property
-    def device(self) -> str:
-        return self.network.device
-
     def embed_contexts(self, contexts: Inputs) -> Float[Tensor, "B E"]:
         return self.current.embed_contexts(contexts)
 
@@ -127,7 +123,7 @@ class HierarchicalReward(RewardModel):
 
     def own(
         self,
-        contexts: Float[Tensor, "B E"],
+        contexts: Tensor,
         *,
         seeds: Seeds | None = None,
         scale: float = 0.0,
@@ -163,13 +159,7 @@ class HierarchicalReward(RewardModel):
     # -- learning
 
     def loss(
-        self,
-        contexts: Inputs,
-        arms: Inputs,
-        rewards: Float[Tensor, " B"],
-        *,
-        total: float,
-        rng: Generator,
+        self, contexts: Inputs, arms: Inputs, rewards: Tensor, *, total: float, rng: Generator
     ) -> Float[Tensor, ""]:
         return self.network.loss(contexts, arms, rewards, total=total, rng=rng)
 

@@ -6,14 +6,12 @@ The last layer here is the whole linear end of the network.
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
-from torch import Generator, Tensor
+from torch import Generator
 
 from fastbandit.declaration import part, setting
 from fastbandit.interfaces import Plan
 from fastbandit.reward.linear_end import LinearEnd
-from fastbandit.reward.model import NetworkSettings, box_muller, normals_need
-from fastbandit.types import Features, Interactions
+from fastbandit.types import Interactions
 
 _CHUNK = 8192
 
@@ -25,14 +23,7 @@ class LastLayerPosterior:
     prior_precision: float = setting(default=1.0, above=0)
 
     def build(self, plan: Plan, *, rng: Generator) -> LastLayerReward:
-        return LastLayerReward(
-            plan.context,
-            plan.arm,
-            settings=plan.network,
-            reward=plan.reward,
-            prior_precision=self.prior_precision,
-            rng=rng,
-        )
+        return LastLayerReward(plan, self.prior_precision, rng=rng)
 
 
 class LastLayerReward(LinearEnd):
@@ -40,29 +31,6 @@ class LastLayerReward(LinearEnd):
 
     For binary rewards the posterior is Laplace's approximation around the trained weights.
     """
-
-    def __init__(
-        self,
-        context: Features,
-        arm: Features,
-        *,
-        settings: NetworkSettings,
-        reward: str,
-        prior_precision: float = 1.0,
-        rng: Generator,
-    ) -> None:
-        super().__init__(
-            context,
-            arm,
-            settings=settings,
-            reward=reward,
-            prior_precision=prior_precision,
-            rng=rng,
-        )
-        self.noise_size = normals_need(sum(self.parts))
-
-    def shift(self, uniforms: Float[Tensor, "B Z"]) -> Float[Tensor, "B W"]:
-        return box_muller(uniforms, len(self.centre)) @ self.spread.T
 
     @torch.no_grad()
     def fit_posterior(self, history: Interactions) -> None:
@@ -76,8 +44,8 @@ class LastLayerReward(LinearEnd):
             features = self.features(contexts, self.embed_arms(history.arms.take(rows)))
             rewards = torch.from_numpy(history.rewards[rows]).to(features.device)
             if self.reward == "binary":
-                chance = torch.sigmoid(features @ trained)
-                weight = (chance * (1 - chance)).double().cpu()
+                probability = torch.sigmoid(features @ trained)
+                weight = (probability * (1 - probability)).double().cpu()
             else:
                 weight = torch.exp(-2 * self.log_noise).double().cpu().expand(len(rewards))
             if history.weights is not None:

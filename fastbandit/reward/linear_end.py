@@ -7,7 +7,6 @@ trained ones.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import replace
 
 import torch
@@ -15,11 +14,10 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from fastbandit.interfaces import CompiledModel
-from fastbandit.reward.model import NetworkSettings, NeuralReward, no_noise
+from fastbandit.interfaces import CompiledModel, Plan
+from fastbandit.reward.model import NeuralReward, box_muller, no_noise, normals_need
 from fastbandit.reward.network import Folded
 from fastbandit.score import Score
-from fastbandit.types import Features
 
 
 class LinearEnd(NeuralReward):
@@ -34,21 +32,14 @@ class LinearEnd(NeuralReward):
     """How compiled code draws the weights (see `CompiledModel`)."""
 
     def __init__(
-        self,
-        context: Features,
-        arm: Features,
-        *,
-        settings: NetworkSettings,
-        reward: str,
-        prior_precision: float,
-        columns: int | None = None,
-        rng: Generator,
+        self, plan: Plan, prior_precision: float, *, columns: int | None = None, rng: Generator
     ) -> None:
-        super().__init__(context, arm, settings=settings, reward=reward, dropout=False, rng=rng)
+        super().__init__(plan, dropout=False, rng=rng)
         self.prior_precision = prior_precision
         width = self.network.input_sizes[-1]
-        self.parts = [width, self.network.input_sizes[0] if settings.wide else 0, 1]
+        self.parts = [width, self.network.input_sizes[0] if self.settings.wide else 0, 1]
         size = sum(self.parts)
+        self.noise_size = columns or normals_need(size)
         self.register_buffer("centre", torch.zeros(size))
         self.register_buffer("spread", torch.eye(size, columns or size) / prior_precision**0.5)
 
@@ -60,9 +51,9 @@ class LinearEnd(NeuralReward):
             return mean
         return replace(mean, draws_from=self.draws_from, centre=self.centre, spread=self.spread)
 
-    @abstractmethod
     def shift(self, uniforms: Float[Tensor, "B Z"]) -> Float[Tensor, "B W"]:
         """Return how far drawn weights lie from the centre."""
+        return box_muller(uniforms, len(self.centre)) @ self.spread.T
 
     def mean(self, contexts: Float[Tensor, "B E"]) -> Score:
         return Score(self._fold(contexts, self.centre[None]), contexts, no_noise(contexts))

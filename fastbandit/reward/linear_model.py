@@ -8,6 +8,7 @@ with a Bayesian last layer does so with this one.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,8 +24,7 @@ from fastbandit.reward.encoders import (
     SparseEncoder,
 )
 from fastbandit.reward.last_layer_model import LastLayerReward
-from fastbandit.reward.model import NetworkSettings
-from fastbandit.types import Features, Inputs, Interactions
+from fastbandit.types import Inputs, Interactions
 
 Floats = NDArray[np.float64]
 
@@ -43,17 +43,10 @@ _LEAST_NOISE = 1e-2
 class LinearReward(LastLayerReward):
     """Rewards that are linear (binary ones: in log odds) in features of context and arm."""
 
-    def __init__(
-        self,
-        context: Features,
-        arm: Features,
-        *,
-        settings: NetworkSettings,
-        reward: str,
-        rng: Generator,
-    ) -> None:
-        plain = replace(settings, hidden=(_HIDDEN,), product=False, wide=True, fourier_features=0)
-        super().__init__(context, arm, settings=plain, reward=reward, rng=rng)
+    def __init__(self, plan: Any, *, rng: Generator) -> None:
+        shape = {"hidden": (_HIDDEN,), "product": False, "wide": True, "fourier_features": 0}
+        plain = replace(plan, network=replace(plan.network, **shape))
+        super().__init__(plain, prior_precision=1.0, rng=rng)
         with torch.no_grad():
             for parameter in self.parameters():
                 parameter.zero_()
@@ -151,8 +144,8 @@ def fitted(
     for _ in range(_STEPS):
         predicted = z @ centre + (0.0 if arm is None else constants[arm])
         if is_binary:
-            chance = 1.0 / (1.0 + np.exp(-np.clip(predicted, -40.0, 40.0)))
-            curve, pull = weights * chance * (1.0 - chance), weights * (rewards - chance)
+            likely = 1.0 / (1.0 + np.exp(-np.clip(predicted, -40.0, 40.0)))
+            curve, pull = weights * likely * (1.0 - likely), weights * (rewards - likely)
         else:
             curve, pull = weights / noise, weights * (rewards - predicted) / noise
         precision = (z * curve[:, None]).T @ z + np.diag(prior)

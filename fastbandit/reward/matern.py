@@ -64,7 +64,7 @@ class Seen:
 
 
 def frequencies(count: int, dim: int, *, rng: Generator) -> Float[Tensor, "F I"]:
-    """Draw frequencies, in radians a length, whose waves have this kernel on average."""
+    """Draw frequencies, in radians a length, whose features have this kernel on average."""
     directions = torch.randn(count, dim, generator=rng, dtype=torch.float64)
     squares = torch.randn(count, _DEGREES, generator=rng, dtype=torch.float64).square().mean(1)
     return directions / squares.sqrt()[:, None]  # Student's t

@@ -13,11 +13,11 @@ from torch import Generator, Tensor, nn
 
 from fastbandit.declaration import part, setting
 from fastbandit.errors import SettingError
-from fastbandit.interfaces import CompiledModel, RewardModel
+from fastbandit.interfaces import CompiledModel, Plan, RewardModel
 from fastbandit.reward.encoders import DenseEncoder, PointEncoder, encoder_for
 from fastbandit.reward.network import RewardNetwork
 from fastbandit.score import Score
-from fastbandit.types import Features, Inputs, Interactions
+from fastbandit.types import Inputs, Interactions
 
 
 @part("network")
@@ -49,23 +49,16 @@ class NeuralReward(RewardModel):
     reward_shift: Tensor
     reward_scale: Tensor
 
-    def __init__(
-        self,
-        context: Features,
-        arm: Features,
-        *,
-        settings: NetworkSettings,
-        reward: str,
-        dropout: bool,
-        rng: Generator,
-    ) -> None:
+    def __init__(self, plan: Plan, *, dropout: bool, rng: Generator) -> None:
         super().__init__()
-        self.settings, self.reward = settings, reward
-        size, fourier_features = settings.embedding, settings.fourier_features
-        self.context_encoder = encoder_for(
-            context, size, fourier_features=fourier_features, rng=rng
+        settings: NetworkSettings = plan.network
+        self.settings, self.reward = settings, plan.reward
+        self.context_encoder, self.arm_encoder = (
+            encoder_for(
+                kind, settings.embedding, fourier_features=settings.fourier_features, rng=rng
+            )
+            for kind in (plan.context, plan.arm)
         )
-        self.arm_encoder = encoder_for(arm, size, fourier_features=fourier_features, rng=rng)
         self.network = RewardNetwork(
             settings.embedding,
             settings.hidden,
@@ -92,10 +85,6 @@ class NeuralReward(RewardModel):
         assert isinstance(self.arm_encoder, DenseEncoder | PointEncoder), "points form a continuum"
         return self.arm_encoder.encode(values)
 
-    @property
-    def device(self) -> str:
-        return str(self.log_noise.device)
-
     def observe_arms(self, arms: Inputs) -> None:
         self.arm_encoder.fit(arms)
 
@@ -103,7 +92,7 @@ class NeuralReward(RewardModel):
         self.context_encoder.fit(history.contexts)
         self.arm_encoder.fit(history.arms)
         if self.reward == "real":
-            shift, std = _mean_and_std(history)
+            shift, std = mean_and_std(history)
             self.reward_shift.fill_(shift)
             self.reward_scale.fill_(std if std > 1e-9 else 1.0)
 
@@ -137,13 +126,7 @@ class NeuralReward(RewardModel):
         return (rewards - self.reward_shift) / self.reward_scale
 
     def loss(
-        self,
-        contexts: Inputs,
-        arms: Inputs,
-        rewards: Float[Tensor, " B"],
-        *,
-        total: float,
-        rng: Generator,
+        self, contexts: Inputs, arms: Inputs, rewards: Tensor, *, total: float, rng: Generator
     ) -> Float[Tensor, ""]:
         embedded = self.embed_contexts(contexts), self.embed_arms(arms)
         predicted = self.network(*embedded, self.training_masks(len(rewards), rng=rng))
@@ -177,7 +160,8 @@ class NeuralReward(RewardModel):
         return penalty / total if settings.penalties == "per observation" else penalty
 
 
-def _mean_and_std(history: Interactions) -> tuple[float, float]:
+def mean_and_std(history: Interactions) -> tuple[float, float]:
+    """Return the mean and the deviation of the rewards of a history, by their weights."""
     rewards = history.rewards.astype(np.float64)
     mean = np.average(rewards, weights=history.weights)
     variance = np.average(np.square(rewards - mean), weights=history.weights)

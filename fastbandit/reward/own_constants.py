@@ -62,17 +62,9 @@ class OwnConstants:
 
     def __call__(self, rows: Int[Tensor, "b K"]) -> Float[Tensor, "B K"]:
         parts = np.empty((len(self.seeds), rows.shape[1]), dtype=np.float32)
-        means, deviations = self.posterior.arrays
-        own_parts(
-            means,
-            deviations,
-            rows.cpu().numpy(),
-            self.seeds,
-            np.float32(self.scale),
-            self.is_drawn,
-            self.posterior.constants.stamp,
-            parts,
-        )
+        scale, stamp = np.float32(self.scale), self.posterior.constants.stamp
+        among = (*self.posterior.arrays, rows.cpu().numpy(), self.seeds)
+        own_parts(*among, scale, self.is_drawn, stamp, parts)
         return torch.from_numpy(parts).to(rows.device)
 
     def best(self) -> tuple[Int[Tensor, "B L"], Float[Tensor, "B L"]]:

@@ -35,7 +35,11 @@ def fit_deviations(
 
     Returns their mean and their spread: the network learns them in these units.
     """
-    near, some, targets = _examples(deviations, arms, embed_all(embed, contexts), rng=rng)
+    near = contexts_near(embed_all(embed, contexts), _INTERACTIONS, _JITTER, rng=rng)
+    some = arms.to_embedding(arms.sample(_INTERACTIONS, rng=rng).points)[0]
+    with torch.no_grad():
+        parts = zip(near.split(_CHUNK), some.split(_CHUNK), strict=True)
+        targets = torch.cat([deviations(*part) for part in parts])
     shift, scale = targets.mean(), targets.std().clamp_min(1e-9)
     targets = (targets - shift) / scale
     optimiser = torch.optim.Adam(list(network.parameters()), lr=_RATE, fused=True)
@@ -49,14 +53,3 @@ def fit_deviations(
         optimiser.step()
     network.requires_grad_(False)
     return shift, scale
-
-
-@torch.no_grad()
-def _examples(
-    deviations: Deviations, arms: ArmSpace, embedded: Float[Tensor, "n E"], *, rng: Generator
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return embedded contexts, an arm for each, and the deviations of their rewards."""
-    near = contexts_near(embedded, _INTERACTIONS, _JITTER, rng=rng)
-    some = arms.to_embedding(arms.sample(_INTERACTIONS, rng=rng).points)[0]
-    parts = zip(near.split(_CHUNK), some.split(_CHUNK), strict=True)
-    return near, some, torch.cat([deviations(*part) for part in parts])

@@ -18,8 +18,7 @@ from torch import Generator, Tensor, nn
 from fastbandit.declaration import part, setting
 from fastbandit.interfaces import Plan
 from fastbandit.reward.linear_end import LinearEnd
-from fastbandit.reward.model import NetworkSettings, box_muller, normals_need
-from fastbandit.types import Features, Inputs, Interactions
+from fastbandit.types import Inputs, Interactions
 
 _FIRST_DEVIATION = 0.02  # of the prior's: from wide weights on, training drops all features
 _PACE = 4.0  # deviations have far to go: a step moves their logarithms so many times as far
@@ -32,44 +31,16 @@ class VariationalPosterior:
     prior_precision: float = setting(default=1.0, above=0)
 
     def build(self, plan: Plan, *, rng: Generator) -> VariationalReward:
-        return VariationalReward(
-            plan.context,
-            plan.arm,
-            settings=plan.network,
-            reward=plan.reward,
-            prior_precision=self.prior_precision,
-            rng=rng,
-        )
+        return VariationalReward(plan, self.prior_precision, rng=rng)
 
 
 class VariationalReward(LinearEnd):
     """Rewards from a network whose linear end has independent Gaussian weights, trained."""
 
-    def __init__(
-        self,
-        context: Features,
-        arm: Features,
-        *,
-        settings: NetworkSettings,
-        reward: str,
-        prior_precision: float = 1.0,
-        rng: Generator,
-    ) -> None:
-        super().__init__(
-            context,
-            arm,
-            settings=settings,
-            reward=reward,
-            prior_precision=prior_precision,
-            rng=rng,
-        )
-        size = sum(self.parts)
+    def __init__(self, plan: Plan, prior_precision: float, *, rng: Generator) -> None:
+        super().__init__(plan, prior_precision, rng=rng)
         first = math.log(_FIRST_DEVIATION / prior_precision**0.5)
-        self.log_widths = nn.Parameter(torch.full((size,), first / _PACE))
-        self.noise_size = normals_need(size)
-
-    def shift(self, uniforms: Float[Tensor, "B Z"]) -> Float[Tensor, "B W"]:
-        return box_muller(uniforms, len(self.centre)) @ self.spread.T
+        self.log_widths = nn.Parameter(torch.full((sum(self.parts),), first / _PACE))
 
     @property
     def log_deviation(self) -> Float[Tensor, " W"]:
@@ -77,13 +48,7 @@ class VariationalReward(LinearEnd):
         return _PACE * self.log_widths
 
     def loss(
-        self,
-        contexts: Inputs,
-        arms: Inputs,
-        rewards: Float[Tensor, " B"],
-        *,
-        total: float,
-        rng: Generator,
+        self, contexts: Inputs, arms: Inputs, rewards: Tensor, *, total: float, rng: Generator
     ) -> Float[Tensor, ""]:
         features = self.features(self.embed_contexts(contexts), self.embed_arms(arms))
         variances = features.square() @ torch.exp(2 * self.log_deviation)

@@ -82,7 +82,12 @@ def decide_all(
     for number in are_uniform(seeds, terms.epsilon).tolist():
         rows = rows_of(number if len(some) > 1 else 0)
         work(catalogue.only_drawn(rows, int(seeds[number]), count=terms.k), number, number + 1)
-    _check_finite(answers.costs)
+    wrong = np.flatnonzero(answers.costs[:, 0] < 0)
+    if len(wrong):
+        raise NotFiniteError(
+            f"The contexts need finite numbers of ordinary size: got a row, {wrong[0]}, that is "
+            f"infinite once embedded ({len(wrong)} such rows). Scale or drop those rows."
+        )
     return answers
 
 
@@ -97,12 +102,3 @@ def draw_all(catalogue: FrozenCatalogue, seeds: Seeds, terms: Terms) -> Answers:
         rows[number, : len(drawn)] = drawn
     scores = np.where(rows >= 0, 0.0, -np.inf).astype(np.float32)
     return Answers(rows, scores, np.zeros((len(seeds), 3), dtype=np.int64))
-
-
-def _check_finite(costs: NDArray[np.int64]) -> None:
-    wrong = np.flatnonzero(costs[:, 0] < 0)
-    if len(wrong):
-        raise NotFiniteError(
-            f"The contexts need finite numbers of ordinary size: got a row, {wrong[0]}, that is "
-            f"infinite once embedded ({len(wrong)} such rows). Scale or drop those rows."
-        )

@@ -11,7 +11,7 @@ import numpy as np
 
 from fastbandit.arms.partitions import Floats
 from fastbandit.errors import InputError, ShapeError
-from fastbandit.features.kinds import FeaturesAndIds, Ids, shown
+from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, shown
 from fastbandit.features.rewards import RewardKind
 from fastbandit.features.schema import Schema
 from fastbandit.runtime.encodings import Encoding, LinearEncoding
@@ -51,7 +51,7 @@ class Codec:
             return context
         if isinstance(context, Mapping) and self.schema is not None:
             return Inputs(dense=self.schema.encode_one(context)[None])
-        rows = np.asarray(context)[None] if self.context.is_dense else context
+        rows = np.asarray(context)[None] if isinstance(self.context.kind, Dense) else context
         inputs = self.context.kind.read(rows, what="contexts")
         if len(inputs) != 1:
             raise ShapeError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,14 +39,9 @@ class Encoding:
     bounds: Floats = field(default_factory=lambda: read_only(np.zeros((0, 0), np.float32)))
 
     @property
-    def is_dense(self) -> bool:
-        """Whether a context is plain numbers."""
-        return isinstance(self.kind, Dense)
-
-    @property
     def is_compiled(self) -> bool:
-        """Whether compiled code embeds contexts by itself."""
-        return self.is_dense
+        """Whether compiled code embeds contexts by itself: plain numbers."""
+        return isinstance(self.kind, Dense)
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
         """Return for each row whether a number of it is cut: (n,)."""
@@ -90,16 +85,7 @@ class LinearEncoding:
 
     kind: Features
     inputs: LinearInputs
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether a context is plain numbers."""
-        return isinstance(self.kind, Dense)
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether compiled code embeds contexts by itself."""
-        return False
+    is_compiled: ClassVar[bool] = False
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
         """Return for each context whether a number of it is cut: (n,)."""

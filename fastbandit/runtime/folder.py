@@ -45,9 +45,10 @@ def write_folder(stored: Stored, folder: Path) -> None:
     """Write a frozen bandit into a folder, in place of the one it holds."""
     rows = stored.catalogue.rows
     model = {f"model.{name}": array for name, array in stored.model.stored.items()}
-    arrays = model | _catalogue_arrays(stored.catalogue) | _codec_arrays(stored.codec)
+    codec, words = _written(stored.codec)
+    arrays = model | _catalogue_arrays(stored.catalogue) | codec
     notes = {
-        "words": _codec_notes(stored.codec),
+        "words": words,
         "rows": rows.total,
         "first_more": stored.catalogue.first_more,
         "columns": None if rows.columns is None else rows.columns.notes(),
@@ -127,25 +128,18 @@ def _check_fit(model: FrozenModel, catalogue: FrozenCatalogue, notes: dict[str, 
 # -- the codec, which files call words
 
 
-def _codec_arrays(codec: Codec) -> Arrays:
-    arrays: Arrays = {}
-    for field in fields(codec):
-        value = getattr(codec, field.name)
-        if isinstance(value, Encoding | LinearEncoding):
-            named = value.arrays().items()
-            arrays |= {f"words.{field.name}.{name}": array for name, array in named}
-        elif isinstance(value, np.ndarray):
-            arrays[f"words.{field.name}"] = value
-    return arrays
-
-
-def _codec_notes(codec: Codec) -> dict[str, Any]:
-    values = {field.name: getattr(codec, field.name) for field in fields(codec)}
-    return {
-        name: value.note() if isinstance(value, Encoding | LinearEncoding) else value
-        for name, value in values.items()
-        if not isinstance(value, np.ndarray)
-    }
+def _written(codec: Codec) -> tuple[Arrays, dict[str, Any]]:
+    """Return the arrays of a codec by name, and all else as JSON values."""
+    arrays, notes = Arrays(), dict[str, Any]()
+    for name, value in ((field.name, getattr(codec, field.name)) for field in fields(codec)):
+        if isinstance(value, np.ndarray):
+            arrays[f"words.{name}"] = value
+        elif isinstance(value, Encoding | LinearEncoding):
+            arrays |= {f"words.{name}.{part}": array for part, array in value.arrays().items()}
+            notes[name] = value.note()
+        else:
+            notes[name] = value
+    return arrays, notes
 
 
 def _read_codec(notes: dict[str, Any], arrays: Arrays) -> Codec:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.partitions import build_partitions
 from fastbandit.errors import SettingError
 from fastbandit.exploration import Greedy
 from fastbandit.features.kinds import FeaturesAndIds
-from fastbandit.interfaces import CompiledModel, Exploration, asks, is_scan
+from fastbandit.interfaces import CompiledModel, asks, is_scan
 from fastbandit.policy import Policy
 from fastbandit.reward.context_features import LinearInputs
 from fastbandit.reward.encoders import DenseEncoder, FeaturesAndIdsEncoder, IdEncoder, SparseEncoder
@@ -30,11 +29,31 @@ from fastbandit.runtime.model_arrays import (
     matrix_of,
     network_arrays,
 )
-from fastbandit.runtime.parts import FrozenArms, FrozenModel
+from fastbandit.runtime.parts import FrozenArms
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.steps import CompiledSteps, compiled_steps
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.types import Features
+
+COMPILED_ABOVE = 512
+"""Few arms are left to torch: they are not worth the wait for a compiler, once a machine."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledPolicy:
+    """A policy, and what decides instead of it; None where the policy has to decide itself."""
+
+    policy: Policy
+    frozen: FrozenBandit | None
+
+    @staticmethod
+    def of(plan: Blueprint, policy: Policy, *, version: int) -> CompiledPolicy:
+        """Freeze a policy where that can be and pays: on the CPU, with more than a few arms."""
+        arms, is_on_cpu = policy.arms, policy.model.device == "cpu"
+        are_many = isinstance(arms, Catalogue) and len(arms) > COMPILED_ABOVE
+        if not (is_on_cpu and are_many and can_freeze(policy)):
+            return CompiledPolicy(policy, None)
+        return CompiledPolicy(policy, freeze(plan, policy, version, decisions=0))
 
 
 def freeze(
@@ -42,8 +61,9 @@ def freeze(
 ) -> FrozenBandit:
     """Freeze a policy, built after a plan, that decided so often."""
     catalogue = catalogue_of(policy)
-    model, _ = _compiled(policy)
+    model, steps = _compiled(replace(policy, model=copy.deepcopy(policy.model).cpu()))
     assert catalogue.frame is not None
+    amount, place = float(getattr(policy.exploration, "amount", 0.0)), catalogue.to_embedding
     has_effects = model.draws_from == "arm-effects"
     encodings = _effect_encodings(plan, policy, model) if has_effects else _encodings(plan, model)
     codec = Codec(
@@ -59,7 +79,16 @@ def freeze(
     )
     arms = freeze_arms(policy, dtype="float32" if has_effects else dtype)
     rows = FrozenCatalogue.of(arms, catalogue.rows)
-    return FrozenBandit(freeze_model(policy), rows, codec, decisions=decisions)
+    if has_effects:
+        is_drawn, dim = asks(policy.exploration) == "draw", catalogue.dim
+        arrays = effects_arrays(
+            model.effects, amount, is_drawn=is_drawn, to_embedding=place, dim=dim
+        )
+    else:
+        middle, half = (catalogue.high + catalogue.low) / 2, (catalogue.high - catalogue.low) / 2
+        box = torch.stack([catalogue.low, catalogue.high, middle, half])
+        arrays = network_arrays(model, steps, amount, to_embedding=place, box=box)
+    return FrozenBandit(arrays, rows, codec, decisions=decisions)
 
 
 def can_freeze(policy: Policy) -> bool:
@@ -84,18 +113,6 @@ def untrained(policy: Policy) -> Policy:
     with torch.no_grad():
         arms = catalogue.embedded_by(policy.model.embed_arms)
     return replace(policy, exploration=Greedy(), search=Exhaustive(), arms=arms)
-
-
-def freeze_model(policy: Policy) -> FrozenModel:
-    """Freeze encoder, network, posterior and search into arrays."""
-    catalogue = catalogue_of(policy)
-    model, steps = _compiled(replace(policy, model=copy.deepcopy(policy.model).cpu()))
-    amount, place = _amount(policy.exploration), catalogue.to_embedding
-    if model.draws_from == "arm-effects":
-        is_drawn = asks(policy.exploration) == "draw"
-        dim = catalogue.dim
-        return effects_arrays(model.effects, amount, is_drawn=is_drawn, to_embedding=place, dim=dim)
-    return network_arrays(model, steps, amount, to_embedding=place, box=_box(catalogue))
 
 
 def freeze_arms(policy: Policy, *, dtype: str = "float32") -> FrozenArms:
@@ -148,15 +165,10 @@ def _compiled(policy: Policy) -> tuple[CompiledModel, CompiledSteps]:
     return model, steps
 
 
-def _amount(exploration: Exploration) -> float:
-    return float(exploration.amount)  # type: ignore[attr-defined]
-
-
 def _encodings(plan: Blueprint, model: CompiledModel) -> tuple[Encoding, Encoding]:
-    has_ids = isinstance(model.arm_encoder, FeaturesAndIdsEncoder)
-    is_part = isinstance(plan.arm, FeaturesAndIds) and not has_ids
-    arm: Any = plan.arm
-    seen: Features = arm.features if is_part else arm
+    seen, has_ids = plan.arm, isinstance(model.arm_encoder, FeaturesAndIdsEncoder)
+    if isinstance(seen, FeaturesAndIds) and not has_ids:
+        seen = seen.features
     return (
         freeze_encoding(plan.context, model.context_encoder, what="contexts"),
         freeze_encoding(seen, model.arm_encoder, what="arms"),
@@ -198,8 +210,3 @@ def _check_encoder(encoder: Any, *, what: str) -> DenseEncoder | SparseEncoder |
             f"features given as numbers, words or ids, or select with the Bandit."
         )
     return features
-
-
-def _box(arms: Catalogue) -> Tensor:
-    middle, half = (arms.high + arms.low) / 2, (arms.high - arms.low) / 2
-    return torch.stack([arms.low, arms.high, middle, half])

@@ -19,12 +19,11 @@ from fastbandit.errors import FastbanditError, NotFiniteError, SettingError, Sha
 from fastbandit.features.kinds import is_size, shown
 from fastbandit.runtime.batches import Answers, Terms, decide_all, draw_all
 from fastbandit.runtime.codec import Codec
-from fastbandit.runtime.deltas import check_delta
 from fastbandit.runtime.folder import Stored, read_folder, write_folder
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
 from fastbandit.runtime.kernel import decide
 from fastbandit.runtime.live_catalogue import LiveCatalogue
-from fastbandit.runtime.parts import FrozenModel
+from fastbandit.runtime.parts import FrozenModel, check_delta
 from fastbandit.runtime.propensity import (
     Propensities,
     check_epsilon,
@@ -63,10 +62,8 @@ class _Buffers(threading.local):
         self.rows = np.empty((1, 1), dtype=np.int32)
         self.scores = np.empty((1, 1), dtype=np.float32)
         self.costs = np.empty((1, 3), dtype=np.int64)
-        self.request, self.answer = (
-            (self.contexts, self.seeds),
-            (self.rows, self.scores, self.costs),
-        )
+        self.request = (self.contexts, self.seeds)
+        self.answer = (self.rows, self.scores, self.costs)
         self.is_clipped = False
 
 

@@ -117,7 +117,8 @@ class FrozenCatalogue:
             return eligible
         if isinstance(eligible, Mapping):
             find = self._remembered.get
-            return find(canonical(eligible), lambda _: self._among(self._where(eligible)))
+            columns = self.rows.columns
+            return find(canonical(eligible), lambda _: self._among(mask_where(eligible, columns)))
         is_list = isinstance(eligible, list | tuple | set) and len(eligible) <= FEW
         if is_list and not any(isinstance(item, bool | np.bool_) for item in eligible):
             return self.only(self.ids.rows(eligible))
@@ -136,9 +137,6 @@ class FrozenCatalogue:
     @cached_property
     def _remembered(self) -> Recent[EligibleRows]:
         return Recent()
-
-    def _where(self, predicate: Mapping[str, Any]) -> Mask:
-        return mask_where(predicate, self.rows.columns)
 
     def _among(self, mask: Mask) -> EligibleRows:
         """Return the live rows of a mask; where those are few, a list of them."""

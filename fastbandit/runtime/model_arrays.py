@@ -45,14 +45,15 @@ def network_arrays(
     first, *deeper, last = network.layers
     first_weights, first_biases, last_weights = _side_by_side(first, last, surrogate)
     constant = last.bias if network.wide is None else last.bias + network.wide.bias
-    wide_weights = _wide(network)
+    has_wide = network.wide is not None
+    inputs = network.input_sizes[0]
+    wide_weights = torch.zeros(inputs) if network.wide is None else network.wide.weight[0]
     if model.last is not None:
         last_weights, wide, constant = model.last
-        wide_weights = wide if network.wide is not None else wide_weights
+        wide_weights = wide if has_wide else wide_weights
     walk = (steps.partitions, steps.far, steps.hops, steps.beam, steps.steps)
     sizes = (steps.starts, steps.lookups, *walk)
-    has_wide = network.wide is not None or surrogate is not None
-    flags = (_KINDS[steps.kind], posterior, network.product, has_wide)
+    flags = (_KINDS[steps.kind], posterior, network.product, has_wide or surrogate is not None)
     step = steps.step_size * math.sqrt(box.shape[1])
     encoder, layers = model.context_encoder, _layers(steps.generator)
     is_dense, is_dropout = isinstance(encoder, DenseEncoder), posterior == DROPOUT
@@ -189,11 +190,6 @@ def _side_by_side(
         torch.cat([first.bias, more.bias]),
         torch.cat([last.weight[0], mute]),
     )
-
-
-def _wide(network: RewardNetwork) -> Tensor:
-    """Return the wide path's weights, zeros where there is none."""
-    return torch.zeros(network.input_sizes[0]) if network.wide is None else network.wide.weight[0]
 
 
 def _bonus(model: CompiledModel, network: RewardNetwork, surrogate: RewardNetwork) -> Tensor:

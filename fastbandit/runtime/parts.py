@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from fastbandit.arms.arrays import Array, read_only
 from fastbandit.arms.own_lists import own_lists, renewed_lists
 from fastbandit.arms.partitions import Floats, Partitions, Positions
 from fastbandit.declaration import known_name
+from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
+from fastbandit.features.kinds import shown
 from fastbandit.runtime.fold import BOUND
 
 STORED_AS = {"to_embedding": "place"}
@@ -20,12 +22,6 @@ STORED_AS = {"to_embedding": "place"}
 _OF_SOME = ("own_", "bounds")
 DTYPES = ("float32", "int16", "int8")
 """What the coordinates of frozen arms may be stored as."""
-
-
-class _Terms(TypedDict):
-    scale: float
-    is_drawn: bool
-    stamp: int
 
 
 @dataclass(frozen=True)
@@ -117,11 +113,10 @@ class FrozenModel:
         )
 
     @property
-    def _terms(self) -> _Terms:
+    def _terms(self) -> dict[str, Any]:
         """How own constants are drawn."""
-        is_drawn = int(self.counts[1]) != BOUND
-        scale, stamp = float(self.numbers[0]), int(self.own_stamp[0])
-        return {"scale": scale, "is_drawn": is_drawn, "stamp": stamp}
+        is_drawn, stamp = int(self.counts[1]) != BOUND, int(self.own_stamp[0])
+        return {"scale": float(self.numbers[0]), "is_drawn": is_drawn, "stamp": stamp}
 
     @property
     def stored(self) -> dict[str, Array]:
@@ -199,3 +194,38 @@ def packed(vectors: Floats, dtype: str) -> tuple[Array, Floats]:
     shift = (high + low) / 2
     whole = np.rint((vectors - shift) / factor).astype(dtype)
     return whole, np.stack([factor, shift]).astype(np.float32)
+
+
+def check_delta(
+    own: Floats, rows: Any, means: Any, deviations: Any
+) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """Return rows, means and deviations of what arms have of their own, or say what is wrong.
+
+    `own` is what they have: a constant an arm (N,), or weights (N, K).
+    """
+    arms = len(own)
+    if not arms:
+        raise SettingError(
+            "A delta needs arms with constants or weights of their own: this bandit has none. "
+            "Build it with posterior='arm-effects', and update it first."
+        )
+    listed, middle, width = np.asarray(rows), np.asarray(means), np.asarray(deviations)
+    wanted = (listed.size, *own.shape[1:])
+    are_alike = listed.shape == wanted[:1] and middle.shape == width.shape == wanted
+    if not are_alike or listed.dtype.kind not in "iu":
+        raise ShapeError(
+            f"A delta needs a row for each arm, and means and deviations of shape {wanted}: got "
+            f"{shown(rows)}, {shown(means)} and {shown(deviations)}. Give all three for each arm."
+        )
+    if listed.size and not 0 <= listed.min() <= listed.max() < arms:
+        raise InputError(
+            f"A delta needs rows of the arms that were frozen, from 0 to {arms - 1}: got "
+            f"{listed.min()} to {listed.max()}. Apply it to the bandit it was made for."
+        )
+    middle, width = middle.astype(np.float32), width.astype(np.float32)
+    if not (np.isfinite(middle).all() and np.isfinite(width).all() and (width >= 0).all()):
+        raise NotFiniteError(
+            "A delta needs finite means, and deviations of 0 or more: got others. Leave those "
+            "arms out."
+        )
+    return listed.astype(np.int64), middle, width

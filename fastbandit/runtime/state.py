@@ -11,7 +11,7 @@ from fastbandit.interfaces import Observes, RewardModel
 from fastbandit.optim.process_group import ProcessGroup
 from fastbandit.policy import Policy
 from fastbandit.progress import Progress
-from fastbandit.runtime.compiled_policy import CompiledPolicy
+from fastbandit.runtime.freezing import CompiledPolicy
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.storage.snapshots import Saved
 from fastbandit.training.fit_reward import Curve

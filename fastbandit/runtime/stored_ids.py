@@ -52,9 +52,8 @@ class StoredIds:
     def ids(self, rows: Iterable[int] | NDArray[np.int64]) -> list[Hashable]:
         """Return the id of each row, counted from 0."""
         positions = np.asarray(rows, dtype=np.int64)
-        ends = zip(
-            self.starts[positions].tolist(), self.starts[positions + 1].tolist(), strict=True
-        )
+        firsts, lasts = self.starts[positions].tolist(), self.starts[positions + 1].tolist()
+        ends = zip(firsts, lasts, strict=True)
         return _decoded(b",".join([self._view[first : last - 1] for first, last in ends]))
 
     def id(self, row: int) -> Hashable:

@@ -20,13 +20,8 @@ class ArmGenerator(nn.Module):
     def __init__(self, inputs: int, dim: int, *, heads: int, hidden: int, rng: Generator) -> None:
         super().__init__()
         self.inputs, self.dim, self.heads, self.hidden = inputs, dim, heads, hidden
-        self.layers = nn.ModuleList(
-            [
-                linear(inputs, hidden, rng=rng),
-                linear(hidden, hidden, rng=rng),
-                linear(hidden, heads * dim, rng=rng),
-            ]
-        )
+        sizes = ((inputs, hidden), (hidden, hidden), (hidden, heads * dim))
+        self.layers = nn.ModuleList(linear(*size, rng=rng) for size in sizes)
 
     def forward(self, inputs: Float[Tensor, "B I"], arms: ArmSpace) -> Float[Tensor, "B M D"]:
         first, second, last = self.layers

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from fastbandit.declaration import part
 from fastbandit.interfaces import ArmSpace
-from fastbandit.score import Candidates, Choice, Score, Seeds
+from fastbandit.score import Candidates, Choice, Eligible, Score, Seeds
 from fastbandit.search.ranking import NOTHING, Ranked, Tally
 from fastbandit.search.steps import CompiledSteps
 
@@ -33,13 +33,7 @@ class Exhaustive:
 
     @torch.no_grad()
     def best(
-        self,
-        score: Score,
-        arms: ArmSpace,
-        *,
-        count: int,
-        seeds: Seeds,
-        eligible: Bool[Tensor, "b N"] | None = None,
+        self, score: Score, arms: ArmSpace, *, count: int, seeds: Seeds, eligible: Eligible = None
     ) -> Choice:
         everything = arms.all()
         total = everything.rows.shape[1]

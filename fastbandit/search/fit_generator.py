@@ -17,8 +17,7 @@ from fastbandit.optim.process_group import share_of
 from fastbandit.optim.schedule import cosine_factor, set_rate
 from fastbandit.score import Score, Seeds
 from fastbandit.search.arm_generator import ArmGenerator, generator_inputs
-from fastbandit.search.neighbours import hop
-from fastbandit.search.ranking import Tally, rank
+from fastbandit.search.ranking import SearchRun
 
 _AT_ONCE = 64  # so few targets at a time keep their scores in the processor's cache
 
@@ -94,15 +93,12 @@ def best_of_samples(
     count = len(range(group.rank * _AT_ONCE, settings.targets, group.size * _AT_ONCE))
     for _ in range(max(1, count)):
         score, _seeds = draw_score(task, embedded, _AT_ONCE, rng=rng)
-        tally = Tally(_AT_ONCE, score.contexts.device)
+        run = SearchRun(score, arms)
         sample = arms.sample(settings.sample, rng=rng)
         best = score(sample.points).topk(settings.beam, dim=1).indices  # (B, beam)
         start = replace(sample, rows=sample.rows[0][best], points=sample.points[0][best])
-        ranked = rank(score, start, tally, eligible=None)
-        ranked = hop(
-            score, arms, ranked, tally, hops=settings.hops, beam=settings.beam, eligible=None
-        )
-        inputs.append(generator_inputs(score, arms, tally))
+        ranked = run.hop(run.rank(start), hops=settings.hops, beam=settings.beam)
+        inputs.append(generator_inputs(score, arms, run.tally))
         targets.append(ranked.best(1).points[:, 0])
     return group.gather(torch.cat(inputs)), group.gather(torch.cat(targets))
 

@@ -13,21 +13,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
 from fastbandit.declaration import part, setting
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Search, SearchFit
-from fastbandit.score import Choice, Score, Seeds
+from fastbandit.score import Choice, Eligible, Score, Seeds
 from fastbandit.search.arm_generator import ArmGenerator, generator_inputs
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.fit_generator import fit_generator
 from fastbandit.search.gpu_walk import walk, walks_on_gpu
 from fastbandit.search.gradient_ascent import best_points, climb
-from fastbandit.search.limits import AT_LEAST, RERANKED
-from fastbandit.search.neighbours import hop
-from fastbandit.search.ranking import Ranked, Tally, fill, land, rerank
+from fastbandit.search.ranking import SearchRun
 from fastbandit.search.steps import CompiledSteps, walk_steps
 
 
@@ -63,13 +60,7 @@ class GeneratorSearch:
         return size is not None and size <= self.exhaustive_up_to
 
     def best(
-        self,
-        score: Score,
-        arms: ArmSpace,
-        *,
-        count: int,
-        seeds: Seeds,
-        eligible: Bool[Tensor, "b N"] | None = None,
+        self, score: Score, arms: ArmSpace, *, count: int, seeds: Seeds, eligible: Eligible = None
     ) -> Choice:
         """Score all arms, which is what it does of a few; more need a generator."""
         if not self.is_scan:
@@ -95,13 +86,8 @@ class GeneratorSearch:
         return FittedGenerator(self, network.requires_grad_(False))
 
     def restored(self, tensors: dict[str, Tensor], notes: dict[str, Any]) -> Search:
-        generator = ArmGenerator(
-            int(notes["inputs"]),
-            int(notes["dim"]),
-            heads=self.heads,
-            hidden=self.hidden,
-            rng=Generator(),
-        )
+        size, rng = (int(notes["inputs"]), int(notes["dim"])), Generator()
+        generator = ArmGenerator(*size, heads=self.heads, hidden=self.hidden, rng=rng)
         generator.load_state_dict(tensors)
         device = next(iter(tensors.values())).device
         return FittedGenerator(self, generator.requires_grad_(False).to(device))
@@ -116,72 +102,25 @@ class FittedGenerator:
 
     @torch.no_grad()
     def best(
-        self,
-        score: Score,
-        arms: ArmSpace,
-        *,
-        count: int,
-        seeds: Seeds,
-        eligible: Bool[Tensor, "b N"] | None = None,
+        self, score: Score, arms: ArmSpace, *, count: int, seeds: Seeds, eligible: Eligible = None
     ) -> Choice:
-        mine = self.declared
-        tally, surrogate = Tally(len(seeds), score.contexts.device), score.by_surrogate()
+        mine, run = self.declared, SearchRun(score, arms, count=count, eligible=eligible)
+        tally, surrogate = run.tally, run.surrogate
         points = self.generator(generator_inputs(surrogate, arms, tally), arms)
         if mine.lookups < mine.heads:
             points = best_points(surrogate, points, mine.lookups, tally)
         points = climb(surrogate, points, arms, tally, steps=mine.steps, step_size=mine.step_size)
-        ranked = land_and_hop(mine, surrogate, arms, points, tally, count=count, eligible=eligible)
-        ranked = rerank(score, arms, ranked, tally, count=count, eligible=eligible)
-        return ranked.as_choice(count, tally)
+        if not mine.neighbours and walks_on_gpu(run):
+            return run.choice(walk(run, points, mine))
+        ranked = run.land(
+            points, partitions=mine.partitions, far=mine.far, neighbours=mine.neighbours
+        )
+        return run.choice(run.fill(run.hop(ranked, hops=mine.hops, beam=mine.beam)))
 
     def compiled(self) -> CompiledSteps:
         steps = walk_steps(self.declared, self.declared.heads)
         return replace(steps, kind="generator", generator=self.generator)
 
-    def fit(self, task: SearchFit, *, before: Search) -> Search:
-        return self.declared.fit(task, before=self)
-
-    def restored(self, tensors: dict[str, Tensor], notes: dict[str, Any]) -> Search:
-        return self.declared.restored(tensors, notes)
-
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         notes = {"inputs": self.generator.inputs, "dim": self.generator.dim}
         return self.generator.state_dict(), notes
-
-
-def land_and_hop(
-    search: GeneratorSearch,
-    score: Score,
-    arms: ArmSpace,
-    points: Float[Tensor, "B M D"],
-    tally: Tally,
-    *,
-    count: int,
-    eligible: Bool[Tensor, "b N"] | None,
-) -> Ranked:
-    """Land on real arms from points, and walk on from the best."""
-    partitions, wanted = max(search.partitions, -(-count // AT_LEAST)), max(count, RERANKED)
-    if eligible is None and not search.neighbours and walks_on_gpu(score, arms, wanted):
-        return walk(
-            score,
-            arms,
-            points,
-            tally,
-            partitions=partitions,
-            far=search.far,
-            hops=search.hops,
-            beam=search.beam,
-            count=wanted,
-        )
-    ranked = land(
-        score,
-        arms,
-        points,
-        tally,
-        partitions=partitions,
-        far=search.far,
-        neighbours=max(search.neighbours, count) if search.neighbours else 0,
-        eligible=eligible,
-    )
-    ranked = hop(score, arms, ranked, tally, hops=search.hops, beam=search.beam, eligible=eligible)
-    return fill(score, arms, ranked, tally, count=count, eligible=eligible)

@@ -9,73 +9,73 @@ in more steps.
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from fastbandit.interfaces import ArmSpace
-from fastbandit.score import Score
-from fastbandit.search.device import DeviceIndex, Layered
-from fastbandit.search.ranking import NOTHING, Ranked, Tally
+from fastbandit.search.limits import AT_LEAST, RERANKED
+from fastbandit.search.ranking import NOTHING, Ranked, SearchRun
 
 _MOST = 16  # arms asked for
 _WIDEST = 128  # units of the network
 
 
-def walks_on_gpu(score: Score, arms: ArmSpace, count: int) -> bool:
+@runtime_checkable
+class Layered(Protocol):
+    """A function of arms that is a small network, its weights there to be read."""
+
+    first: Float[Tensor, "B H D"]
+    first_bias: Float[Tensor, "B H"]
+    deeper: tuple[Tensor, ...]  # the layers between the first and the last
+    last: Float[Tensor, "B H"]
+    wide: Float[Tensor, "B D"]
+    constant: Float[Tensor, " B"]
+    leak: float
+
+
+@runtime_checkable
+class DeviceIndex(Protocol):
+    """Arms in partitions in the memory of a device, with the neighbours of each position."""
+
+    order: Int[Tensor, " n"]  # the row of each position
+    vectors: Float[Tensor, "n D"]
+    graph: Int[Tensor, "n L"]
+    centres: Float[Tensor, "C D"]
+    groups: Float[Tensor, "G D"]
+    far: Int[Tensor, " F"]
+    partition: int  # the most that one holds
+    near_groups: int  # groups of partitions that a look-up looks into
+
+
+def walks_on_gpu(run: SearchRun) -> bool:
     """Return whether one launch can do it: arms in a GPU, a network of one hidden layer."""
-    function = score.function
+    function = run.surrogate.function
     return (
-        count <= _MOST
-        and score.contexts.device.type == "cuda"
+        run.eligible is None
+        and run.count <= _MOST
+        and run.score.contexts.device.type == "cuda"
         and isinstance(function, Layered)
         and not function.deeper
         and function.first.shape[1] <= _WIDEST
-        and arms.device_index() is not None
+        and run.arms.device_index() is not None
         and find_spec("triton") is not None
     )
 
 
-def walk(
-    score: Score,
-    arms: ArmSpace,
-    points: Float[Tensor, "B M D"],
-    tally: Tally,
-    *,
-    partitions: int,
-    far: int,
-    hops: int,
-    beam: int,
-    count: int,
-) -> Ranked:
-    """Return the `count` best arms that landing and walking find from some points."""
-    net, device_index = score.function, arms.device_index()
+def walk(run: SearchRun, points: Float[Tensor, "B M D"], search: Any) -> Ranked:
+    """Return the best arms that landing and walking find from some points."""
+    net, device_index = run.surrogate.function, run.arms.device_index()
     assert isinstance(net, Layered)
     assert isinstance(device_index, DeviceIndex)
-    tally.lookups += points.shape[1]
-    positions, scores, found = _launch(
-        net, device_index, points, (partitions, far, hops, beam, count)
-    )
-    tally.evaluations += found
-    is_arm = scores > NOTHING
-    rows = torch.where(is_arm, device_index.order[positions.clamp_min(0).long()], -1)
-    return Ranked(rows, device_index.vectors[positions.clamp_min(0).long()], scores)
-
-
-def _launch(
-    net: Layered,
-    device_index: DeviceIndex,
-    points: Float[Tensor, "B M D"],
-    plan: tuple[int, int, int, int, int],
-) -> tuple[Int[Tensor, "B k"], Float[Tensor, "B k"], Int[Tensor, " B"]]:
     import triton
 
     from fastbandit.search.gpu_kernel import walk_kernel
 
-    partitions, far, hops, beam, count = plan
-    far = min(far, len(device_index.far))
+    run.tally.lookups += points.shape[1]
+    partitions, count = max(search.partitions, -(-run.count // AT_LEAST)), max(run.count, RERANKED)
+    hops, beam, far = search.hops, search.beam, min(search.far, len(device_index.far))
     batch, starts, dim = points.shape
     total, groups = len(device_index.centres), len(device_index.groups)
     partition, beside = device_index.partition, device_index.graph.shape[1]
@@ -129,4 +129,7 @@ def _launch(
         PARTITION=partition,
         num_warps=2,
     )
-    return best, scores, found
+    run.tally.evaluations += found
+    positions = best.clamp_min(0).long()
+    rows = torch.where(scores > NOTHING, device_index.order[positions], -1)
+    return Ranked(rows, device_index.vectors[positions], scores)

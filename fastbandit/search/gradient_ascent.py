@@ -11,7 +11,7 @@ import math
 from dataclasses import replace
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -20,10 +20,8 @@ from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace
 from fastbandit.noise.device import uniforms_on
 from fastbandit.noise.philox import Stream
-from fastbandit.score import Choice, Score, Seeds
-from fastbandit.search.limits import AT_LEAST
-from fastbandit.search.neighbours import hop
-from fastbandit.search.ranking import Tally, fill, land, rerank
+from fastbandit.score import Choice, Eligible, Score, Seeds
+from fastbandit.search.ranking import SearchRun, Tally
 from fastbandit.search.steps import CompiledSteps, walk_steps
 
 _SCANNED = 8  # seed of the points that every decision scans
@@ -54,55 +52,35 @@ class GradientAscent:
     scan: int = setting(default=0, least=0)
 
     def best(
-        self,
-        score: Score,
-        arms: ArmSpace,
-        *,
-        count: int,
-        seeds: Seeds,
-        eligible: Bool[Tensor, "b N"] | None = None,
+        self, score: Score, arms: ArmSpace, *, count: int, seeds: Seeds, eligible: Eligible = None
     ) -> Choice:
-        tally, surrogate = Tally(len(seeds), score.contexts.device), score.by_surrogate()
+        run = SearchRun(score, arms, count=count, eligible=eligible)
         points = climb(
-            surrogate,
-            self._starts(surrogate, arms, tally, seeds=seeds),
+            run.surrogate,
+            self._starts(run, seeds),
             arms,
-            tally,
+            run.tally,
             steps=self.steps,
             step_size=self.step_size,
             enough=self.enough,
         )
         with torch.no_grad():
             if self.lookups is not None and self.lookups < self.starts:
-                points = best_points(surrogate, points, self.lookups, tally)
-            ranked = land(
-                surrogate,
-                arms,
-                points,
-                tally,
-                partitions=max(self.partitions, -(-count // AT_LEAST)),
-                far=self.far,
-                neighbours=max(self.neighbours, count) if self.neighbours else 0,
-                eligible=eligible,
+                points = best_points(run.surrogate, points, self.lookups, run.tally)
+            ranked = run.land(
+                points, partitions=self.partitions, far=self.far, neighbours=self.neighbours
             )
-            ranked = hop(
-                surrogate, arms, ranked, tally, hops=self.hops, beam=self.beam, eligible=eligible
-            )
-            ranked = fill(surrogate, arms, ranked, tally, count=count, eligible=eligible)
-            ranked = rerank(score, arms, ranked, tally, count=count, eligible=eligible)
-            return ranked.as_choice(count, tally)
+            return run.choice(run.fill(run.hop(ranked, hops=self.hops, beam=self.beam)))
 
-    def _starts(
-        self, score: Score, arms: ArmSpace, tally: Tally, *, seeds: Seeds
-    ) -> Float[Tensor, "B M D"]:
+    @torch.no_grad()
+    def _starts(self, run: SearchRun, seeds: Seeds) -> Float[Tensor, "B M D"]:
         """Draw points from each decision's seed, or take the best of those that all scan."""
         if self.scan <= self.starts:
-            return start_points(arms, self.starts, seeds)
-        with torch.no_grad():
-            points = arms.sample(self.scan, rng=torch.Generator().manual_seed(_SCANNED)).points
-            tally.evaluations += points.shape[1]
-            order = score(points).topk(min(self.starts, points.shape[1]), dim=1).indices
-            return points[0][order]  # (B, M, D)
+            return start_points(run.arms, self.starts, seeds)
+        points = run.arms.sample(self.scan, rng=torch.Generator().manual_seed(_SCANNED)).points
+        run.tally.evaluations += points.shape[1]
+        order = run.surrogate(points).topk(min(self.starts, points.shape[1]), dim=1).indices
+        return points[0][order]  # (B, M, D)
 
     def compiled(self) -> CompiledSteps:
         if self.scan:
@@ -133,25 +111,10 @@ def climb(
     for number in range(steps):
         scores, slopes = slope_of(score, points, tally)
         step = length * (1 - number / steps) * normalize(slopes, dim=-1)
-        points = moved(points, step, arms, still=is_enough(scores, enough))
+        if enough is not None:  # a climb that has reached it stands still
+            step = torch.where((scores > enough)[..., None], 0.0, step)
+        points = torch.clamp(points + step, arms.low, arms.high)
     return points
-
-
-def moved(
-    points: Float[Tensor, "B M D"],
-    step: Float[Tensor, "B M D"],
-    arms: ArmSpace,
-    *,
-    still: Bool[Tensor, "B M"] | None,
-) -> Float[Tensor, "B M D"]:
-    """Take a step inside the arms' box, except where a climb stands still."""
-    if still is not None:
-        step = torch.where(still[..., None], 0.0, step)
-    return torch.clamp(points + step, arms.low, arms.high)
-
-
-def is_enough(scores: Float[Tensor, "B M"], enough: float | None) -> Bool[Tensor, "B M"] | None:
-    return None if enough is None else scores > enough
 
 
 def slope_of(

@@ -1,9 +1,9 @@
 """Numbers that a search keeps to wherever it runs: in torch, compiled, or on a GPU."""
 
 FEW = 1024
-"""So few allowed arms are all scored, whatever the search."""
+"""So few eligible arms are all scored, whatever the search."""
 RERANKED = 8
-"""So many arms that look best by a guess are scored in earnest."""
+"""So many arms that look best by a surrogate are scored by the score itself."""
 AT_LEAST = 16
 """A partition of a large catalogue holds at least so many arms."""
 BESIDE = 16

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 from torch import nn
 
@@ -34,37 +34,8 @@ class CompiledSteps:
     generator: nn.Module | None = None
 
 
-@runtime_checkable
-class _Walks(Protocol):
-    """A search that lands on arms near points, and hops from the best."""
-
-    @property
-    def lookups(self) -> int | None: ...
-
-    @property
-    def partitions(self) -> int: ...
-
-    @property
-    def far(self) -> int: ...
-
-    @property
-    def neighbours(self) -> int: ...
-
-    @property
-    def hops(self) -> int: ...
-
-    @property
-    def beam(self) -> int: ...
-
-    @property
-    def steps(self) -> int: ...
-
-    @property
-    def step_size(self) -> float: ...
-
-
-def walk_steps(search: _Walks, starts: int) -> CompiledSteps:
-    """Return the steps of a search that begins from so many points."""
+def walk_steps(search: Any, starts: int) -> CompiledSteps:
+    """Return the steps of a search that begins from so many points, lands near them and hops."""
     if search.neighbours:
         raise SettingError(
             f"A search by nearest neighbours cannot be frozen: got neighbours="

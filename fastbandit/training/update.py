@@ -14,7 +14,7 @@ from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.partition_ranges import RangeWork, Rows, index_in_ranges
 from fastbandit.declaration import part
-from fastbandit.interfaces import LearnsToSearch, RewardModel, SearchFit, scans
+from fastbandit.interfaces import LearnsToSearch, RewardModel, SearchFit, declared, scans
 from fastbandit.noise.philox import Stream, philox
 from fastbandit.optim.process_group import SINGLE, ProcessGroup
 from fastbandit.policy import Arms, Policy
@@ -64,7 +64,8 @@ def update(
     model.start(history, fresh=min(fresh, len(history)))
     search, first = policy.search, training.reward.iterations
     will_scan = scans(search, policy.arms.size)
-    learns = isinstance(search, LearnsToSearch) and not will_scan
+    plan = declared(search)
+    learns = isinstance(plan, LearnsToSearch) and not will_scan
     steps = first + training.generator.iterations * learns
     report = partial(_report, progress, 0, steps, "learning rewards")
     fit_reward(model, history, training.reward, rng=rng, done=report, curve=curve, group=group)
@@ -75,7 +76,7 @@ def update(
         _index(arms, group)
     if not will_scan:
         model.fit_surrogate(arms, history.contexts, rng=rng)
-    if isinstance(search, LearnsToSearch):
+    if isinstance(plan, LearnsToSearch):
         task = SearchFit(
             model,
             policy.exploration,
@@ -86,7 +87,7 @@ def update(
             partial(_report, progress, first, steps, "training the generator"),
             group,
         )
-        search = search.fit(task, before=search)
+        search = plan.fit(task, before=search)
     return replace(policy, model=model, arms=arms, search=search)
 
 

@@ -23,8 +23,7 @@ from fastbandit.score import Candidates
 from fastbandit.search.arm_generator import generator_inputs
 from fastbandit.search.generator import FittedGenerator, GeneratorSearch
 from fastbandit.search.gradient_ascent import best_points, climb
-from fastbandit.search.neighbours import hop
-from fastbandit.search.ranking import Tally, rank
+from fastbandit.search.ranking import SearchRun, Tally
 from lab.benchmarks.peers import alternate, worded
 from lab.benchmarks.reporting import (
     Tick,
@@ -152,15 +151,15 @@ def land_by(
     index: Any, contest: Contest, search: GeneratorSearch, count: int
 ) -> tuple[Tensor, Tensor]:
     """Go from the usual points to the nearest arms by faiss, and hop: scores, evaluations."""
-    arms, tally = catalogue_of(contest.policy), Tally(count)
+    arms = catalogue_of(contest.policy)
     inputs, seeds = contest.inputs(count)
-    score = contest.policy.score(inputs, seeds=seeds)
-    points = points_of(contest, search, count, tally)
+    run = SearchRun(contest.policy.score(inputs, seeds=seeds), arms)
+    points = points_of(contest, search, count, run.tally)
     _, found = index.search(points.reshape(-1, points.shape[2]), search.neighbours)
     rows = torch.from_numpy(found).reshape(count, -1)
-    ranked = rank(score, Candidates(rows, arms.at(rows)), tally, eligible=None)
-    ranked = hop(score, arms, ranked, tally, hops=search.hops, beam=search.beam, eligible=None)
-    return ranked.best(1).scores, tally.evaluations
+    ranked = run.rank(Candidates(rows, arms.at(rows)))
+    choice = run.choice(run.hop(ranked, hops=search.hops, beam=search.beam))
+    return choice.scores, choice.evaluations
 
 
 def usual_of(contest: Contest) -> GeneratorSearch:

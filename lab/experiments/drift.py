@@ -41,7 +41,7 @@ class Drift:
                 f"A drift needs a period of at least 1 round: got {self.period}. Raise it."
             )
 
-    def drifted(self, contexts: Any, first: int) -> Floats:
+    def __call__(self, contexts: Any, first: int) -> Floats:
         """Return the contexts (n, d) of rounds `first` and on as their rewards see them."""
         contexts = np.asarray(contexts, dtype=np.float64)
         rounds = np.arange(first, first + len(contexts))

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from fastbandit import Exhaustive, Greedy, SpannerSearch, ThompsonSampling, UpperConfidence
@@ -26,10 +26,10 @@ from fastbandit.optim.layers import linear
 from fastbandit.optim.nearby import embed_all
 from fastbandit.optim.process_group import share_of
 from fastbandit.optim.schedule import cosine_factor, set_rate
-from fastbandit.score import Choice, Score, Seeds
+from fastbandit.score import Choice, Eligible, Score, Seeds
 from fastbandit.search.fit_generator import draw_score
-from fastbandit.search.gradient_ascent import is_enough, moved, slope_of, start_points
-from fastbandit.search.ranking import Tally, fill, land, rerank
+from fastbandit.search.gradient_ascent import slope_of, start_points
+from fastbandit.search.ranking import SearchRun
 from fastbandit.settings.files import Sections, Settings
 from fastbandit.settings.parts import find
 from lab.experiments.recipe import Preset, recipe_for
@@ -49,22 +49,18 @@ class PrintedAscent:
     neighbours: int = 1
 
     def best(
-        self,
-        score: Score,
-        arms: ArmSpace,
-        *,
-        count: int,
-        seeds: Seeds,
-        eligible: Bool[Tensor, "b N"] | None = None,
+        self, score: Score, arms: ArmSpace, *, count: int, seeds: Seeds, eligible: Eligible = None
     ) -> Choice:
-        tally, surrogate = Tally(len(seeds), score.contexts.device), score.by_surrogate()
+        run = SearchRun(score, arms, count=count, eligible=eligible)
         points = start_points(arms, self.starts, seeds)
         for number in range(1, self.steps + 1):
-            scores, slopes = slope_of(surrogate, points, tally)
+            scores, slopes = slope_of(run.surrogate, points, run.tally)
             step = slopes * self.step_size / (self.step_size + number)
-            points = moved(points, step, arms, still=is_enough(scores, self.enough))
+            if self.enough is not None:  # a climb that has reached it stands still
+                step = torch.where((scores > self.enough)[..., None], 0.0, step)
+            points = torch.clamp(points + step, arms.low, arms.high)
         with torch.no_grad():
-            return _landed(score, arms, points, tally, self.neighbours, count, eligible)
+            return run.choice(run.fill(run.land(points, neighbours=self.neighbours)))
 
 
 @part("search", name="printed-generator")
@@ -75,13 +71,7 @@ class PrintedGenerator:
     neighbours: int = 3
 
     def best(
-        self,
-        score: Score,
-        arms: ArmSpace,
-        *,
-        count: int,
-        seeds: Seeds,
-        eligible: Bool[Tensor, "b N"] | None = None,
+        self, score: Score, arms: ArmSpace, *, count: int, seeds: Seeds, eligible: Eligible = None
     ) -> Choice:
         raise SettingError(
             "A generator search needs a trained generator: got none. Update the bandit first."
@@ -146,17 +136,11 @@ class FittedPrintedGenerator:
 
     @torch.no_grad()
     def best(
-        self,
-        score: Score,
-        arms: ArmSpace,
-        *,
-        count: int,
-        seeds: Seeds,
-        eligible: Bool[Tensor, "b N"] | None = None,
+        self, score: Score, arms: ArmSpace, *, count: int, seeds: Seeds, eligible: Eligible = None
     ) -> Choice:
-        tally = Tally(len(seeds), score.contexts.device)
-        points = self.network(_inputs(score, seeds))
-        return _landed(score, arms, points, tally, self.declared.neighbours, count, eligible)
+        run = SearchRun(score, arms, count=count, eligible=eligible)
+        landed = run.land(self.network(_inputs(score, seeds)), neighbours=self.declared.neighbours)
+        return run.choice(run.fill(landed))
 
     def fit(self, task: SearchFit, *, before: Search) -> Search:
         return self.declared.fit(task, before=self)
@@ -171,32 +155,6 @@ class FittedPrintedGenerator:
 def _inputs(score: Score, seeds: Seeds) -> Float[Tensor, "B I"]:
     z = torch.from_numpy(normals(np.asarray(seeds), _GAUSSIANS, Stream.STARTS))
     return torch.cat([score.contexts, z.to(score.contexts.device)], dim=1)
-
-
-def _landed(
-    score: Score,
-    arms: ArmSpace,
-    points: Float[Tensor, "B M D"],
-    tally: Tally,
-    neighbours: int,
-    count: int,
-    eligible: Bool[Tensor, "b N"] | None,
-) -> Choice:
-    """Take the best of the few arms nearest to points."""
-    surrogate = score.by_surrogate()
-    ranked = land(
-        surrogate,
-        arms,
-        points,
-        tally,
-        partitions=1,
-        far=0,
-        neighbours=max(neighbours, count),
-        eligible=eligible,
-    )
-    ranked = fill(surrogate, arms, ranked, tally, count=count, eligible=eligible)
-    ranked = rerank(score, arms, ranked, tally, count=count, eligible=eligible)
-    return ranked.as_choice(count, tally)
 
 
 # -- the preset

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool
 from torch import Tensor
 
 from fastbandit.bandit import Bandit
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import ArmSpace, Search
 from fastbandit.noise.philox import decision_seeds
-from fastbandit.score import Choice, Score, Seeds
+from fastbandit.score import Choice, Eligible, Score, Seeds
 from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs
 from lab.experiments.environment import Environment, as_raw
@@ -231,13 +230,7 @@ class OneAtATime:
     search: Search
 
     def best(
-        self,
-        score: Score,
-        arms: ArmSpace,
-        *,
-        count: int,
-        seeds: Seeds,
-        eligible: Bool[Tensor, "b N"] | None = None,
+        self, score: Score, arms: ArmSpace, *, count: int, seeds: Seeds, eligible: Eligible = None
     ) -> Choice:
         slow = one_at_a_time(score)
         return self.search.best(slow, arms, count=count, seeds=seeds, eligible=eligible)

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 from fakes import vectors_of
+from plans import plan_for
 
 from fastbandit.features.kinds import Dense
+from fastbandit.features.rewards import RewardKind
+from fastbandit.interfaces import Posterior
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.training.fit_reward import RewardFit, fit_reward
 from fastbandit.types import Inputs, Interactions
@@ -24,9 +27,9 @@ def history(kind: str = "real", repeats: int = 1) -> Interactions:
     return Interactions(Inputs(dense=three[0]), Inputs(dense=three[1]), three[2][:, 0])
 
 
-def made(make: type[Any], kind: str = "real", repeats: int = 1, **more: Any) -> Any:
+def made(posterior: Posterior, kind: RewardKind = "real", repeats: int = 1) -> Any:
     rng = torch.Generator().manual_seed(3)
-    model = make(Dense(3), Dense(2), settings=NETWORK, reward=kind, rng=rng, **more)
+    model = posterior.build(plan_for(Dense(3), Dense(2), NETWORK, reward=kind), rng=rng)
     seen = history(kind, repeats)
     model.start(seen, fresh=len(seen))
     fit_reward(model, seen, RewardFit(iterations=400, batch=64), rng=rng)

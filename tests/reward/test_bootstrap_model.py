@@ -9,11 +9,11 @@ from little_linear_ends import history, made
 
 from fastbandit.errors import SettingError
 from fastbandit.noise.philox import Stream, decision_seeds, uniforms
-from fastbandit.reward.bootstrap_model import BootstrapReward
+from fastbandit.reward.bootstrap_model import BootstrapPosterior
 
 
 def test_a_head_of_real_rewards_is_a_weighted_ridge_regression_of_its_own() -> None:
-    model, seen = made(BootstrapReward, heads=3, prior_precision=2.0), history()
+    model, seen = made(BootstrapPosterior(heads=3, prior_precision=2.0)), history()
     x = model.features(model.embed_contexts(seen.contexts), model.embed_arms(seen.arms)).double()
     y = model.standardised(torch.from_numpy(seen.rewards)).double()
     draws = torch.from_numpy(uniforms(decision_seeds(2, 0, 60), 3, Stream.TRAINING)).double()
@@ -28,7 +28,7 @@ def test_a_head_of_real_rewards_is_a_weighted_ridge_regression_of_its_own() -> N
 
 
 def test_a_head_of_binary_rewards_stands_where_its_likelihood_is_flat() -> None:
-    model = made(BootstrapReward, "binary", heads=3)
+    model = made(BootstrapPosterior(heads=3), "binary")
     heads = (model.centre + model.spread.T * 3**0.5).double()
 
     slopes, _ = model._slopes(history("binary"), heads)
@@ -37,7 +37,7 @@ def test_a_head_of_binary_rewards_stands_where_its_likelihood_is_flat() -> None:
 
 
 def test_every_head_is_drawn_and_nothing_else() -> None:
-    model = made(BootstrapReward, heads=4)
+    model = made(BootstrapPosterior(heads=4))
 
     shifts = model.shift(torch.from_numpy(uniforms(decision_seeds(0, 0, 200), 4, Stream(0))))
 
@@ -47,4 +47,4 @@ def test_every_head_is_drawn_and_nothing_else() -> None:
 
 def test_a_single_head_is_rejected() -> None:
     with pytest.raises(SettingError, match="at least 2 heads"):
-        made(BootstrapReward, heads=1)
+        made(BootstrapPosterior(heads=1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from fakes import vectors_of
+from plans import plan_for
 
 from fastbandit.features.kinds import Dense
 from fastbandit.reward.dropout_model import DropoutReward
@@ -15,7 +16,7 @@ SETTINGS = NetworkSettings(embedding=4, hidden=(6,), weight_penalty=0.1, dropout
 
 def made(**changes: object) -> DropoutReward:
     rng = torch.Generator().manual_seed(3)
-    model = DropoutReward(Dense(3), Dense(4), settings=SETTINGS, reward="real", rng=rng)
+    model = DropoutReward(plan_for(Dense(3), Dense(4), SETTINGS), rng=rng)
     return model.requires_grad_(False)
 
 

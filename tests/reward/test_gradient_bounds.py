@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from fakes import vectors_of
+from plans import plan_for
 from torch import Generator, Tensor
 
 from fastbandit.features.kinds import Dense
@@ -26,14 +27,8 @@ def trained(*, wide: bool = True) -> GradientReward:
     settings = NetworkSettings(
         embedding=4, hidden=(6,), weight_penalty=0.0, dropout_penalty=0.0, wide=wide
     )
-    model = GradientReward(
-        Dense(3),
-        Dense(2),
-        settings=settings,
-        reward="real",
-        posterior=GradientPosterior(),
-        rng=torch.Generator().manual_seed(3),
-    ).requires_grad_(False)
+    plan, rng = plan_for(Dense(3), Dense(2), settings), torch.Generator().manual_seed(3)
+    model = GradientReward(plan, GradientPosterior(), rng=rng).requires_grad_(False)
     model.start(HISTORY, fresh=30)
     model.fit_posterior(HISTORY)
     return model

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from fakes import vectors_of
+from plans import plan_for
 from torch import Tensor
 
 from fastbandit.features.kinds import Dense
@@ -32,14 +33,8 @@ def made(shape: dict[str, Any], **more: Any) -> GradientReward:
         **{"embedding": 4, "weight_penalty": 0.0, "dropout_penalty": 0.0, **shape}
     )
     rng = torch.Generator().manual_seed(3)
-    model = GradientReward(
-        Dense(3),
-        Dense(5),
-        settings=settings,
-        reward="real",
-        posterior=GradientPosterior(ridge=0.5, **more),
-        rng=rng,
-    )
+    plan = plan_for(Dense(3), Dense(5), settings)
+    model = GradientReward(plan, GradientPosterior(ridge=0.5, **more), rng=rng)
     model.start(HISTORY, fresh=len(HISTORY))
     return model
 

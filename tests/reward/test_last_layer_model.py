@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from fakes import vectors_of
+from plans import plan_for
 
 from fastbandit.features.kinds import Dense
 from fastbandit.reward.last_layer_model import LastLayerReward
@@ -21,9 +22,8 @@ def made(*, wide: bool, kind: str) -> tuple[LastLayerReward, Interactions]:
         embedding=4, hidden=(6, 5), weight_penalty=0.0, dropout_penalty=0.0, wide=wide
     )
     rng = torch.Generator().manual_seed(3)
-    model = LastLayerReward(
-        Dense(3), Dense(4), settings=settings, reward=kind, prior_precision=2.0, rng=rng
-    ).requires_grad_(False)
+    plan = plan_for(Dense(3), Dense(4), settings, reward=kind)
+    model = LastLayerReward(plan, prior_precision=2.0, rng=rng).requires_grad_(False)
     model.log_noise.fill_(-0.7)
     rewards = REWARDS if kind == "real" else (REWARDS > 3).astype(np.float32)
     history = Interactions(Inputs(dense=CONTEXTS), Inputs(dense=ARMS), rewards)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 from fakes import vectors_of
+from plans import plan_for
 from torch import Generator, Tensor
 
 from fastbandit.errors import SettingError
@@ -21,23 +22,13 @@ SETTINGS = NetworkSettings(embedding=4, hidden=(6, 5), weight_penalty=0.0, dropo
 class OneColumn(LinearEnd):
     """A draw moves all weights along one column of the spread."""
 
-    noise_size = 1
-
     def shift(self, uniforms: Tensor) -> Tensor:
         return uniforms * self.spread[:, 0]
 
 
 def made(rng: Generator, *, wide: bool = True) -> OneColumn:
-    settings = replace(SETTINGS, wide=wide)
-    model = OneColumn(
-        Dense(3),
-        Dense(2),
-        settings=settings,
-        reward="real",
-        prior_precision=4.0,
-        columns=1,
-        rng=rng,
-    ).requires_grad_(False)
+    plan = plan_for(Dense(3), Dense(2), replace(SETTINGS, wide=wide))
+    model = OneColumn(plan, 4.0, columns=1, rng=rng).requires_grad_(False)
     model.centre.copy_(model.trained_weights())
     return model
 

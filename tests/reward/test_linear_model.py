@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 from fakes import vectors_of
+from plans import plan_for
 
 from fastbandit.features.kinds import Dense
 from fastbandit.reward.linear_model import LinearReward, fitted
@@ -17,7 +18,7 @@ CONTEXTS, ARMS = vectors_of(300, 3, seed=1), vectors_of(300, 2, seed=2)
 def regression(rewards: np.ndarray) -> LinearReward:
     settings = NetworkSettings(embedding=4, hidden=(6,), weight_penalty=0.0, dropout_penalty=0.0)
     rng = torch.Generator().manual_seed(3)
-    model = LinearReward(Dense(3), Dense(2), settings=settings, reward="real", rng=rng)
+    model = LinearReward(plan_for(Dense(3), Dense(2), settings), rng=rng)
     history = Interactions(Inputs(dense=CONTEXTS), Inputs(dense=ARMS), rewards)
     model.observe_arms(history.arms)
     model.start(history, fresh=len(history))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from fakes import vectors_of
+from plans import plan_for
 from torch import Generator
 
 from fastbandit.errors import SettingError
@@ -23,7 +24,7 @@ SETTINGS = NetworkSettings(embedding=4, hidden=(6,), weight_penalty=0.5, dropout
 
 def made(rng: Generator, *, reward: str = "real", **changes: Any) -> NeuralReward:
     settings = replace(SETTINGS, **changes)
-    return DropoutReward(Dense(2), Dense(2), settings=settings, reward=reward, rng=rng)
+    return DropoutReward(plan_for(Dense(2), Dense(2), settings, reward=reward), rng=rng)
 
 
 def history(rewards: list[float], weights: list[float] | None = None) -> Interactions:

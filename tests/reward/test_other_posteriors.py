@@ -11,8 +11,10 @@ from fakes import same_decision, same_weights, vectors_of
 from little_linear_ends import ARMS, CONTEXTS, made
 
 from fastbandit import Bandit
-from fastbandit.reward.bootstrap_model import BootstrapPosterior, BootstrapReward
-from fastbandit.reward.variational_model import VariationalPosterior, VariationalReward
+from fastbandit.features.rewards import RewardKind
+from fastbandit.interfaces import Posterior
+from fastbandit.reward.bootstrap_model import BootstrapPosterior
+from fastbandit.reward.variational_model import VariationalPosterior
 from fastbandit.settings.files import Settings
 from fastbandit.types import Inputs
 
@@ -22,11 +24,11 @@ QUICK = {
 }
 
 
-@pytest.mark.parametrize("make", [BootstrapReward, VariationalReward])
+@pytest.mark.parametrize("declared", [BootstrapPosterior(), VariationalPosterior()])
 @pytest.mark.parametrize("kind", ["real", "binary"])
-def test_more_data_leaves_a_narrower_posterior(make: type[Any], kind: str) -> None:
+def test_more_data_leaves_a_narrower_posterior(declared: Posterior, kind: RewardKind) -> None:
     def posterior(repeats: int) -> float:
-        model = made(make, kind, repeats)
+        model = made(declared, kind, repeats)
         contexts, arms = Inputs(dense=CONTEXTS[:8]), Inputs(dense=ARMS[:8])
         embedded = model.embed_contexts(contexts), model.embed_arms(arms)[None]
         bound, mean = model.upper(embedded[0], width=1.0), model.mean(embedded[0])

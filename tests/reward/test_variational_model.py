@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from little_linear_ends import history, made
 
-from fastbandit.reward.variational_model import VariationalReward
+from fastbandit.reward.variational_model import VariationalPosterior
 from fastbandit.training.fit_reward import RewardFit, fit_reward
 
 
 def test_the_divergence_is_that_of_two_gaussians() -> None:
-    model = made(VariationalReward, prior_precision=4.0)
+    model = made(VariationalPosterior(prior_precision=4.0))
     mine = torch.distributions.Normal(model.trained_weights(), model.log_deviation.exp())
     prior = torch.distributions.Normal(0.0, 0.5)
 
@@ -21,7 +21,7 @@ def test_the_divergence_is_that_of_two_gaussians() -> None:
 
 def test_trained_deviations_are_those_of_each_weight_given_all_others() -> None:
     rng = torch.Generator().manual_seed(3)
-    model = made(VariationalReward)
+    model = made(VariationalPosterior())
     fit_reward(model.requires_grad_(True), history(), RewardFit(iterations=400, batch=60), rng=rng)
     seen = history()
     x = model.features(model.embed_contexts(seen.contexts), model.embed_arms(seen.arms))

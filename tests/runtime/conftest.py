@@ -27,6 +27,6 @@ def saved(frozen: FrozenBandit, tmp_path: Path) -> Path:
 def hardly_any_training() -> Iterator[None]:
     """Leave networks about as they begin, which need not be good, and let torch decide."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fastbandit.runtime.compiled_policy.COMPILED_ABOVE", 10**9)
+        patch.setattr("fastbandit.runtime.freezing.COMPILED_ABOVE", 10**9)
         patch.setattr("fastbandit.settings.presets._training", lambda *_, **__: HARDLY_ANY)
         yield

@@ -46,7 +46,7 @@ def learned(bandit: Bandit) -> Bandit:
 def by_torch(bandit: Bandit, **request: Any) -> Decision:
     """Decide as the bandit does where arms are few."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fastbandit.runtime.compiled_policy.COMPILED_ABOVE", 10**9)
+        patch.setattr("fastbandit.runtime.freezing.COMPILED_ABOVE", 10**9)
         alone = Bandit.__new__(Bandit)
         alone.__dict__.update(bandit.__dict__)
         alone._state = type(bandit._state)(bandit.policy, version=bandit.version)

@@ -11,27 +11,26 @@ from torch import Tensor
 from fastbandit import Greedy
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.score import Candidates
-from fastbandit.search.neighbours import hop
-from fastbandit.search.ranking import Ranked, Tally
+from fastbandit.search.ranking import Ranked, SearchRun, Tally
 
 
 def hopped(
     arms: Catalogue, *, hops: int, beam: int, first: int = 1
 ) -> tuple[Ranked, Tensor, Tally]:
     """Hop from the first few arms, and return the ranking, the arms hopped from, and the costs."""
-    asked, beside, tally = [], arms.neighbours, Tally(32)
+    asked, beside = [], arms.neighbours
 
     def watched(self: Catalogue, rows: Tensor) -> Candidates:
         asked.append(rows)
         return beside(rows)
 
     rows = torch.arange(first).expand(32, -1)
-    score = score_of(arms, Greedy())
-    start = Ranked(rows, arms.at(rows), score(arms.at(rows)))
+    run = SearchRun(score_of(arms, Greedy()), arms)
+    start = Ranked(rows, arms.at(rows), run.score(arms.at(rows)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Catalogue, "neighbours", watched)
-        ranked = hop(score, arms, start, tally, hops=hops, beam=beam, eligible=None)
-    return ranked, torch.cat(asked, dim=1), tally
+        ranked = run.hop(start, hops=hops, beam=beam)
+    return ranked, torch.cat(asked, dim=1), run.tally
 
 
 @pytest.mark.parametrize(("hops", "beam"), [(4, 4), (12, 1)])

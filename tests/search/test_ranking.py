@@ -9,7 +9,7 @@ from search_arms import DIM, score_of
 
 from fastbandit import Greedy
 from fastbandit.search.gradient_ascent import start_points
-from fastbandit.search.ranking import Ranked, Tally, fill, is_repeated, land
+from fastbandit.search.ranking import Ranked, SearchRun, Tally, is_repeated
 
 
 def test_repeated_rows_are_marked_but_for_the_first() -> None:
@@ -30,41 +30,31 @@ def test_joined_rankings_count_an_arm_once() -> None:
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_landing_scores_what_the_nearest_partitions_hold(partitions: int) -> None:
     arms = catalogue_of(vectors_of(512, DIM))  # partitions of 32, all full
-    points, tally = start_points(arms, 2, seeds_of(32)), Tally(32)
+    points, run = start_points(arms, 2, seeds_of(32)), SearchRun(score_of(arms, Greedy()), arms)
 
-    landed = land(
-        score_of(arms, Greedy()),
-        arms,
-        points,
-        tally,
-        partitions=partitions,
-        neighbours=0,
-        eligible=None,
-    )
+    landed = run.land(points, partitions=partitions)
 
     assert torch.equal(landed.rows, arms.around(points, partitions, eligible=None).rows)
-    assert tally.evaluations.tolist() == [2 * partitions * 32] * 32
-    assert tally.lookups.tolist() == [2] * 32
+    assert run.tally.evaluations.tolist() == [2 * partitions * 32] * 32
+    assert run.tally.lookups.tolist() == [2] * 32
 
 
 def test_landing_by_neighbours_scores_just_so_many() -> None:
     arms = catalogue_of(vectors_of(512, DIM))
-    points, tally = start_points(arms, 2, seeds_of(32)), Tally(32)
+    points, run = start_points(arms, 2, seeds_of(32)), SearchRun(score_of(arms, Greedy()), arms)
 
-    landed = land(
-        score_of(arms, Greedy()), arms, points, tally, partitions=9, neighbours=3, eligible=None
-    )
+    landed = run.land(points, partitions=9, neighbours=3)
 
     assert torch.equal(landed.rows, arms.nearest(points, 3, eligible=None).rows)
-    assert tally.evaluations.tolist() == [6] * 32
+    assert run.tally.evaluations.tolist() == [6] * 32
 
 
 def test_a_ranking_of_too_few_arms_is_filled_up() -> None:
     arms = catalogue_of(vectors_of(6, DIM))
-    score, rows, tally = score_of(arms, Greedy()), torch.zeros(32, 1, dtype=torch.int64), Tally(32)
-    one = Ranked(rows, arms.at(rows), score(arms.at(rows)))
+    run, rows = SearchRun(score_of(arms, Greedy()), arms, count=6), torch.zeros(32, 1).long()
+    one = Ranked(rows, arms.at(rows), run.score(arms.at(rows)))
 
-    filled = fill(score, arms, one, tally, count=6, eligible=None)
+    choice = run.choice(run.fill(one))
 
-    assert filled.as_choice(6, tally).rows.sort(dim=1).values.tolist() == [[*range(6)]] * 32
-    assert tally.lookups.tolist() == [1] * 32
+    assert choice.rows.sort(dim=1).values.tolist() == [[*range(6)]] * 32
+    assert choice.lookups.tolist() == [1] * 32

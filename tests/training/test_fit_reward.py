@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from fakes import same_weights, vectors_of
+from plans import plan_for
 
 from fastbandit import Bandit
 from fastbandit.errors import SettingError
@@ -73,9 +74,8 @@ def test_a_minibatch_has_interactions_as_often_as_their_weights_say() -> None:
 def test_the_loss_falls(kind: str) -> None:
     rewards = REWARDS if kind == "real" else (REWARDS > 0).astype(np.float32)
     learned = interactions(rewards)
-    learner = DropoutReward(
-        Dense(3), Dense(3), settings=NETWORK, reward=kind, rng=torch.Generator().manual_seed(3)
-    )
+    plan = plan_for(Dense(3), Dense(3), NETWORK, reward=kind)
+    learner = DropoutReward(plan, rng=torch.Generator().manual_seed(3))
     learner.start(learned, fresh=100)
 
     def loss() -> float:
@@ -178,9 +178,8 @@ def test_a_window_or_half_life_of_nothing_is_rejected(wrong: dict[str, Any]) -> 
 
 
 def test_the_curve_has_the_mean_loss_of_every_fifty_iterations_and_the_last() -> None:
-    learner = DropoutReward(
-        Dense(3), Dense(3), settings=NETWORK, reward="real", rng=torch.Generator().manual_seed(3)
-    )
+    plan = plan_for(Dense(3), Dense(3), NETWORK)
+    learner = DropoutReward(plan, rng=torch.Generator().manual_seed(3))
     past = interactions(REWARDS)
     learner.start(past, fresh=100)
     seen: list[int] = []

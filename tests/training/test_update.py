@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from fakes import LITTLE, vectors_of
+from plans import plan_for
 
 from fastbandit import Exhaustive, GeneratorSearch, ThompsonSampling
 from fastbandit.arms.catalogue import Catalogue
@@ -34,7 +35,7 @@ def history(rewards: Any = REWARDS) -> Interactions:
 
 def model(kind: str = "real") -> DropoutReward:
     rng = torch.Generator().manual_seed(3)
-    made = DropoutReward(Dense(3), Dense(3), settings=SETTINGS, reward=kind, rng=rng)
+    made = DropoutReward(plan_for(Dense(3), Dense(3), SETTINGS, reward=kind), rng=rng)
     return made.requires_grad_(False)
 
 
@@ -110,7 +111,7 @@ def on_ids(*, embedding_penalty: float, penalties: str = "per observation") -> D
     """Make a model of arms that are ids, of which the histories here show all but the last."""
     held = replace(SETTINGS, embedding_penalty=embedding_penalty, penalties=penalties)
     rng = torch.Generator().manual_seed(3)
-    return DropoutReward(Dense(3), Ids(6), settings=held, reward="real", rng=rng)
+    return DropoutReward(plan_for(Dense(3), Ids(6), held), rng=rng)
 
 
 def on_ids_history() -> Interactions:

@@ -22,7 +22,7 @@ def environment(kind: str, *, dim: int = 4, period: int = 10) -> Synthetic:
 def test_rotated_contexts_keep_their_length(kind: str, dim: int) -> None:
     contexts = environment(kind, dim=dim).contexts(0, 40)
 
-    rotated = Drift(kind, 10).drifted(contexts, 0)
+    rotated = Drift(kind, 10)(contexts, 0)
 
     assert np.allclose(np.linalg.norm(rotated, axis=1), 1.0, atol=1e-5)
 
@@ -32,9 +32,9 @@ def test_a_round_is_rotated_alike_in_any_batch(kind: str) -> None:
     contexts = environment(kind).contexts(0, 25)
     drift = Drift(kind, 10)
 
-    parts = [drift.drifted(contexts[i : i + 7], i) for i in range(0, 25, 7)]
+    parts = [drift(contexts[i : i + 7], i) for i in range(0, 25, 7)]
 
-    assert np.allclose(np.concatenate(parts), drift.drifted(contexts, 0))
+    assert np.allclose(np.concatenate(parts), drift(contexts, 0))
 
 
 def test_a_switch_changes_rewards_after_a_period_and_not_before() -> None:
@@ -51,8 +51,8 @@ def test_a_full_turn_comes_back_to_where_it_began() -> None:
     contexts = environment("turn").contexts(0, 1)
     drift = Drift("turn", 10)
 
-    assert np.allclose(drift.drifted(contexts, 0), drift.drifted(contexts, 10))
-    assert np.allclose(drift.drifted(contexts, 5), -contexts, atol=1e-6)
+    assert np.allclose(drift(contexts, 0), drift(contexts, 10))
+    assert np.allclose(drift(contexts, 5), -contexts, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.arrays import Mask
+from fastbandit.errors import SettingError
 
 Floats = NDArray[np.float64]
 
@@ -53,10 +54,10 @@ class Change:
 class Explanation:
     """What an arm's score for one context is made of, in units of reward.
 
-    `expected` is the expected reward, `interval` holds it with a probability of 90 %, by the
-    posterior (None where there is none); `score` is that of the decision with this `seed`, or
-    the expected reward where that is None. `contributions` sum to the score. `runner_up` is the best other
-    arm under the same draw, whose score is higher where the arm was not the best; each of
+    `expected` is the expected reward; `interval` holds it with a probability of 90 %, by the
+    posterior (None where there is none). `score` is that of the decision with this `seed`, the
+    expected reward where that is None. `contributions` sum to the score. `runner_up` is the best
+    other arm under the same draw, whose score is higher where the arm was not the best; each of
     `changes` would put the other of the two ahead. `propensity` is None unless it was asked for.
     """
 
@@ -158,6 +159,15 @@ class Asked:
     arm: Any
     seed: int | None
     version: int
+
+
+def check_learned(version: int, *, what: str) -> None:
+    """Raise unless there was an update."""
+    if version == 0:
+        raise SettingError(
+            f"{what} needs a bandit that has learned something: got one without any update. "
+            f"Call update() first."
+        )
 
 
 def explain(

@@ -19,14 +19,10 @@ from fastbandit.features.kinds import is_size
 from fastbandit.runtime.batches import Answers, Terms, decide_all, draw_all
 from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.deltas import check_delta
-from fastbandit.runtime.explanation import Asked, Explanation
+from fastbandit.runtime.explanation import Asked, Explanation, check_learned
 from fastbandit.runtime.folder import Stored, read_folder, write_folder
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
-from fastbandit.runtime.frozen_explanation import (
-    check_learned,
-    explain_frozen,
-    typical_context,
-)
+from fastbandit.runtime.frozen_explanation import explain_frozen, typical_context
 from fastbandit.runtime.kernel import decide
 from fastbandit.runtime.live_catalogue import LiveCatalogue
 from fastbandit.runtime.parts import FrozenModel
@@ -256,10 +252,10 @@ class FrozenBandit:
 
         With the `seed` of a decision it is the score under that draw, else the expected reward.
         None stands for the typical context. The runner-up is the best other arm that is `eligible`.
-        `features` of the arm, one row, are used where its coordinates do not tell them. With `draws`
-        the propensity is estimated as well, as by `propensities`.
+        `features` of the arm, one row, are used where its coordinates do not tell them. With
+        `draws` the propensity is estimated as well, as by `propensities`.
         """
-        check_learned(self.version)
+        check_learned(self.version, what="An explanation")
         inputs = typical_context(self._codec) if context is None else self._codec.read_one(context)
         asked = Asked(arm, None if seed is None else read_seed(seed), self.version)
         best = self.select(

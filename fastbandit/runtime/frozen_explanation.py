@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastbandit.errors import SettingError, UnknownArmError
+from fastbandit.errors import UnknownArmError
 from fastbandit.features.kinds import FeaturesAndIds, Ids, Sparse
 from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.explanation import ARM, OWN, Asked, Explanation, Floats, explain
@@ -42,8 +42,7 @@ def explain_frozen(
     `features` are those of the arm, in a row; where they are left out they are worked out from its
     coordinates, if these tell them.
     """
-    model, catalogue, codec = parts
-    check_learned(codec.version)
+    _, catalogue, codec = parts
     row = int(catalogue.ids.rows([asked.arm])[0])
     context = FeatureGroups.of(
         inputs, codec.context.kind, typical=codec.context.typical, prefix="context"
@@ -59,15 +58,6 @@ def explain_frozen(
         others=arm_scores(parts, context, rival),
         propensity=propensity,
     )
-
-
-def check_learned(version: int) -> None:
-    """Raise unless there is something to explain."""
-    if version == 0:
-        raise SettingError(
-            "An explanation needs a bandit that has learned something: got one without any "
-            "update, which takes all arms alike. Call update() first."
-        )
 
 
 def typical_context(codec: Codec) -> Inputs:

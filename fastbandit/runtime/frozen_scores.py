@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,7 @@ class FrozenArmScores:
         width = int(model.counts[UNITS]) if self._posterior == BOUND else len(model.first_biases)
         layers = [(model.first_weights[:, :width], model.first_biases[:width])]
         sizes, start = model.hidden.tolist(), 0
-        for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
+        for inputs, outputs in pairwise(sizes):
             flat = model.deeper_weights[start : start + (inputs + 1) * outputs]
             weights = flat[: inputs * outputs].reshape(outputs, inputs).T
             layers.append((weights, flat[inputs * outputs :]))
@@ -289,8 +290,6 @@ class FrozenArmScores:
 
 
 @njit(cache=True, nogil=True)
-def _draw_all_masks(
-    seeds: Any, dropout: Any, sizes: Any, scale: np.float32, masks: Any
-) -> None:  # pragma: no cover - compiled
+def _draw_all_masks(seeds: Any, dropout: Any, sizes: Any, scale: np.float32, masks: Any) -> None:
     for number in range(len(seeds)):
         draw_masks(seeds[number], dropout, sizes, scale, masks[number])

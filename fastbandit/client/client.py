@@ -101,6 +101,7 @@ class Client(_Counting):
     flush = _waits(Calls.flush)
     upsert_arms = _waits(Calls.upsert_arms)
     discard_arms = _waits(Calls.discard_arms)
+    explanation = _waits(Calls.explanation)
     status = _waits(Calls.status)
 
     def close(self) -> None:
@@ -166,6 +167,7 @@ class AsyncClient(_Counting):
     flush = _awaits(Calls.flush)
     upsert_arms = _awaits(Calls.upsert_arms)
     discard_arms = _awaits(Calls.discard_arms)
+    explanation = _awaits(Calls.explanation)
     status = _awaits(Calls.status)
 
     async def close(self) -> None:

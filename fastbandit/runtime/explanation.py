@@ -80,7 +80,8 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as JSON values, the arm's id as it is."""
-        return {**asdict(self), "draw": self.draw}
+        found = {**asdict(self), "draw": self.draw}
+        return {**found, "arm": self.arm.tolist() if hasattr(self.arm, "tolist") else self.arm}
 
     def __repr__(self) -> str:
         lines = [f"Explanation of arm {self.arm!r}, version {self.version}"]

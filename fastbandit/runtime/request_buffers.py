@@ -41,7 +41,7 @@ class RequestBuffers(threading.local):
             context = context.dense[0]
         try:
             self.contexts[0] = context
-            is_one = np.ndim(context) == 1
+            is_one = np.shape(context) == self.contexts.shape[1:]
         except (TypeError, ValueError):
             is_one = False
         if not is_one:

@@ -55,7 +55,7 @@ def explain_frozen(
         asked,
         mine,
         runner_up=catalogue.ids.id(rival),
-        others=arm_scores(parts, context, rival),
+        others=whole_scores(parts, context, rival),
         propensity=propensity,
     )
 
@@ -76,10 +76,25 @@ def typical_context(codec: Codec) -> Inputs:
     return Inputs(dense=np.asarray(usual, dtype=np.float32).reshape(1, *sides), ids=ids)
 
 
+def whole_scores(parts: Parts, context: FeatureGroups, row: int) -> FrozenArmScores:
+    """Return the scores of the arm in a row, with its features always as they are."""
+    model, catalogue, codec = parts
+    embedding = np.zeros(0)
+    if not len(model.own_shared):
+        embedding = _embedding(model, catalogue.points_of(np.array([row]))[0])
+    nothing = np.zeros((0, len(embedding)))
+    return FrozenArmScores(model, codec, context, row, embedding, nothing, (), False)
+
+
+def _embedding(model: FrozenModel, point: Any) -> Floats:
+    axes = model.to_embedding.astype(np.float64)
+    return np.asarray(axes[-1] + point @ axes[:-1])
+
+
 def arm_scores(
     parts: Parts, context: FeatureGroups, row: int, *, features: Any = None
 ) -> FrozenArmScores:
-    """Return the scores of the arm in a row."""
+    """Return the scores of the arm in a row, each of whose features can be typical."""
     model, catalogue, codec = parts
     if len(model.own_shared):  # weights of its own, and no features
         nothing = np.zeros((1, 0))
@@ -96,9 +111,8 @@ def arm_scores(
     if has_own:
         mine = np.zeros(len(point)) if own is None else own
         found = _Steps((*found.names, OWN), np.vstack([found.steps, mine]))
-    axes = model.to_embedding.astype(np.float64)
-    embedding = axes[-1] + point @ axes[:-1]
-    steps = found.steps @ axes[:-1]
+    embedding = _embedding(model, point)
+    steps = found.steps @ model.to_embedding[:-1].astype(np.float64)
     return FrozenArmScores(model, codec, context, row, embedding, steps, found.names, has_own)
 
 

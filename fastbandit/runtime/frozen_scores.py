@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from fastbandit.arms.arrays import Mask
 from fastbandit.arms.own_lists import BANK
@@ -26,15 +25,13 @@ from fastbandit.runtime.fold import (
     DROPOUT,
     HEADS,
     LAST_LAYER,
+    draw_all_masks,
     draw_last_layer,
-    draw_masks,
 )
 from fastbandit.runtime.kernel import LEAK, POSTERIOR, PRODUCT, SCALE, UNITS, WIDE
-from fastbandit.runtime.parts import FrozenModel
+from fastbandit.runtime.parts import DRAWS, FrozenModel
 from fastbandit.runtime.propensity import propensity_seeds
 
-DRAWS = 128
-"""So many draws say how sure a model is that has no formula for it."""
 _ARMS = 5  # the stream of `fastbandit.noise.philox`
 _SMALLEST = 1e-12  # a bound's variance
 _ONE = np.float32(1.0)
@@ -75,7 +72,6 @@ class FrozenArmScores:
     def interval(self) -> tuple[float, float] | None:
         """Return what holds the expected reward with a probability of 90 %, by the posterior."""
         whole = np.ones((1, len(self.names)), dtype=np.bool_)
-        centre = float(self._scores(whole, 0, 0.0)[0])
         if self._posterior == DROPOUT:
             drawn = self._in_rewards(self._dropout_draws(whole))
             return middle_of(drawn)
@@ -84,6 +80,7 @@ class FrozenArmScores:
         width = self._deviation(whole)
         if width is None:
             return None
+        centre = float(self._scores(whole, 0, 0.0)[0])
         ends = self._in_rewards(np.array([centre - QUANTILE * width, centre + QUANTILE * width]))
         return between(float(ends[0]), float(ends[1]))
 
@@ -217,17 +214,17 @@ class FrozenArmScores:
     def _masks(self, seeds: Any, scale: float) -> Floats:
         model = self.model
         masks = np.empty((len(seeds), int(model.mask_sizes.sum())), dtype=np.float32)
-        _draw_all_masks(seeds, model.dropout, model.mask_sizes, np.float32(scale), masks)
+        draw_all_masks(seeds, model.dropout, model.mask_sizes, np.float32(scale), masks)
         return masks.astype(np.float64)
 
     def _dropout_draws(self, whole: Mask) -> Floats:
         """Return scores under some draws, those of the arm's own constant included."""
-        seeds = propensity_seeds(0, DRAWS)
-        inputs, masks = self._inputs(whole), self._masks(seeds, 1.0)
+        inputs, masks = self._inputs(whole), self.model.posterior_masks.astype(np.float64)
         scores = self._end(self._units(inputs, masks), inputs)
-        if self.row < len(self.model.own_constants):
-            scores = scores + [self._constant(int(seed), 1.0) for seed in seeds]
-        return scores
+        if self._own_width:
+            return scores + [self._constant(int(seed), 1.0) for seed in propensity_seeds(0, DRAWS)]
+        is_own = self.row < len(self.model.own_constants)
+        return scores + (self._constant(0, 0.0) if is_own else 0.0)
 
     def _linear_end(self, inputs: Floats) -> Floats:
         """Return what drawn weights act on: units, the inputs of a wide path, and a constant."""
@@ -287,9 +284,3 @@ class FrozenArmScores:
             variance = float(self._variances(self._units(inputs), inputs)[0])
             return float(np.sqrt(max(variance, _SMALLEST))) + self._own_width
         return self._own_width or None
-
-
-@njit(cache=True, nogil=True)
-def _draw_all_masks(seeds: Any, dropout: Any, sizes: Any, scale: np.float32, masks: Any) -> None:
-    for number in range(len(seeds)):
-        draw_masks(seeds[number], dropout, sizes, scale, masks[number])

@@ -33,8 +33,8 @@ from fastbandit.runtime.explanation import (
 )
 from fastbandit.runtime.feature_groups import FeatureGroups
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.frozen_scores import DRAWS
 from fastbandit.runtime.model_arrays import typical_of
+from fastbandit.runtime.parts import DRAWS
 from fastbandit.runtime.propensity import propensities_of, propensity_seeds
 from fastbandit.runtime.seeds import read_seed
 from fastbandit.runtime.state import State

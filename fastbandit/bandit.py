@@ -22,16 +22,17 @@ from fastbandit.audit import audit
 from fastbandit.declaration import check_seed
 from fastbandit.errors import SettingError
 from fastbandit.features.rewards import RewardKind, check_reward_kind
-from fastbandit.interfaces import Exploration, Observes, Posterior, RewardModel, Search
+from fastbandit.interfaces import Exploration, Posterior, RewardModel, Search
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.optim.process_group import SINGLE, ProcessGroup
 from fastbandit.policy import Policy
 from fastbandit.progress import progress_bar
+from fastbandit.runtime.explanation import Asked, Explanation, check_learned
 from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.seeds import read_seeds
-from fastbandit.runtime.state import Reports, State, check_version
+from fastbandit.runtime.state import Reports, State, check_observes, check_version
 from fastbandit.runtime.torch_decisions import check_device, decide_by_torch
+from fastbandit.runtime.torch_explanation import Terms, explain_policy
 from fastbandit.search.slates import check_diversity
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.presets import PartNames, Preset, blueprint
@@ -75,8 +76,7 @@ class Bandit:
         check_reward_kind(reward)
         kind = read_context(context)
         space, arm_kind = read_space(arms, ids, columns, embed_ids=embed_ids)
-        self._device = check_device(device)
-        self._progress = progress
+        self._device, self._progress = check_device(device), progress
         self._private: RewardModel | None = None  # a model that only this bandit holds
         self._blueprint = blueprint(
             PartNames(exploration, search, posterior, part_modules),
@@ -122,14 +122,14 @@ class Bandit:
                 threads=torch.get_num_threads(),
             )
         else:
-            request = self._read_request(contexts, k=k, eligible=eligible)
-            if seeds is not None:
-                request = replace(request, seeds=read_seeds(seeds, len(request.seeds)))
-            policy = state.policy
-            if not explore:
-                policy = replace(policy, exploration=policy.exploration.quiet())
             decision = decide_by_torch(
-                policy, self._table, request, version=state.version, diversity=diversity
+                state.policy,
+                self._table,
+                self._read_request(contexts, k=k, eligible=eligible),
+                version=state.version,
+                diversity=diversity,
+                explore=explore,
+                seeds=seeds,
             )
         if seeds is None:
             self._state = replace(state, decisions=state.decisions + len(decision.seeds))
@@ -202,12 +202,7 @@ class Bandit:
         event. What arms share, and the features of contexts, are learned in the next `update`,
         which may be called with no interactions.
         """
-        state, model = self._state, self._state.policy.model
-        if not isinstance(model, Observes):
-            raise SettingError(
-                f"Only arms with effects of their own learn from single rewards: this bandit has a "
-                f"{type(model).__name__}. Call update(), or build it with posterior='arm-effects'."
-            )
+        state, model = self._state, check_observes(self._state.policy.model)
         if state.version == 0:
             self.update(contexts=contexts, arms=arms, rewards=rewards)
             return
@@ -226,22 +221,30 @@ class Bandit:
 
     def audit(self, contexts: Any) -> Audit:
         """Compare the search with an exhaustive one, under the draws of the next decisions."""
-        state = self._state
         request = self._read_request(contexts, k=1, eligible=None)
-        if state.version == 0:
-            raise SettingError(
-                "An audit needs a bandit that has learned something: got one without any "
-                "update. Call update() first."
-            )
-        return audit(state.policy, request.contexts, seeds=request.seeds)
+        check_learned(self.version, what="An audit")
+        return audit(self.policy, request.contexts, seeds=request.seeds)
+
+    def explain(
+        self,
+        context: Any,
+        arm: Any,
+        *,
+        seed: int | None = None,
+        eligible: Any = None,
+        draws: int = 0,
+    ) -> Explanation:
+        """Return what an arm's score for a context is made of, as `FrozenBandit.explain` does."""
+        asked, decider = Asked(arm, seed, self.version), self._with_compiled()
+        plan, terms = self._blueprint, Terms(eligible, draws)
+        return explain_policy(plan, decider, context, asked=asked, terms=terms, select=self.select)
 
     # -- the arms
 
     @property
     def columns(self) -> Columns | None:
         """The columns that predicates speak of, one value for each row there ever was."""
-        arms = self._state.policy.arms
-        return None if isinstance(arms, BoxSpace) else arms.rows.columns
+        return None if isinstance(self.policy.arms, BoxSpace) else self.policy.arms.rows.columns
 
     def set_columns(self, columns: Any) -> None:
         """Set the columns that predicates speak of, in place of those they had.
@@ -344,8 +347,7 @@ class Bandit:
     ) -> Bandit:
         """Read a saved bandit, which goes on exactly where it stopped; see `part_modules` above."""
         bandit = cls.__new__(cls)
-        bandit._device = check_device(device)
-        bandit._progress = progress
+        bandit._device, bandit._progress = check_device(device), progress
         bandit._private = None
         saved = load_snapshot(Path(path), device=bandit._device, modules=part_modules)
         bandit._blueprint = saved.blueprint
@@ -359,10 +361,8 @@ class Bandit:
         go on from those of this bandit.
         `dtype="int16"` or "int8" keeps the arms' coordinates in fewer bytes, rounded.
         """
-        state = self._state
-        plan, policy = self._blueprint, state.policy
-        if state.version == 0:
-            policy = untrained(policy)
+        state, plan = self._state, self._blueprint
+        policy = state.policy if state.version else untrained(state.policy)
         return freeze(plan, policy, state.version, state.decisions, dtype=dtype)
 
     def _with_compiled(self) -> tuple[State, FrozenBandit | None]:

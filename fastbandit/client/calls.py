@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
+from urllib.parse import quote
 
 from msgspec import json
 
@@ -151,6 +152,19 @@ class Calls:
         """Remove arms: none of them is chosen again."""
         answer = shapes.DiscardArmsAnswer
         return self._ask("DELETE", "/v1/arms", answer, deadline_seconds, {"ids": ids})
+
+    def explanation(
+        self,
+        decision: Selected | str,
+        *,
+        arm: ArmId | None = None,
+        deadline_seconds: float | None = None,
+    ) -> Call[dict[str, Any]]:
+        """Ask why a decision took its first arm, or another of its arms (needs the scope admin)."""
+        id = decision.decision if isinstance(decision, Selected) else decision
+        query = "" if arm is None else f"?arm={quote(str(arm), safe='')}"
+        path = f"/v1/decisions/{quote(id, safe='')}/explanation{query}"
+        return self._ask("GET", path, dict[str, Any], deadline_seconds)
 
     def status(self, *, deadline_seconds: float | None = None) -> Call[dict[str, Any]]:
         """Ask what the service is doing."""

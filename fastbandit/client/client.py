@@ -105,6 +105,7 @@ class Client(_Both[httpx.BaseTransport]):
     flush = _waits(Calls.flush)
     upsert_arms = _waits(Calls.upsert_arms)
     discard_arms = _waits(Calls.discard_arms)
+    explanation = _waits(Calls.explanation)
     status = _waits(Calls.status)
 
     def close(self) -> None:
@@ -155,6 +156,7 @@ class AsyncClient(_Both[httpx.AsyncBaseTransport]):
     flush = _awaits(Calls.flush)
     upsert_arms = _awaits(Calls.upsert_arms)
     discard_arms = _awaits(Calls.discard_arms)
+    explanation = _awaits(Calls.explanation)
     status = _awaits(Calls.status)
 
     async def close(self) -> None:

@@ -29,7 +29,8 @@ class Encoding:
 
     `matrix` (E, C + 1) acts on dense columns and a constant, `tokens` (C, E) are summed by a
     row's own weights, `ids` (n, E) are looked up. Those that a kind does not need are empty.
-    Dense columns are cut to the two rows of `bounds`, or not where it is empty.
+    Dense columns are cut to the two rows of `bounds`, or not where it is empty. `typical` is the
+    mean of the dense columns that were seen, empty where it is not known.
     """
 
     kind: Features
@@ -37,6 +38,7 @@ class Encoding:
     tokens: Floats
     ids: Floats
     bounds: Floats = field(default_factory=lambda: read_only(np.zeros((0, 0), np.float32)))
+    typical: Floats = field(default_factory=lambda: read_only(np.zeros(0, np.float32)))
 
     @property
     def is_compiled(self) -> bool:
@@ -75,8 +77,9 @@ class Encoding:
         return named | ({"bounds": self.bounds} if self.bounds.size else {})
 
     def note(self) -> dict[str, Any]:
-        """Return the kind of features as JSON values."""
-        return note_of(self.kind)
+        """Return the kind of features, and what is typical of them, as JSON values."""
+        typical = {"typical": self.typical.tolist()} if self.typical.size else {}
+        return {**note_of(self.kind), **typical}
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,11 @@ class LinearEncoding:
     kind: Features
     inputs: LinearInputs
     is_compiled: ClassVar[bool] = False
+
+    @property
+    def typical(self) -> NDArray[np.float64]:
+        """The mean of the dense columns that were seen, empty where there are none."""
+        return self.inputs.features.shift
 
     def is_clipped(self, inputs: Inputs) -> NDArray[np.bool_]:
         """Return for each context whether a number of it is cut: (n,)."""
@@ -111,7 +119,8 @@ def encoding_from(note: dict[str, Any], arrays: dict[str, Array]) -> Encoding | 
     if note.get("seen") == "linear":
         return LinearEncoding(kind_from(note), LinearInputs.of(arrays))
     tokens = arrays.pop("words")
-    return Encoding(kind_from(note), tokens=tokens, **arrays)
+    typical = read_only(np.array(note.get("typical", ()), dtype=np.float32))
+    return Encoding(kind_from(note), tokens=tokens, typical=typical, **arrays)
 
 
 def note_of(kind: Features) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from fastbandit.arms.partitions import FAST, Floats
 from fastbandit.noise.draws import normals_from, uniforms_of
@@ -75,6 +76,15 @@ def draw_masks(
                 share = np.float32(1.0) / (np.float32(1.0) + math.exp(_SHARPNESS * (logit + odds)))
             masks[number] = np.float32(1.0) + scale * (share * factor - np.float32(1.0))
         start += sizes[layer]
+
+
+@njit(cache=True, nogil=True)
+def draw_all_masks(
+    seeds: NDArray[np.uint64], dropout: Floats, sizes: Sizes, scale: np.float32, masks: Floats
+) -> None:
+    """Draw the factors of each of some seeds: masks (seeds, factors)."""
+    for number in range(len(seeds)):
+        draw_masks(seeds[number], dropout, sizes, scale, masks[number])
 
 
 @njit(cache=True, nogil=True)

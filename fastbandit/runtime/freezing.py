@@ -28,6 +28,7 @@ from fastbandit.runtime.model_arrays import (
     frozen,
     matrix_of,
     network_arrays,
+    typical_of,
 )
 from fastbandit.runtime.parts import FrozenArms
 from fastbandit.search.exhaustive import Exhaustive
@@ -198,6 +199,7 @@ def freeze_encoding(kind: Features, encoder: Any, *, what: str) -> Encoding:
         tokens=frozen(features.weight if isinstance(features, SparseEncoder) else nothing.T),
         ids=frozen(ids.weight if isinstance(ids, IdEncoder) else nothing.T),
         bounds=bounds_of(features),
+        typical=frozen(typical_of(features)),
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,12 +14,14 @@ from fastbandit.arms.columns import Columns
 from fastbandit.arms.ids import list_ids
 from fastbandit.arms.partitions import Floats
 from fastbandit.arms.rows import Upserted
-from fastbandit.errors import FastbanditError, NotFiniteError, SettingError, ShapeError
-from fastbandit.features.kinds import is_size, shown
+from fastbandit.errors import FastbanditError, NotFiniteError, SettingError
+from fastbandit.features.kinds import is_size
 from fastbandit.runtime.batches import Answers, Terms, decide_all, draw_all
 from fastbandit.runtime.codec import Codec
+from fastbandit.runtime.explanation import Asked, Explanation, check_learned
 from fastbandit.runtime.folder import Stored, read_folder, write_folder
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
+from fastbandit.runtime.frozen_explanation import explain_frozen, typical_context
 from fastbandit.runtime.kernel import decide
 from fastbandit.runtime.live_catalogue import LiveCatalogue
 from fastbandit.runtime.parts import FrozenModel, check_delta
@@ -32,6 +33,7 @@ from fastbandit.runtime.propensity import (
     propensities_of,
     propensity_seeds,
 )
+from fastbandit.runtime.request_buffers import RequestBuffers
 from fastbandit.runtime.seeds import SeedCounter, read_seed
 from fastbandit.search.slates import candidates_for, check_diversity
 from fastbandit.types import Decision, Inputs
@@ -53,20 +55,6 @@ class Chosen(NamedTuple):
     clipped: bool = False
 
 
-class _Buffers(threading.local):
-    """A thread's own arrays for one request and its answer."""
-
-    def __init__(self, columns: int) -> None:
-        self.contexts = np.empty((1, columns), dtype=np.float32)
-        self.seeds = np.empty(1, dtype=np.uint64)
-        self.rows = np.empty((1, 1), dtype=np.int32)
-        self.scores = np.empty((1, 1), dtype=np.float32)
-        self.costs = np.empty((1, 3), dtype=np.int64)
-        self.request = (self.contexts, self.seeds)
-        self.answer = (self.rows, self.scores, self.costs)
-        self.is_clipped = False
-
-
 class FrozenBandit:
     """A bandit that decides and no longer learns: what `Bandit.freeze` returns.
 
@@ -84,7 +72,7 @@ class FrozenBandit:
         columns = (
             model.encoder.shape[1] - 1 if codec.context.is_compiled else model.to_embedding.shape[1]
         )
-        self._buffers = _Buffers(len(model.own_shared) or columns)
+        self._buffers = RequestBuffers(len(model.own_shared) or columns)
 
     # -- deciding
 
@@ -103,7 +91,7 @@ class FrozenBandit:
         {"price": {"<=": 10}}. With probability `epsilon` the arm is any eligible one, and always
         before the first update. The seed fixes all of it.
         """
-        self._embed_one(context)
+        self._buffers.write(self._codec, context)
         if seed is not None:
             return self._select_by(read_seed(seed), context, explore, eligible, epsilon)
         number = self._seeds.take(1)
@@ -248,6 +236,42 @@ class FrozenBandit:
             is_exact=is_exact,
         )
 
+    def explain(
+        self,
+        context: Any,
+        arm: Any,
+        *,
+        seed: int | None = None,
+        eligible: Any = None,
+        features: Any = None,
+        draws: int = 0,
+        epsilon: float = 0.01,
+    ) -> Explanation:
+        """Return what an arm's score is made of: a part for each feature, which sum to it.
+
+        With the `seed` of a decision it is the score under that draw, else the expected reward.
+        None stands for the typical context. The runner-up is the best other arm that is `eligible`.
+        `features` of the arm, one row, are used where its coordinates do not tell them. With
+        `draws` the propensity is estimated as well, as by `propensities`.
+        """
+        check_learned(self.version, what="An explanation")
+        inputs = typical_context(self._codec) if context is None else self._codec.read_one(context)
+        asked = Asked(arm, None if seed is None else read_seed(seed), self.version)
+        best = self.select(
+            inputs,
+            k=2,
+            eligible=eligible,
+            explore=seed is not None,
+            seeds=np.array([asked.seed or 0], dtype=np.uint64),
+        )
+        propensity = None
+        if draws:
+            terms: dict[str, Any] = {"draws": draws, "epsilon": epsilon, "eligible": eligible}
+            propensity = self.propensities(inputs, **terms).of(arm)
+        rows = best.rows[0].tolist()
+        given = {"best": rows, "features": features, "propensity": propensity}
+        return explain_frozen(self.parts, inputs, asked, **given)
+
     def warm(self) -> None:
         """Compile what decisions need, and touch what they read, before the first is asked for.
 
@@ -349,32 +373,6 @@ class FrozenBandit:
     def index(self, *, wait: bool = True) -> None:
         """Put all arms into partitions anew, in the background where `wait` is False."""
         self._arms.index(wait=wait)
-
-    # -- contexts and seeds
-
-    def _embed_one(self, context: Any) -> None:
-        """Write a context into the buffers, embedded where compiled code does not do that."""
-        codec, buffers = self._codec, self._buffers
-        if not codec.context.is_compiled:
-            one = codec.read_one(context)
-            if not codec.version:
-                return  # nothing is scored before the first update
-            context = codec.context.embed(one)[0]
-            buffers.is_clipped = bool(codec.context.is_clipped(one)[0])
-        elif isinstance(context, Inputs | Mapping):
-            dense = codec.read_one(context).dense
-            assert dense is not None
-            context = dense[0]
-        try:
-            buffers.contexts[0] = context
-            is_one = np.ndim(context) == 1
-        except (TypeError, ValueError):
-            is_one = False
-        if not is_one:
-            raise ShapeError(
-                f"A context needs {buffers.contexts.shape[1]} numbers in a row: got "
-                f"{shown(context)}. Give many contexts to select()."
-            )
 
     # -- what outlives the process
 

@@ -135,6 +135,11 @@ def bounds_of(encoder: Any) -> Any:
     return frozen(torch.stack([encoder.standardise.low, encoder.standardise.high]))
 
 
+def typical_of(encoder: Any) -> Tensor:
+    """Return the mean of the columns that a dense encoder has seen; nothing of others."""
+    return encoder.standardise.shift if isinstance(encoder, DenseEncoder) else torch.zeros(0)
+
+
 def frozen(tensor: Tensor) -> Any:
     """Return a tensor as an array of float32 that nobody can write to."""
     return read_only(tensor.detach().cpu().to(torch.float32).numpy())

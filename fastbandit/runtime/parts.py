@@ -15,13 +15,20 @@ from fastbandit.arms.partitions import Floats, Partitions, Positions
 from fastbandit.declaration import known_name
 from fastbandit.errors import InputError, NotFiniteError, SettingError, ShapeError
 from fastbandit.features.kinds import shown
-from fastbandit.runtime.fold import BOUND
+from fastbandit.noise.philox import decision_seeds
+from fastbandit.runtime.fold import BOUND, draw_all_masks
 
 STORED_AS = {"to_embedding": "place"}
 """The names of arrays in files, where they differ."""
 _OF_SOME = ("own_", "bounds")
 DTYPES = ("float32", "int16", "int8")
 """What the coordinates of frozen arms may be stored as."""
+
+
+DRAWS = 128
+"""So many draws say how sure a model is that has no formula for it."""
+FAR = 2**62
+"""Draws behind propensities and intervals are none of a bandit's own decisions: theirs follow."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,14 @@ class FrozenModel:
     def arrays(self) -> tuple[Array, ...]:
         """All arrays, in order."""
         return tuple(getattr(self, field.name) for field in fields(self))
+
+    @cached_property
+    def posterior_masks(self) -> Floats:
+        """Dropout masks of some draws, which say how sure the model is: (draws, factors)."""
+        masks = np.empty((DRAWS, int(self.mask_sizes.sum())), dtype=np.float32)
+        seeds = decision_seeds(0, FAR, DRAWS)
+        draw_all_masks(seeds, self.dropout, self.mask_sizes, np.float32(1.0), masks)
+        return read_only(masks)
 
     def greedy(self) -> FrozenModel:
         """Return the same with draws and bounds of no width."""

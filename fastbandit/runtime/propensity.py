@@ -22,11 +22,10 @@ from fastbandit.noise.philox import Stream, decision_seeds, philox
 from fastbandit.runtime.effects import DRAWN
 from fastbandit.runtime.fold import DROPOUT, HEADS, LAST_LAYER
 from fastbandit.runtime.kernel import ASCENT, POSTERIOR, SCALE, SEARCH
-from fastbandit.runtime.parts import FrozenModel
+from fastbandit.runtime.parts import FAR, FrozenModel
 
 Seeds = NDArray[np.uint64]
 _COIN = 2**32
-_FAR = 2**62  # the draws behind propensities are none of a bandit's own decisions
 _HALF = np.uint64(32)
 
 
@@ -103,7 +102,7 @@ def propensity_seeds(seed: int, draws: int) -> Seeds:
             f"The number of draws needs to be at least 1: got {draws!r}. Use 1000, or more for "
             f"smaller standard errors."
         )
-    return decision_seeds(seed, _FAR, int(draws))
+    return decision_seeds(seed, FAR, int(draws))
 
 
 def propensities_of(

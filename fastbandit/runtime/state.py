@@ -104,6 +104,16 @@ class State:
         return State(saved.policy, history, saved.version, saved.decisions, pending=pending)
 
 
+def check_observes(model: RewardModel) -> Any:
+    """Return a model that learns from single rewards, or raise."""
+    if not isinstance(model, Observes):
+        raise SettingError(
+            f"Only arms with effects of their own learn from single rewards: this bandit has a "
+            f"{type(model).__name__}. Call update(), or build it with posterior='arm-effects'."
+        )
+    return model
+
+
 def check_version(version: Any) -> int:
     """Return the number of an update, if it is one."""
     if not is_size(version):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,15 +13,30 @@ from fastbandit.arms.requests import ArmTable, Request
 from fastbandit.errors import SettingError
 from fastbandit.noise.philox import Stream, uniforms
 from fastbandit.policy import Policy
+from fastbandit.runtime.seeds import read_seeds
 from fastbandit.score import Choice
 from fastbandit.search.slates import candidates_for, pick_apart
 from fastbandit.types import Decision
 
 
 def decide_by_torch(
-    policy: Policy, table: ArmTable, request: Request, *, version: int, diversity: float
+    policy: Policy,
+    table: ArmTable,
+    request: Request,
+    *,
+    version: int,
+    diversity: float,
+    explore: bool = True,
+    seeds: Any = None,
 ) -> Decision:
-    """Choose arms by the policy itself; before the first update each is equally likely."""
+    """Choose arms by the policy itself; before the first update each is equally likely.
+
+    `seeds` stand in place of those of the request.
+    """
+    if seeds is not None:
+        request = replace(request, seeds=read_seeds(seeds, len(request.seeds)))
+    if not explore:
+        policy = replace(policy, exploration=policy.exploration.quiet())
     if version == 0:
         return _decide_uniformly(policy, table, request)
     choice = _choose(policy, request, diversity=diversity)

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -28,6 +29,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _ENCODE = msgspec.json.Encoder().encode
+_EXPLANATION = "/explanation"
 _JSON = (b"content-type", b"application/json")
 _PROBLEM = (b"content-type", b"application/problem+json")
 _SAFE = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
@@ -58,13 +60,14 @@ class App:
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began, path = time.perf_counter(), scope["path"]
+        began = time.perf_counter()
+        path, given = _template_of(scope["path"])
         headers: tuple[tuple[bytes, bytes], ...] = (_JSON, *_SAFE)
         try:
-            needed, handle = self._route(scope)
+            needed, handle = self._route(scope, path)
             if needed:
                 self.access.admit(scope, needed)
-            status, body = await handle(await self._body(scope, receive))
+            status, body = await handle(given + await self._body(scope, receive))
             headers = _HEADERS.get(path, headers)
         except Exception as error:
             rejection = _rejection_of(error, path)
@@ -83,8 +86,8 @@ class App:
         elif path == "/v1/reward":
             metrics.reward_times.add(seconds)
 
-    def _route(self, scope: Scope) -> Route:
-        methods = self.routes.get(scope["path"])
+    def _route(self, scope: Scope, path: str) -> Route:
+        methods = self.routes.get(path)
         if methods is None:
             raise Rejection(
                 404,
@@ -126,6 +129,16 @@ class App:
                 headers=((b"connection", b"close"),),
             )
         return body
+
+
+def _template_of(path: str) -> tuple[str, bytes]:
+    """Return the path of a route, and an id that stands in its place as a part of the query."""
+    if path.endswith(_EXPLANATION):
+        for start in ("/v1/decisions/", "/v1/arms/"):
+            id = path.removeprefix(start).removesuffix(_EXPLANATION)
+            if path.startswith(start) and id:
+                return f"{start}{{id}}{_EXPLANATION}", f"id={quote(id, safe='')}&".encode()
+    return path, b""
 
 
 def _rejection_of(error: Exception, path: str) -> Rejection:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from fastbandit.serving import schemas
+from fastbandit.serving.explaining import ExplanationAnswer
 
 API_VERSION = "1.0.0"
 _SHAPES = (
@@ -21,6 +22,7 @@ _SHAPES = (
     schemas.UpsertArmsAnswer,
     schemas.DiscardArmsRequest,
     schemas.DiscardArmsAnswer,
+    ExplanationAnswer,
     schemas.Problem,
     schemas.Readiness,
     schemas.Status,
@@ -68,6 +70,12 @@ def openapi() -> dict[str, Any]:
                 "put": _operation("upsertArms", "Add or change arms", "UpsertArmsRequest", upsert),
                 "delete": _operation("discardArms", "Remove arms", "DiscardArmsRequest", discard),
             },
+            "/v1/decisions/{id}/explanation": {
+                "get": _explaining("explainDecision", "Why a decision took its arm", "arm")
+            },
+            "/v1/arms/{id}/explanation": {
+                "get": _explaining("explainArm", "What an arm is worth, and why")
+            },
             "/v1/status": {"get": _reading("status", "What serves now, and its health", "Status")},
             "/live": {"get": _reading("live", "Whether the process answers", None)},
             "/ready": {
@@ -101,6 +109,16 @@ def _reading(name: str, said: str, shape: str | None, *others: str) -> dict[str,
     answers |= {status: _answer("The reasons.", [shape] if shape else []) for status in others}
     answers |= {status: _answer(_REJECTIONS[status], ["Problem"]) for status in ("401", "403")}
     return {"operationId": name, "summary": said, "responses": answers}
+
+
+def _explaining(name: str, said: str, *queries: str) -> dict[str, Any]:
+    missing = {"404": _answer("No such decision or arm.", ["Problem"])}
+    missing |= {status: _answer(_REJECTIONS[status], ["Problem"]) for status in ("422", "503")}
+    found = _reading(name, said, "ExplanationAnswer")
+    places = [("id", "path"), *((query, "query") for query in queries)]
+    text = {"schema": {"type": "string"}}
+    parameters = [{"name": n, "in": at, "required": at == "path", **text} for n, at in places]
+    return {**found, "parameters": parameters, "responses": {**found["responses"], **missing}}
 
 
 def _metrics() -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -12,7 +14,8 @@ from msgspec import UNSET, UnsetType
 from fastbandit.errors import FastbanditError, LogError
 from fastbandit.serving import problems, schemas
 from fastbandit.serving.console import STATIC
-from fastbandit.serving.decider import not_ready
+from fastbandit.serving.decider import Serving, not_ready
+from fastbandit.serving.explaining import explain_arm, explain_decision, unknown_decision
 from fastbandit.serving.keys import Scope
 from fastbandit.serving.metrics import render
 from fastbandit.serving.openapi import openapi
@@ -49,6 +52,8 @@ class Routes:
                 "PUT": ("admin", self.upsert_arms),
                 "DELETE": ("admin", self.discard_arms),
             },
+            "/v1/decisions/{id}/explanation": {"GET": ("admin", self.explanation)},
+            "/v1/arms/{id}/explanation": {"GET": ("admin", self.arm_explanation)},
             "/v1/status": {"GET": ("admin", self.status)},
             "/live": {"GET": (None, _always(200, b'{"status":"live"}'))},
             "/ready": {"GET": (None, self.ready)},
@@ -149,6 +154,29 @@ class Routes:
             raise
         except FastbanditError as error:
             raise problems.rejection_of_error(error, field=field, value=value) from error
+
+    # -- why
+
+    async def explanation(self, query: bytes) -> Answer:
+        asked = parse_qs(query.decode("latin-1"))
+        id, arm = asked["id"][0], asked.get("arm", [None])[0]
+        made = await asyncio.to_thread(self.service.decision, id)
+        if made is None:
+            raise unknown_decision(id)
+        names = self.service.config.context.names
+        explain = partial(explain_decision, self._serving(), made, arm=arm, names=names)
+        return 200, _ENCODE(await asyncio.to_thread(explain))
+
+    async def arm_explanation(self, query: bytes) -> Answer:
+        arm, names = parse_qs(query.decode("latin-1"))["id"][0], self.service.config.context.names
+        explain = partial(explain_arm, self._serving(), arm, names=names)
+        return 200, _ENCODE(await asyncio.to_thread(explain))
+
+    def _serving(self) -> Serving:
+        serving = self.service.decider.serving
+        if serving is None:
+            raise not_ready(self.service.reasons())
+        return serving
 
     # -- what it is now
 

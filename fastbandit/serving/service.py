@@ -161,6 +161,10 @@ class Service:
             self.metrics.rewards[outcome.status] += 1
         return outcomes
 
+    def decision(self, id: str) -> DecisionMade | None:
+        """Return the decision that stands in the log under an id; it may block."""
+        return (self.spooled or self.reader).decision(id)
+
     async def change_arms(self, change: ArmsChanged) -> ArmsOutcome:
         """Upsert or discard arms: in the log first, then in what serves."""
         async with self.follower.changing:

@@ -40,6 +40,8 @@ class FakeService:
             return 200, {**told, "arms": 3, "catalogue": 7}
         if path == "/v1/arms":
             return 200, {"removed": 1, "unknown": asked["ids"][1:], "arms": 2, "catalogue": 8}
+        if path.partition("?")[0].endswith("/explanation"):
+            return 200, {"asked": path}
         if path == "/v1/status":
             return 200, {"decisions": len(self.decisions), "a field of later": [1]}
         return 404, problem(404, "There is no such route.")

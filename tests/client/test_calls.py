@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fake_service import (
-    NOBODY,
-)
+from fake_service import NOBODY, FakeService
 
 from fastbandit.client import Retries
 from fastbandit.errors import (
@@ -56,3 +54,15 @@ def test_without_a_fallback_a_select_raises(connect: Connect) -> None:
 def test_each_context_needs_an_id(connect: Connect) -> None:
     with pytest.raises(InputError, match="got 1 ids for 2 contexts"):
         connect(NOBODY).select_many([[0.1], [0.2]], ids=["one"])
+
+
+def test_an_explanation_is_asked_for_by_the_id_of_a_decision(
+    connect: Connect, service: FakeService
+) -> None:
+    client = connect(service.url)
+    selected = client.select([0.1], id="visit:1")
+
+    found = [client.explanation(selected), client.explanation("visit:1", arm="a b")]
+
+    path = "/v1/decisions/visit%3A1/explanation"
+    assert [one["asked"] for one in found] == [path, f"{path}?arm=a%20b"]

@@ -16,6 +16,7 @@ import pytest
 
 from fastbandit.serving.console import CONTENT_SECURITY_POLICY, STATIC
 from fastbandit.serving.console.figures import Figures
+from fastbandit.serving.explaining import ExplainedChange, ExplanationAnswer
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -52,6 +53,7 @@ class Site:
     answer: bytes
     key: str | None = None
     is_down: bool = False
+    explanation: bytes = b""
     asked: list[str] = field(default_factory=list)
     url: str = ""
 
@@ -59,6 +61,8 @@ class Site:
         self.asked.append(path)
         if path in STATIC:
             return 200, *STATIC[path]
+        if path.endswith("/explanation") and self.explanation:
+            return 200, self.explanation, "application/json"
         if path.partition("?")[0] != "/v1/console":
             return 404, b"", "text/plain"
         if self.is_down:
@@ -217,6 +221,46 @@ def test_hostile_names_are_shown_as_text_and_run_nothing(visit: Visit, site: Sit
     assert HOSTILE[0] in page.inner_text("#models")
     assert page.locator("main img, main script, main [onerror], main a").count() == 0
     assert visit.faults == []
+
+
+@pytest.mark.parametrize(
+    ("panel", "decision", "asked"), [("decisions", "d59", "/v1/decisions/d59"), ("arms", None, "")]
+)
+def test_a_click_on_a_decision_or_an_arm_shows_what_its_score_is_made_of(
+    visit: Visit, site: Site, panel: str, decision: str | None, asked: str
+) -> None:
+    site.explanation = msgspec.json.encode(explanation_of(decision))
+    page = opened(visit, site)
+
+    page.click(f"#{panel} .explain >> nth=0")
+    page.wait_for_selector("#explanation .contributions")
+
+    shown = page.inner_text("#explanation")
+    for name in (*HOSTILE[:2], "base", "+0.250", "−0.100", "0.650"):
+        assert name in shown
+    assert ("For the typical context" in shown) == (decision is None)
+    assert page.locator("#explanation .contributions .bar").count() == 3
+    assert page.locator("main img, main script, main [onerror], main a").count() == 0
+    assert any(path.startswith(asked or "/v1/arms/") for path in site.asked)
+    assert visit.faults == []
+
+
+def explanation_of(decision: str | None) -> ExplanationAnswer:
+    return ExplanationAnswer(
+        arm=HOSTILE[0],
+        score=0.65,
+        expected=0.6,
+        draw=0.05,
+        interval=[0.5, 0.7],
+        contributions={"base": 0.5, HOSTILE[1]: 0.25, "age": -0.1},
+        runner_up=HOSTILE[2],
+        runner_up_score=0.6,
+        changes=[ExplainedChange([HOSTILE[1]], -0.2, -0.25)],
+        propensity=None,
+        version=3,
+        decided_by_version=None if decision is None else 2,
+        decision=decision,
+    )
 
 
 def test_the_policy_keeps_a_script_from_running_even_if_it_got_in(visit: Visit, site: Site) -> None:

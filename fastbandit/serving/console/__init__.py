@@ -20,6 +20,7 @@ STATIC: dict[str, tuple[bytes, str]] = {
     "/console/console.css": _read("console.css"),
     "/console/console.js": _read("console.js"),
     "/console/drawing.js": _read("drawing.js"),
+    "/console/explanation.js": _read("explanation.js"),
     "/console/shadow.js": _read("shadow.js"),
 }
 """The page's files by their path: content and content type."""

@@ -86,6 +86,15 @@ class Arms(Struct, frozen=True):
     fresh_choices: int
 
 
+class LatestDecision(Struct, frozen=True):
+    """One of the latest decisions: when, by which version, and its first arm."""
+
+    id: str
+    at: int
+    version: int
+    arm: str | int
+
+
 class DelayBin(Struct, frozen=True):
     """Counted rewards that came so many seconds after their decision (`to_s` None: or later)."""
 
@@ -184,3 +193,4 @@ class Console(Struct, frozen=True):
     serving: dict[str, Any]
     notes: dict[str, str]
     shadow: Shadow | None = None
+    latest: list[LatestDecision] = []

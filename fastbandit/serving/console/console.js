@@ -4,6 +4,7 @@ import {
   bar, bars, count, duration, extent, histogram, make, meanLine, moment, plain, reward, share,
   short, spark, timeChart, whiskers, draw,
 } from "./drawing.js";
+import { explainer, showLatest } from "./explanation.js";
 import { showShadow } from "./shadow.js";
 
 const EVERY_MS = 2000;
@@ -186,7 +187,7 @@ function showArms({ arms, notes }) {
   if (notes.arms) return body.replaceChildren(note(notes.arms));
   const most = Math.max(...arms.winners.map((arm) => arm.share));
   const rows = arms.winners.map((arm) => [
-    make("bdi", { title: plain(`${arm.id}`) }, plain(`${arm.id}`)), bar(arm.share / most), count(arm.chosen), share(arm.share),
+    explainer(`arms/${encodeURIComponent(arm.id)}`, `${arm.id}`), bar(arm.share / most), count(arm.chosen), share(arm.share),
     arm.reward === null ? "–" : make("span", {}, reward(arm.reward.mean), make("span", { class: "soft wide-only" }, within(arm.reward))),
   ]);
   const parts = [table("Arms chosen most often", [
@@ -286,6 +287,7 @@ const PANELS = [
   [showTraffic, ["series", "serving", "notes"]],
   [showQuality, ["audit", "candidates", "notes"]],
   [showArms, ["arms", "notes"]],
+  [showLatest, ["latest"]],
   [showRewards, ["rewards", "notes"]],
   [showModels, ["candidates", "learner", "notes"]],
 ];

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+from msgspec import json
 from msgspec.structs import replace
 
 from fastbandit.errors import LogError
 from fastbandit.serving.console import answer
 from fastbandit.serving.console.arm_counts import ArmCounts
 from fastbandit.serving.console.bands import difference_of, mean_of
-from fastbandit.serving.console.buckets import SECOND
+from fastbandit.serving.console.buckets import SECOND, ask
 from fastbandit.serving.console.models import Models
 from fastbandit.serving.console.notes import RULES, Notes
 from fastbandit.serving.console.tally import BASELINE, DELAYS_S, Sums, Tally
@@ -26,6 +27,7 @@ _MOST_BUCKETS = 72
 _WIDTHS_S = (10, 30, 60, 120, 300, 600, 1200, 3600, 10800, 21600, 43200, 86400)
 _READING_S = 0.3
 _NONE = Sums()
+_LATEST = "SELECT id, at, version, arms FROM main.decisions ORDER BY seq DESC LIMIT 10"
 
 
 @dataclass(frozen=True)
@@ -127,10 +129,19 @@ class Figures:
             serving=serving,
             notes={},
             shadow=self._shadow(shown, serving),
+            latest=self._latest(),
         )
         assert self._connection is not None
         notes = Notes(self._connection, console, is_shared=self._is_shared).by_panel(statuses)
         return replace(console, notes=notes if note is None else {"log": note, **notes})
+
+    def _latest(self) -> list[answer.LatestDecision]:
+        assert self._connection is not None
+        rows = ask(self._connection, _LATEST)
+        return [
+            answer.LatestDecision(id, at // 1000, version, json.decode(arms)[0])
+            for id, at, version, arms in rows
+        ]
 
     def _shadow(self, shown: _Range, serving: dict[str, Any]) -> answer.Shadow | None:
         shadow = serving.get("shadow")

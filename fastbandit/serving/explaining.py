@@ -1,0 +1,139 @@
+"""Explains decisions of the log, and arms, by the version in service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from fastbandit.errors import FastbanditError
+from fastbandit.runtime.explanation import BASE, Explanation
+from fastbandit.runtime.propensity import is_uniform
+from fastbandit.serving.decider import Serving
+from fastbandit.serving.problems import Rejection, rejection_of_error
+from fastbandit.storage.events import ArmId, DecisionMade
+
+
+class ExplainedChange(Struct):
+    """Context features that, were they typical, would put the other of two arms ahead.
+
+    `difference` is then the score of the arm less that of the runner-up; it `moved` so far.
+    """
+
+    features: list[str]
+    difference: float
+    moved: float
+
+
+class ExplanationAnswer(Struct):
+    """What the score of an arm is made of, in units of reward; contributions sum to the score.
+
+    `version` is the one in service, which explains; `decided_by_version` the one that decided.
+    `is_uniform` says that the decision took any eligible arm, by `select.epsilon`. `interval` holds
+    the expected reward with a probability of 90 %. Each of `changes` would put the other of arm
+    and runner-up ahead. An arm without a decision is explained for the typical context.
+    """
+
+    arm: str | int
+    score: float
+    expected: float
+    draw: float
+    interval: list[float] | None
+    contributions: dict[str, float]
+    runner_up: str | int | None
+    runner_up_score: float | None
+    changes: list[ExplainedChange]
+    propensity: float | None
+    version: int
+    decided_by_version: int | None = None
+    decision: str | None = None
+    is_uniform: bool = False
+
+
+def explain_decision(
+    serving: Serving, made: DecisionMade, *, arm: str | None = None, names: tuple[str, ...] = ()
+) -> ExplanationAnswer:
+    """Explain the first arm of a decision, or another of its arms; `names` are the context's."""
+    taken = made.arms[0] if arm is None else _named(made.arms, arm)
+    seed = made.seed if made.explored else None
+    given = {"seed": seed, "eligible": made.eligible}
+    answer = _explained(serving, made.context, taken, names=names, **given)
+    answer.decision, answer.decided_by_version = made.id, made.version
+    answer.is_uniform = made.version == 0 or (
+        bool(made.epsilon) and is_uniform(made.seed, made.epsilon)
+    )
+    if made.propensities and taken == made.arms[0]:
+        answer.propensity = made.propensities[0]
+    return answer
+
+
+def explain_arm(serving: Serving, arm: str, *, names: tuple[str, ...] = ()) -> ExplanationAnswer:
+    """Explain the expected reward of an arm for the typical context."""
+    is_number = arm not in serving.bandit and arm.lstrip("-").isdecimal()
+    return _explained(serving, None, int(arm) if is_number else arm, names=names)
+
+
+def unknown_decision(id: str) -> Rejection:
+    """Reject an id that no decision has."""
+    return Rejection(
+        404,
+        "no such decision",
+        "No decision of this id is in the log.",
+        fix="Send the id that the answer to a select has.",
+        field="id",
+        value=id,
+    )
+
+
+def _named(arms: list[ArmId], arm: str) -> ArmId:
+    """Return the arm of a decision that is written so."""
+    for one in arms:
+        if str(one) == arm:
+            return one
+    raise Rejection(
+        404,
+        "no such arm",
+        "The decision did not choose this arm.",
+        fix="Name one of its arms, or leave arm out.",
+        field="arm",
+        value=arm,
+    )
+
+
+def _explained(
+    serving: Serving,
+    context: Any,
+    arm: Any,
+    *,
+    names: tuple[str, ...],
+    seed: int | None = None,
+    eligible: Any = None,
+) -> ExplanationAnswer:
+    try:
+        found = serving.bandit.explain(context, arm, seed=seed, eligible=eligible)
+    except FastbanditError as error:
+        raise rejection_of_error(error, field="arm", value=arm) from error
+    return _answer_of(found, names)
+
+
+def _answer_of(found: Explanation, names: tuple[str, ...]) -> ExplanationAnswer:
+    """Return an explanation with the names that the service has for features."""
+    given = {f"context[{n}]": name for n, name in enumerate(names)}
+    taken = {BASE, *(name for name in found.contributions if name not in given)}
+    called = {old: f"context: {new}" if new in taken else new for old, new in given.items()}
+    return ExplanationAnswer(
+        arm=found.arm,
+        score=found.score,
+        expected=found.expected,
+        draw=found.draw,
+        interval=None if found.interval is None else list(found.interval),
+        contributions={called.get(n, n): value for n, value in found.contributions.items()},
+        runner_up=found.runner_up,
+        runner_up_score=found.runner_up_score,
+        changes=[
+            ExplainedChange([called.get(n, n) for n in one.features], one.difference, one.moved)
+            for one in found.changes
+        ],
+        propensity=found.propensity,
+        version=found.version,
+    )

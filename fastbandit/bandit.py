@@ -226,8 +226,7 @@ class Bandit:
 
     def audit(self, contexts: Any) -> Audit:
         """Compare the search with an exhaustive one, under the draws of the next decisions."""
-        state = self._state
-        request = self._read_request(contexts, k=1, eligible=None)
+        state, request = self._state, self._read_request(contexts, k=1, eligible=None)
         if state.version == 0:
             raise SettingError(
                 "An audit needs a bandit that has learned something: got one without any "
@@ -240,7 +239,7 @@ class Bandit:
     @property
     def columns(self) -> Columns | None:
         """The columns that predicates speak of, one value for each row there ever was."""
-        arms = self._state.policy.arms
+        arms = self.policy.arms
         return None if isinstance(arms, BoxSpace) else arms.rows.columns
 
     def set_columns(self, columns: Any) -> None:
@@ -294,9 +293,8 @@ class Bandit:
         return self._state.policy.model.embed_arms if self._state.version else None
 
     def _replace_arms(self, arms: Catalogue) -> None:
-        policy = self._state.policy
-        if arms is not policy.arms:
-            self._state = replace(self._state, policy=replace(policy, arms=arms))
+        if arms is not self.policy.arms:
+            self._state = replace(self._state, policy=replace(self.policy, arms=arms))
 
     # -- what it is now
 
@@ -309,6 +307,11 @@ class Bandit:
     def policy(self) -> Policy:
         """The current policy; it never changes, an update makes another."""
         return self._state.policy
+
+    @property
+    def history(self) -> Interactions | None:
+        """All interactions that it has learned from, None where there was none."""
+        return self._state.whole_history
 
     @property
     def blueprint(self) -> Blueprint:
@@ -357,14 +360,11 @@ class Bandit:
     def freeze(self, *, dtype: str = "float32") -> FrozenBandit:
         """Return what it decides now as a bandit that needs no torch, and no longer learns.
 
-        The same seeds give the same arms, before the first update any of them. Its own seeds
-        go on from those of this bandit.
+        The same seeds give the same arms. Its own seeds go on from those of this bandit.
         `dtype="int16"` or "int8" keeps the arms' coordinates in fewer bytes, rounded.
         """
-        state = self._state
-        plan, policy = self._blueprint, state.policy
-        if state.version == 0:
-            policy = untrained(policy)
+        plan, state = self._blueprint, self._state
+        policy = state.policy if state.version else untrained(state.policy)
         return freeze(plan, policy, state.version, state.decisions, dtype=dtype)
 
     def _with_compiled(self) -> tuple[State, FrozenBandit | None]:

@@ -264,7 +264,6 @@ def test_a_file_with_one_wrong_character_is_refused_and_the_key_named(
         ("learn.growth", -0.1, "a finite number of at least 0"),
         ("learn.held_out", 1.0, "a finite number of at least 0 and below 1"),
         ("learn.min_quality", 2.0, "a finite number of at least 0 and at most 1"),
-        ("learn.min_recall", 2.0, "a finite number of at least 0 and at most 1"),
     ],
 )
 def test_a_value_out_of_range_is_refused_with_what_is_needed(

@@ -355,6 +355,17 @@ def test_settings_in_the_docs_can_be_read(number: int, tmp_path: Path) -> None:
     assert read_config(file_with(tmp_path, text), environ={}) != Config()
 
 
+@pytest.mark.parametrize("key", ["min_recall", "recall_floor"])
+def test_a_setting_that_is_not_used_any_more_is_read_and_noted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, key: str
+) -> None:
+    path = file_with(tmp_path, f"[learn]\n{key} = 0.5\nfresh = 7\n")
+    environ = {f"FASTBANDIT_LEARN_{key.upper()}": "0.5"}
+
+    assert read_config(path, environ=environ).learn.fresh == 7
+    assert [f"learn.{key} from" in text for text in caplog.messages] == [True, True]
+
+
 def test_a_file_of_before_is_read_by_its_former_keys(tmp_path: Path) -> None:
     path = tmp_path / "old.toml"
     path.write_text('[select]\nexplore = "ucb"\nfloor = 0.25\n[learn]\nquality_floor = 0.5\n')

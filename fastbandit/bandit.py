@@ -298,9 +298,8 @@ class Bandit:
         return self._state.policy.model.embed_arms if self._state.version else None
 
     def _replace_arms(self, arms: Catalogue) -> None:
-        policy = self._state.policy
-        if arms is not policy.arms:
-            self._state = replace(self._state, policy=replace(policy, arms=arms))
+        if arms is not self.policy.arms:
+            self._state = replace(self._state, policy=replace(self.policy, arms=arms))
 
     # -- what it is now
 
@@ -313,6 +312,11 @@ class Bandit:
     def policy(self) -> Policy:
         """The current policy; it never changes, an update makes another."""
         return self._state.policy
+
+    @property
+    def history(self) -> Interactions | None:
+        """All interactions that it has learned from, None where there was none."""
+        return self._state.whole_history
 
     @property
     def blueprint(self) -> Blueprint:
@@ -357,8 +361,7 @@ class Bandit:
     def freeze(self, *, dtype: str = "float32") -> FrozenBandit:
         """Return what it decides now as a bandit that needs no torch, and no longer learns.
 
-        The same seeds give the same arms, before the first update any of them. Its own seeds
-        go on from those of this bandit.
+        The same seeds give the same arms. Its own seeds go on from those of this bandit.
         `dtype="int16"` or "int8" keeps the arms' coordinates in fewer bytes, rounded.
         """
         state, plan = self._state, self._blueprint

@@ -34,8 +34,10 @@ def command(path: Path | None, data_dir: Path | None, as_json: bool) -> None:
         mark = "→" if current and one.version == current.version else " "
         state = "rolled back" if one.version in rejected else ""
         click.echo(f"{mark} {_line(one)} {state}".rstrip())
+        _print_checks(one.notes)
     for report in reports:
         click.echo(f"✗ version {report['version']}: {report['reason']}")
+        _print_checks(report)
     if current is not None and current.fell_back:
         click.echo(current.fell_back)
 
@@ -56,6 +58,27 @@ def _row(snapshot: Snapshot) -> dict[str, Any]:
 
 def _made(snapshot: Snapshot) -> datetime:
     return datetime.fromtimestamp((snapshot.folder / "snapshot.json").stat().st_mtime).astimezone()
+
+
+def _print_checks(notes: dict[str, Any]) -> None:
+    """Print what was measured of a version, where something was."""
+    checks = notes.get("checks") or {}
+    if checks.get("loss") is None:
+        return
+    click.echo(
+        f"    held-out loss {checks['loss']:.4f} of {checks['held_out']:,}, {_measures(checks)}"
+    )
+    for name in ("in_service", "constant", "popularity"):
+        if other := checks.get(name):
+            click.echo(
+                f"    {name.replace('_', ' ')} {other['loss']:.4f}: {other['difference']:+.4f}, "
+                f"between {other['low']:+.4f} and {other['high']:+.4f} (95 %)"
+            )
+
+
+def _measures(checks: dict[str, Any]) -> str:
+    found = ((name, checks.get(key)) for name, key in (("q", "quality"), ("recall", "recall")))
+    return ", ".join(f"{name} {value:.3f}" for name, value in found if value is not None)
 
 
 def _line(snapshot: Snapshot) -> str:

@@ -1,11 +1,16 @@
-"""The checks of a candidate before it may serve: finite, well searched, no worse than before."""
+"""The checks of a candidate before it may serve: finite, well searched, no worse than others.
+
+Worse is what is so beyond a 95 % interval of the paired differences of losses on interactions that
+were held out: than the version in service, than a constant, or than popularity.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from statistics import NormalDist
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -17,6 +22,7 @@ from fastbandit.bandit import Bandit
 from fastbandit.exploration import Greedy
 from fastbandit.interfaces import FittedSearch
 from fastbandit.learning.joining import Interaction, to_arrays
+from fastbandit.learning.shrunken_means import ShrunkenMeans
 from fastbandit.policy import Policy
 from fastbandit.score import Candidates
 from fastbandit.settings.service import LearnConfig
@@ -25,16 +31,41 @@ _AUDITED = 200
 _LOOKED_UP = 100
 _NEAREST = 10
 _ABOUT = 1.1  # an arm so many times as far is about as near
-_ERRORS = 2.0
+FEWEST = 20
+"""Fewer held-out interactions than these are no reason to refuse a candidate."""
+_Z = NormalDist().inv_cdf(0.975)
 _SURE = 1e-6  # a prediction of 0 or 1 would be punished without bound
+
+Losses: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The held-out loss of something else, and the candidate's less it, with its 95 % interval."""
+
+    loss: float
+    difference: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(losses: Losses, others: Losses) -> Comparison:
+        """Compare the losses of the same interactions, at least two."""
+        gaps = losses - others
+        middle, count = float(gaps.mean()), len(gaps)
+        quantile = _Z + (_Z**3 + _Z) / (4.0 * (count - 1.0))  # of Student's t, nearly
+        half = quantile * float(gaps.std(ddof=1)) / math.sqrt(count)
+        return Comparison(float(others.mean()), middle, middle - half, middle + half)
 
 
 @dataclass(frozen=True)
 class Checks:
     """What was measured of a candidate; losses are of the interactions that were held out.
 
-    `worse` is the mean of the candidate's losses less its parent's, with its standard error;
-    None where there were no such interactions, or the parent had learned nothing.
+    `in_service` is the version in service, None where that had learned nothing, `constant` the
+    mean reward, `popularity` each arm's shrunken mean reward, both of what was learned. They are
+    None where fewer than two interactions were held out. Recall is for people: an index that
+    misses neighbours and finds arms as good does no harm, and q says whether it does.
     """
 
     finite: bool
@@ -42,11 +73,12 @@ class Checks:
     recall: float
     held_out: int
     loss: float | None = None
-    worse: float | None = None
-    standard_error: float | None = None
+    in_service: Comparison | None = None
+    constant: Comparison | None = None
+    popularity: Comparison | None = None
 
     def notes(self) -> dict[str, Any]:
-        return {name: _to_json(value) for name, value in asdict(self).items()}
+        return _to_json(asdict(self))
 
     def reason(self, minimum: LearnConfig) -> str | None:
         """Say why the candidate must not serve, if so."""
@@ -57,19 +89,18 @@ class Checks:
                 f"Its search needs a quality q of at least {minimum.min_quality:g}: got "
                 f"{self.quality:.3f}."
             )
-        if not self.recall >= minimum.min_recall:
-            return (
-                f"Its index needs to find a share of at least {minimum.min_recall:g} of the "
-                f"nearest arms: got {self.recall:.3f}."
-            )
-        if self.worse is None or self.standard_error is None:
-            return None
-        if not self.worse <= _ERRORS * self.standard_error:
-            return (
-                f"Its loss on {self.held_out} interactions that it has not seen must not exceed "
-                f"that of its parent by more than {_ERRORS:g} standard errors: got "
-                f"{self.worse:.4g} more, with a standard error of {self.standard_error:.2g}."
-            )
+        others = {
+            "the version in service": self.in_service,
+            "a constant, the mean reward": self.constant,
+            "popularity, each arm's shrunken mean reward": self.popularity,
+        }
+        for name, other in others.items():
+            if other is not None and self.held_out >= FEWEST and not other.low <= 0:
+                return (
+                    f"Its loss on {self.held_out} interactions that it has not seen must not "
+                    f"exceed that of {name}: got {self.loss:.4g} beside {other.loss:.4g}, a "
+                    f"difference between {other.low:.2g} and {other.high:.2g} (95 %)."
+                )
         return None
 
 
@@ -87,13 +118,39 @@ def check_candidate(
     found = Checks(True, bandit.audit(contexts).quality, recall(policy), held_out)
     if held_out == 0:
         return found
-    losses = losses_of(bandit, policy, fresh[-held_out:])
+    unseen = fresh[-held_out:]
+    losses = losses_of(bandit, policy, unseen)
     found = replace(found, loss=float(losses.mean()))
-    if before is None or held_out < 2:
+    if held_out < 2:
         return found
-    gaps = losses - losses_of(bandit, before, fresh[-held_out:])
-    error = float(gaps.std(ddof=1)) / math.sqrt(held_out)
-    return replace(found, worse=float(gaps.mean()), standard_error=error)
+    if before is not None:
+        others = losses_of(bandit, before, unseen)
+        found = replace(found, in_service=Comparison.of(losses, others))
+    known = _popularity(bandit, fresh[:-held_out])
+    if known is None:
+        return found
+    rows, rewards = _rows_of(bandit, unseen), to_arrays(unseen)[2]
+    simple = (np.full(len(rows), known.mean), known.predicted(rows))
+    constant, popular = (loss_of(one, rewards, kind=bandit.blueprint.reward) for one in simple)
+    return replace(
+        found,
+        constant=Comparison.of(losses, constant),
+        popularity=Comparison.of(losses, popular),
+    )
+
+
+def _popularity(bandit: Bandit, learned: Sequence[Interaction]) -> ShrunkenMeans | None:
+    """Return the means of all that a bandit learned, or else of what it learned last."""
+    history = bandit.history
+    if history is not None and history.rows is not None and len(history):
+        return ShrunkenMeans.of(history.rows, history.rewards.astype(np.float64))
+    if not learned:
+        return None
+    return ShrunkenMeans.of(_rows_of(bandit, learned), to_arrays(learned)[2])
+
+
+def _rows_of(bandit: Bandit, interactions: Sequence[Interaction]) -> NDArray[np.int64]:
+    return _catalogue(bandit.policy).table.rows([one.arm for one in interactions])
 
 
 def is_finite(policy: Policy) -> bool:
@@ -132,9 +189,7 @@ def _distances(points: Tensor, found: Tensor, rows: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def losses_of(
-    bandit: Bandit, policy: Policy, interactions: Sequence[Interaction]
-) -> NDArray[np.float64]:
+def losses_of(bandit: Bandit, policy: Policy, interactions: Sequence[Interaction]) -> Losses:
     """Return the loss of the mean prediction for each interaction: log loss, or squared error."""
     arms, model = _catalogue(bandit.policy), policy.model
     contexts, ids, rewards = to_arrays(interactions)
@@ -145,8 +200,13 @@ def losses_of(
     score = Greedy().score(model, model.embed_contexts(inputs), seeds=seeds)
     scores = score.of(Candidates(torch.from_numpy(rows)[:, None], embedded))[:, 0]
     predicted = model.in_rewards(scores).double().cpu().numpy()
-    if bandit.blueprint.reward == "real":
-        squares: NDArray[np.float64] = np.square(predicted - rewards)
+    return loss_of(predicted, rewards, kind=bandit.blueprint.reward)
+
+
+def loss_of(predicted: Losses, rewards: Losses, *, kind: str) -> Losses:
+    """Return the loss of each prediction: log loss, or squared error of real rewards."""
+    if kind == "real":
+        squares: Losses = np.square(predicted - rewards)
         return squares
     probabilities = np.clip(predicted, _SURE, 1 - _SURE)
     return -np.log(np.where(rewards > 0.5, probabilities, 1 - probabilities))
@@ -158,7 +218,9 @@ def _catalogue(policy: Policy) -> Catalogue:
 
 
 def _to_json(value: Any) -> Any:
-    """Round a number, so that reports are short; what is not finite is None."""
+    """Round numbers, so that reports are short; what is not finite is None."""
+    if isinstance(value, dict):
+        return {name: _to_json(one) for name, one in value.items()}
     if not isinstance(value, float):
         return value
     return float(f"{value:.6g}") if math.isfinite(value) else None

@@ -1,5 +1,7 @@
 """Deltas between two versions: what rewards change in arms' own constants, at once.
 
+Those of version 0, which has learned nothing, hold the arms' popularity.
+
 It reads the log by itself, from the cut of the snapshot that serves. So what a version learns, and
 when, does not depend on it, and all it knows can be thrown away: it is made again from the log.
 """
@@ -10,14 +12,17 @@ import copy
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
 from fastbandit.errors import SnapshotError
 from fastbandit.learning.joining import Joiner, to_arrays
 from fastbandit.learning.service_data import ServiceData
+from fastbandit.learning.shrunken_means import ShrunkenMeans
 from fastbandit.reward.arm_constants import ArmConstants
 from fastbandit.reward.hierarchical_model import HierarchicalReward
 from fastbandit.settings.service import Config
@@ -36,7 +41,7 @@ class _Observed:
     """What came since a snapshot: a bandit that observed it, and the rows that changed.
 
     The joiner holds all interactions that the snapshot has not learned; the first `count` of them
-    were observed.
+    were observed. Rewards before the first version are `popular`, by row.
     """
 
     snapshot: Snapshot
@@ -45,6 +50,7 @@ class _Observed:
     number: int
     published: int
     rows: set[int] = field(default_factory=set)
+    popular: list[tuple[int, float]] = field(default_factory=list)
     count: int = 0
     learned: int = 0
 
@@ -55,17 +61,29 @@ class _Observed:
         arms = self.bandit.policy.arms
         assert isinstance(arms, Catalogue)
         known = [one for one in fresh if one.arm in arms.table]
+        if self.snapshot.version == 0:
+            self.popular += [(int(arms.table.rows([one.arm])[0]), one.reward) for one in known]
+            self.learned += len(known)
+            return
         for first in range(0, len(known), _AT_ONCE):
             contexts, ids, rewards = to_arrays(known[first : first + _AT_ONCE])
             self.bandit.observe(contexts=contexts, arms=ids, rewards=rewards)
             self.rows.update(arms.table.rows(ids).tolist())
             self.learned += len(ids)
 
-    def delta(self) -> Delta:
+    def _posterior(self) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
+        """Return rows that changed, with means and deviations."""
+        if self.snapshot.version == 0:
+            rows, rewards = zip(*self.popular, strict=True)
+            popularity = ShrunkenMeans.of(np.array(rows), np.array(rewards, dtype=np.float64))
+            return popularity.posterior(is_binary=self.bandit.blueprint.reward == "binary")
         constants = _constants_of(self.bandit)
         assert constants is not None
-        rows = np.array(sorted(self.rows), dtype=np.int64)
-        means, deviations = constants.posterior(rows)
+        changed = np.array(sorted(self.rows), dtype=np.int64)
+        return changed, *constants.posterior(changed)
+
+    def delta(self) -> Delta:
+        rows, means, deviations = self._posterior()
         return Delta(
             version=self.snapshot.version,
             snapshot=self.snapshot.hash,
@@ -79,7 +97,10 @@ class _Observed:
 
 
 class Deltas:
-    """Publishes deltas of the snapshot that serves, for models with constants of their arms."""
+    """Publishes deltas of the snapshot that serves, for models with constants of their arms.
+
+    Version 0 has them whatever its model.
+    """
 
     def __init__(self, config: Config, *, known: BanditOf = lambda snapshot: None) -> None:
         self._data, self._known = ServiceData(config), known
@@ -117,7 +138,7 @@ class Deltas:
     def _observed_since_current(self) -> _Observed | None:
         """Return what came since the snapshot that serves; None where it can have no deltas."""
         pointer = self._data.pointer()
-        if pointer is None:
+        if pointer is None or self._data.log is None:
             return None
         if pointer != self._pointer:
             snapshot, observed = self._data.store.current(), self._observed
@@ -127,10 +148,8 @@ class Deltas:
         return self._observed
 
     def _start(self, snapshot: Snapshot) -> _Observed | None:
-        if snapshot.version == 0 or self._data.log is None:
-            return None
         bandit = self._known(snapshot) or Bandit.load(snapshot.bandit, part_modules=self._modules)
-        if _constants_of(bandit) is None:
+        if snapshot.version and _constants_of(bandit) is None:
             return None
         newest = None
         with suppress(SnapshotError):  # a damaged one is replaced

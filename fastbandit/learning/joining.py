@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -88,6 +88,16 @@ class Joiner:
         joiner.seq, joiner.at, joiner.learned = cut.seq, cut.at, cut.interactions
         del joiner.interactions[: len(joiner.interactions) - cut.held]
         return joiner
+
+    def copy(self) -> Joiner:
+        """Return one in the same state that goes its own way."""
+        other = Joiner()
+        other.seq, other.at, other.learned = self.seq, self.at, self.learned
+        other.interactions, other._deadlines = [*self.interactions], [*self._deadlines]
+        other._unresolved = {
+            id: replace(one, rewards={**one.rewards}) for id, one in self._unresolved.items()
+        }
+        return other
 
     def feed(self, event: Event) -> None:
         ready: list[Interaction] = []

@@ -7,6 +7,7 @@ import time
 from bisect import bisect_right
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, Literal
 
 from fastbandit.bandit import Bandit
@@ -52,6 +53,7 @@ class _Position:
     mark: Mark
     changes: list[ArmsChanged] = field(default_factory=list)
     served: list[DecisionMade] = field(default_factory=list)
+    due_at: int | None = None  # when a version got due first, where one is
 
     def take(self, event: Event) -> None:
         self.joiner.feed(event)
@@ -150,16 +152,25 @@ class Learner:
     ) -> None:
         """Write down what the learner is doing, where that changed."""
         position = self._position
+        due_at = None if position is None else position.due_at
         notes = {
             "state": state,
             "version": None if position is None else position.parent.version,
             "error": error,
             "seconds": self._seconds,
+            "lag_seconds": 0.0 if due_at is None else self._lag(due_at),
+            "due_at": due_at,
             **({} if fresh is None else {"fresh": fresh}),
             **({} if needed is None else {"needed": needed}),
         }
         if notes != self._state and self._write("learner.json", notes):
             self._state = notes
+
+    def _lag(self, due_at: int) -> float:
+        """Return for how many seconds a version has been due, by the clock of the log."""
+        log = self._data.log
+        last_at = due_at if log is None else log.last_at
+        return round(max(0, last_at - due_at) / 1e6, 3)
 
     def _write(self, name: str, notes: dict[str, Any]) -> bool:
         """Write JSON into the folder; where it finds no room, learning goes on."""
@@ -191,32 +202,62 @@ class Learner:
         return _Position(current, Joiner.resumed(cut, events), mark)
 
     def _is_due(self, position: _Position) -> bool:
-        """Read on to the event at which a version is due, or to the end of the log."""
-        if self._caught_up(position):
+        """Read on to the newest event at which a version is due, or to the end of the log."""
+        if not self._read_to_due(position):
+            return False
+        newest = self._newest_due(position)
+        position.due_at = position.joiner.at
+        if newest > position.joiner.seq:
+            self._read_to_due(position, until=newest, is_stopping=False)
+        return True
+
+    def _newest_due(self, position: _Position) -> int:
+        """Return the last event at which a version is due: a later one where the learner is behind.
+
+        Later ones are counted from the one before, as if a version had been cut there.
+        """
+        log, newest, at = self._data.log, position.joiner.seq, position.joiner.at
+        assert log is not None
+        if not self._schedule.is_behind(due_at=at, last_at=log.last_at):
+            return newest
+        until, ahead = log.last, _Position(position.parent, position.joiner.copy(), position.mark)
+        while True:
+            joiner = ahead.joiner
+            joiner.cut(len(joiner.interactions))
+            ahead.mark = Mark(joiner.seq, joiner.at)
+            if not self._read_to_due(ahead, until=until):
+                return newest
+            newest = ahead.joiner.seq
+
+    def _read_to_due(
+        self, position: _Position, *, until: float = inf, is_stopping: bool = True
+    ) -> bool:
+        """Read on up to an event; stop where a version is due, and return whether one is."""
+        if self._caught_up(position, until=until, is_stopping=is_stopping):
             return True
         joiner = position.joiner
-        for event in self._data.events(after=joiner.seq):
+        for event in self._data.events(after=joiner.seq, until=until):
             position.take(event)
-            if self._schedule.is_due(
+            if is_stopping and self._schedule.is_due(
                 position.mark, fresh=position.fresh, learned=joiner.learned, at=event.at
             ):
                 return True
         return False
 
-    def _caught_up(self, position: _Position) -> bool:
+    def _caught_up(self, position: _Position, *, until: float, is_stopping: bool) -> bool:
         """Let workers join what is far ahead; return whether a version is due there."""
         log = self._data.log
         while log is not None and self._join is not None:
-            joiner, last = position.joiner, log.last
+            joiner, last = position.joiner, int(min(log.last, until))
             if last - joiner.seq < FAR:
                 return False
             joined = self._join(joiner, until=min(last, joiner.seq + LONG))
             position.mark = joined.marked(position.mark)
-            due = joined.first_due(self._schedule, position.mark, joiner)
-            until = int(joined.seqs[-1]) if due is None else due
-            position.joiner = joined.followed(joiner, until, self._data.events)
+            due = joined.first_due(self._schedule, position.mark, joiner) if is_stopping else None
+            upto = int(joined.seqs[-1]) if due is None else due
+            position.joiner = joined.followed(joiner, upto, self._data.events)
             changes = log.changes(after=joiner.seq)
-            position.changes += [change for change in changes if change.seq <= until]
+            position.changes += [change for change in changes if change.seq <= upto]
             if due is not None:
                 return True
         return False
@@ -249,7 +290,7 @@ class Learner:
         if refusal is not None:
             self._store.refuse(version, refusal)
             self._reached("refused")
-            position.mark = Mark(joiner.seq, None)
+            position.mark, position.due_at = Mark(joiner.seq, None), None
             return Step("refused", position.parent.version, refusal["reason"])
         cut = joiner.cut(len(fresh) - held_out)
         snapshot = publish_candidate(self._store, job, candidate, cut=cut, reached=self._reached)

@@ -1,4 +1,8 @@
-"""Where in the log the next version is made: by the log alone, however slow the learner."""
+"""Where in the log the next version is made: at an event at which one is due.
+
+A learner that keeps up makes one at each such event, by the log alone. One that is behind leaves
+out all but the newest: what a version holds is the log up to its cut, whichever that is.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,10 @@ class Schedule:
     fresh: int
     growth: float
     seconds: float
+
+    def is_behind(self, *, due_at: int, last_at: int) -> bool:
+        """Return whether the log went on for so long since a version was due that more may be."""
+        return last_at - due_at > self.seconds * 1_000_000
 
     def needed(self, learned: int) -> int:
         return max(self.fresh, math.ceil(self.growth * learned))

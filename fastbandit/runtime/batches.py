@@ -16,6 +16,7 @@ from fastbandit.errors import NotFiniteError
 from fastbandit.runtime.frozen_catalogue import EligibleRows, FrozenCatalogue
 from fastbandit.runtime.kernel import decide
 from fastbandit.runtime.parts import FrozenModel
+from fastbandit.runtime.popularity import Popularity
 from fastbandit.runtime.propensity import are_uniform
 from fastbandit.search.slates import pick_apart
 
@@ -52,12 +53,16 @@ class Answers:
 
 
 class Terms(NamedTuple):
-    """So many arms are chosen, of those eligible; any of these with probability epsilon."""
+    """So many arms are chosen, of those eligible; any of these with probability epsilon.
+
+    Before the first update they are chosen by popularity, where that is known.
+    """
 
     k: int
     eligible: Any = None
     epsilon: float = 0.0
     threads: int | None = None
+    popularity: Popularity | None = None
 
 
 def decide_all(
@@ -92,13 +97,19 @@ def decide_all(
 
 
 def draw_all(catalogue: FrozenCatalogue, seeds: Seeds, terms: Terms) -> Answers:
-    """Draw arms for each seed, all equally likely, as a bandit does that learned nothing."""
+    """Draw arms for each seed, as a bandit does that learned nothing: any, or popular ones."""
     some = catalogue.eligible_for_each(terms.eligible, contexts=len(seeds))
     rows_of = cache(lambda number: catalogue.rows_of(some[number]))
-    rows = np.full((len(seeds), terms.k), -1, dtype=np.int32)
+    rows, total = np.full((len(seeds), terms.k), -1, dtype=np.int32), catalogue.rows.total
+    popularity = terms.popularity
+    grouped = cache(lambda known, number: known.grouped(rows_of(number), total=total))
+    is_any = {*are_uniform(seeds, terms.epsilon).tolist()}
     for number, seed in enumerate(seeds.tolist()):
-        among = rows_of(number if len(some) > 1 else 0)
-        drawn = draw_eligible_row(seed, among, total=catalogue.rows.total, count=terms.k)
+        which = number if len(some) > 1 else 0
+        if popularity is None or number in is_any:
+            drawn = draw_eligible_row(seed, rows_of(which), total=total, count=terms.k)
+        else:
+            drawn = popularity.draw(seed, grouped(popularity, which), count=terms.k)
         rows[number, : len(drawn)] = drawn
     scores = np.where(rows >= 0, 0.0, -np.inf).astype(np.float32)
     return Answers(rows, scores, np.zeros((len(seeds), 3), dtype=np.int64))

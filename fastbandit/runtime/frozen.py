@@ -25,6 +25,7 @@ from fastbandit.runtime.frozen_explanation import explain_frozen, typical_contex
 from fastbandit.runtime.kernel import decide
 from fastbandit.runtime.live_catalogue import LiveCatalogue
 from fastbandit.runtime.parts import FrozenModel, check_delta
+from fastbandit.runtime.popularity import Popularity
 from fastbandit.runtime.propensity import (
     Propensities,
     check_epsilon,
@@ -68,6 +69,7 @@ class FrozenBandit:
         self._model, self._codec, self._arms = model.with_lists(), codec, LiveCatalogue(catalogue)
         self._greedy = model.greedy().with_lists()
         self._as_frozen = (self._model, self._greedy)
+        self._popularity: Popularity | None = None  # what version 0 knows
         self._seeds = SeedCounter(codec.seed, decisions)
         columns = (
             model.encoder.shape[1] - 1 if codec.context.is_compiled else model.to_embedding.shape[1]
@@ -89,15 +91,14 @@ class FrozenBandit:
 
         `eligible` is a list of ids, a mask of rows, or a predicate on columns such as
         {"price": {"<=": 10}}. With probability `epsilon` the arm is any eligible one, and always
-        before the first update. The seed fixes all of it.
+        before the first update or delta. The seed fixes all of it.
         """
         self._buffers.write(self._codec, context)
         if seed is not None:
             return self._select_by(read_seed(seed), context, explore, eligible, epsilon)
         number = self._seeds.take(1)
         try:
-            seed = self._seeds.seed_of(number)
-            return self._select_by(seed, context, explore, eligible, epsilon)
+            return self._select_by(self._seeds.seed_of(number), context, explore, eligible, epsilon)
         except FastbanditError:
             self._seeds.give_back(number, 1)
             raise
@@ -108,9 +109,10 @@ class FrozenBandit:
         """Choose for the context that lies in this thread's buffers."""
         buffers, codec = self._buffers, self._codec
         if codec.version == 0:
-            one = codec.read_one(context)
-            any_arm = self.select(one, eligible=eligible, seeds=np.array([seed], np.uint64))
-            return Chosen(any_arm.arms[0], int(any_arm.rows[0, 0]), 0.0, seed, 0, 0, 0)
+            seeds = np.array([seed], np.uint64)
+            terms: dict[str, Any] = {"explore": explore, "epsilon": epsilon, "seeds": seeds}
+            one = self.select(codec.read_one(context), eligible=eligible, **terms)
+            return Chosen(one.arms[0], int(one.rows[0, 0]), 0.0, seed, 0, 0, 0)
         buffers.seeds[0] = seed
         model = self._model if explore else self._greedy
         while True:
@@ -148,7 +150,7 @@ class FrozenBandit:
 
         `eligible` may be a predicate on columns, or a list of them, one for each context.
         With probability `epsilon` the arms of a context are any `k` eligible ones, and always
-        before the first update. A slate with `diversity` needs epsilon=0.
+        before the first update or delta. A slate with `diversity` needs epsilon=0.
         """
         if check_diversity(diversity) and epsilon:
             raise SettingError(
@@ -161,9 +163,10 @@ class FrozenBandit:
             )
         inputs = self._codec.read(contexts)
         first, numbers = self._seeds.seeds_for(len(inputs), seeds)
-        any_arm = self._codec.version == 0
+        any_arm, known = self._codec.version == 0, self._popularity
         candidates = int(k) if any_arm else candidates_for(int(k), diversity)
-        terms = Terms(candidates, eligible, check_epsilon(epsilon), threads)
+        popularity = known if known is None or explore else known.greedy()
+        terms = Terms(candidates, eligible, check_epsilon(epsilon), threads, popularity)
         model = self._model if explore else self._greedy  # one for all, whatever delta comes
         while True:
             catalogue = self._arms.now
@@ -183,7 +186,7 @@ class FrozenBandit:
             scores=scores if any_arm else self._codec.in_rewards(scores),
             seeds=numbers,
             version=self._codec.version,
-            uniform=any_arm,
+            uniform=any_arm and popularity is None,
             evaluations=costs[:, 0].copy(),
             lookups=costs[:, 1].copy(),
             clipped=costs[:, 2] > 0,
@@ -221,12 +224,15 @@ class FrozenBandit:
 
         These are the probabilities of decisions that are made with the same `epsilon`.
         """
-        catalogue, is_exact = self._arms.now, is_certain(self._model)
+        catalogue, is_exact, given = self._arms.now, is_certain(self._model), check_epsilon(epsilon)
         seeds = propensity_seeds(seed, draws)[: 1 if is_exact else draws]
         if self._codec.version == 0:
             seeds, epsilon = seeds[:0], 1.0
         inputs = self._codec.read_one(context).take(np.zeros(len(seeds), dtype=np.int64))
         some = catalogue.eligible_for_each(eligible, contexts=1)[0]
+        if self._popularity is not None:
+            among = self._popularity.grouped(catalogue.rows_of(some), total=catalogue.rows.total)
+            return self._popularity.propensities(among, catalogue.ids, epsilon=given)
         answers = self._answer(self._model, catalogue, inputs, seeds, Terms(1, some))
         return propensities_of(
             answers.rows[:, 0],
@@ -273,10 +279,7 @@ class FrozenBandit:
         return explain_frozen(self.parts, inputs, asked, **given)
 
     def warm(self) -> None:
-        """Compile what decisions need, and touch what they read, before the first is asked for.
-
-        After an installation that takes about half a minute.
-        """
+        """Compile what decisions need: after an installation that takes about half a minute."""
         catalogue, buffers, model = self._arms.now, self._buffers, self._model
         buffers.contexts[:], buffers.seeds[:] = 0.0, 0
         for some in (catalogue.all_eligible, catalogue.only(catalogue.rows.live_rows[:1])):
@@ -291,8 +294,12 @@ class FrozenBandit:
 
         They are all that changed since the bandit was frozen: what an earlier delta changed, and
         this one does not name, is as it was frozen. A decision under way goes on with what it
-        began with.
+        began with. Before the first update they are popularity: row -1, all others, comes first.
         """
+        if self._codec.version == 0:
+            given = (rows, means, deviations)
+            self._popularity = Popularity.of(*given, arms=self._arms.now.rows.total)
+            return
         model, greedy = self._as_frozen
         changed = check_delta(model.own, rows, means, deviations)
         self._model, self._greedy = model.with_own(*changed), greedy.with_own(*changed)

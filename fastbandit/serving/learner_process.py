@@ -23,6 +23,7 @@ from fastbandit.storage.snapshot_store import SnapshotStore
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _LONGEST_PAUSE = 30.0
+_LEAST_LAG, _LATE = 60.0, 3.0  # so many seconds, or times learn.seconds, are too late
 
 
 class LearnerProcess:
@@ -46,11 +47,20 @@ class LearnerProcess:
         return self.is_wanted and not is_running
 
     def state(self) -> dict[str, Any]:
-        """Return what the learner reports of itself."""
+        """Return what the learner reports of itself; a version that is due gets later meanwhile."""
         try:
-            return dict(json.decode(self._report.read_bytes()))
-        except (OSError, ValueError, TypeError):
+            state = dict(json.decode(self._report.read_bytes()))
+            if (due_at := state.pop("due_at", None)) is not None:
+                late = round(time.time() - due_at / 1e6, 3)
+                state["lag_seconds"] = max(late, state["lag_seconds"])
+        except (OSError, ValueError, TypeError, LookupError):
             return {}
+        return state
+
+    @property
+    def lag_limit(self) -> float:
+        """For how many seconds a version may be due before that is a problem."""
+        return max(_LEAST_LAG, _LATE * self._config.learn.seconds)
 
     async def keep_running(self) -> None:
         """Start it, and start it again when it ends, ever more slowly."""

@@ -198,6 +198,8 @@ class Routes:
             "events": float(status.events),
             "waiting_for_log": float(self.service.writer.waiting),
             "problems": float(len(status.problems)),
+            "refused_in_a_row": float(status.refused_in_a_row),
+            "learner_lag_seconds": float(status.learner.get("lag_seconds") or 0.0),
         }
         delta = self.service.follower.delta
         if delta is not None:
@@ -225,6 +227,7 @@ class Routes:
         serving: dict[str, Any] = {
             **status.serving,
             "arms": status.arms,
+            "problems": status.problems,
             "latency": [*metrics.windows],
         }
         if status.baseline:

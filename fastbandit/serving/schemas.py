@@ -199,6 +199,7 @@ class Status(Struct):
     """What serves now, why it is degraded if it is, and what the learner does.
 
     `decides` is who decides; `baseline` is where the baseline's arm comes from, if anywhere.
+    `checks` are those that the version passed; so many after it were `refused_in_a_row`.
     """
 
     fastbandit: str
@@ -216,3 +217,5 @@ class Status(Struct):
     rewards: dict[str, int]
     decides: Who = "bandit"
     baseline: str = ""
+    checks: dict[str, Any] = {}
+    refused_in_a_row: int = 0

@@ -47,6 +47,7 @@ _FOLLOW_SECONDS = 0.5
 _EVERY = 2  # what is not a delta is followed every second time
 _LOG_SECONDS = 2.0  # an append to a shared log that has no answer by then goes to the spool
 _MEND = "Mend it; the learner tries again."
+_REFUSALS = 3  # versions refused in a row that are a problem
 _MANY = 8  # so many contexts are decided in a thread of their own, others where they come
 
 
@@ -286,6 +287,22 @@ class Service:
         state = self.learner.state()
         if state.get("state") == "failed":
             found.append(Reason("learner", str(state.get("error")), _MEND))
+        return found + self._not_learning(state)
+
+    def _not_learning(self, state: dict[str, Any]) -> list[Reason]:
+        """Return why what serves gets old: versions are refused, or come too late."""
+        found, refusals = [], self.follower.refusals()
+        if len(refusals) >= _REFUSALS:
+            text = f"{len(refusals)} versions were refused in a row, the last because: "
+            fix = "See fastbandit snapshots; the version in service goes on until one passes."
+            found.append(Reason("refused", text + refusals[-1], fix))
+        lag, limit = float(state.get("lag_seconds") or 0.0), self.learner.lag_limit
+        if lag > limit:
+            took = state.get("seconds")
+            text = f"A version has been due for {lag:.0f} s, more than {limit:.0f} s"
+            text += "." if took is None else f"; the last training took {took:.0f} s."
+            fix = "Give the learner more cores, train for fewer steps, or raise learn.seconds."
+            found.append(Reason("learner behind", text, fix))
         return found
 
     def status(self) -> Status:
@@ -303,6 +320,8 @@ class Service:
             events=self.last_event,
             uptime_seconds=round(time.time() - self.started, 3),
             learner=self.learner.state(),
+            checks=self.follower.checks,
+            refused_in_a_row=len(self.follower.refusals()),
             serving=self.metrics.quantiles(),
             rewards=dict(self.metrics.rewards),
             decides="bandit" if shadow is None else shadow.decides,

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -62,6 +63,20 @@ class SnapshotFollower:
         self._snapshot: Snapshot | None = None
         self.delta: Delta | None = None
         self._delta_mark: tuple[int, int] | None = None
+        self._refusals: tuple[Any, list[str]] = (None, [])  # their reasons, as of some files
+
+    @property
+    def checks(self) -> dict[str, Any]:
+        """What was measured of the version in service before it was published."""
+        return {} if self._snapshot is None else dict(self._snapshot.notes.get("checks") or {})
+
+    def refusals(self) -> list[str]:
+        """Return why versions were refused since the one in service, oldest first."""
+        seen = mark_of(self.store.pointer), mark_of(self.store.folder / "refused")
+        if seen != self._refusals[0]:
+            reasons = [str(report.get("reason", "")) for report in self.store.refusals()]
+            self._refusals = (seen, reasons)
+        return self._refusals[1]
 
     # -- snapshots
 

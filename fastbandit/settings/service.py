@@ -252,7 +252,6 @@ class LearnConfig:
     )
     held_out: float = _field(0.1, "share of the new rewards held out to check a new version", PART)
     min_quality: float = _field(0.9, "least argmax quality q of a new version", SHARE)
-    min_recall: float = _field(0.9, "least recall of its index", SHARE)
     keep: int = _field(5, "versions that are retained", FROM_1)
     audited: int = _field(64, "contexts on which q is measured", FROM_1)
 

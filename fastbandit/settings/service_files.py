@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from fastbandit.errors import SettingError
 from fastbandit.settings.passwords import hide_password
 from fastbandit.settings.service import SECTIONS, Config, Setting, all_settings, settings_of
 
+_LOGGER = logging.getLogger("fastbandit.settings")
 CONFIG_FILE = "fastbandit.toml"
 _PREFIX = "FASTBANDIT_"
 _HUGE = 1e300
@@ -21,9 +23,13 @@ _FORMERLY = {
     "select.explore": "exploration",
     "select.floor": "epsilon",
     "learn.quality_floor": "min_quality",
-    "learn.recall_floor": "min_recall",
 }
 """Keys that files of before have under another name."""
+_DROPPED = {
+    "learn.min_recall": "the recall of an index is shown, and refuses no version",
+    "learn.recall_floor": "the recall of an index is shown, and refuses no version",
+}
+"""Settings that are read and not used any more, and why."""
 
 
 def written(value: Any) -> str:
@@ -76,9 +82,18 @@ def _from_file(path: Path) -> Iterator[tuple[str, Any, str]]:
             )
         keys = tuple(setting.key for setting in settings_of(section))
         for given, value in table.items():
+            if _is_dropped(f"{section}.{given}", f"file {path}"):
+                continue
             key = _FORMERLY.get(f"{section}.{given}", given)
             known_name(f"key of [{section}] in {path}", key, keys)
             yield f"{section}.{key}", value, f"file {path}"
+
+
+def _is_dropped(name: str, source: str) -> bool:
+    """Return whether a setting is not used any more, and say so in the log."""
+    if name in _DROPPED:
+        _LOGGER.warning(f"{name} from {source} is not used any more: {_DROPPED[name]}")
+    return name in _DROPPED
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -100,6 +115,9 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Any, st
         known = {setting.variable: setting for setting in settings_of(section)}
         for variable in sorted(environ):
             if variable.startswith(f"{_PREFIX}{section}".upper()):
+                name = variable.removeprefix(_PREFIX).lower().replace("_", ".", 1)
+                if _is_dropped(name, f"environment {variable}"):
+                    continue
                 known_name("environment variable", variable, tuple(known))
                 own, text = known[variable], environ[variable]
                 yield own.name, _parsed(own.kind, text), f"environment {variable}"

@@ -28,6 +28,7 @@ from fastbandit.storage.snapshot_version import Cut, Snapshot, read_snapshot, wr
 POINTER = "current.json"
 REPORTS = 100
 """So many reports of refused versions stay."""
+_ROLLED_BACK = "Rolled back"
 
 Reached = Callable[[str], None]
 """Called with the name of each step, once it is done."""
@@ -92,6 +93,20 @@ class SnapshotStore:
             with suppress(OSError, ValueError):
                 found.append(json.loads(self._report_of(version).read_text(encoding="utf-8")))
         return found
+
+    def refusals(self) -> Sequence[dict[str, Any]]:
+        """Return the reports of those refused in a row, since the current one, oldest first.
+
+        Versions that somebody rolled back are none of them.
+        """
+        current = self._pointed()
+        return [
+            report
+            for report in self.refused()
+            if current is not None
+            and int(report.get("version", 0)) > current
+            and not str(report.get("reason", "")).startswith(_ROLLED_BACK)
+        ]
 
     def next_version(self) -> int:
         """Return the number of the next version: one that none ever had."""
@@ -193,7 +208,7 @@ class SnapshotStore:
         with self._reporting(), self._writing():
             snapshot = self.get(self._parent() if version is None else version)
             refused = self._refused_versions()
-            reason = f"Rolled back to version {snapshot.version}."
+            reason = f"{_ROLLED_BACK} to version {snapshot.version}."
             for younger in self.list():
                 if younger.version > snapshot.version and younger.version not in refused:
                     origin = {"parent": younger.parent, "cut": asdict(younger.cut)}

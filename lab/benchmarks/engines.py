@@ -132,9 +132,7 @@ def learn(folder: Path, seed: int, *, rounds: int, engine: Engine | None = None)
         arms=ArmsConfig(file=str(home / "arms.csv")),
         reward=RewardConfig(kind="real"),
         select=SelectConfig(seed=seed),
-        learn=LearnConfig(
-            fresh=rounds, held_out=_HELD_OUT, seconds=1e9, min_quality=0.0, min_recall=0.0
-        ),
+        learn=LearnConfig(fresh=rounds, held_out=_HELD_OUT, seconds=1e9, min_quality=0.0),
     )
     learner = Learner(config)
     if engine is not None:

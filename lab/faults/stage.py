@@ -49,7 +49,6 @@ sample = 64
 _SETTINGS: dict[str, Any] = {
     "reward.kind": "real",
     "learn.min_quality": 0.0,
-    "learn.min_recall": 0.0,
     "server.log_level": "warning",
 }
 """Campaigns judge what is stored and published; how well so little training learns is no matter."""

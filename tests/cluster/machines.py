@@ -64,7 +64,6 @@ class Machines:
             "learn.growth": 0.0,
             "learn.held_out": 0.0,
             "learn.min_quality": 0.0,
-            "learn.min_recall": 0.0,
             "log.url": self.url,
             "snapshots.url": f"file://{self.folder}/shared",
         }

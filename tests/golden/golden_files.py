@@ -161,7 +161,6 @@ def service_config(folder: Path) -> Config:
         "learn.fresh": 30,
         "learn.held_out": 0.2,
         "learn.min_quality": 0.0,
-        "learn.min_recall": 0.0,
     }
     return read_config(None, environ={}, overrides=overrides)
 

@@ -41,7 +41,7 @@ def little_config(folder: Path, *, arms: int = 10, **learn: Any) -> Config:
     rows = [f"arm {n},{a},{b},{c},{n}" for n, (a, b, c) in enumerate(features.tolist())]
     (folder / "arms.csv").write_text("\n".join(["id,a,b,c,price", *rows]))
     (folder / "short.toml").write_text(_SHORT)
-    minimum = {"min_quality": 0.0, "min_recall": 0.0}
+    minimum = {"min_quality": 0.0}
     return Config(
         server=ServerConfig(data_dir=str(folder)),
         context=ContextConfig(features=2),

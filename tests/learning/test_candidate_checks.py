@@ -11,12 +11,20 @@ import torch
 from fakes import vectors_of
 
 from fastbandit import Bandit
-from fastbandit.learning.candidate_checks import Checks, check_candidate, losses_of, recall
+from fastbandit.learning.candidate_checks import (
+    FEWEST,
+    Checks,
+    Comparison,
+    check_candidate,
+    losses_of,
+    recall,
+)
 from fastbandit.learning.joining import Interaction
 from fastbandit.policy import Policy
 from fastbandit.settings.service import LearnConfig
 
 GOOD = Checks(finite=True, quality=0.95, recall=0.99, held_out=50, loss=0.5)
+WORSE = Comparison(loss=0.4, difference=0.1, low=0.05, high=0.15)
 CONTEXTS, ARMS = vectors_of(40, 2, seed=1), vectors_of(300, 3, seed=2)
 
 
@@ -40,8 +48,9 @@ def interactions(rewards: Any) -> list[Interaction]:
         ({"finite": False}, "finite"),
         ({"quality": 0.89}, "quality q of at least 0.9: got 0.890"),
         ({"quality": float("nan")}, "quality"),
-        ({"recall": 0.5}, "share of at least 0.9"),
-        ({"worse": 0.3, "standard_error": 0.1}, "2 standard errors: got 0.3 more"),
+        ({"in_service": WORSE}, "that of the version in service: got 0.5 beside 0.4"),
+        ({"constant": WORSE}, "that of a constant, the mean reward: got"),
+        ({"popularity": WORSE}, "a difference between 0.05 and 0.15 (95 %)"),
     ],
 )
 def test_a_candidate_that_fails_is_refused_with_the_reason(
@@ -50,7 +59,15 @@ def test_a_candidate_that_fails_is_refused_with_the_reason(
     assert message in str(replace(GOOD, **changes).reason(LearnConfig()))
 
 
-@pytest.mark.parametrize("changes", [{}, {"worse": 0.19, "standard_error": 0.1}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"recall": 0.1},
+        {"in_service": Comparison(0.4, 0.1, -0.01, 0.21)},
+        {"held_out": FEWEST - 1, "constant": WORSE},
+    ],
+)
 def test_a_candidate_that_is_no_worse_beyond_noise_may_serve(changes: dict[str, Any]) -> None:
     assert replace(GOOD, **changes).reason(LearnConfig()) is None
 
@@ -66,9 +83,9 @@ def test_a_model_is_compared_with_its_parent_on_interactions_it_has_not_seen(
         bandit, bandit.policy, interactions(CONTEXTS[:, 0].tolist()), held_out=10
     )
 
-    assert (found.worse, found.standard_error) == (0.0, 0.0)
     assert found.loss is not None
-    assert check_candidate(bandit, None, interactions([0.0] * 40), held_out=10).worse is None
+    assert found.in_service == Comparison(found.loss, 0.0, 0.0, 0.0)
+    assert check_candidate(bandit, None, interactions([0.0] * 40), held_out=10).in_service is None
     assert check_candidate(bandit, bandit.policy, interactions([0.0] * 40), held_out=0).loss is None
 
 
@@ -105,3 +122,34 @@ def test_losses_of_binary_rewards_are_log_losses(little_training: None) -> None:
 
 def test_the_index_of_a_few_hundred_arms_finds_nearly_all_neighbours(bandit: Bandit) -> None:
     assert 0.9 < recall(bandit.policy) <= 1
+
+
+def test_an_interval_is_that_of_paired_differences() -> None:
+    losses = np.arange(100.0)
+    found = Comparison.of(losses + np.tile([0.0, 2.0], 50), losses)
+
+    assert (found.loss, found.difference) == (49.5, 1.0)
+    assert found.high - 1.0 == pytest.approx(1.0 - found.low)
+    assert found.high - 1.0 == pytest.approx(1.984 * np.std([0.0, 2.0] * 50, ddof=1) / 10, rel=1e-3)
+
+
+def test_a_model_is_compared_with_the_mean_reward_and_each_arms(bandit: Bandit) -> None:
+    """What it learned were the first numbers of contexts, for an arm each."""
+    rewards = [3.0] * 40
+    found = check_candidate(bandit, None, interactions(rewards), held_out=10)
+    mean = float(CONTEXTS[:, 0].mean())
+
+    assert found.constant is not None
+    assert found.popularity is not None
+    assert found.constant.loss == pytest.approx((3.0 - mean) ** 2, rel=1e-4)
+    assert found.popularity.loss != found.constant.loss
+    assert found.loss == pytest.approx(found.constant.loss + found.constant.difference)
+
+
+def test_a_model_far_from_the_rewards_is_refused_for_the_constant(bandit: Bandit) -> None:
+    """The rewards are the mean of what was learned, which the model does not predict."""
+    mean = float(CONTEXTS[:, 0].mean())
+    found = check_candidate(bandit, None, interactions([mean] * 40), held_out=30)
+
+    reason = replace(found, quality=1.0).reason(LearnConfig())
+    assert "that of a constant" in str(reason)

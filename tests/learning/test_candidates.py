@@ -26,7 +26,7 @@ from fastbandit.settings.service import Config, LearnConfig
 from fastbandit.storage.snapshot_version import Cut
 from fastbandit.storage.sqlite_log import SqliteLog
 
-LENIENT = LearnConfig(min_quality=0.0, min_recall=0.0)
+LENIENT = LearnConfig(min_quality=0.0)
 
 
 def job_of(config: Config, folder: Path, *, held_out: int) -> TrainingJob:
@@ -86,7 +86,7 @@ def test_a_candidate_is_published_with_its_columns(config: Config, tmp_path: Pat
 def test_a_candidate_that_may_serve_is_not_refused(config: Config, tmp_path: Path) -> None:
     job = job_of(config, tmp_path, held_out=0)
     candidate = train_candidate(job, reached=lambda step: None)
-    strict = LearnConfig(min_quality=1.0, min_recall=1.0)
+    strict = LearnConfig(min_quality=1.0)
     checks = replace(candidate.checks, quality=0.5)
     worse = Candidate(candidate.bandit, checks, {"learned": 12})
 

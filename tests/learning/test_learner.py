@@ -71,7 +71,8 @@ def test_a_version_notes_what_it_learned_and_how(tmp_path: Path, log: LittleLog)
     assert [steps for steps, _ in notes["curve"]] == [20]
     assert notes["checks"]["finite"] is True
     assert notes["checks"]["held_out"] == 4
-    assert notes["checks"]["worse"] is not None
+    others = ("in_service", "constant", "popularity")
+    assert all({"loss", "difference", "low", "high"} == {*notes["checks"][name]} for name in others)
 
 
 def test_any_interaction_is_enough_after_a_while(tmp_path: Path, log: LittleLog) -> None:
@@ -263,3 +264,52 @@ def test_served_decisions_are_audited(tmp_path: Path, log: LittleLog) -> None:
     audits = json.loads((tmp_path / "audits.json").read_text())
     assert (audits["version"], audits["count"]) == (1, 10)
     assert audits["lowest"] <= audits["quality"] < 1
+
+
+def test_one_that_is_behind_cuts_at_the_newest_due_point(tmp_path: Path, log: LittleLog) -> None:
+    config = little_config(tmp_path, seconds=5.0)
+    log.decide(30)
+    log.let_pass(8)
+    log.decide(30)
+    learn_all(Learner(config))
+
+    current = current_of(config)
+    assert [one.version for one in store_of(config).list()] == [0, 1]
+    assert current.cut.interactions + current.cut.held == 50  # 20, 30 after 5 s, then 20 more
+    history = Bandit.load(current.bandit).history
+    assert history is not None
+    assert len(history) == current.cut.interactions
+
+
+def test_what_a_version_holds_is_the_log_up_to_its_cut(tmp_path: Path) -> None:
+    """Events after the cut change nothing: one log ends there."""
+    found = []
+    for name in ("goes on", "ends"):
+        (tmp_path / name).mkdir()
+        config, log = little_config(tmp_path / name, seconds=0.5), LittleLog(tmp_path / name)
+        log.decide(35)
+        log.decide(1, reward=name == "goes on")
+        log.decide(4 if name == "goes on" else 0)
+        learn_all(Learner(config))
+        found.append((current_of(config).cut.seq, current_of(config).hash))
+
+    assert found[0] == found[1]
+    assert found[0][0] == 71  # of 80
+
+
+def test_the_lag_is_reported_while_a_version_is_due(tmp_path: Path, log: LittleLog) -> None:
+    config = little_config(tmp_path)
+    seen: list[dict[str, object]] = []
+
+    def reached(step: str) -> None:
+        if step == "trained":
+            seen.append(json.loads((tmp_path / "learner.json").read_text()))
+
+    log.decide(20)
+    due_at = log.now
+    log.let_pass(7)
+    learn_all(Learner(config, reached=reached))
+
+    assert [(one["lag_seconds"], one["due_at"]) for one in seen] == [(7.0, due_at)]
+    last = json.loads((tmp_path / "learner.json").read_text())
+    assert (last["lag_seconds"], last["due_at"]) == (0.0, None)

@@ -11,6 +11,7 @@ from little_service import SECOND, LittleLog, current_of, learn_all, little_conf
 from fastbandit import Bandit, FrozenBandit
 from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
+from fastbandit.learning.shrunken_means import OTHERS
 from fastbandit.settings.service import Config
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
@@ -157,15 +158,32 @@ def test_arms_that_came_since_wait_for_the_next_version(config: Config, log: Lit
     assert deltas.step() is None
 
 
-@pytest.mark.parametrize("name", ["no version", "untrained"])
+@pytest.mark.parametrize("name", ["no version", "no reward"])
 def test_nothing_to_change_gives_none(tmp_path: Path, log: LittleLog, name: str) -> None:
     config = little_config(tmp_path)
-    if name == "untrained":
+    if name == "no reward":
         learn_all(Learner(config))
-        log.decide(2)
+        log.decide(2, reward=False)
 
     assert Deltas(config).step() is None
     assert not (tmp_path / "snapshots" / "deltas").exists()
+
+
+def test_those_of_version_0_hold_the_popularity_of_arms(tmp_path: Path, log: LittleLog) -> None:
+    config = little_config(tmp_path)
+    learn_all(Learner(config))
+    deltas = Deltas(config)
+    log.decide(3)
+    stepped(deltas)
+    log.decide(6)
+    delta = stepped(deltas)
+
+    tried = {int(one.arms[0].split()[1]) for one in decisions(log)}
+    assert (delta.version, delta.number, delta.learned) == (0, 2, 9)
+    assert delta.rows.tolist() == [OTHERS, *sorted(tried)]
+    frozen = FrozenBandit.load(current_of(config).frozen)
+    frozen.apply_delta(delta.rows, delta.means, delta.deviations)
+    assert not frozen.select(CONTEXTS, seeds=SEEDS).uniform
 
 
 def test_a_step_that_fails_is_made_again_whole(

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from fastbandit.serving.console.answer import Comparison
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import Cut
 from tests.serving.little_console import BEGIN, LoggedService
@@ -37,7 +38,7 @@ def test_versions_and_rejections_are_shown_with_their_checks(service: LoggedServ
 
     assert (rejected.version, rejected.rejected, rejected.recall) == (2, "Its recall is low.", 0.2)
     assert (current.version, current.is_current, current.interactions) == (1, True, 40)
-    assert (current.quality, current.loss, current.parent_loss) == (0.95, 0.4, 0.5)
+    assert (current.quality, current.loss, current.in_service) == (0.95, 0.4, Comparison(0.5, -0.1))
     assert 60 <= len(current.curve) <= 120
     assert current.curve[-1][0] == 499
     assert (first.version, first.is_current, first.quality) == (0, False, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -120,5 +122,47 @@ def test_an_arm_that_was_just_added_is_not_indexed_yet(config: Config) -> None:
         await ask("PUT", "/v1/arms", {"arms": [arm]})
         status = (await ask("GET", "/v1/status")).body
         assert (status["arms"], status["arms_not_indexed"]) == (ARMS + 1, 1)
+
+    run(config, story)
+
+
+def test_three_versions_refused_in_a_row_are_a_problem(config: Config) -> None:
+    async def story(ask: Caller) -> None:
+        store = ask.service.follower.store
+        for version in (1, 2):
+            store.refuse(version, {"reason": "It is worse than a constant."})
+        assert ask.service.problems() == []
+        store.refuse(3, {"reason": "It is worse than popularity."})
+
+        status = ask.service.status()
+        (problem,) = status.problems
+        assert (problem.name, status.refused_in_a_row) == ("refused", 3)
+        assert "3 versions" in problem.detail
+        assert "worse than popularity" in problem.detail
+        assert "fastbandit_refused_in_a_row 3.0" in str((await ask("GET", "/metrics")).body)
+
+    run(config, story)
+
+
+@pytest.mark.parametrize(("late", "problems"), [(100.0, []), (200.0, ["learner behind"])])
+def test_a_version_that_is_due_for_long_is_a_problem(
+    config: Config, late: float, problems: list[str]
+) -> None:
+    async def story(ask: Caller) -> None:
+        due_at = int((time.time() - late) * 1e6)
+        report = {"state": "training", "seconds": 90.0, "lag_seconds": 1.0, "due_at": due_at}
+        (Path(config.server.data_dir) / "learner.json").write_text(json.dumps(report))
+
+        status = ask.service.status()
+        assert [one.name for one in status.problems] == problems
+        assert status.learner["lag_seconds"] >= late
+        assert "fastbandit_learner_lag_seconds" in str((await ask("GET", "/metrics")).body)
+
+    run(config, story)
+
+
+def test_the_status_has_the_checks_of_the_version_in_service(config: Config) -> None:
+    async def story(ask: Caller) -> None:
+        assert ask.service.status().checks == {}  # version 0 was not checked
 
     run(config, story)

@@ -41,7 +41,6 @@ fresh = 300
 growth = 10.0
 seconds = 1000
 min_quality = 0
-min_recall = 0
 [shadow]
 baseline = "request"
 """

@@ -37,7 +37,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Config]:
     folder = tmp_path_factory.mktemp("learned") / "data"
     folder.mkdir()
     (folder / "short.toml").write_text(_SHORT)
-    floors = {"learn__min_quality": 0.0, "learn__min_recall": 0.0, "learn__held_out": 0.0}
+    floors = {"learn__min_quality": 0.0, "learn__held_out": 0.0}
     preset = str(folder / "short.toml")
     config = begin(folder, select__preset=preset, learn__fresh=30, learn__growth=0.0, **floors)
 

@@ -264,7 +264,6 @@ def test_a_file_with_one_wrong_character_is_refused_and_the_key_named(
         ("learn.growth", -0.1, "a finite number of at least 0"),
         ("learn.held_out", 1.0, "a finite number of at least 0 and below 1"),
         ("learn.min_quality", 2.0, "a finite number of at least 0 and at most 1"),
-        ("learn.min_recall", 2.0, "a finite number of at least 0 and at most 1"),
     ],
 )
 def test_a_value_out_of_range_is_refused_with_what_is_needed(
@@ -354,6 +353,17 @@ def test_settings_in_the_docs_can_be_read(number: int, tmp_path: Path) -> None:
     text = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[number]
 
     assert read_config(file_with(tmp_path, text), environ={}) != Config()
+
+
+@pytest.mark.parametrize("key", ["min_recall", "recall_floor"])
+def test_a_setting_that_is_not_used_any_more_is_read_and_noted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, key: str
+) -> None:
+    path = file_with(tmp_path, f"[learn]\n{key} = 0.5\nfresh = 7\n")
+    environ = {f"FASTBANDIT_LEARN_{key.upper()}": "0.5"}
+
+    assert read_config(path, environ=environ).learn.fresh == 7
+    assert [f"learn.{key} from" in text for text in caplog.messages] == [True, True]
 
 
 def test_a_file_of_before_is_read_by_its_former_keys(tmp_path: Path) -> None:

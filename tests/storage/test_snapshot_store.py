@@ -230,6 +230,20 @@ def test_a_refused_version_leaves_its_report_and_its_number(store: SnapshotStore
     assert store.next_version() == 2
 
 
+def test_refusals_in_a_row_end_with_a_version_and_leave_out_rollbacks(
+    store: SnapshotStore,
+) -> None:
+    published(store, 2)
+    store.refuse(2, {"reason": "It guesses."})
+    store.refuse(3, {"reason": "It guesses."})
+    assert [one["version"] for one in store.refusals()] == [2, 3]
+
+    store.rollback(0)
+    assert [one["version"] for one in store.refusals()] == [2, 3]
+    publish(store)
+    assert store.refusals() == []
+
+
 @pytest.mark.parametrize(("keep", "kept"), [(1, [3, 4]), (3, [2, 3, 4]), (9, [0, 1, 2, 3, 4])])
 def test_old_versions_are_pruned(store: SnapshotStore, keep: int, kept: list[int]) -> None:
     published(store, 5)

@@ -119,11 +119,21 @@ class Rewards(Struct, frozen=True):
     statuses: list[StatusFigures]
 
 
+class Comparison(Struct, frozen=True):
+    """The loss of something else, and the candidate's less it with its 95 % interval."""
+
+    loss: float
+    difference: float
+    low: float | None = None
+    high: float | None = None
+
+
 class Candidate(Struct, frozen=True):
     """A version of the model that was published, or one that was rejected and why.
 
-    Losses are of `held_out` interactions that it has not seen; `parent_loss` is that of the
-    version it was made from, on the same. `curve` has the steps of training and the loss there.
+    Losses are of `held_out` interactions that it has not seen. It is compared with the version in
+    service, with the mean reward and with each arm's. `curve` has the steps of training and the
+    loss there.
     """
 
     version: int
@@ -134,7 +144,9 @@ class Candidate(Struct, frozen=True):
     recall: float | None
     held_out: int | None
     loss: float | None
-    parent_loss: float | None
+    in_service: Comparison | None
+    constant: Comparison | None
+    popularity: Comparison | None
     curve: list[tuple[float, float]]
     is_current: bool = False
     rejected: str | None = None
@@ -152,7 +164,8 @@ class Audit(Struct, frozen=True):
 class Learner(Struct, frozen=True):
     """What the learner does now: it waits for `needed` fresh interactions, or trains.
 
-    `error` says why it cannot; `seconds` is how long the last training took.
+    `error` says why it cannot; `seconds` is how long the last training took, and `lag_seconds` for
+    how long a version had been due when it began the next.
     """
 
     state: str = "unknown"
@@ -160,6 +173,7 @@ class Learner(Struct, frozen=True):
     fresh: int | None = None
     needed: int | None = None
     seconds: float | None = None
+    lag_seconds: float = 0.0
 
 
 class Shadow(Struct, frozen=True):

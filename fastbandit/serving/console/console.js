@@ -41,6 +41,13 @@ const described = (mean) => (mean === null ? "no decision" : `${reward(mean.mean
 
 // -- panels: each draws its part of the answer
 
+function showProblems({ serving }) {
+  const problems = serving.problems ?? [];
+  byId("problems").hidden = problems.length === 0;
+  byId("problems").replaceChildren(...problems.map((one) =>
+    make("li", {}, make("b", {}, one.name), ` ${plain(one.detail)} ${plain(one.fix)}`)));
+}
+
 function showSummary({ summary, serving, notes }) {
   const { difference, baseline } = summary;
   const isClear = difference !== null && difference.low !== null && (difference.low > 0 || difference.high < 0);
@@ -76,7 +83,7 @@ function milliseconds(serving) {
 const rewardChart = timeChart("Mean reward over time; arrow keys read single points");
 const rewardKeys = make("p", { class: "keys" },
   make("span", {}, make("i", { class: "ours" }), "all decisions"),
-  make("span", {}, make("i", { class: "base" }), "baseline: version 0, which chooses all arms alike"));
+  make("span", {}, make("i", { class: "base" }), "baseline: version 0, which knows popularity alone"));
 
 function showReward({ series, summary, notes }) {
   const body = bodyOf("reward");
@@ -178,8 +185,9 @@ function showQuality({ audit, candidates, learner, notes }) {
 function learnerOf(learner) {
   const fresh = learner.needed === null ? [] : [["Fresh interactions", `${count(learner.fresh ?? 0)} of ${count(learner.needed)}`]];
   const took = learner.seconds === null ? [] : [["Last training took", duration(learner.seconds)]];
+  const late = learner.lag_seconds > 0 ? [["A version has been due for", duration(learner.lag_seconds)]] : [];
   const wrong = learner.error ? [["What is wrong", learner.error]] : [];
-  return facts([["Learner", learner.state], ...fresh, ...took, ...wrong]);
+  return facts([["Learner", learner.state], ...fresh, ...took, ...late, ...wrong]);
 }
 
 function showArms({ arms, notes }) {
@@ -245,16 +253,27 @@ function candidateTable(candidates) {
     make("span", {}, `${one.version} `, tagOf(one)),
     one.at === null ? "–" : moment(one.at),
     one.interactions === null ? "–" : count(one.interactions),
-    number(one.quality, 3), number(one.recall, 3), number(one.loss, 4), number(one.parent_loss, 4),
+    number(one.quality, 3), number(one.recall, 3), number(one.loss, 4),
+    besides(one.in_service), besides(one.constant), besides(one.popularity),
     one.curve.length > 1 ? curveOf(one) : "–",
     make("div", { class: "rejection" }, one.rejected ?? ""),
   ]);
   return table("Model versions", [
     { name: "Version", class: "whole" }, { name: "Up to", class: "whole" }, { name: "Interactions learned", class: "number" },
     { name: "q", class: "number" }, { name: "Recall", class: "number" },
-    { name: "Held-out loss", class: "number" }, { name: "Parent's", class: "number" },
+    { name: "Held-out loss", class: "number" }, { name: "In service", class: "number" },
+    { name: "Constant", class: "number" }, { name: "Popularity", class: "number" },
     { name: "Training loss" }, { name: "Rejected because" },
   ], rows);
+}
+
+// The loss of another, and the candidate's less it with its 95 % interval.
+function besides(other) {
+  if (other === null) return "–";
+  const signed = (value) => `${value > 0 ? "+" : ""}${value.toFixed(4)}`;
+  const range = other.low === null ? "" : ` (${signed(other.low)} to ${signed(other.high)})`;
+  return make("span", {}, other.loss.toFixed(4),
+    make("span", { class: "soft wide-only" }, ` ${signed(other.difference)}${range}`));
 }
 
 function curveOf(one) {
@@ -280,6 +299,7 @@ function keep(body, parts) {
 }
 
 const PANELS = [
+  [showProblems, ["serving"]],
   [showSummary, ["summary", "serving", "notes"]],
   [showShadow, ["shadow", "notes"]],
   [showReward, ["series", "summary", "notes"]],

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from fastbandit.errors import SnapshotError
 from fastbandit.files.atomic import mark_of
-from fastbandit.serving.console.answer import Audit, Candidate, Learner
+from fastbandit.serving.console.answer import Audit, Candidate, Comparison, Learner
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 _MOST_POINTS = 120
@@ -33,13 +33,16 @@ class _Cut(Struct):
 
 
 class _Checks(Struct):
-    """What was measured of a version before it was published or rejected."""
+    """What was measured of a version before it was published; `worse` is of older ones."""
 
     quality: float | None = None
     recall: float | None = None
     held_out: int | None = None
     loss: float | None = None
     worse: float | None = None
+    in_service: Comparison | None = None
+    constant: Comparison | None = None
+    popularity: Comparison | None = None
 
 
 class _Notes(Struct):
@@ -106,9 +109,10 @@ def _to_candidate(
         notes = msgspec.convert(raw, _Notes)
     except msgspec.ValidationError:
         notes = _Notes()
-    cut, checks, parent_loss = notes.cut, notes.checks, None
+    cut, checks = notes.cut, notes.checks
+    before = checks.in_service
     if checks.loss is not None and checks.worse is not None:
-        parent_loss = checks.loss - checks.worse
+        before = Comparison(checks.loss - checks.worse, checks.worse)
     return Candidate(
         version=version,
         at=int(cut.at / 1000) or None,
@@ -118,7 +122,9 @@ def _to_candidate(
         recall=checks.recall,
         held_out=checks.held_out,
         loss=checks.loss,
-        parent_loss=parent_loss,
+        in_service=before,
+        constant=checks.constant,
+        popularity=checks.popularity,
         curve=_thinned([point for point in notes.curve if all(map(isfinite, point))]),
         is_current=is_current,
         rejected=notes.reason if is_rejected else None,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fastbandit.cores import threads_for
 from fastbandit.reward.context_features import FeatureNetwork
 
 Floats = NDArray[np.float64]
@@ -35,19 +34,8 @@ def fit_features(
     """Train a network from scratch to predict the rewards of the arms that were chosen."""
     if not units:
         return FeatureNetwork.none()
-    with _one_thread():
+    with threads_for(0):
         return _fit(plain, rows, rewards, arms=arms, units=units, seed=seed, shares=weights)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Let torch compute with one thread: matrices this small lose by more."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _fit(

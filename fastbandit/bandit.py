@@ -18,19 +18,22 @@ from fastbandit.arms.ids import list_ids
 from fastbandit.arms.requests import ArmTable, Request, read_context
 from fastbandit.arms.rows import Upserted
 from fastbandit.arms.spaces import read_interactions, read_more, read_request, read_space, table_of
+from fastbandit.arms.stale_ids import check_known
 from fastbandit.audit import audit
 from fastbandit.declaration import check_seed
 from fastbandit.errors import SettingError
 from fastbandit.features.rewards import RewardKind, check_reward_kind
-from fastbandit.interfaces import Exploration, Observes, Posterior, RewardModel, Search
+from fastbandit.interfaces import Exploration, Posterior, RewardModel, Search
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.optim.process_group import SINGLE, ProcessGroup
 from fastbandit.policy import Policy
 from fastbandit.progress import progress_bar
 from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.runtime.plots import plot_state
 from fastbandit.runtime.seeds import read_seeds
-from fastbandit.runtime.state import Reports, State, check_version
+from fastbandit.runtime.shown import html_of_bandit, text_of_bandit
+from fastbandit.runtime.state import Reports, State, check_observes, check_version
 from fastbandit.runtime.torch_decisions import check_device, decide_by_torch
 from fastbandit.search.slates import check_diversity
 from fastbandit.settings.blueprint import Blueprint
@@ -75,8 +78,7 @@ class Bandit:
         check_reward_kind(reward)
         kind = read_context(context)
         space, arm_kind = read_space(arms, ids, columns, embed_ids=embed_ids)
-        self._device = check_device(device)
-        self._progress = progress
+        self._device, self._progress = check_device(device), progress
         self._private: RewardModel | None = None  # a model that only this bandit holds
         self._blueprint = blueprint(
             PartNames(exploration, search, posterior, part_modules),
@@ -99,17 +101,21 @@ class Bandit:
         eligible: Any = None,
         explore: bool = True,
         seeds: NDArray[np.uint64] | None = None,
+        strict: bool = False,
     ) -> Decision:
         """Choose `k` arms for each context, or all that are `eligible` where those are fewer.
 
         `diversity`, from 0 to 1, has them differ (`fastbandit.search.slates`): they then come in
         the order they were picked, the first still the one wanted most.
         `eligible` is a list of ids, a mask, or a predicate on columns such as
-        {"price": {"<=": 10}}; or one list or predicate for each context. `explore=False`
-        chooses by expected reward. `seeds` of an earlier decision repeat its draw. Before
-        the first update every arm is equally likely (`Decision.uniform`).
+        {"price": {"<=": 10}}; or one list or predicate for each context. Ids that no arm has (any
+        more) are dropped and counted (`Decision.dropped`); `strict` refuses those never known.
+        `explore=False` chooses by expected reward. `seeds` of an earlier decision repeat its draw.
+        Before the first update every arm is equally likely (`Decision.uniform`).
         """
         check_diversity(diversity)
+        if strict:
+            check_known(eligible, self._table.ids)
         state, frozen = self._with_compiled()
         if frozen is not None:
             decision = frozen.select(
@@ -122,7 +128,7 @@ class Bandit:
                 threads=torch.get_num_threads(),
             )
         else:
-            request = self._read_request(contexts, k=k, eligible=eligible)
+            request = self._read_request(contexts, k=k, eligible=eligible, strict=strict)
             if seeds is not None:
                 request = replace(request, seeds=read_seeds(seeds, len(request.seeds)))
             policy = state.policy
@@ -202,18 +208,13 @@ class Bandit:
         event. What arms share, and the features of contexts, are learned in the next `update`,
         which may be called with no interactions.
         """
-        state, model = self._state, self._state.policy.model
-        if not isinstance(model, Observes):
-            raise SettingError(
-                f"Only arms with effects of their own learn from single rewards: this bandit has a "
-                f"{type(model).__name__}. Call update(), or build it with posterior='arm-effects'."
-            )
+        state, model = self._state, check_observes(self._state.policy.model)
         if state.version == 0:
             self.update(contexts=contexts, arms=arms, rewards=rewards)
             return
         fresh = self._read_interactions(contexts, arms, rewards)
         if len(fresh):
-            mine = model if self._private is model else model.private()
+            mine = model if self._private is state.policy.model else model.private()
             self._state = state.observed(fresh, mine)
             self._private = self._state.policy.model
 
@@ -226,14 +227,15 @@ class Bandit:
 
     def audit(self, contexts: Any) -> Audit:
         """Compare the search with an exhaustive one, under the draws of the next decisions."""
-        state = self._state
-        request = self._read_request(contexts, k=1, eligible=None)
-        if state.version == 0:
-            raise SettingError(
-                "An audit needs a bandit that has learned something: got one without any "
-                "update. Call update() first."
-            )
-        return audit(state.policy, request.contexts, seeds=request.seeds)
+        request = self._read_request(contexts, k=1, eligible=None, strict=True)
+        return audit(self._state.trained("An audit"), request.contexts, seeds=request.seeds)
+
+    def plot(self, context: Any = None) -> Any:
+        """Return a figure: reward so far, what arms earned, and what is expected of some.
+
+        That is for a `context`, or for the average one. Needs matplotlib.
+        """
+        return plot_state(self._state, self._blueprint, context)
 
     # -- the arms
 
@@ -300,6 +302,8 @@ class Bandit:
 
     # -- what it is now
 
+    __repr__, _repr_html_ = text_of_bandit, html_of_bandit
+
     @property
     def version(self) -> int:
         """The number of the last update, 0 where there was none."""
@@ -346,9 +350,7 @@ class Bandit:
         Parts from outside the package are imported from `part_modules` alone.
         """
         bandit = cls.__new__(cls)
-        bandit._device = check_device(device)
-        bandit._progress = progress
-        bandit._private = None
+        bandit._device, bandit._progress, bandit._private = check_device(device), progress, None
         saved = load_snapshot(Path(path), device=bandit._device, modules=part_modules)
         bandit._blueprint = saved.blueprint
         bandit._state = State.of(saved)
@@ -361,10 +363,8 @@ class Bandit:
         go on from those of this bandit.
         `dtype="int16"` or "int8" keeps the arms' coordinates in fewer bytes, rounded.
         """
-        state = self._state
-        plan, policy = self._blueprint, state.policy
-        if state.version == 0:
-            policy = untrained(policy)
+        state, plan = self._state, self._blueprint
+        policy = state.policy if state.version else untrained(state.policy)
         return freeze(plan, policy, state.version, state.decisions, dtype=dtype)
 
     def _with_compiled(self) -> tuple[State, FrozenBandit | None]:
@@ -383,11 +383,10 @@ class Bandit:
         plan = self._blueprint
         return table_of(self._state.policy.arms, plan.context, plan.reward, plan.seed)
 
-    def _read_request(self, contexts: Any, *, k: int, eligible: Any) -> Request:
-        state = self._state
-        return read_request(
-            state.policy.arms, self._table, contexts, k=k, eligible=eligible, first=state.decisions
-        )
+    def _read_request(self, contexts: Any, *, k: int, eligible: Any, strict: bool) -> Request:
+        arms, first = self._state.policy.arms, self._state.decisions
+        terms = {"k": k, "eligible": eligible, "first": first, "strict": strict}
+        return read_request(arms, self._table, contexts, **terms)
 
     def _read_interactions(self, contexts: Any, arms: Any, rewards: Any) -> Interactions:
         given = {"contexts": contexts, "arms": arms, "rewards": rewards}

@@ -98,6 +98,10 @@ def _function(node: AnyFunction, path: Path, *, is_public: bool, in_class: bool)
     )
 
 
+def _compiles(decorator: str) -> bool:
+    return "jit" in decorator or decorator.startswith("compiled(")
+
+
 # -- parts
 
 

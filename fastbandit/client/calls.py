@@ -47,6 +47,7 @@ class Calls:
         retries: Retries,
         fallback: Fallback | None,
         spool: str | Path | Spool | None,
+        strict: bool,
     ) -> None:
         self.requester = Requester(
             check_urls(url), deadline_seconds=deadline_seconds, retries=retries
@@ -54,7 +55,7 @@ class Calls:
         if isinstance(spool, str | Path):
             spool = Spool(spool)
         self.delivery = Delivery(self.requester, spool)
-        self._fallback = fallback
+        self._fallback, self._strict = fallback, strict
 
     def select(
         self,
@@ -75,7 +76,9 @@ class Calls:
         were. In shadow mode `baseline` is the arm that your own policy takes, best as
         Baseline(arm, propensity). A `fallback` given here goes before that of the client.
         """
-        request = SelectRequest(context, id, baseline, k, eligible, explore, propensity)
+        request = SelectRequest(
+            context, id, baseline, k, eligible, explore, propensity, self._strict
+        )
         ids = [str(request.id)]
         (selected,) = yield from self._select(request, _read_one, [context], ids, fallback)
         return selected
@@ -93,7 +96,9 @@ class Calls:
         fallback: Fallback | None = None,
     ) -> Call[list[Selected]]:
         """Choose arms for each of some contexts, in one request."""
-        request = SelectManyRequest(contexts, ids, baselines, k, eligible, explore, propensity)
+        request = SelectManyRequest(
+            contexts, ids, baselines, k, eligible, explore, propensity, self._strict
+        )
         own = list(request.ids or ())
         if not own:
             return []

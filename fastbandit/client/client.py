@@ -73,7 +73,8 @@ class Client(_Counting):
     fails. Where no answer comes in time, `select` takes the `fallback` (an arm, or a function of
     the context), and rewards are stored in the file `spool`: a path, or a Spool with limits of its
     own. Without these a call raises ServiceUnavailable. What the service rejects raises
-    ServiceError. A client may be used by many threads.
+    ServiceError: with `strict`, also eligible ids that are not in the catalogue, which the service
+    drops. A client may be used by many threads.
     """
 
     def __init__(
@@ -85,10 +86,16 @@ class Client(_Counting):
         fallback: Fallback | None = None,
         spool: str | Path | Spool | None = None,
         retries: Retries = _RETRIES,
+        strict: bool = False,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._calls = Calls(
-            url, deadline_seconds=deadline_seconds, fallback=fallback, spool=spool, retries=retries
+            url,
+            deadline_seconds=deadline_seconds,
+            fallback=fallback,
+            spool=spool,
+            retries=retries,
+            strict=strict,
         )
         self._http = httpx.Client(
             headers=headers_for(key), transport=transport or StrictTransport()
@@ -150,10 +157,16 @@ class AsyncClient(_Counting):
         fallback: Fallback | None = None,
         spool: str | Path | Spool | None = None,
         retries: Retries = _RETRIES,
+        strict: bool = False,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._calls = Calls(
-            url, deadline_seconds=deadline_seconds, fallback=fallback, spool=spool, retries=retries
+            url,
+            deadline_seconds=deadline_seconds,
+            fallback=fallback,
+            spool=spool,
+            retries=retries,
+            strict=strict,
         )
         self._http = httpx.AsyncClient(
             headers=headers_for(key), transport=transport or httpx.AsyncHTTPTransport()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +14,11 @@ from fastbandit.arms.columns import Columns
 from fastbandit.arms.ids import list_ids
 from fastbandit.arms.partitions import Floats
 from fastbandit.arms.rows import Upserted
+from fastbandit.arms.stale_ids import check_known, drop_stale
 from fastbandit.errors import FastbanditError, NotFiniteError, SettingError, ShapeError
 from fastbandit.features.kinds import is_size, shown
 from fastbandit.runtime.batches import Answers, Terms, decide_all, draw_all
+from fastbandit.runtime.buffers import Buffers
 from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.deltas import check_delta
 from fastbandit.runtime.folder import Stored, read_folder, write_folder
@@ -34,6 +35,7 @@ from fastbandit.runtime.propensity import (
     propensity_seeds,
 )
 from fastbandit.runtime.seeds import SeedCounter, read_seed
+from fastbandit.runtime.shown import html_of_frozen, text_of_frozen
 from fastbandit.search.slates import candidates_for, check_diversity
 from fastbandit.types import Decision, Inputs
 
@@ -41,7 +43,8 @@ from fastbandit.types import Decision, Inputs
 class Chosen(NamedTuple):
     """One decision: the arm, how much it was wanted (in units of reward), and what it cost.
 
-    `clipped` says that a number of the context was clipped, as it is far from those seen so far.
+    `clipped` says that a number of the context was clipped, as it is far from those seen so far;
+    `dropped`, how many eligible ids no arm has, or none has any more.
     """
 
     arm: Any
@@ -52,22 +55,7 @@ class Chosen(NamedTuple):
     evaluations: int
     lookups: int
     clipped: bool = False
-
-
-class _Buffers(threading.local):
-    """A thread's own arrays for one request and its answer."""
-
-    def __init__(self, columns: int) -> None:
-        self.contexts = np.empty((1, columns), dtype=np.float32)
-        self.seeds = np.empty(1, dtype=np.uint64)
-        self.rows = np.empty((1, 1), dtype=np.int32)
-        self.scores = np.empty((1, 1), dtype=np.float32)
-        self.costs = np.empty((1, 3), dtype=np.int64)
-        self.request, self.answer = (
-            (self.contexts, self.seeds),
-            (self.rows, self.scores, self.costs),
-        )
-        self.is_clipped = False
+    dropped: int = 0
 
 
 class FrozenBandit:
@@ -87,7 +75,7 @@ class FrozenBandit:
         columns = (
             model.encoder.shape[1] - 1 if codec.context.is_compiled else model.to_embedding.shape[1]
         )
-        self._buffers = _Buffers(len(model.own_shared) or columns)
+        self._buffers = Buffers(len(model.own_shared) or columns)
 
     # -- deciding
 
@@ -99,14 +87,18 @@ class FrozenBandit:
         explore: bool = True,
         eligible: Any = None,
         epsilon: float = 0.0,
+        strict: bool = False,
     ) -> Chosen:
         """Choose one arm for one context: the quickest way to ask.
 
         `eligible` is a list of ids, a mask of rows, or a predicate on columns such as
         {"price": {"<=": 10}}. With probability `epsilon` the arm is any eligible one, and always
-        before the first update. The seed fixes all of it.
+        before the first update. The seed fixes all of it. Ids that no arm has are dropped from
+        `eligible`, unless `strict`.
         """
         self._embed_one(context)
+        if strict:
+            check_known(eligible, self._arms.now.ids)
         if seed is not None:
             return self._select_by(read_seed(seed), context, explore, eligible, epsilon)
         number = self._seeds.take(1)
@@ -125,12 +117,15 @@ class FrozenBandit:
         if codec.version == 0:
             one = codec.read_one(context)
             any_arm = self.select(one, eligible=eligible, seeds=np.array([seed], np.uint64))
-            return Chosen(any_arm.arms[0], int(any_arm.rows[0, 0]), 0.0, seed, 0, 0, 0)
+            row, dropped = int(any_arm.rows[0, 0]), int(any_arm.dropped[0])
+            return Chosen(any_arm.arms[0], row, 0.0, seed, 0, 0, 0, dropped=dropped)
         buffers.seeds[0] = seed
         model = self._model if explore else self._greedy
         while True:
-            catalogue = self._arms.now
-            some = catalogue.all_eligible if eligible is None else catalogue.eligible(eligible)
+            catalogue, some, dropped = self._arms.now, self._arms.now.all_eligible, 0
+            if eligible is not None:
+                known, counts = drop_stale(eligible, catalogue.rows, contexts=1)
+                some, dropped = catalogue.eligible(known), int(counts[0])
             if epsilon and is_uniform(seed, check_epsilon(epsilon)):
                 some = catalogue.only_drawn(catalogue.rows_of(some), seed, count=1)
             decide(model.arrays, catalogue.arrays, (*some,), buffers.request, buffers.answer)
@@ -144,7 +139,7 @@ class FrozenBandit:
             if catalogue is self._arms.now or self._arms.now.rows.are_live(row):
                 break  # else the arm was discarded meanwhile
         score = codec.in_reward(float(buffers.scores[0, 0]))
-        cost = (evaluations, lookups, bool(clipped) or buffers.is_clipped)
+        cost = (evaluations, lookups, bool(clipped) or buffers.is_clipped, dropped)
         return Chosen(catalogue.ids.id(row), row, score, seed, codec.version, *cost)
 
     def select(
@@ -161,7 +156,8 @@ class FrozenBandit:
     ) -> Decision:
         """Choose `k` arms for each context, as `Bandit.select` does, on all cores.
 
-        `eligible` may be a predicate on columns, or a list of them, one for each context.
+        `eligible` may be a predicate on columns, or a list of them, one for each context; ids that
+        no arm has are dropped from it.
         With probability `epsilon` the arms of a context are any `k` eligible ones, and always
         before the first update. A slate with `diversity` needs epsilon=0.
         """
@@ -178,11 +174,13 @@ class FrozenBandit:
         first, numbers = self._seeds.seeds_for(len(inputs), seeds)
         any_arm = self._codec.version == 0
         candidates = int(k) if any_arm else candidates_for(int(k), diversity)
-        terms = Terms(candidates, eligible, check_epsilon(epsilon), threads)
+        epsilon = check_epsilon(epsilon)
         model = self._model if explore else self._greedy  # one for all, whatever delta comes
         while True:
             catalogue = self._arms.now
             try:
+                known, dropped = drop_stale(eligible, catalogue.rows, contexts=len(inputs))
+                terms = Terms(candidates, known, epsilon, threads)
                 answers = self._answer(model, catalogue, inputs, numbers, terms)
             except FastbanditError:
                 self._seeds.give_back(first, len(numbers))
@@ -202,6 +200,7 @@ class FrozenBandit:
             evaluations=costs[:, 0].copy(),
             lookups=costs[:, 1].copy(),
             clipped=costs[:, 2] > 0,
+            dropped=dropped,
         )
 
     def _answer(
@@ -277,6 +276,8 @@ class FrozenBandit:
         self._model, self._greedy = model.with_own(*changed), greedy.with_own(*changed)
 
     # -- the arms
+
+    __repr__, _repr_html_ = text_of_frozen, html_of_frozen
 
     def __len__(self) -> int:
         """The number of arms that can be chosen."""

@@ -18,6 +18,7 @@ from fastbandit.arms.ids import list_ids
 from fastbandit.arms.requests import ArmTable, Request, read_context
 from fastbandit.arms.rows import Upserted
 from fastbandit.arms.spaces import read_interactions, read_more, read_request, read_space, table_of
+from fastbandit.arms.stale_ids import check_known
 from fastbandit.audit import audit
 from fastbandit.declaration import check_seed
 from fastbandit.errors import SettingError
@@ -30,6 +31,8 @@ from fastbandit.progress import progress_bar
 from fastbandit.runtime.explanation import Asked, Explanation, check_learned
 from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.runtime.plots import plot_state
+from fastbandit.runtime.shown import html_of_bandit, text_of_bandit
 from fastbandit.runtime.state import Reports, State, check_observes, check_version
 from fastbandit.runtime.torch_decisions import check_device, decide_by_torch
 from fastbandit.runtime.torch_explanation import Terms, explain_policy
@@ -99,38 +102,33 @@ class Bandit:
         eligible: Any = None,
         explore: bool = True,
         seeds: NDArray[np.uint64] | None = None,
+        strict: bool = False,
     ) -> Decision:
         """Choose `k` arms for each context, or all that are `eligible` where those are fewer.
 
         `diversity`, from 0 to 1, has them differ (`fastbandit.search.slates`): they then come in
         the order they were picked, the first still the one wanted most.
         `eligible` is a list of ids, a mask, or a predicate on columns such as
-        {"price": {"<=": 10}}; or one list or predicate for each context. `explore=False`
-        chooses by expected reward. `seeds` of an earlier decision repeat its draw. Before
-        the first update every arm is equally likely (`Decision.uniform`).
+        {"price": {"<=": 10}}; or one list or predicate for each context. Ids that no arm has (any
+        more) are dropped and counted (`Decision.dropped`); `strict` refuses those never known.
+        `explore=False` chooses by expected reward. `seeds` of an earlier decision repeat its draw.
+        Before the first update every arm is equally likely (`Decision.uniform`).
         """
         check_diversity(diversity)
+        if strict:
+            check_known(eligible, self._table.ids)
         state, frozen = self._with_compiled()
+        terms: dict[str, Any] = {"diversity": diversity, "explore": explore}
         if frozen is not None:
-            decision = frozen.select(
-                contexts,
-                k=k,
-                diversity=diversity,
-                eligible=eligible,
-                explore=explore,
-                seeds=self._next_seeds(contexts) if seeds is None else seeds,
-                threads=torch.get_num_threads(),
-            )
+            plan, threads = self._blueprint, torch.get_num_threads()
+            inputs = plan.context.read(contexts, what="contexts")
+            known = decision_seeds(plan.seed, state.decisions, len(inputs))
+            terms |= {"seeds": known if seeds is None else seeds, "threads": threads}
+            decision = frozen.select(inputs, k=k, eligible=eligible, **terms)
         else:
-            decision = decide_by_torch(
-                state.policy,
-                self._table,
-                self._read_request(contexts, k=k, eligible=eligible),
-                version=state.version,
-                diversity=diversity,
-                explore=explore,
-                seeds=seeds,
-            )
+            request = self._read_request(contexts, k=k, eligible=eligible, strict=strict)
+            terms |= {"seeds": seeds, "version": state.version}
+            decision = decide_by_torch(state.policy, self._table, request, **terms)
         if seeds is None:
             self._state = replace(state, decisions=state.decisions + len(decision.seeds))
         return decision
@@ -208,7 +206,7 @@ class Bandit:
             return
         fresh = self._read_interactions(contexts, arms, rewards)
         if len(fresh):
-            mine = model if self._private is model else model.private()
+            mine = model if self._private is state.policy.model else model.private()
             self._state = state.observed(fresh, mine)
             self._private = self._state.policy.model
 
@@ -221,7 +219,7 @@ class Bandit:
 
     def audit(self, contexts: Any) -> Audit:
         """Compare the search with an exhaustive one, under the draws of the next decisions."""
-        request = self._read_request(contexts, k=1, eligible=None)
+        request = self._read_request(contexts, k=1, eligible=None, strict=True)
         check_learned(self.version, what="An audit")
         return audit(self.policy, request.contexts, seeds=request.seeds)
 
@@ -238,6 +236,10 @@ class Bandit:
         asked, decider = Asked(arm, seed, self.version), self._with_compiled()
         plan, terms = self._blueprint, Terms(eligible, draws)
         return explain_policy(plan, decider, context, asked=asked, terms=terms, select=self.select)
+
+    def plot(self, context: Any = None) -> Any:
+        """Return a figure: reward so far, what arms earned, and expectations for a context."""
+        return plot_state(self._state, self._blueprint, context)
 
     # -- the arms
 
@@ -303,6 +305,8 @@ class Bandit:
 
     # -- what it is now
 
+    __repr__, _repr_html_ = text_of_bandit, html_of_bandit
+
     @property
     def version(self) -> int:
         """The number of the last update, 0 where there was none."""
@@ -351,11 +355,9 @@ class Bandit:
     ) -> Bandit:
         """Read a saved bandit, which goes on exactly where it stopped; see `part_modules` above."""
         bandit = cls.__new__(cls)
-        bandit._device, bandit._progress = check_device(device), progress
-        bandit._private = None
+        bandit._device, bandit._progress, bandit._private = check_device(device), progress, None
         saved = load_snapshot(Path(path), device=bandit._device, modules=part_modules)
-        bandit._blueprint = saved.blueprint
-        bandit._state = State.of(saved)
+        bandit._blueprint, bandit._state = saved.blueprint, State.of(saved)
         return bandit
 
     def freeze(self, *, dtype: str = "float32") -> FrozenBandit:
@@ -373,10 +375,6 @@ class Bandit:
         self._state = state = self._state.compiled_by(self._blueprint)
         return state, None if state.compiled is None else state.compiled.frozen
 
-    def _next_seeds(self, contexts: Any) -> NDArray[np.uint64]:
-        plan, first = self._blueprint, self._state.decisions
-        return decision_seeds(plan.seed, first, len(plan.context.read(contexts, what="contexts")))
-
     # -- reading what callers give
 
     @property
@@ -384,11 +382,10 @@ class Bandit:
         plan = self._blueprint
         return table_of(self._state.policy.arms, plan.context, plan.reward, plan.seed)
 
-    def _read_request(self, contexts: Any, *, k: int, eligible: Any) -> Request:
-        state = self._state
-        return read_request(
-            state.policy.arms, self._table, contexts, k=k, eligible=eligible, first=state.decisions
-        )
+    def _read_request(self, contexts: Any, *, k: int, eligible: Any, strict: bool) -> Request:
+        arms, first = self._state.policy.arms, self._state.decisions
+        terms = {"k": k, "eligible": eligible, "first": first, "strict": strict}
+        return read_request(arms, self._table, contexts, **terms)
 
     def _read_interactions(self, contexts: Any, arms: Any, rewards: Any) -> Interactions:
         given = {"contexts": contexts, "arms": arms, "rewards": rewards}

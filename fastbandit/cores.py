@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+SMALL = 2**24
+"""So many multiplications in the largest product of a step are done soonest by one thread.
+
+Two threads gain nothing below on an idle machine. On a busy one they wait for each other in every
+step, and a step of a third of a millisecond takes a hundred.
+"""
 
 
 def cores() -> int:
@@ -42,3 +50,19 @@ def one_thread() -> None:
     except ImportError:  # only some baselines look arms up with it
         return
     faiss.omp_set_num_threads(1)
+
+
+@contextmanager
+def threads_for(multiplications: int) -> Iterator[None]:
+    """Let torch compute with one thread where a step multiplies few numbers; then as before."""
+    import torch
+
+    threads = torch.get_num_threads()
+    if multiplications > SMALL or threads == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

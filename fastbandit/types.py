@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+_SHOWN = 8  # rows of a decision
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -101,7 +104,19 @@ class Interactions:
         return Interactions(contexts, arms, self.rewards[rows], weights, arm_rows)
 
 
-@dataclass(frozen=True)
+def html_table(title: str, rows: Iterable[Sequence[object]], headings: Sequence[str] = ()) -> str:
+    """Return a small table for a notebook; all text of it is escaped."""
+    head = "".join(f"<th>{escape(one)}</th>" for one in headings)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows
+    )
+    return (
+        f"<table><caption>{escape(title)}</caption>"
+        f"{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
+    )
+
+
+@dataclass(frozen=True, repr=False)
 class Decision:
     """What `select` answers, one row for each context.
 
@@ -110,7 +125,8 @@ class Decision:
     units of reward (a probability for binary rewards); `seeds` replay the draw; `version`
     counts the updates behind it; `uniform` says that nothing was learned yet and every
     eligible arm was equally likely. `clipped` says of each context whether a number of it was
-    cut, as it is far from those seen so far.
+    cut, as it is far from those seen so far; `dropped`, how many of its eligible ids no arm has, or
+    none has any more.
     """
 
     arms: list[Hashable] | list[list[Hashable]] | NDArray[np.float32]
@@ -122,16 +138,39 @@ class Decision:
     evaluations: NDArray[np.int64]
     lookups: NDArray[np.int64]
     clipped: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    dropped: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
-        if not len(self.clipped):
-            object.__setattr__(self, "clipped", np.zeros(len(self.seeds), dtype=bool))
+        for name, kind in (("clipped", bool), ("dropped", np.int64)):
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, np.zeros(len(self.seeds), dtype=kind))
 
     def __len__(self) -> int:
         return len(self.seeds)
 
+    def __repr__(self) -> str:
+        arms: Any = self.arms
+        first = ", ".join(str(one) for one in arms[:_SHOWN])
+        more = ", …" if len(self) > _SHOWN else ""
+        return f"<{self._title()}: arms [{first}{more}]>"
 
-@dataclass(frozen=True)
+    def _repr_html_(self) -> str:
+        arms: Any = self.arms
+        rows = [
+            (number, arms[number], ", ".join(f"{one:.4g}" for one in self.scores[number]))
+            for number in range(min(_SHOWN, len(self)))
+        ]
+        rest = [("…", "", "")] * (len(self) > _SHOWN)
+        return html_table(self._title(), [*rows, *rest], ("context", "arms", "scores"))
+
+    def _title(self) -> str:
+        how = "any arm, as nothing is learned yet" if self.uniform else f"version {self.version}"
+        dropped = f", {int(self.dropped.sum())} stale ids dropped" if self.dropped.any() else ""
+        contexts = "1 context" if len(self) == 1 else f"{len(self):,} contexts"
+        return f"Decision for {contexts}, {how}{dropped}"
+
+
+@dataclass(frozen=True, repr=False)
 class Audit:
     """How close a search came to the exhaustive choice under the same draws.
 
@@ -144,3 +183,20 @@ class Audit:
     evaluations: float
     lookups: float
     contexts: int
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name} {value}" for name, value in self._facts())
+        return f"<Audit: {said}>"
+
+    def _repr_html_(self) -> str:
+        return html_table("Audit", self._facts())
+
+    def _facts(self) -> list[tuple[str, str]]:
+        lowest = f"{self.qualities.min():.4f}" if len(self.qualities) else "–"
+        return [
+            ("quality", f"{self.quality:.4f}"),
+            ("lowest", lowest),
+            ("contexts", f"{self.contexts:,}"),
+            ("evaluations", f"{self.evaluations:.1f}"),
+            ("look-ups", f"{self.lookups:.1f}"),
+        ]

@@ -20,7 +20,7 @@ PACKAGE = ROOT / "fastbandit"
 PICTURE = ROOT / "docs" / "pictures" / "floors.svg"
 
 FLOORS = (
-    ("errors", "types", "cores", "progress"),
+    ("errors", "types", "cores", "progress", "compiler"),
     ("packages", "declaration", "noise", "features", "optim", "score", "interfaces", "files"),
     ("arms",),
     ("exploration", "reward", "search", "policy"),

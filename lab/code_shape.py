@@ -52,7 +52,7 @@ def functions_in(path: Path) -> list[Function]:
     """Return all functions and methods of a file.
 
     One is public if no name on the way to it begins with `_` (constructors apart) and it does not
-    stand inside another function. A kernel is decorated with a `jit` of numba or triton.
+    stand inside another function. A kernel is decorated with `compiled`, or a `jit`.
     """
     return list(_functions(tree_of(path), path, is_public=True, in_class=False))
 
@@ -94,8 +94,12 @@ def _function(node: AnyFunction, path: Path, *, is_public: bool, in_class: bool)
         parameters=len(positional) - bool(has_self) + len(node.args.kwonlyargs),
         keyword_only=len(node.args.kwonlyargs),
         is_public=is_public and (not node.name.startswith("_") or node.name == "__init__"),
-        is_kernel=any("jit" in ast.unparse(one) for one in node.decorator_list),
+        is_kernel=any(_compiles(ast.unparse(one)) for one in node.decorator_list),
     )
+
+
+def _compiles(decorator: str) -> bool:
+    return "jit" in decorator or decorator.startswith("compiled(")
 
 
 # -- parts

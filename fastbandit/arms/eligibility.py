@@ -104,7 +104,7 @@ def _draw_ranks(numbers: list[int], size: int) -> list[int]:
 
 
 def _read(eligible: Any, ids: ArmIds, columns: Columns | None, *, contexts: int) -> Mask:
-    mask = _as_mask(eligible)
+    mask = as_mask(eligible)
     if mask is not None:
         return _check_mask(mask, arms=len(ids), contexts=contexts)
     if isinstance(eligible, Mapping):
@@ -112,7 +112,7 @@ def _read(eligible: Any, ids: ArmIds, columns: Columns | None, *, contexts: int)
     if has_predicates(eligible, contexts=contexts):
         return np.concatenate([_read_one(item, ids, columns) for item in eligible])
     items = list_ids(eligible, what="Eligible arms")
-    if not all(map(_is_group, items)) or all(item in ids for item in items):
+    if not all(map(is_group, items)) or all(item in ids for item in items):
         return _mask_of([items], ids)
     if len(items) != contexts:
         raise ShapeError(
@@ -128,7 +128,7 @@ def _read_one(eligible: Any, ids: ArmIds, columns: Columns | None) -> Mask:
     return _read(eligible, ids, columns, contexts=1)
 
 
-def _as_mask(eligible: Any) -> Mask | None:
+def as_mask(eligible: Any) -> Mask | None:
     """Return the mask, or None where these are no booleans."""
     if hasattr(eligible, "detach"):
         eligible = eligible.detach().cpu()
@@ -152,7 +152,8 @@ def _check_mask(mask: Mask, *, arms: int, contexts: int) -> Mask:
     return mask.reshape(-1, arms)
 
 
-def _is_group(item: Any) -> bool:
+def is_group(item: Any) -> bool:
+    """Return whether an item holds ids, rather than being one."""
     return isinstance(item, Collection) and not isinstance(item, str | bytes)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from fastbandit.arms.partitions import (
     FAST,
     GROUPS,
     LANES,
+    ZERO,
     Floats,
     Partitions,
     Positions,
@@ -20,6 +20,7 @@ from fastbandit.arms.partitions import (
     nearest_partitions,
     partition_count,
 )
+from fastbandit.compiler.compiled import compiled
 from fastbandit.cores import in_parts
 
 NEIGHBOURS = 16
@@ -43,7 +44,7 @@ def neighbour_graph(partitions: Partitions, count: int = NEIGHBOURS) -> Position
     return near
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _insert(
     positions: Positions, smallest: Floats, held: int, position: int, number: np.float32
 ) -> int:
@@ -59,7 +60,7 @@ def _insert(
     return min(held + 1, size)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def distance_between(vectors: Floats, one: int, two: int) -> np.float32:
     total = np.float32(0.0)
     for column in range(vectors.shape[1]):
@@ -68,7 +69,7 @@ def distance_between(vectors: Floats, one: int, two: int) -> np.float32:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def look_around(
     near: Positions,
     vectors: Floats,
@@ -90,7 +91,7 @@ def look_around(
             centre[column] = centres[partition // LANES, column, partition % LANES]
         nearest_partitions(centre, centres, groups, partitions, near_groups, numbers)
         for position in range((partition * count) // total, ((partition + 1) * count) // total):
-            held, worst = 0, np.float32(np.inf)
+            held, worst = ZERO, np.float32(np.inf)
             for other in partitions:
                 for there in range((other * count) // total, ((other + 1) * count) // total):
                     distance = distance_between(vectors, position, there)
@@ -100,7 +101,7 @@ def look_around(
                             worst = distances[-1]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def look_further(old: Positions, near: Positions, vectors: Floats, first: int, last: int) -> None:
     """Find nearer neighbours among the neighbours of the neighbours."""
     size = old.shape[1]
@@ -112,7 +113,7 @@ def look_further(old: Positions, near: Positions, vectors: Floats, first: int, l
     for position in range(first, last):
         seen[:] = -1
         is_new(seen, position)
-        held, worst = 0, np.float32(np.inf)
+        held, worst = ZERO, np.float32(np.inf)
         near[position, :] = -1
         for number in range(-1, size):
             middle = position if number < 0 else old[position, number]
@@ -128,7 +129,7 @@ def look_further(old: Positions, near: Positions, vectors: Floats, first: int, l
                         worst = distances[-1]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def is_new(seen: Positions, position: int) -> bool:
     """Note a position in a table of those seen (-1: free; a power of two long, half of it free)."""
     last = len(seen) - 1

@@ -8,10 +8,10 @@ search scores what its list holds beside what it finds by the features.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from fastbandit.arms.partitions import Floats, Positions
+from fastbandit.compiler.compiled import compiled
 from fastbandit.noise.draws import normal_at
 
 BANK = 512
@@ -21,13 +21,13 @@ LISTED = 256
 _ARMS = 5  # the stream of `fastbandit.noise.philox`
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def bank_seed(seed: np.uint64, stamp: int) -> np.uint64:
     """Return the seed that arms' own noise comes from: one of a bank's."""
     return np.uint64(stamp) * np.uint64(BANK) + seed % np.uint64(BANK)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def own_constant(
     means: Floats, deviations: Floats, row: int, seed: np.uint64, scale: np.float32, is_drawn: bool
 ) -> np.float32:
@@ -57,7 +57,7 @@ def own_lists(
     return listed, values
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _fill(
     rows: Positions,
     means: Floats,
@@ -78,7 +78,7 @@ def _fill(
             held = _insert(listed[draw], values[draw], held, row, value)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _insert(listed: Positions, values: Floats, held: int, row: int, value: np.float32) -> int:
     """Put a row where it belongs, the lower row first among equals; return how many are held."""
     last = len(listed) - 1
@@ -129,7 +129,7 @@ def renewed_lists(
     return listed, values
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _keep(
     before: Positions,
     parts: Floats,
@@ -150,7 +150,7 @@ def _keep(
                 held += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def own_parts(
     means: Floats,
     deviations: Floats,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fastbandit.arms.eligibility import draw_eligible, read_eligible
 from fastbandit.arms.ids import ArmIds, IdTable
 from fastbandit.arms.rows import ArmRows
+from fastbandit.arms.stale_ids import drop_stale
 from fastbandit.declaration import check_seed
 from fastbandit.errors import SettingError, ShapeError
 from fastbandit.features.kinds import Dense, is_size, kind_of, shown
@@ -24,12 +25,16 @@ from fastbandit.types import Decision, Features, Inputs
 
 @dataclass(frozen=True)
 class Request:
-    """Contexts to decide for, the seeds of the decisions, and the arms they may take."""
+    """Contexts to decide for, the seeds of the decisions, and the arms they may take.
+
+    `dropped` counts the ids of these that are stale, for each context.
+    """
 
     contexts: Inputs
     seeds: NDArray[np.uint64]
     eligible: NDArray[np.bool_] | None
     k: int
+    dropped: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -62,21 +67,27 @@ class ArmTable:
         eligible: Any,
         first: int,
         rows: ArmRows | None = None,
+        strict: bool = True,
     ) -> Request:
         """Check a request whose first decision is number `first` of the bandit's life.
 
-        `rows` are those of the arms, where some may not be live or have columns.
+        `rows` are those of the arms, where some may not be live or have columns. Unless `strict`,
+        eligible ids that are not among them are dropped.
         """
         if not is_size(k):
             raise SettingError(
                 f"The number of arms k needs to be at least 1: got {k!r}. Ask for one or more."
             )
         inputs = self._read_contexts(contexts)
+        dropped = np.zeros(len(inputs), dtype=np.int64)
+        if rows is not None and not strict:
+            eligible, dropped = drop_stale(eligible, rows, contexts=len(inputs))
         if rows is None:
             mask = read_eligible(eligible, self.ids, contexts=len(inputs))
         else:
             mask = rows.eligible(eligible, contexts=len(inputs))
-        return Request(inputs, decision_seeds(self.seed, first, len(inputs)), mask, int(k))
+        seeds = decision_seeds(self.seed, first, len(inputs))
+        return Request(inputs, seeds, mask, int(k), dropped)
 
     def read_feedback(self, *, contexts: Any, arms: Iterable[Any], rewards: Any) -> Feedback:
         """Check what happened: one arm and one reward for each context."""
@@ -110,6 +121,7 @@ class ArmTable:
             uniform=uniform,
             evaluations=np.full(batch, evaluations, dtype=np.int64),
             lookups=np.zeros(batch, dtype=np.int64),
+            dropped=request.dropped,
         )
 
     def decide_uniformly(self, request: Request, *, version: int) -> Decision:

@@ -103,15 +103,21 @@ def read_request(
     k: int,
     eligible: Any,
     first: int,
+    strict: bool = True,
 ) -> Request:
-    """Check a request whose first decision is number `first` of the bandit's life."""
+    """Check a request whose first decision is number `first` of the bandit's life.
+
+    Unless `strict`, eligible ids that no arm has are dropped.
+    """
     if isinstance(space, BoxSpace) and eligible is not None:
         raise SettingError(
             "Eligible arms need a catalogue: got a box, in which every point is an arm. Make the "
             "box smaller instead."
         )
     rows = None if isinstance(space, BoxSpace) else space.rows
-    return table.read_request(contexts, k=k, eligible=eligible, first=first, rows=rows)
+    return table.read_request(
+        contexts, k=k, eligible=eligible, first=first, rows=rows, strict=strict
+    )
 
 
 def read_interactions(

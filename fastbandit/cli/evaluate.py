@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fastbandit.cli.options import counted, json_option, print_json, taking
+from fastbandit.cli.options import counted, json_option, print_json, split_texts, taking
 from fastbandit.cli.tables import print_table
 from fastbandit.errors import SettingError
 from fastbandit.evaluation.drawn_policies import Draws
@@ -70,7 +69,7 @@ def _levels(
     found = {}
     for text in given:
         column, mark, names = text.partition("=")
-        levels = tuple(next(csv.reader([names]), ()))
+        levels = tuple(split_texts(names))
         if not column or not mark or not levels or len(set(levels)) < len(levels):
             raise SettingError(
                 f"--levels needs a column and each of its texts once, such as city=Oslo,Rome: got "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +14,7 @@ import click
 from fastbandit.settings.service import Config
 from fastbandit.settings.service_files import find_config, read_config
 
+_COMMA_SPACE = re.compile(r",(?= )")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 config_option = click.option(
@@ -47,6 +50,21 @@ def taking(kind: type[Any]) -> type[click.Command]:
 def read_service(path: Path | None, data_dir: Path | None = None) -> Config:
     named = None if data_dir is None else str(data_dir)
     return read_config(find_config(path), overrides={"server.data_dir": named})
+
+
+def split_texts(text: str) -> list[str]:
+    """Return the texts of a list by the rules of CSV: one with a comma stands in quotes.
+
+    A comma before a space belongs to a text, too: a shell takes quotes away.
+    """
+    marked = _COMMA_SPACE.sub("\0", text) if '"' not in text else text
+    return [one.replace("\0", ",") for one in next(csv.reader([marked]), [])]
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names of a list by the rules of CSV, without the spaces around them."""
+    listed = next(csv.reader([text], skipinitialspace=True), [])
+    return [name.strip() for name in listed if name.strip()]
 
 
 def counted(number: int, thing: str) -> str:

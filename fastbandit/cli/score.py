@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from fastbandit.cli.options import json_option, print_either, taking
+from fastbandit.cli.options import json_option, print_either, split_names, taking
 from fastbandit.cluster.engine import ENGINES, engine_for
 from fastbandit.cluster.scoring import ScoringSettings, score_contexts
 from fastbandit.errors import SettingError
@@ -62,9 +62,9 @@ def command(options: Options) -> None:
         k=options.k,
         explore=options.explore,
         seed=options.seed,
-        columns=_names(options.columns),
+        columns=split_names(options.columns),
         ids=options.ids,
-        keep=_names(options.keep),
+        keep=split_names(options.keep),
         eligible=_read_eligible(options.eligible),
         rows=options.rows,
     )
@@ -89,10 +89,6 @@ def command(options: Options) -> None:
         f"begun before.",
         scored.out,
     )
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _read_eligible(text: str | None) -> Any:

@@ -35,12 +35,13 @@ class Calls:
         retries: Retries,
         fallback: Fallback | None,
         spool: str | Path | Spool | None,
+        strict: bool,
     ) -> None:
         urls = check_urls(url)
         self.requester = Requester(urls, deadline_seconds=deadline_seconds, retries=retries)
         spool = Spool(spool) if isinstance(spool, str | Path) else spool
         self.delivery = Delivery(self.requester, spool)
-        self._fallback = fallback
+        self._fallback, self._strict = fallback, strict
 
     def select(
         self,
@@ -61,7 +62,8 @@ class Calls:
         were. In shadow mode `baseline` is the arm that your own policy takes, best as
         Baseline(arm, propensity). A `fallback` given here goes before that of the client.
         """
-        request = shapes.SelectRequest(context, id, baseline, k, eligible, explore, propensity)
+        terms = (k, eligible, explore, propensity, self._strict)
+        request = shapes.SelectRequest(context, id, baseline, *terms)
         ids = [str(request.id)]
         (selected,) = yield from self._select(request, _read_one, [context], ids, fallback)
         return selected
@@ -79,7 +81,7 @@ class Calls:
         fallback: Fallback | None = None,
     ) -> Call[list[Selected]]:
         """Choose arms for each of some contexts, in one request."""
-        terms = (k, eligible, explore, propensity)
+        terms = (k, eligible, explore, propensity, self._strict)
         request = shapes.SelectManyRequest(contexts, ids, baselines, *terms)
         own = list(request.ids or ())
         if not own:

@@ -63,10 +63,16 @@ class _Both(ABC, Generic[_Transport]):
         fallback: Fallback | None = None,
         spool: str | Path | Spool | None = None,
         retries: Retries = _RETRIES,
+        strict: bool = False,
         transport: _Transport | None = None,
     ) -> None:
         self._calls = Calls(
-            url, deadline_seconds=deadline_seconds, fallback=fallback, spool=spool, retries=retries
+            url,
+            deadline_seconds=deadline_seconds,
+            fallback=fallback,
+            spool=spool,
+            retries=retries,
+            strict=strict,
         )
         self._open(headers_for(key), transport)
 
@@ -92,7 +98,8 @@ class Client(_Both[httpx.BaseTransport]):
     fails. Where no answer comes in time, `select` takes the `fallback` (an arm, or a function of
     the context), and rewards are stored in the file `spool`: a path, or a Spool with limits of its
     own. Without these a call raises ServiceUnavailable. What the service rejects raises
-    ServiceError. A client may be used by many threads.
+    ServiceError: with `strict`, also eligible ids that are not in the catalogue, which the service
+    drops. A client may be used by many threads.
     """
 
     def _open(self, headers: dict[str, str], transport: httpx.BaseTransport | None) -> None:

@@ -39,6 +39,7 @@ class Selected(Struct, frozen=True):
     the model that should serve; `is_fallback` that no answer came in time, so that the
     fallback was taken: the service knows nothing of such a decision. In shadow mode
     `decided_by` says whose arm it is, and `other` what the other one would have taken.
+    `dropped` counts eligible ids that are not in the catalogue.
     """
 
     decision: str
@@ -51,6 +52,7 @@ class Selected(Struct, frozen=True):
     is_fallback: bool = False
     decided_by: str = "bandit"
     other: ArmId | None = None
+    dropped: int = 0
 
     @property
     def arm(self) -> ArmId:
@@ -71,6 +73,7 @@ class SelectRequest(Struct, omit_defaults=True):
     eligible: Eligible | None = None
     explore: bool = True
     propensity: bool = False
+    strict: bool = False
 
     def __post_init__(self) -> None:
         self.id = uuid4().hex if self.id is None else check_id(self.id)
@@ -87,6 +90,7 @@ class SelectManyRequest(Struct, omit_defaults=True):
     eligible: Eligible | None = None
     explore: bool = True
     propensity: bool = False
+    strict: bool = False
 
     def __post_init__(self) -> None:
         if self.ids is not None and len(self.ids) != len(self.contexts):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from html import escape
 from math import isfinite
 from typing import Any
 
 from fastbandit.declaration import known_name
 from fastbandit.evaluation.diagnostics import Diagnostics
+from fastbandit.types import html_table
 
 Table = list[tuple[str, ...]]
 HEADINGS = ("estimator", "estimate", "low", "high", "beside the log")
@@ -31,7 +33,7 @@ class Estimate:
     title: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """What a policy would have earned on a log that another one made.
 
@@ -79,6 +81,15 @@ class Evaluation:
             for row in rows
         ]
         return "\n".join([*lines, "", *self.sentences])
+
+    def __repr__(self) -> str:
+        said = "; ".join(f"{row[0]} {row[1]} ({row[2]} to {row[3]})" for row in self.table())
+        return f"<Evaluation of {self.rounds:,} rounds, {self.arms:,} arms: {said}>"
+
+    def _repr_html_(self) -> str:
+        title = f"Evaluation of {self.rounds:,} rounds, {self.arms:,} arms"
+        said = "".join(f"<p>{escape(one)}</p>" for one in self.sentences)
+        return html_table(title, self.table(), HEADINGS) + said
 
     def _row(self, name: str, one: Estimate) -> tuple[str, ...]:
         gain = one.value / self.logged.value - 1.0 if self.logged.value else float("nan")

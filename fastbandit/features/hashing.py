@@ -11,8 +11,9 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from fastbandit.compiler.compiled import compiled
 
 RARITIES = 4096
 """Words share so many counts of how common they are."""
@@ -24,20 +25,20 @@ _MIX_NAME, _BITS, _HALF = 0xFF51AFD7ED558CCD, 2**64 - 1, 0.5**0.5
 Bytes = NDArray[np.uint8]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _is_letter(byte: int) -> bool:
     """Return whether a byte is part of a word: a digit, a letter, or any beyond ASCII."""
     return 48 <= byte <= 57 or 97 <= byte <= 122 or 65 <= byte <= 90 or byte >= 128 or byte == 95
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _mixed(hashed: Any) -> Any:
     hashed ^= hashed >> np.uint64(33)
     hashed *= _MIX
     return hashed ^ (hashed >> np.uint64(33))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def add_words(data: Bytes, weights: NDArray[np.float64], out: NDArray[np.float32]) -> None:
     """Add the words of texts that zero bytes part to the rows of `out` (n, 1 + dim), length 1.
 
@@ -69,7 +70,7 @@ def add_words(data: Bytes, weights: NDArray[np.float64], out: NDArray[np.float32
             row, words = row + 1, 0
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def count_words(data: Bytes, counts: NDArray[np.int64]) -> int:
     """Count in how many texts each shared count has a word; return the number of words."""
     last = np.full(len(counts), -1)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fastbandit.cores import threads_for
 from fastbandit.reward.context_features import FeatureNetwork
 
 Floats = NDArray[np.float64]
@@ -22,18 +21,7 @@ _NOISE = 0.1  # the variance of a reward that penalties are weighed against
 _TINY = 1e-9
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Let torch compute with one thread: matrices this small lose by more."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-@_one_thread()
+@threads_for(0)
 def fit_features(
     plain: Floats,
     rows: NDArray[np.int64],

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from fastbandit.arms.partitions import FAST, Floats
+from fastbandit.compiler.compiled import compiled
 
 AT_ONCE = 4
 """So many gradients meet a row of the root while it is in registers."""
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def gradient_at(
     point: Floats,
     context: Floats,
@@ -71,7 +71,7 @@ def gradient_at(
     return mean
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def variances_of(root: Floats, gradients: Floats, count: int, variances: Floats) -> None:
     """Return gᵀ Z⁻¹ g for some gradients, four at a time (behind the last there are zeros)."""
     size = root.shape[1]
@@ -104,7 +104,7 @@ def variances_of(root: Floats, gradients: Floats, count: int, variances: Floats)
             variances[first + number] = totals[number]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def bound_of(mean: np.float32, variance: np.float32, width: np.float32, units: int) -> np.float32:
     """Return mean + width x standard deviation, m units wide."""
     spread = max(np.float32(width * width / np.float32(units)) * variance, np.float32(1e-12))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from fastbandit.arms.partitions import FAST, Floats
+from fastbandit.compiler.compiled import compiled
 from fastbandit.noise.draws import normal_at
 
 DRAWN, BOUNDED = 4, 5
@@ -15,7 +15,7 @@ DRAWN, BOUNDED = 4, 5
 _ARMS = 5  # the stream of `fastbandit.noise.philox`
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def shared_part(inputs: Floats, shared: Floats) -> np.float32:
     """Return what all arms have in common."""
     total = np.float32(0.0)
@@ -24,7 +24,7 @@ def shared_part(inputs: Floats, shared: Floats) -> np.float32:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def own_part(
     inputs: Floats,
     prior: Floats,

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from fastbandit.arms.partitions import FAST, Floats
+from fastbandit.compiler.compiled import compiled
 from fastbandit.noise.draws import normals_from, uniforms_of
 from fastbandit.runtime.network import Sizes
 
 MEAN, DROPOUT, LAST_LAYER, BOUND = 0, 1, 2, 3
 HEADS = 6  # 4 and 5 are those of arm effects
 """What makes a score: the mean, dropout masks, drawn weights of the last layer, or a bound."""
-_POSTERIOR = 0  # the stream of `fastbandit.noise.philox`
+_POSTERIOR: Any = np.int64(0)  # the stream of `fastbandit.noise.philox`
 _SHARPNESS = np.float32(10.0)  # one over the temperature of Concrete Dropout
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def embed(encoder: Floats, context: Floats, embedded: Floats) -> None:
     """Embed a raw context; the last column of the encoder is its constant. Or take it as it is."""
     if len(encoder) == 0:
-        embedded[:] = context
+        for column in range(len(context)):
+            embedded[column] = context[column]
         return
     columns = len(context)
     for row in range(len(encoder)):
@@ -33,13 +35,14 @@ def embed(encoder: Floats, context: Floats, embedded: Floats) -> None:
         embedded[row] = total
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def clip(bounds: Floats, context: Floats, clipped: Floats) -> bool:
     """Clip a context's columns to their bounds, if any; return whether one was clipped.
 
     What is not finite stays as it is, to be rejected.
     """
-    clipped[:] = context
+    for column in range(len(context)):  # a slice would compile the text of an error
+        clipped[column] = context[column]
     is_clipped = False
     for column in range(bounds.shape[1]):
         number, low, high = context[column], bounds[0, column], bounds[1, column]
@@ -49,7 +52,7 @@ def clip(bounds: Floats, context: Floats, clipped: Floats) -> bool:
     return is_clipped
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def draw_masks(
     seed: np.uint64, dropout: Floats, sizes: Sizes, scale: np.float32, masks: Floats
 ) -> None:
@@ -78,7 +81,7 @@ def draw_masks(
         start += sizes[layer]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def draw_all_masks(
     seeds: NDArray[np.uint64], dropout: Floats, sizes: Sizes, scale: np.float32, masks: Floats
 ) -> None:
@@ -87,7 +90,7 @@ def draw_all_masks(
         draw_masks(seeds[number], dropout, sizes, scale, masks[number])
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def mask_deeper(weights: Floats, hidden: Sizes, masks: Floats, deeper: Floats) -> None:
     """Multiply the inputs of all layers after the first by their masks."""
     offset, start = 0, 0
@@ -99,7 +102,7 @@ def mask_deeper(weights: Floats, hidden: Sizes, masks: Floats, deeper: Floats) -
         start += inputs
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def draw_last_layer(
     seed: np.uint64,
     centre: Floats,
@@ -116,8 +119,8 @@ def draw_last_layer(
     """
     count = centre.shape[1]
     if scale == 0:
-        drawn[2, :count] = centre[0]
-        noise[:count] = 0.0
+        for row in range(count):
+            drawn[2, row], noise[row] = centre[0, row], np.float32(0.0)
         return
     if has_heads:
         heads = spread.shape[1]
@@ -138,7 +141,7 @@ def draw_last_layer(
         noise[row] = scale * total / centre[1, row]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def fold_first(
     weights: Floats,
     biases: Floats,
@@ -176,7 +179,7 @@ def fold_first(
                 first[column, unit] += acting[unit] * along
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def fold_wide(
     weights: Floats, context: Floats, to_embedding: Floats, has_product: bool, wide: Floats
 ) -> np.float32:

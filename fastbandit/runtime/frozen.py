@@ -14,6 +14,7 @@ from fastbandit.arms.columns import Columns
 from fastbandit.arms.ids import list_ids
 from fastbandit.arms.partitions import Floats
 from fastbandit.arms.rows import Upserted
+from fastbandit.arms.stale_ids import check_known, drop_stale
 from fastbandit.errors import FastbanditError, NotFiniteError, SettingError
 from fastbandit.features.kinds import is_size
 from fastbandit.runtime.batches import Answers, Terms, decide_all, draw_all
@@ -36,6 +37,7 @@ from fastbandit.runtime.propensity import (
 )
 from fastbandit.runtime.request_buffers import RequestBuffers
 from fastbandit.runtime.seeds import SeedCounter, read_seed
+from fastbandit.runtime.shown import html_of_frozen, text_of_frozen
 from fastbandit.search.slates import candidates_for, check_diversity
 from fastbandit.types import Decision, Inputs
 
@@ -43,7 +45,8 @@ from fastbandit.types import Decision, Inputs
 class Chosen(NamedTuple):
     """One decision: the arm, how much it was wanted (in units of reward), and what it cost.
 
-    `clipped` says that a number of the context was clipped, as it is far from those seen so far.
+    `clipped` says that a number of the context was clipped, as it is far from those seen so far;
+    `dropped`, how many eligible ids no arm has, or none has any more.
     """
 
     arm: Any
@@ -54,6 +57,7 @@ class Chosen(NamedTuple):
     evaluations: int
     lookups: int
     clipped: bool = False
+    dropped: int = 0
 
 
 class FrozenBandit:
@@ -71,9 +75,8 @@ class FrozenBandit:
         self._as_frozen = (self._model, self._greedy)
         self._popularity: Popularity | None = None  # what version 0 knows
         self._seeds = SeedCounter(codec.seed, decisions)
-        columns = (
-            model.encoder.shape[1] - 1 if codec.context.is_compiled else model.to_embedding.shape[1]
-        )
+        is_compiled, shape = codec.context.is_compiled, model.to_embedding.shape
+        columns = model.encoder.shape[1] - 1 if is_compiled else shape[1]
         self._buffers = RequestBuffers(len(model.own_shared) or columns)
 
     # -- deciding
@@ -86,14 +89,18 @@ class FrozenBandit:
         explore: bool = True,
         eligible: Any = None,
         epsilon: float = 0.0,
+        strict: bool = False,
     ) -> Chosen:
         """Choose one arm for one context: the quickest way to ask.
 
         `eligible` is a list of ids, a mask of rows, or a predicate on columns such as
         {"price": {"<=": 10}}. With probability `epsilon` the arm is any eligible one, and always
-        before the first update or delta. The seed fixes all of it.
+        before the first update or delta. The seed fixes all of it. Ids that no arm has are dropped
+        from `eligible`, unless `strict`.
         """
         self._buffers.write(self._codec, context)
+        if strict:
+            check_known(eligible, self._arms.now.ids)
         if seed is not None:
             return self._select_by(read_seed(seed), context, explore, eligible, epsilon)
         number = self._seeds.take(1)
@@ -112,12 +119,15 @@ class FrozenBandit:
             seeds = np.array([seed], np.uint64)
             terms: dict[str, Any] = {"explore": explore, "epsilon": epsilon, "seeds": seeds}
             one = self.select(codec.read_one(context), eligible=eligible, **terms)
-            return Chosen(one.arms[0], int(one.rows[0, 0]), 0.0, seed, 0, 0, 0)
+            dropped = int(one.dropped[0])
+            return Chosen(one.arms[0], int(one.rows[0, 0]), 0.0, seed, 0, 0, 0, dropped=dropped)
         buffers.seeds[0] = seed
         model = self._model if explore else self._greedy
         while True:
-            catalogue = self._arms.now
-            some = catalogue.all_eligible if eligible is None else catalogue.eligible(eligible)
+            catalogue, some, dropped = self._arms.now, self._arms.now.all_eligible, 0
+            if eligible is not None:
+                known, counts = drop_stale(eligible, catalogue.rows, contexts=1)
+                some, dropped = catalogue.eligible(known), int(counts[0])
             if epsilon and is_uniform(seed, check_epsilon(epsilon)):
                 some = catalogue.only_drawn(catalogue.rows_of(some), seed, count=1)
             decide(model.arrays, catalogue.arrays, (*some,), buffers.request, buffers.answer)
@@ -131,7 +141,7 @@ class FrozenBandit:
             if catalogue is self._arms.now or self._arms.now.rows.are_live(row):
                 break  # else the arm was discarded meanwhile
         score = codec.in_reward(float(buffers.scores[0, 0]))
-        cost = (evaluations, lookups, bool(clipped) or buffers.is_clipped)
+        cost = (evaluations, lookups, bool(clipped) or buffers.is_clipped, dropped)
         return Chosen(catalogue.ids.id(row), row, score, seed, codec.version, *cost)
 
     def select(
@@ -148,7 +158,8 @@ class FrozenBandit:
     ) -> Decision:
         """Choose `k` arms for each context, as `Bandit.select` does, on all cores.
 
-        `eligible` may be a predicate on columns, or a list of them, one for each context.
+        `eligible` may be a predicate on columns, or a list of them, one for each context; ids that
+        no arm has are dropped from it.
         With probability `epsilon` the arms of a context are any `k` eligible ones, and always
         before the first update or delta. A slate with `diversity` needs epsilon=0.
         """
@@ -163,14 +174,16 @@ class FrozenBandit:
             )
         inputs = self._codec.read(contexts)
         first, numbers = self._seeds.seeds_for(len(inputs), seeds)
-        any_arm, known = self._codec.version == 0, self._popularity
+        any_arm, popular = self._codec.version == 0, self._popularity
         candidates = int(k) if any_arm else candidates_for(int(k), diversity)
-        popularity = known if known is None or explore else known.greedy()
-        terms = Terms(candidates, eligible, check_epsilon(epsilon), threads, popularity)
+        popularity = popular if popular is None or explore else popular.greedy()
+        epsilon = check_epsilon(epsilon)
         model = self._model if explore else self._greedy  # one for all, whatever delta comes
         while True:
             catalogue = self._arms.now
             try:
+                known, dropped = drop_stale(eligible, catalogue.rows, contexts=len(inputs))
+                terms = Terms(candidates, known, epsilon, threads, popularity)
                 answers = self._answer(model, catalogue, inputs, numbers, terms)
             except FastbanditError:
                 self._seeds.give_back(first, len(numbers))
@@ -190,6 +203,7 @@ class FrozenBandit:
             evaluations=costs[:, 0].copy(),
             lookups=costs[:, 1].copy(),
             clipped=costs[:, 2] > 0,
+            dropped=dropped,
         )
 
     def _answer(
@@ -234,13 +248,9 @@ class FrozenBandit:
             among = self._popularity.grouped(catalogue.rows_of(some), total=catalogue.rows.total)
             return self._popularity.propensities(among, catalogue.ids, epsilon=given)
         answers = self._answer(self._model, catalogue, inputs, seeds, Terms(1, some))
-        return propensities_of(
-            answers.rows[:, 0],
-            catalogue.ids,
-            eligible_count=some.size,
-            epsilon=check_epsilon(epsilon),
-            is_exact=is_exact,
-        )
+        size, rate = some.size, check_epsilon(epsilon)
+        terms: dict[str, Any] = {"eligible_count": size, "epsilon": rate, "is_exact": is_exact}
+        return propensities_of(answers.rows[:, 0], catalogue.ids, **terms)
 
     def explain(
         self,
@@ -263,19 +273,12 @@ class FrozenBandit:
         check_learned(self.version, what="An explanation")
         inputs = typical_context(self._codec) if context is None else self._codec.read_one(context)
         asked = Asked(arm, None if seed is None else read_seed(seed), self.version)
-        best = self.select(
-            inputs,
-            k=2,
-            eligible=eligible,
-            explore=seed is not None,
-            seeds=np.array([asked.seed or 0], dtype=np.uint64),
-        )
-        propensity = None
+        terms: dict[str, Any] = {"seeds": np.array([asked.seed or 0], dtype=np.uint64)}
+        best = self.select(inputs, k=2, eligible=eligible, explore=seed is not None, **terms)
+        given: dict[str, Any] = {"best": best.rows[0].tolist(), "features": features}
         if draws:
-            terms: dict[str, Any] = {"draws": draws, "epsilon": epsilon, "eligible": eligible}
-            propensity = self.propensities(inputs, **terms).of(arm)
-        rows = best.rows[0].tolist()
-        given = {"best": rows, "features": features, "propensity": propensity}
+            terms = {"draws": draws, "epsilon": epsilon, "eligible": eligible}
+            given["propensity"] = self.propensities(inputs, **terms).of(arm)
         return explain_frozen(self.parts, inputs, asked, **given)
 
     def warm(self) -> None:
@@ -297,14 +300,16 @@ class FrozenBandit:
         began with. Before the first update they are popularity: row -1, all others, comes first.
         """
         if self._codec.version == 0:
-            given = (rows, means, deviations)
-            self._popularity = Popularity.of(*given, arms=self._arms.now.rows.total)
+            total = self._arms.now.rows.total
+            self._popularity = Popularity.of(rows, means, deviations, arms=total)
             return
         model, greedy = self._as_frozen
         changed = check_delta(model.own, rows, means, deviations)
         self._model, self._greedy = model.with_own(*changed), greedy.with_own(*changed)
 
     # -- the arms
+
+    __repr__, _repr_html_ = text_of_frozen, html_of_frozen
 
     def __len__(self) -> int:
         """The number of arms that can be chosen."""
@@ -390,9 +395,6 @@ class FrozenBandit:
 
     @classmethod
     def load(cls, folder: str | Path, *, verify: bool = True) -> FrozenBandit:
-        """Map a saved bandit into memory; it goes on exactly where it stopped.
-
-        `verify` reads the files once, to compare them with their checksums.
-        """
+        """Map a saved bandit into memory; `verify` compares its files with their checksums."""
         stored = read_folder(Path(folder), verify=verify)
         return cls(stored.model, stored.catalogue, stored.codec, decisions=stored.decisions)

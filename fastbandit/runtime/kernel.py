@@ -13,7 +13,6 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from fastbandit.arms.neighbour_graph import is_new
@@ -23,12 +22,14 @@ from fastbandit.arms.partitions import (
     GROUPS,
     LANES,
     PARTITION,
+    ZERO,
     Floats,
     Positions,
     measured_size,
     nearest_partitions,
     partition_count,
 )
+from fastbandit.compiler.compiled import compiled
 from fastbandit.noise.draws import uniforms_of
 from fastbandit.runtime.bound import AT_ONCE, bound_of, gradient_at, variances_of
 from fastbandit.runtime.effects import BOUNDED, DRAWN, own_part, shared_part
@@ -67,7 +68,7 @@ SCALE, STEP, LEAK, ENOUGH = range(4)
 """Positions of the other numbers."""
 MOST = 8192
 """So many arms are scored at most where only some are eligible, before hops."""
-_STARTS = 1  # the stream of `fastbandit.noise.philox`
+_STARTS: Any = np.int64(1)  # the stream of `fastbandit.noise.philox`
 _BLOCK = 64
 _NOTHING, _ANYTHING = np.float32(-np.inf), np.float32(np.inf)
 _TINY = np.float32(1e-12)
@@ -153,7 +154,7 @@ class Found(NamedTuple):
     block: Floats
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any) -> None:
     """Choose arms for each context: `answer` is rows and scores (B, k), best first, costs (B, 3).
 
@@ -167,7 +168,8 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
     mask, eligible_count, listed = eligible
     contexts, seeds = request
     rows, scores, costs = answer
-    counts, numbers, box = frozen.counts, frozen.numbers, frozen.box
+    counts, numbers = frozen.counts, frozen.numbers
+    box = frozen.box.copy()  # may be read-only, which is another type
     outermost = catalogue[6][: counts[FAR]]
     arms = Arms(*catalogue, mask, eligible_count, outermost)  # type: ignore[call-arg]
     posterior, scale, k = counts[POSTERIOR], numbers[SCALE], rows.shape[1]
@@ -318,7 +320,7 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
                 evaluated += 2 * _climb_all(net, points[: best + 1], counts, numbers, box, dim)
             # From points to arms: those in the nearest partitions, then neighbours of the best.
             fresh = land(arms, points[:best], partitions, found)
-            held = _keep_best(net, arms, found, fresh, 0)
+            held = _keep_best(net, arms, found, fresh, ZERO)
             held, walked = _walk(net, arms, found, held, counts[HOPS], counts[BEAM])
             evaluated += fresh + walked
             if has_constants:
@@ -334,7 +336,7 @@ def decide(model: Any, catalogue: Any, eligible: Any, request: Any, answer: Any)
         costs[number, 0], costs[number, 1] = evaluated, best
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def exact_of(frozen: Any, embedded: Floats, reranked: int) -> Exact:
     """Return what the bound of so many arms is worked out from; the context comes later."""
     predicting = frozen.last_weights[: frozen.counts[UNITS] + 1].copy()
@@ -353,7 +355,7 @@ def exact_of(frozen: Any, embedded: Floats, reranked: int) -> Exact:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def room_for(frozen: Any, arms: Arms, k: int, partitions: int) -> Found:
     """Return buffers as large as any search of this model can need."""
     counts = frozen.counts
@@ -379,14 +381,14 @@ def room_for(frozen: Any, arms: Arms, k: int, partitions: int) -> Found:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def signal_size(layer_1: Floats, layer_2: Floats, layer_3: Floats) -> int:
     """Return the longest signal of a generator, its input included."""
     longest = max(len(layer_1), len(layer_2), len(layer_3))
     return max(longest, layer_1.shape[1], layer_3.shape[1]) + 4
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def all_finite(numbers: Floats) -> bool:
     finite = 0
     for number in numbers:  # compared, for sums may be rearranged: callers pass their flags on
@@ -397,7 +399,7 @@ def all_finite(numbers: Floats) -> bool:
 # -- where to look
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _generator_inputs(
     net: Net, embedded: Floats, noise: Floats, box: Floats, dim: int, inputs: Floats, points: Floats
 ) -> int:
@@ -419,7 +421,7 @@ def _generator_inputs(
     return 2
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def length_of(vector: Floats, dim: int) -> np.float32:
     total = np.float32(0.0)
     for column in range(dim):
@@ -427,7 +429,7 @@ def length_of(vector: Floats, dim: int) -> np.float32:
     return max(np.float32(math.sqrt(total)), _TINY)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _propose(
     layer_1: Floats,
     layer_2: Floats,
@@ -452,7 +454,7 @@ def _propose(
             points[head, column] = box[2, column] + box[3, column] * signals[1, head * dim + column]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _start_anywhere(
     seed: np.uint64, box: Floats, dim: int, uniforms: Floats, points: Floats
 ) -> None:
@@ -465,7 +467,7 @@ def _start_anywhere(
             )
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def keep_best_points(net: Net, points: Floats, best: int, found: Found) -> None:
     """Bring the points with the highest scores to the front, best first."""
     scores = found.scores
@@ -484,7 +486,7 @@ def keep_best_points(net: Net, points: Floats, best: int, found: Found) -> None:
                 )
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _climb_all(
     net: Net, points: Floats, counts: Sizes, numbers: Floats, box: Floats, dim: int
 ) -> int:
@@ -507,7 +509,7 @@ def _climb_all(
 # -- which arms
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def land(arms: Arms, points: Floats, partitions: int, found: Found) -> int:
     """Find eligible arms in the partitions nearest to some points; the fewer, the more partitions.
 
@@ -539,7 +541,7 @@ def land(arms: Arms, points: Floats, partitions: int, found: Found) -> int:
     return fresh
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _land_in(arms: Arms, points: Floats, wanted: int, total: int, found: Found) -> int:
     """Find the eligible arms in the `wanted` nearest partitions of each point."""
     order, eligible, positions, seen = arms.order, arms.eligible, found.positions, found.seen
@@ -562,14 +564,14 @@ def _land_in(arms: Arms, points: Floats, wanted: int, total: int, found: Found) 
     return fresh
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _keep_best(net: Net, arms: Arms, found: Found, fresh: int, held: int) -> int:
     """Score what was found last, and sort the best of it into the best of all."""
     score_found(net, arms, found, fresh)
     return sort_in(found, fresh, held)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def score_found(net: Net, arms: Arms, found: Found, fresh: int) -> None:
     """Score what was found last."""
     vectors, positions, block, scores = arms.vectors, found.positions, found.block, found.scores
@@ -589,7 +591,7 @@ def score_found(net: Net, arms: Arms, found: Found, fresh: int) -> None:
         score_points(net, block, size, scores[start : start + size])
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def sort_in(found: Found, fresh: int, held: int) -> int:
     """Sort the best of what was scored last into the best of all."""
     positions, scores, most = found.positions, found.scores, len(found.best_positions)
@@ -609,7 +611,7 @@ def sort_in(found: Found, fresh: int, held: int) -> int:
     return held
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _insert_best(
     positions: Positions,
     scores: Floats,
@@ -631,13 +633,13 @@ def _insert_best(
     return min(held + 1, len(positions))
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _walk(net: Net, arms: Arms, found: Found, held: int, hops: int, beam: int) -> tuple[int, int]:
     """Score the neighbours of the best arms, hop by hop; answer how many are held and scored."""
     order, eligible, graph, seen = arms.order, arms.eligible, arms.graph, found.seen
     count, is_masked, scored = len(order), len(arms.eligible) > 0, 0
     for _ in range(hops):
-        fresh, left = 0, beam
+        fresh, left = ZERO, beam
         for slot in range(held):
             if left == 0:
                 break
@@ -660,16 +662,16 @@ def _walk(net: Net, arms: Arms, found: Found, held: int, hops: int, beam: int) -
     return held, scored
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _scan(
     net: Net, arms: Arms, listed: Positions, found: Found, constants: Constants
 ) -> tuple[int, int]:
     """Score all eligible arms, or a list of them; return how many, and how many are held."""
     positions, is_masked, is_listed = found.positions, len(arms.eligible) > 0, len(listed) > 0
     total = len(listed) if is_listed else len(arms.order) + len(arms.more)
-    evaluated, held = 0, 0
+    evaluated, held = ZERO, ZERO
     for start in range(0, total, _BLOCK):
-        fresh = 0
+        fresh = ZERO
         for number in range(start, min(total, start + _BLOCK)):
             there = listed[number] if is_listed else number
             if is_masked and not arms.eligible[row_at(arms, there)]:
@@ -685,14 +687,14 @@ def _scan(
     return evaluated, held
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def row_at(arms: Arms, there: int) -> int:
     """Return the row at a position."""
     count = len(arms.order)
     return int(arms.order[there]) if there < count else arms.first_more + there - count
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def part_of(constants: Constants, arms: Arms, there: int) -> np.float32:
     """Return the own part of the arm at a position."""
     return own_constant(
@@ -705,7 +707,7 @@ def part_of(constants: Constants, arms: Arms, there: int) -> np.float32:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _join_own(
     net: Net, arms: Arms, found: Found, held: int, count: int, few: int, constants: Constants
 ) -> tuple[int, int]:
@@ -720,13 +722,13 @@ def _join_own(
     for slot in range(near):
         positions[slot], found.scores[slot] = found.best_positions[slot], found.best_scores[slot]
         parts[slot] = part_of(constants, arms, positions[slot])
-    held = _sort_own(found, parts, near, few, 0)
+    held = _sort_own(found, parts, near, few, ZERO)
     is_masked, scored, total = len(arms.eligible) > 0, 0, len(constants.rows)
     for start in range(0, total, AT_A_TIME):
         least = found.best_scores[count - 1] if held >= count else _NOTHING
         if not bound + constants.parts[start] > least:
             break
-        fresh = 0
+        fresh = ZERO
         for number in range(start, min(total, start + AT_A_TIME)):
             row = constants.rows[number]
             if row < 0 or row >= len(constants.positions) or (is_masked and not arms.eligible[row]):
@@ -739,7 +741,7 @@ def _join_own(
     return held, scored
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _sort_own(found: Found, parts: Floats, fresh: int, few: int, held: int) -> int:
     """Sort what was scored last into the few best, with its own parts; each arm counts once."""
     best, totals, walked = (
@@ -754,14 +756,14 @@ def _sort_own(found: Found, parts: Floats, fresh: int, few: int, held: int) -> i
     return held
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _scan_own(
     own: Own, common: np.float32, arms: Arms, listed: Positions, found: Found
 ) -> tuple[int, int]:
     """Score all eligible arms, or those of a list, by their own weights; answer as `scan` does."""
     is_masked, is_listed = len(arms.eligible) > 0, len(listed) > 0
     total = len(listed) if is_listed else len(arms.order) + len(arms.more)
-    evaluated, held, most = 0, 0, len(found.best_positions)
+    evaluated, held, most = ZERO, ZERO, len(found.best_positions)
     worst = _NOTHING
     for number in range(total):
         there = listed[number] if is_listed else number
@@ -781,7 +783,7 @@ def _scan_own(
     return evaluated, held
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _rerank(
     exact: Exact,
     arms: Arms,
@@ -836,7 +838,7 @@ def _rerank(
     return few
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _write_down(arms: Arms, found: Found, held: int, rows: Positions, scores: Floats) -> None:
     """Write down the rows and scores of the best, best first, then -1."""
     for slot in range(len(rows)):

@@ -49,6 +49,15 @@ class State:
         before = () if self.history is None else (self.history,)
         return Interactions.stack([*before, *self.pending])
 
+    def trained(self, what: str) -> Policy:
+        """Return the policy, if it learned something, as `what` needs."""
+        if self.version == 0:
+            raise SettingError(
+                f"{what} needs a bandit that has learned something: got one without any update. "
+                f"Call update() first."
+            )
+        return self.policy
+
     def compiled_by(self, plan: Blueprint) -> State:
         """Return the same with its compiled policy, which there is from the first update on."""
         is_there = self.compiled is not None and self.compiled.policy is self.policy
@@ -104,8 +113,8 @@ class State:
         return State(saved.policy, history, saved.version, saved.decisions, pending=pending)
 
 
-def check_observes(model: RewardModel) -> Any:
-    """Return a model that learns from single rewards, or raise."""
+def check_observes(model: RewardModel) -> Observes:
+    """Return a model, if it learns from single rewards."""
     if not isinstance(model, Observes):
         raise SettingError(
             f"Only arms with effects of their own learn from single rewards: this bandit has a "

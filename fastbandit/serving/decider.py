@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import structs
 
+from fastbandit.arms.stale_ids import check_known, drop_stale
 from fastbandit.errors import (
     EligibilityError,
     FastbanditError,
@@ -81,6 +82,9 @@ class Decider:
         """Choose arms for each context of a request, or reject it."""
         serving = self.serving
         assert serving is not None, "there is something to decide with"
+        if isinstance(request.eligible, list) and not request.strict:
+            known, _ = drop_stale(request.eligible, serving.bandit.parts[1].rows, contexts=1)
+            request = structs.replace(request, eligible=known)
         if self.shadow is not None:
             return self._decide_beside(self.shadow, serving, request)
         check_no_baseline(request)
@@ -129,6 +133,7 @@ class Decider:
         """Choose arms for each context; one arm for one context takes a shorter way."""
         seeds, epsilon = [self.seed_of(id) for id in parsed.ids], self._epsilon(request)
         terms: dict[str, Any] = {"explore": request.explore, "eligible": request.eligible}
+        check_known(request.eligible, bandit.parts[1].ids)
         if len(seeds) == 1 and request.k == 1:
             chosen = bandit.select_one(parsed.inputs, seed=seeds[0], epsilon=epsilon, **terms)
             yield _Choice(0, seeds[0], [chosen.arm], [chosen.score])

@@ -84,7 +84,7 @@ class Routes:
         finally:
             capacity.rows -= rows
         is_shadow = self.service.decider.shadow is not None
-        answers = [_answer_of(one, is_shadow) for one in made]
+        answers = [_answer_of(one, request, is_shadow) for one in made]
         if request.contexts is UNSET:
             return 200, _ENCODE(answers[0])
         return 200, _ENCODE(schemas.SelectAnswers(answers))
@@ -253,7 +253,11 @@ def _read(decode: Callable[[bytes], Any], body: bytes) -> Any:
         raise problems.rejection_of_body(error, body) from error
 
 
-def _answer_of(made: DecisionMade, is_shadow: bool) -> schemas.SelectAnswer:
+def _answer_of(
+    made: DecisionMade, request: schemas.SelectRequest, is_shadow: bool
+) -> schemas.SelectAnswer:
+    both = (request.eligible, made.eligible)  # as sent, and as decided: also in a retry
+    sizes = [len(one) for one in both if isinstance(one, list)]
     return schemas.SelectAnswer(
         made.id,
         made.arms,
@@ -264,6 +268,7 @@ def _answer_of(made: DecisionMade, is_shadow: bool) -> schemas.SelectAnswer:
         made.propensities,
         decided_by=made.decided_by if is_shadow else UNSET,
         other=made.other if is_shadow else UNSET,
+        dropped=sizes[0] - sizes[1] if len(sizes) == 2 and sizes[0] > sizes[1] else UNSET,
     )
 
 

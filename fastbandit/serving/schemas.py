@@ -49,7 +49,7 @@ class SelectRequest(Struct, forbid_unknown_fields=True):
     `explore` off the arms are chosen by expected reward. An id of your own (`ids` for many)
     makes a retry safe: the same id gives the same answer. `propensity` asks how likely the
     chosen arm was. In shadow mode `baseline` (`baselines` for many) is the arm that your own
-    policy takes.
+    policy takes. Eligible ids that are not in the catalogue are dropped; `strict` rejects them.
     """
 
     context: Context | UnsetType = UNSET
@@ -64,6 +64,7 @@ class SelectRequest(Struct, forbid_unknown_fields=True):
     ids: Annotated[list[DecisionId], Meta(min_length=1, max_length=MOST_CONTEXTS)] | None = None
     baseline: Baseline | None = None
     baselines: Annotated[list[Baseline], Meta(min_length=1, max_length=MOST_CONTEXTS)] | None = None
+    strict: bool = False
 
 
 class SelectAnswer(Struct):
@@ -72,7 +73,8 @@ class SelectAnswer(Struct):
     `scores` are in units of reward. `version` counts the updates of the model, `catalogue` is
     the number of the last change of the arms. `degraded` says that the answer comes from
     less than the model that should serve; the status says why. In shadow mode `decided_by` says
-    whose arms these are, and `other` is the arm that the other one would have taken.
+    whose arms these are, and `other` is the arm that the other one would have taken. `dropped` is
+    there where some eligible ids were not in the catalogue: how many.
     """
 
     decision: str
@@ -84,6 +86,7 @@ class SelectAnswer(Struct):
     propensities: list[float] | None = None
     decided_by: Who | UnsetType = UNSET
     other: str | int | UnsetType | None = UNSET
+    dropped: int | UnsetType = UNSET
 
 
 class SelectAnswers(Struct):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import logging
 import os
@@ -131,7 +132,8 @@ def _parsed(kind: Any, text: str) -> Any:
         if kind in (int, float):
             return kind(text)
         if kind is not str:
-            parts = [part.strip() for part in text.split(",")]
+            listed = next(csv.reader([text], skipinitialspace=True), [])
+            parts = [part.strip() for part in listed]
             return json.loads(text) if text.lstrip().startswith("[") else [*filter(None, parts)]
     except ValueError:
         pass

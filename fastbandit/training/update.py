@@ -8,11 +8,12 @@ from functools import partial
 
 import numpy as np
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.partition_ranges import RangeWork, Rows, index_in_ranges
+from fastbandit.cores import threads_for
 from fastbandit.declaration import part
 from fastbandit.interfaces import LearnsToSearch, RewardModel, SearchFit, declared, scans
 from fastbandit.noise.philox import Stream, philox
@@ -22,6 +23,8 @@ from fastbandit.progress import Progress, silent
 from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import Curve, RewardFit, fit_reward, recall
 from fastbandit.types import Inputs, Interactions
+
+_POINTS = 1024  # of a picture, each of which a kernel is multiplied with
 
 
 @part("training")
@@ -53,8 +56,46 @@ def update(
     """Learn a history, of which the last `fresh` interactions are new, as far back as settings say.
 
     Each rank of a process group calls this with the same arguments, and gets the same policy.
+    Small networks are trained by one thread, whatever torch is set to.
     """
-    history = recall(history, training.reward)
+    with threads_for(multiplications_of(policy.model, batch=training.reward.batch)):
+        return _update(
+            policy,
+            recall(history, training.reward),
+            fresh=fresh,
+            training=training,
+            rng=rng,
+            progress=progress,
+            curve=curve,
+            group=group,
+        )
+
+
+def multiplications_of(model: nn.Module, *, batch: int) -> int:
+    """Return how many multiplications the largest product of a training step takes, about.
+
+    Embeddings are looked up, not multiplied; a kernel of a picture is used at many of its points.
+    """
+    tables = {id(one.weight) for one in model.modules() if isinstance(one, nn.Embedding)}
+    sizes = [
+        p.numel() * (_POINTS if p.dim() > 2 else 1)
+        for p in model.parameters()
+        if id(p) not in tables
+    ]
+    return batch * max(sizes, default=0)
+
+
+def _update(
+    policy: Policy,
+    history: Interactions,
+    *,
+    fresh: int,
+    training: Training,
+    rng: Generator,
+    progress: Progress,
+    curve: Curve | None,
+    group: ProcessGroup,
+) -> Policy:
     model = copy.deepcopy(policy.model).requires_grad_(True)
     if isinstance(policy.arms, Catalogue):
         model.observe_arms(policy.arms.features)

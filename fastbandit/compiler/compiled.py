@@ -1,0 +1,46 @@
+"""compiled(): a function as machine code that releases Python's lock, kept for later processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+from fastbandit.compiler.cache_folder import cache_folder, is_writable
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(*, fastmath: set[str] | None = None) -> Callable[[Function], Function]:
+    """Compile a function when it is first called; `fastmath` are the liberties LLVM may take."""
+
+    def decorate(function: Function) -> Function:
+        make: Any = numba.njit(cache=True, nogil=True, fastmath=fastmath or False)
+        with _kept_in(_folder()):
+            return make(function)
+
+    return decorate
+
+
+@cache
+def _folder() -> Path | None:
+    """Return our folder, if it can be written to; numba looks for another where it cannot."""
+    folder = cache_folder()
+    return folder if folder is not None and is_writable(folder) else None
+
+
+@contextmanager
+def _kept_in(folder: Path | None) -> Iterator[None]:
+    """Let numba keep the code of functions that are made meanwhile in a folder, and no others."""
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    if folder is not None:
+        config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before

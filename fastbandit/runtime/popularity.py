@@ -8,7 +8,7 @@ much as one, and not as the best of a hundred thousand draws. A decision's seed 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -44,6 +44,7 @@ class Popularity:
     groups: NDArray[np.int32]
     means: Floats
     deviations: Floats
+    _whole: dict[int, Grouped] = field(default_factory=dict)  # of so many rows, all eligible
 
     @staticmethod
     def of(rows: Any, means: Any, deviations: Any, *, arms: int) -> Popularity:
@@ -68,7 +69,13 @@ class Popularity:
 
     def grouped(self, rows: Rows | None, *, total: int) -> Grouped:
         """Sort eligible rows (None: all in range(total)) into groups; newer ones have no reward."""
-        eligible = np.arange(total) if rows is None else rows
+        if rows is not None:
+            return self._sorted(rows)
+        if total not in self._whole:
+            self._whole[total] = self._sorted(np.arange(total))
+        return self._whole[total]
+
+    def _sorted(self, eligible: Rows) -> Grouped:
         groups = self.groups.take(eligible, mode="clip")
         groups[np.searchsorted(eligible, len(self.groups)) :] = 0
         rest, some = np.flatnonzero(groups == 0), np.flatnonzero(groups)

@@ -12,7 +12,7 @@ import pytest
 from fastbandit.settings.service import Config
 from fastbandit.storage.events import DecisionMade
 from fastbandit.storage.sqlite_log import SqliteLog
-from tests.serving.little_service import ARMS, CONTEXT, Caller, config_in, run
+from tests.serving.little_service import ARMS, CONTEXT, Caller, begin, config_in, run
 
 
 def log_of(config: Config) -> list[Any]:
@@ -126,7 +126,7 @@ def test_an_arm_that_was_just_added_is_not_indexed_yet(config: Config) -> None:
     run(config, story)
 
 
-def test_three_versions_refused_in_a_row_are_a_problem(config: Config) -> None:
+def test_three_versions_refused_in_a_row_are_a_problem(tmp_path: Path) -> None:
     async def story(ask: Caller) -> None:
         store = ask.service.follower.store
         for version in (1, 2):
@@ -141,7 +141,7 @@ def test_three_versions_refused_in_a_row_are_a_problem(config: Config) -> None:
         assert "worse than popularity" in problem.detail
         assert "fastbandit_refused_in_a_row 3.0" in str((await ask("GET", "/metrics")).body)
 
-    run(config, story)
+    run(begin(tmp_path), story)
 
 
 @pytest.mark.parametrize(("late", "problems"), [(100.0, []), (200.0, ["learner behind"])])

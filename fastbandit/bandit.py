@@ -31,7 +31,7 @@ from fastbandit.progress import progress_bar
 from fastbandit.runtime.explanation import Asked, Explanation, check_learned
 from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.plots import plot_state
+from fastbandit.runtime.plots import plot_bandit
 from fastbandit.runtime.shown import html_of_bandit, text_of_bandit
 from fastbandit.runtime.state import Reports, State, check_observes, check_version
 from fastbandit.runtime.torch_decisions import check_device, decide_by_torch
@@ -239,7 +239,7 @@ class Bandit:
 
     def plot(self, context: Any = None) -> Any:
         """Return a figure: reward so far, what arms earned, and expectations for a context."""
-        return plot_state(self._state, self._blueprint, context)
+        return plot_bandit(self._state, self._blueprint, context)
 
     # -- the arms
 
@@ -382,7 +382,9 @@ class Bandit:
         plan = self._blueprint
         return table_of(self._state.policy.arms, plan.context, plan.reward, plan.seed)
 
-    def _read_request(self, contexts: Any, *, k: int, eligible: Any, strict: bool) -> Request:
+    def _read_request(
+        self, contexts: Any, *, k: int, eligible: Any, strict: bool = True
+    ) -> Request:
         arms, first = self._state.policy.arms, self._state.decisions
         terms = {"k": k, "eligible": eligible, "first": first, "strict": strict}
         return read_request(arms, self._table, contexts, **terms)

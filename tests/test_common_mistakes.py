@@ -170,7 +170,7 @@ DECIDING = {
         chosen(CONTEXTS[:, :3]), "contexts", "(20, 3)", "one row of 4 numbers"
     ),
     "contexts of text": Mistake(chosen([["a"] * 4]), "contexts", "'a'", "Encode text"),
-    "a mapping for contexts": Mistake(chosen({"age": 3}), "contexts", "'dict'", "Encode"),
+    "a mapping for contexts": Mistake(chosen({"age": 3}), "contexts", "a dict", "Build the bandit"),
     "no contexts": Mistake(chosen(None), "contexts", "None", "Give one row"),
     "contexts with a gap": Mistake(
         chosen(np.where(CONTEXTS[3, 0] == CONTEXTS, NAN, CONTEXTS)),
@@ -185,7 +185,7 @@ DECIDING = {
         chosen(eligible="tea"), "Eligible", "'tea'", "into a list of one"
     ),
     "an eligible arm that is none": Mistake(
-        chosen(eligible=[1, 99]), "arms", "99", "correct its id"
+        chosen(eligible=[1, 99], strict=True), "arms", "99", "correct its id"
     ),
     "nothing eligible": Mistake(chosen(eligible=[]), "eligible", "none", "Let more be"),
     "a mask too short": Mistake(
@@ -240,7 +240,7 @@ LEARNING = {
     "a whole decision for arms": Mistake(
         lambda at: told(arms=at.bandit.select(CONTEXTS, seeds=ROWS))(at),
         "arms",
-        "Decision(",
+        "<Decision for",
         "Give its .arms",
     ),
     "fewer arms than contexts": Mistake(

@@ -58,7 +58,7 @@ def arm_schema(table: Table, *, key: str | None = None, has_ids: bool = False) -
         key = next(
             (name for name in table.names if _KEY.search(name) and _names(table, name)), None
         )
-    known = {} if key is None else {key: Ignored(key, is_key=True, note="the ids of the arms")}
+    known = {} if key is None else {key: Ignored(key, is_id=True, note="the ids of the arms")}
     return Schema.infer(table, kinds=known)
 
 

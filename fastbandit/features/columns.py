@@ -250,10 +250,10 @@ def fill_each(write: Write, values: Sequence[Any], out: Row) -> None:
 
 @part("column", name="ignored")
 class Ignored:
-    """A column that may come and says nothing, or holds the ids of arms (`is_key`)."""
+    """A column that may come and says nothing, or holds the ids of arms (`is_id`)."""
 
     name: str
-    is_key: bool = False
+    is_id: bool = False
     note: str = ""
 
     @property
@@ -280,4 +280,4 @@ class Ignored:
         return {}
 
     def says(self) -> str:
-        return "the id" if self.is_key else "not used"
+        return "the id" if self.is_id else "not used"

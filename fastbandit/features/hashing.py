@@ -39,7 +39,7 @@ def _mixed(hashed: Any) -> Any:
 
 
 @compiled()
-def add_words(data: Bytes, weights: NDArray[np.float64], out: NDArray[np.float32]) -> None:
+def add_tokens(data: Bytes, weights: NDArray[np.float64], out: NDArray[np.float32]) -> None:
     """Add the words of texts that zero bytes part to the rows of `out` (n, 1 + dim), length 1.
 
     The first column of a row is 1 where it has no word.
@@ -71,7 +71,7 @@ def add_words(data: Bytes, weights: NDArray[np.float64], out: NDArray[np.float32
 
 
 @compiled()
-def count_words(data: Bytes, counts: NDArray[np.int64]) -> int:
+def count_tokens(data: Bytes, counts: NDArray[np.int64]) -> int:
     """Count in how many texts each shared count has a word; return the number of words."""
     last = np.full(len(counts), -1)
     hashed = _FIRST

@@ -74,7 +74,7 @@ class Schema:
     @property
     def key(self) -> str | None:
         """The name of the column that holds ids of arms, None where there is none."""
-        return next((c.name for c in self.columns if getattr(c, "is_key", False)), None)
+        return next((c.name for c in self.columns if getattr(c, "is_id", False)), None)
 
     def __getitem__(self, name: str) -> Column:
         """Return the column of a name."""

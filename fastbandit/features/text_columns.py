@@ -17,7 +17,7 @@ import numpy as np
 
 from fastbandit.declaration import Range, part, ranged, setting
 from fastbandit.features.columns import Row, Values, Write, fill_each, is_missing, listed, wrong
-from fastbandit.features.hashing import RARITIES, add_words, bytes_of, count_words, name_numbers
+from fastbandit.features.hashing import RARITIES, add_tokens, bytes_of, count_tokens, name_numbers
 
 MOST_LEVELS = 64
 """Above so many levels, all are hashed."""
@@ -273,7 +273,7 @@ class Text:
     def fitted(self, values: Values) -> Text:
         counts, rows = np.zeros(RARITIES, dtype=np.int64), listed(values)
         for first in range(0, len(rows), _ROWS):
-            count_words(bytes_of(self._texts(rows[first : first + _ROWS])), counts)
+            count_tokens(bytes_of(self._texts(rows[first : first + _ROWS])), counts)
         idf = np.log((len(rows) + 1) / (counts + 1.0))
         digits = np.clip(np.rint(idf / _IDF), 0, 15).astype(int)
         return replace(self, rarity="".join(f"{digit:x}" for digit in digits))
@@ -283,7 +283,7 @@ class Text:
 
         def write(value: Any, out: Row) -> None:
             found = text(value).replace("\x00", " ").lower().encode("utf-8", "surrogatepass")
-            add_words(np.frombuffer(found, np.uint8), weights, out[at:end].reshape(1, -1))
+            add_tokens(np.frombuffer(found, np.uint8), weights, out[at:end].reshape(1, -1))
 
         return write
 
@@ -296,7 +296,7 @@ class Text:
             except ValueError:
                 fill_each(self.writer(0), some, out[first : first + _CHUNK])
                 raise
-            add_words(bytes_of(texts), weights, out[first : first + _CHUNK])
+            add_tokens(bytes_of(texts), weights, out[first : first + _CHUNK])
 
     def from_text(self, text: str) -> Any:
         return text

@@ -52,7 +52,7 @@ def test_an_arm_without_an_id_is_refused() -> None:
 
 def test_a_schema_may_come_with_the_table() -> None:
     schema = Schema.from_dict(
-        {"columns": {"price": "number", "article_id": {"kind": "ignored", "is_key": True}}}
+        {"columns": {"price": "number", "article_id": {"kind": "ignored", "is_id": True}}}
     )
 
     arms = named_arms(schema.table(ARMS[["price", "article_id"]]))

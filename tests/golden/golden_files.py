@@ -94,7 +94,11 @@ def reading_of_frozen(folder: Path) -> Reading:
         "without exploring": _told(frozen.select(CONTEXTS, explore=False, seeds=SEEDS)),
         "cheap and red": _told(cheap),
         "half of them any": _told(frozen.select(CONTEXTS, epsilon=0.5, seeds=SEEDS)),
-        "chosen": {name: value for name, value in chosen._asdict().items() if name != "clipped"},
+        "chosen": {
+            name: value
+            for name, value in chosen._asdict().items()
+            if name not in ("clipped", "dropped")
+        },
         "propensities": [likely.arms, likely.probabilities.tolist(), likely.rest],
     }
 

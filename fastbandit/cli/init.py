@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -31,15 +32,20 @@ def command(path: Path, force: bool) -> None:
     click.echo(f"  fastbandit serve --config {named}")
 
 
-def write_config(path: Path, *, force: bool = False) -> None:
-    """Write a file of all settings that reads as their defaults; replace none without `force`."""
+def write_config(
+    path: Path, *, force: bool = False, values: Mapping[str, Any] | None = None
+) -> None:
+    """Write a file of all settings: those given, such as {"server.port": 80}, else the defaults.
+
+    It replaces none without `force`.
+    """
     if path.exists() and not force:
         raise SettingError(
             f"`fastbandit init` needs a path where no file is: found one at {path}. Name another, "
             f"or add --force to replace it."
         )
     try:
-        write_atomic(path, "\n".join([*_lines(), ""]).encode(), sync=False)
+        write_atomic(path, "\n".join([*_lines(values or {}), ""]).encode(), sync=False)
     except OSError as error:
         raise SettingError(
             f"A file of settings needs a folder that can be written to: got {path} ({error}). "
@@ -47,10 +53,15 @@ def write_config(path: Path, *, force: bool = False) -> None:
         ) from error
 
 
-def _lines() -> Iterator[str]:
+def _lines(values: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"# {line}" for line in _HEAD)
     for section, kind in SECTIONS.items():
         yield from ("", f"# {kind.__doc__}", f"[{section}]")
-        for own in settings_of(section):
-            mark = "" if own.is_asked else "# "
-            yield f"{mark}{own.key} = {written(own.default)}  # {own.meaning}"
+        known = {own.name: own for own in settings_of(section)}
+        for own in known.values():
+            mark = "" if own.is_asked or own.name in values else "# "
+            value = values.get(own.name, own.default)
+            yield f"{mark}{own.key} = {written(value)}  # {own.meaning}"
+        for name, value in values.items():
+            if name.startswith(f"{section}.") and name not in known:
+                yield f"{name.partition('.')[2]} = {written(value)}"

@@ -164,7 +164,10 @@ def _learn_tables(options: Options) -> None:
     )
     bandit, learned = how.learn(read)
     report = {"log": str(log), "out": str(out), **learned.to_json()}
-    settings = {"select.search": "auto", "select.preset": options.preset}
+    preset = options.preset
+    if preset != "default":
+        preset = str(Path(preset).expanduser().absolute())
+    settings = {"select.search": "auto", "select.preset": preset}
     write_service(
         out, read, {**settings, "select.seed": options.seed}, learned=(bandit, report)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from fastbandit.evaluation.log_columns import LogColumns
 from fastbandit.evaluation.tables import LogTable, read_log_table
 from fastbandit.features.columns import Ignored
 from fastbandit.features.schema import Schema
-from fastbandit.features.table_files import read_table_file
+from fastbandit.features.table_files import header_of, read_table_file
 from fastbandit.features.tables import Table
 
 Kinds = Mapping[str, Any]
@@ -57,9 +57,10 @@ def read_log_and_arms(
     log: Path, arms: Path, columns: LogColumns, *, arm_schema: Schema | None = None
 ) -> LogAndArms:
     """Read both tables; schemas that are not given are inferred, and corrected by their kinds."""
+    items, kinds = read_table_file(arms), columns.kinds
+    if columns.arm is None:
+        columns = replace(columns, arm=_shared_key(items, header_of(log)))
     table = read_log_table(log, columns, is_judged=False)
-    items = read_table_file(arms)
-    kinds = columns.kinds
     for name in kinds:
         known_name("column", name, (*table.contexts.names, *items.names))
     context = columns.schema
@@ -71,6 +72,14 @@ def read_log_and_arms(
     known = list(range(items.rows)) if named.ids is None else named.ids
     chosen = table.chosen(known, arms=arms)
     return LogAndArms(table, replace(items, schema=schema), named, context, chosen)
+
+
+def _shared_key(items: Table, header: Sequence[str]) -> str | None:
+    """Return the column of ids that both tables have by the same name."""
+    key = arm_schema(items).key
+    return key if key in header else None
+
+
 
 
 def _arm_schema(items: Table, arm: str, kinds: Kinds) -> Schema:

@@ -20,6 +20,7 @@ from fastbandit.evaluation.estimators import (
     possible_estimators,
 )
 from fastbandit.evaluation.intervals import INTERVALS, Interval
+from fastbandit.evaluation.log_columns import LogColumns
 from fastbandit.evaluation.named_policies import (
     check_columns,
     is_plain,
@@ -27,7 +28,6 @@ from fastbandit.evaluation.named_policies import (
     load_bandit,
     load_policy,
 )
-from fastbandit.evaluation.log_columns import LogColumns
 from fastbandit.evaluation.readers import read_log
 from fastbandit.evaluation.report import HEADINGS, Evaluation
 from fastbandit.evaluation.reward_models import MODELS

@@ -69,7 +69,9 @@ _FILE = click.Path(path_type=Path)
 @click.command("learn", cls=taking(Options))
 @config_option
 @data_dir_option
-@click.option("--log", type=_FILE, help="A table of decisions to start from, in place of a service.")
+@click.option(
+    "--log", type=_FILE, help="A table of decisions to start from, in place of a service."
+)
 @click.option("--arms", type=_FILE, help="With --log: the table of all arms.")
 @click.option("--out", type=_FILE, help="With --log: the new folder to serve from.")
 @click.option("--context", multiple=True, help="A column of the context; else all others are.")
@@ -121,9 +123,7 @@ def command(options: Options) -> None:
     if options.engine == "local":
         run_learner(config, once=options.once)
         return
-    with _on_ray(
-        config, workers=options.workers, address=options.address, gpu=options.gpu
-    ) as how:
+    with _on_ray(config, workers=options.workers, address=options.address, gpu=options.gpu) as how:
         run_learner(config, once=options.once, **how)
 
 
@@ -168,9 +168,7 @@ def _learn_tables(options: Options) -> None:
     if preset != "default":
         preset = str(Path(preset).expanduser().absolute())
     settings = {"select.search": "auto", "select.preset": preset}
-    write_service(
-        out, read, {**settings, "select.seed": options.seed}, learned=(bandit, report)
-    )
+    write_service(out, read, {**settings, "select.seed": options.seed}, learned=(bandit, report))
     print_either(
         options.as_json,
         report,

@@ -80,8 +80,6 @@ def _shared_key(items: Table, header: Sequence[str]) -> str | None:
     return key if key in header else None
 
 
-
-
 def _arm_schema(items: Table, arm: str, kinds: Kinds) -> Schema:
     """Infer what the columns of arms mean; ids stand in the one that the log names, if any."""
     key = arm if arm in items.columns else None

@@ -44,15 +44,14 @@ def read_rounds(
     is inferred, which kinds by name correct: schema={"city": "category"}.
     """
     named = [context] if isinstance(context, str) else context
-    is_whole = isinstance(schema, Schema)
     columns = LogColumns(
         context=named,
         arm=arm,
         reward=reward,
         propensity=propensity,
         is_text=is_text,
-        schema=schema if is_whole else None,
-        kinds={} if is_whole or schema is None else schema,
+        schema=schema if isinstance(schema, Schema) else None,
+        kinds={} if schema is None or isinstance(schema, Schema) else schema,
     )
     return read_log(path, columns, arms=arms)
 

@@ -62,8 +62,8 @@ def evaluate(
     asking = draws if isinstance(draws, Draws) else Draws(draws)
     reward_model = CrossFit(model) if isinstance(model, str) else model
     asked = None if estimators is None else estimators_of(estimators)
-    columns = LogColumns(schema=schema_of(policy))
-    rounds = log if isinstance(log, LoggedRounds) else read_log(log, columns, progress=progress)
+    by_name = LogColumns(schema=schema_of(policy))
+    rounds = log if isinstance(log, LoggedRounds) else read_log(log, by_name, progress=progress)
     used = possible_estimators(rounds) if asked is None else asked
     rounds, target = policy_of(rounds, policy, draws=asking, seed=seed, progress=progress)
     prepared = _prepare(rounds, target, reward_model, seed=seed, progress=progress)

@@ -78,9 +78,7 @@ def read_log_table(path: Path, asked: LogColumns, *, is_judged: bool = True) -> 
     found = columns_in(header, path, asked, is_judged=is_judged)
     is_ours = set(header) >= _OURS
     single = [found.arm, found.reward, *filter(None, [found.propensity, found.time])]
-    table = read_columns(
-        path, [*dict.fromkeys([*found.context, *single, *["eligible"] * is_ours])]
-    )
+    table = read_columns(path, [*dict.fromkeys([*found.context, *single, *["eligible"] * is_ours])])
     rewards = check_numbers(path, found.reward, table)
     propensities = None
     if found.propensity is not None:

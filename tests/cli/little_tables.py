@@ -37,5 +37,5 @@ def _write(path: Path, header: list[str], rows: list[list[object]]) -> None:
 def quick_preset(folder: Path) -> Path:
     """Write settings with which learning takes a moment."""
     path = folder / "quick.toml"
-    path.write_text("[training.reward]\niterations = 300\n", encoding="utf-8")
+    path.write_text("format = 1\n[training.reward]\niterations = 300\n", encoding="utf-8")
     return path

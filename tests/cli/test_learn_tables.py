@@ -15,7 +15,7 @@ from fastbandit.bandit import Bandit
 from fastbandit.cli.evaluate import command as evaluate_command
 from fastbandit.cli.init import command as init_command
 from fastbandit.cli.learn import command as learn_command
-from fastbandit.errors import SettingError
+from fastbandit.errors import SettingError, UnknownArmError
 from fastbandit.features.schema import Schema
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.snapshot_store import SnapshotStore
@@ -36,7 +36,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
 
 def test_the_bandit_of_two_tables_answers_by_name(shop: tuple[Path, dict[str, Any]]) -> None:
     current = SnapshotStore(shop[0] / "out" / "snapshots").current()
-    assert current is not None and current.version == 1
+    assert current is not None
+    assert current.version == 1
 
     people = [{"city": "Oslo", "age": 30}, {"city": "Rome", "age": None}]
     for bandit in (Bandit.load(current.bandit), FrozenBandit.load(current.frozen)):
@@ -51,7 +52,8 @@ def test_the_version_of_two_tables_has_their_history(shop: tuple[Path, dict[str,
 
     history = Bandit.load(current.bandit).history
 
-    assert history is not None and len(history) == 300
+    assert history is not None
+    assert len(history) == 300
     assert current.cut.interactions == 0
 
 
@@ -105,7 +107,7 @@ def test_what_stops_learning_leaves_nothing(tmp_path: Path) -> None:
     log, arms = write_tables(tmp_path)
     log.write_text(log.read_text().replace("item3", "gone"))
 
-    with pytest.raises(ValueError, match="the log has 'gone', which is not in it"):
+    with pytest.raises(UnknownArmError, match="the log has 'gone', which is not in it"):
         invoke(learn_command, "--log", log, "--arms", arms, "--out", tmp_path / "out")
 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["decisions.csv", "items.csv"]

@@ -86,7 +86,7 @@ _FILE = click.Path(path_type=Path)
     type=click.FloatRange(0.0, 0.9),
     default=0.2,
     show_default=True,
-    help="Share of the log that judges what the rest taught.",
+    help="Share of the log that is not learned at first, and judges the rest.",
 )
 @click.option("--preset", default="default", show_default=True, help="Or a TOML file of settings.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)

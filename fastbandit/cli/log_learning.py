@@ -1,4 +1,4 @@
-"""Learning from a log in a table: what a part of it teaches about the rest, then all of it."""
+"""Learning from a log in a table: what a part of it says about the rest, then all of it."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def command(
         from fastbandit.serving.learner_process import check_startup, learner_command
         from fastbandit.serving.server import make_server
         from fastbandit.serving.service import Service
-    path, data_dir = _named(path, data_dir, folder)
+    path, data_dir = named_by(path, data_dir, folder)
     data = None if data_dir is None else str(data_dir)
     overrides: dict[str, Any] = {"server.port": port, "server.data_dir": data}
     if demo:
@@ -81,7 +81,7 @@ def command(
         server.run()
 
 
-def _named(
+def named_by(
     path: Path | None, data_dir: Path | None, folder: Path | None
 ) -> tuple[Path | None, Path | None]:
     """Return the file of settings and the data folder, which --from names both."""

@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
-from fastbandit.cli.options import counted, json_option, print_json, split_texts, taking
+from fastbandit.cli.options import counted, json_option, print_json, taking
+from fastbandit.cli.schema_options import kind_option, levels_option
 from fastbandit.cli.tables import print_table
 from fastbandit.errors import SettingError
-from fastbandit.evaluation.drawn_policies import Draws
+from fastbandit.evaluation.drawn_policies import Draws, schema_of
 from fastbandit.evaluation.estimators import (
     Estimator,
     SwitchDR,
@@ -19,13 +20,15 @@ from fastbandit.evaluation.estimators import (
     possible_estimators,
 )
 from fastbandit.evaluation.intervals import INTERVALS, Interval
+from fastbandit.evaluation.log_columns import LogColumns
 from fastbandit.evaluation.named_policies import (
     check_columns,
     is_plain,
     learned_until,
+    load_bandit,
     load_policy,
 )
-from fastbandit.evaluation.readers import LogColumns, read_log
+from fastbandit.evaluation.readers import read_log
 from fastbandit.evaluation.report import HEADINGS, Evaluation
 from fastbandit.evaluation.reward_models import MODELS
 from fastbandit.evaluation.rounds import LoggedRounds
@@ -47,7 +50,8 @@ class Options:
     propensity: str | None
     arms: Path | None
     text_ids: bool
-    levels: dict[str, tuple[str, ...]]
+    kinds: dict[str, Any]
+    levels: dict[str, Any]
     estimators: tuple[str, ...]
     model: str
     draws: int | None
@@ -60,23 +64,6 @@ class Options:
     clusters: int | None
     seed: int
     as_json: bool
-
-
-def _levels(
-    context: click.Context, option: click.Parameter, given: tuple[str, ...]
-) -> dict[str, tuple[str, ...]]:
-    """Read the texts of columns: city=Oslo,Rome; one with a comma stands in quotes."""
-    found = {}
-    for text in given:
-        column, mark, names = text.partition("=")
-        levels = tuple(split_texts(names))
-        if not column or not mark or not levels or len(set(levels)) < len(levels):
-            raise SettingError(
-                f"--levels needs a column and each of its texts once, such as city=Oslo,Rome: got "
-                f"{text!r}. Write it so."
-            )
-        found[column] = levels
-    return found
 
 
 def _renamed(option: str) -> str:
@@ -107,12 +94,8 @@ def _renamed(option: str) -> str:
     "--arms", type=click.Path(path_type=Path), help="A table of all arms: ids and features."
 )
 @click.option("--text-ids", is_flag=True, help="Take the ids of arms in tables as text.")
-@click.option(
-    "--levels",
-    multiple=True,
-    callback=_levels,
-    help="The texts of a column, in the order of their flags: city=Oslo,Rome. May be given again.",
-)
+@kind_option
+@levels_option
 @click.option(
     "--estimator",
     "estimators",
@@ -150,13 +133,15 @@ def command(options: Options) -> None:
     Prints a table of estimators with intervals, and says whether to trust them.
     """
     policy = _check(options)
+    bandit, kinds = load_bandit(policy), {**options.kinds, **options.levels}
     columns = LogColumns(
         context=options.context,
         arm=options.arm,
         reward=options.reward,
         propensity=options.propensity,
         is_text=options.text_ids,
-        levels=options.levels,
+        schema=schema_of(bandit),
+        kinds=kinds,
     )
     draws = Draws(options.draws, explore=not options.greedy, epsilon=options.epsilon)
     interval = Interval(options.interval, confidence=options.confidence)
@@ -168,8 +153,8 @@ def command(options: Options) -> None:
             log = str(log_folder(options.config, None, progress=progress))
         after = learned_until(policy, log)
         rounds = read_log(log, columns, arms=options.arms, after=after, progress=progress)
-        check_columns(policy, rounds, levels=options.levels)
-        rounds, loaded = load_policy(policy, rounds, log=log)
+        check_columns(bandit, rounds, given=kinds)
+        rounds, loaded = load_policy(policy, rounds, log=log, bandit=bandit)
         found = evaluate(
             rounds,
             loaded,

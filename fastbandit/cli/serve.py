@@ -12,6 +12,7 @@ import click
 
 from fastbandit.cli.main import needs_extra
 from fastbandit.cli.options import config_option, data_dir_option
+from fastbandit.errors import SettingError
 from fastbandit.settings.service_files import find_config, read_config
 
 _DEMO: dict[str, Any] = {
@@ -25,24 +26,38 @@ _DEMO: dict[str, Any] = {
 
 @click.command("serve")
 @config_option
+@click.option(
+    "--from",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="The folder that `fastbandit learn --log` wrote, in place of --config.",
+)
 @click.option("--port", type=int, help="The port to listen on; 0 takes a free one.")
 @data_dir_option
 @click.option("--demo", is_flag=True, help="10,000 built-in arms and simulated visitors.")
 @click.option("--no-learner", is_flag=True, help="Do not learn: another process does.")
 def command(
-    path: Path | None, data_dir: Path | None, *, port: int | None, demo: bool, no_learner: bool
+    path: Path | None,
+    data_dir: Path | None,
+    *,
+    folder: Path | None,
+    port: int | None,
+    demo: bool,
+    no_learner: bool,
 ) -> None:
     """Serve decisions over HTTP, and learn from the rewards in a process beside it.
 
-    Needs a config file (`fastbandit init` writes one), or --demo. Stops at Ctrl-C.
+    Needs a config file (`fastbandit init` writes one), a folder that learned from tables
+    (--from), or --demo. Stops at Ctrl-C.
     """
     with needs_extra("Serving", extra="serve"):
         from fastbandit.serving.json_logs import start_json_logs
         from fastbandit.serving.learner_process import check_startup, learner_command
         from fastbandit.serving.server import make_server
         from fastbandit.serving.service import Service
-    folder = None if data_dir is None else str(data_dir)
-    overrides: dict[str, Any] = {"server.port": port, "server.data_dir": folder}
+    path, data_dir = named_by(path, data_dir, folder)
+    data = None if data_dir is None else str(data_dir)
+    overrides: dict[str, Any] = {"server.port": port, "server.data_dir": data}
     if demo:
         overrides = _demo_settings(overrides)
     config = read_config(None if demo else find_config(path), overrides=overrides)
@@ -64,6 +79,21 @@ def command(
 
         server.on_started = announce
         server.run()
+
+
+def named_by(
+    path: Path | None, data_dir: Path | None, folder: Path | None
+) -> tuple[Path | None, Path | None]:
+    """Return the file of settings and the data folder, which --from names both."""
+    if folder is None:
+        return path, data_dir
+    if path is not None or not (folder / "service.toml").exists():
+        raise SettingError(
+            f"--from needs a folder with service.toml, and no --config beside it: got --from "
+            f"{folder} and --config {path}. Run `fastbandit learn --log decisions.csv --arms "
+            f"items.csv --out {folder}` first, or name the config alone."
+        )
+    return folder / "service.toml", data_dir or folder
 
 
 def _demo_settings(overrides: dict[str, Any]) -> dict[str, Any]:

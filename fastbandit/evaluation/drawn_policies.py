@@ -13,6 +13,7 @@ from fastbandit.errors import InputError, SettingError, ShapeError, UnknownArmEr
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.sparse_policy import CHUNK, SparsePolicy
 from fastbandit.features.kinds import is_size
+from fastbandit.features.schema import Schema
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.progress import Progress, silent
 from fastbandit.runtime.propensity import check_epsilon
@@ -83,6 +84,15 @@ def policy_of(
 
 
 # -- bandits
+
+
+def schema_of(policy: Any) -> Schema | None:
+    """Return the schema by which a bandit reads contexts, None where it has none."""
+    parts = getattr(policy, "parts", None)
+    kind = policy if parts is None else parts[2]
+    plan = getattr(policy, "blueprint", None)
+    found: Schema | None = getattr(kind if plan is None else plan.context, "schema", None)
+    return found
 
 
 def _is_certain(policy: Any, rounds: LoggedRounds) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fastbandit.adapters.vowpal_wabbit import NO_LABEL, DsjsonLog, read_dsjson
 from fastbandit.errors import DataError
-from fastbandit.evaluation.readers import LogColumns
+from fastbandit.evaluation.log_columns import LogColumns
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.tables import read_arms, rows_of
 from fastbandit.progress import Progress, silent

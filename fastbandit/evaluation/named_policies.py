@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fastbandit.errors import DataError, SettingError, SnapshotError
+from fastbandit.evaluation.drawn_policies import schema_of
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.sparse_policy import SparsePolicy
 from fastbandit.evaluation.tables import UNTAKEN
@@ -41,17 +39,25 @@ def is_plain(named: str) -> bool:
     return named == "uniform" or named.startswith("arm:")
 
 
-def load_policy(named: str, rounds: LoggedRounds, *, log: str) -> tuple[LoggedRounds, Any]:
+def load_bandit(named: str) -> Any:
+    """Return the bandit that --policy names, None where it names none."""
+    return None if is_plain(named) else _load_bandit(Path(named).expanduser())
+
+
+def load_policy(
+    named: str, rounds: LoggedRounds, *, log: str, bandit: Any = None
+) -> tuple[LoggedRounds, Any]:
     """Return what --policy names, and the rounds, among all arms where it knows them.
 
-    Else arms are those of the service whose data folder is the log, if they can be had.
+    Else arms are those of the service whose data folder is the log, if they can be had. A
+    `bandit` was loaded before.
     """
-    policy = None if is_plain(named) else _load_bandit(Path(named).expanduser())
+    policy = load_bandit(named) if bandit is None else bandit
     if _may_have_learned(named, log):
         rounds = rounds.with_notes(_MAY_HAVE_LEARNED)
     if rounds.vectors is None:
-        bandit = policy if isinstance(policy, FrozenBandit) else _decider_of(log)
-        found = rounds if bandit is None else with_arms_of(rounds, bandit)
+        decider = policy if isinstance(policy, FrozenBandit) else _decider_of(log)
+        found = rounds if decider is None else with_arms_of(rounds, decider)
         rounds = found.with_notes(_NO_FEATURES) if found is rounds else found
     if named.startswith("arm:"):
         policy = SparsePolicy.fixed(rounds, _id_like(named.removeprefix("arm:"), rounds))
@@ -127,23 +133,21 @@ def _may_have_learned(named: str, log: str) -> bool:
     return snapshot is not None and snapshot.cut.interactions > 0 and not learned_until(named, log)
 
 
-def check_columns(named: str, rounds: LoggedRounds, *, levels: Collection[str]) -> None:
-    """Reject a saved policy where texts became flags by what this log happens to hold."""
-    column = next((name for name in rounds.levels if name not in levels), None)
-    if column is None or is_plain(named):
+def check_columns(policy: Any, rounds: LoggedRounds, *, given: Collection[str]) -> None:
+    """Reject a bandit without a schema where one was inferred from what this log happens to hold.
+
+    Columns whose kinds are `given` mean what they did when it learned.
+    """
+    is_bandit = policy is not None and schema_of(policy) is None
+    if not is_bandit or rounds.schema is None:
         return
-    raise SettingError(
-        f"A saved policy needs columns that mean what they did when it learned: the texts of "
-        f"{column!r} became flags by what this log holds. Give the levels that it learned from, in "
-        f"their order; those of this log are --levels {_option(column, rounds.levels[column])}."
-    )
-
-
-def _option(column: str, levels: Sequence[str]) -> str:
-    """Write levels as a shell and --levels read them."""
-    line = StringIO()
-    csv.writer(line, lineterminator="").writerow(levels)
-    return shlex.quote(f"{column}={line.getvalue()}")
+    column = next((name for name in rounds.schema.spans if name not in given), None)
+    if column is not None:
+        raise SettingError(
+            f"A bandit without a schema needs contexts that mean what they did when it learned: "
+            f"what {column!r} means was inferred from this log. Learn one by name (`fastbandit "
+            f"learn --log`, or Bandit(context=frame)), or name columns of numbers with --context."
+        )
 
 
 def _decider_of(log: str) -> FrozenBandit | None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from fastbandit.errors import DataError, MissingExtraError, SettingError
+from fastbandit.evaluation.log_columns import LogColumns
 from fastbandit.evaluation.rounds import LoggedRounds
+from fastbandit.features.schema import Schema
 from fastbandit.features.table_files import TABLES
 from fastbandit.progress import Progress, silent
 from fastbandit.settings.passwords import hide_password
@@ -16,21 +19,6 @@ from fastbandit.storage.data_folder import LOG_FILE, data_folder
 
 _LINES = (".dsjson", ".json", ".jsonl", ".ndjson", ".dsjson.gz", ".json.gz", ".jsonl.gz")
 _SHARED = ("postgresql://", "postgres://")
-
-
-@dataclass(frozen=True)
-class LogColumns:
-    """Which columns of a log to read; what is not named is looked for by the usual names.
-
-    Ids are texts where `is_text`; `levels` are the texts of columns that become flags.
-    """
-
-    context: Sequence[str] = ()
-    arm: str | None = None
-    reward: str | None = None
-    propensity: str | None = None
-    is_text: bool = False
-    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def read_rounds(
@@ -42,7 +30,7 @@ def read_rounds(
     propensity: str | None = None,
     arms: str | Path | None = None,
     is_text: bool = False,
-    levels: Mapping[str, Sequence[str]] | None = None,
+    schema: Schema | Mapping[str, Any] | None = None,
 ) -> LoggedRounds:
     """Read a log: its name says which kind it is, or what the folder holds.
 
@@ -51,11 +39,20 @@ def read_rounds(
     Columns of a Parquet or CSV file can be named; "x_*" stands for all that start with x_. Those
     of DSJSON's contexts can be named as `fastbandit.adapters.vowpal_wabbit` does.
     `arms` is a table of all arms that could be taken: their ids in a column of the same name,
-    features in all others. Ids are taken as text where `is_text`. Texts of a table's columns are
-    flags, one for each of its `levels`, by default those that the file holds.
+    features in all others. Ids are taken as text where `is_text`. Columns of a table that are all
+    numbers are the context as they are; else a `schema` says what they mean, by default one that
+    is inferred, which kinds by name correct: schema={"city": "category"}.
     """
     named = [context] if isinstance(context, str) else context
-    columns = LogColumns(named, arm, reward, propensity, is_text, levels or {})
+    columns = LogColumns(
+        context=named,
+        arm=arm,
+        reward=reward,
+        propensity=propensity,
+        is_text=is_text,
+        schema=schema if isinstance(schema, Schema) else None,
+        kinds={} if schema is None or isinstance(schema, Schema) else schema,
+    )
     return read_log(path, columns, arms=arms)
 
 
@@ -120,7 +117,7 @@ def _copied(url: str, notes: list[str], progress: Progress) -> Path:
 def _check_named(path: Path, columns: LogColumns) -> None:
     """Raise where columns are named of what has none, rather than read others."""
     named = {name: getattr(columns, name) for name in ("arm", "reward", "propensity")}
-    named["levels"] = ", ".join(columns.levels) or None
+    named["kind"] = ", ".join(columns.kinds) or None
     wrong = next(((name, column) for name, column in named.items() if column is not None), None)
     if wrong is not None and path.exists() and not path.name.endswith(TABLES):
         name, column = wrong

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fastbandit.arms.ids import IdTable
 from fastbandit.errors import InputError, NotFiniteError, ShapeError, UnknownArmError
 from fastbandit.features.kinds import to_floats
+from fastbandit.features.schema import Schema
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -25,8 +26,8 @@ class LoggedRounds:
     `propensities` are the probabilities with which the logging policy took the arms it took.
     `arms` is the number of arms that could be taken, by default one more than the highest row;
     `vectors` are their features. `ids` are their names, in the order of their rows (those after
-    the last name have none); without, rows are names. `levels` are the texts of columns that
-    became flags, in the order of these. `notes` say what was left out.
+    the last name have none); without, rows are names. `schema` says what made the numbers of the
+    contexts, where they came with names and were not all numbers. `notes` say what was left out.
     """
 
     contexts: Any  # (n, C) float32 once made
@@ -37,7 +38,7 @@ class LoggedRounds:
     vectors: Any = None  # (N, D) float32
     ids: Sequence[Hashable] | None = None
     notes: tuple[str, ...] = field(default=())
-    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    schema: Schema | None = None
 
     def __post_init__(self) -> None:
         rows = _read_rows(self.chosen)

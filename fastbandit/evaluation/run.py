@@ -11,7 +11,7 @@ from fastbandit.declaration import check_seed
 from fastbandit.errors import InputError, SettingError
 from fastbandit.evaluation.clusters import can_make_clusters
 from fastbandit.evaluation.diagnostics import Diagnostics, clip_note, diagnose
-from fastbandit.evaluation.drawn_policies import Draws, policy_of
+from fastbandit.evaluation.drawn_policies import Draws, policy_of, schema_of
 from fastbandit.evaluation.estimators import (
     Contributions,
     Estimator,
@@ -23,6 +23,7 @@ from fastbandit.evaluation.estimators import (
 )
 from fastbandit.evaluation.expected import CrossFit, expect
 from fastbandit.evaluation.intervals import Interval, intervals_of
+from fastbandit.evaluation.log_columns import LogColumns
 from fastbandit.evaluation.readers import read_log
 from fastbandit.evaluation.report import Estimate, Evaluation
 from fastbandit.evaluation.reward_models import RewardFunction
@@ -61,7 +62,8 @@ def evaluate(
     asking = draws if isinstance(draws, Draws) else Draws(draws)
     reward_model = CrossFit(model) if isinstance(model, str) else model
     asked = None if estimators is None else estimators_of(estimators)
-    rounds = log if isinstance(log, LoggedRounds) else read_log(log, progress=progress)
+    by_name = LogColumns(schema=schema_of(policy))
+    rounds = log if isinstance(log, LoggedRounds) else read_log(log, by_name, progress=progress)
     used = possible_estimators(rounds) if asked is None else asked
     rounds, target = policy_of(rounds, policy, draws=asking, seed=seed, progress=progress)
     prepared = _prepare(rounds, target, reward_model, seed=seed, progress=progress)

@@ -1,8 +1,8 @@
-"""Columns of Parquet and CSV files: numbers where all cells are, else text."""
+"""Columns of Parquet and CSV files by name, and those of numbers as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,93 +12,117 @@ from numpy.typing import NDArray
 from fastbandit.errors import DataError
 from fastbandit.features.csv_files import read_csv
 from fastbandit.features.table_files import check_any, is_parquet, open_parquet
+from fastbandit.features.tables import Table, table_of
 
 Column = NDArray[Any]
 
 
-def read_columns(
-    path: Path,
-    columns: Sequence[str],
-    *,
-    texts: Collection[str] = (),
-    firsts: Collection[str] = (),
-) -> dict[str, Column]:
-    """Read columns, lists as (n, d); of lists in the columns `firsts` the first value alone.
-
-    No number is NaN and no text is "". The columns `texts` of a CSV file stay as they are written.
-    """
+def read_columns(path: Path, columns: Sequence[str]) -> Table:
+    """Read some columns of a file; cells of CSV are texts."""
     if is_parquet(path):
         file = open_parquet(path)
         check_any(file.metadata.num_rows, path)
-        return {
-            c: _from_arrow(file.read(columns=[c]).column(0), c, path, is_first=c in firsts)
-            for c in columns
-        }
-    table = read_csv(path, columns)
-    check_any(len(next(iter(table.values()))), path)
-    return {c: np.array(cells) if c in texts else _parsed(cells) for c, cells in table.items()}
+        return table_of(file.read(columns=list(columns)), what="rows")
+    cells = read_csv(path, columns)
+    rows = len(next(iter(cells.values())))
+    check_any(rows, path)
+    return Table(cells, rows, is_text=True)
 
 
-def _parsed(cells: list[str]) -> Column:
+def numbers_of(table: Table, name: str) -> NDArray[np.float64] | None:
+    """Return a column of numbers, or of lists of as many, as (n, d): NaN where there is none.
+
+    It is None where a value is something else.
+    """
+    lists = _lists(table.columns[name])
+    if lists is not None:
+        return lists
+    values = table.values(name)
+    if table.is_text:
+        values = [cell or "nan" for cell in values]
+    elif not isinstance(values, np.ndarray) and any(isinstance(one, str) for one in values):
+        return None
     try:
-        return np.array([cell or "nan" for cell in cells]).astype(np.float64)
-    except ValueError:
-        return np.array(cells)
+        found = np.asarray(values).astype(np.float64)
+    except (TypeError, ValueError):  # texts, or lists of several lengths
+        return None
+    is_date = isinstance(values, np.ndarray) and values.dtype.kind == "M"
+    return None if is_date or found.ndim > 2 else found.reshape(len(found), -1)
 
 
-# -- Parquet
+def first_of(table: Table, name: str) -> Column:
+    """Return a column of single values; of a list, such as a slate, the first."""
+    column = table.columns[name]
+    if _is_arrow_list(column):
+        from pyarrow import compute
+
+        values: Any = compute.list_slice(column, 0, 1).to_pylist()
+        values = [one[0] if one else None for one in values]
+    else:
+        values = table.values(name)
+    if isinstance(values, np.ndarray):
+        return values
+    if any(isinstance(one, str) for one in values):
+        return np.array(["" if one is None else str(one) for one in values])
+    return np.array([np.nan if one is None else one for one in values])
 
 
-def _from_arrow(column: Any, name: str, path: Path, *, is_first: bool) -> Column:
+# -- Arrow
+
+
+def _is_arrow_list(column: Any) -> bool:
+    if not hasattr(column, "to_pylist"):
+        return False
     from pyarrow import types
 
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     kinds = (types.is_list, types.is_large_list, types.is_fixed_size_list)
-    if any(is_one(column.type) for is_one in kinds):
-        return _from_lists(column, name, path, is_first=is_first)
-    return _plain(column, name, path)
+    return any(is_one(column.type) for is_one in kinds)
 
 
-def _from_lists(column: Any, name: str, path: Path, *, is_first: bool) -> Column:
-    """Return lists of one length as (n, d), or the first value of each, of whatever length."""
-    from pyarrow import compute
+def _lists(column: Any) -> NDArray[np.float64] | None:
+    """Return lists of numbers of one length as (n, d), NaN where there is none."""
+    if not _is_arrow_list(column):
+        return None
+    from pyarrow import compute, types
 
-    if is_first:
-        column = compute.list_slice(column, 0, 1)
+    kind = column.type.value_type
     lengths = compute.fill_null(compute.list_value_length(column), 0).to_numpy()
     is_there = lengths > 0
     found = np.unique(lengths[is_there])
-    if len(found) > 1:
-        raise DataError(
-            f"{path} needs lists of one length in the column {name!r}: found lengths "
-            f"{found[:5].tolist()}. Drop the rows of another length."
-        )
-    flat = _plain(compute.list_flatten(column), name, path)
-    width = int(found.max(initial=1))
-    if is_there.all():
-        made = flat.reshape(-1, width)
-    else:
-        kind = flat.dtype if flat.dtype.kind == "U" else np.float64
-        made = np.full((len(column), width), "" if flat.dtype.kind == "U" else np.nan, dtype=kind)
-        made[is_there] = flat.reshape(-1, width)
-    return made[:, 0] if is_first else made
+    is_number = types.is_integer(kind) or types.is_floating(kind)
+    if len(found) != 1 or not is_number:
+        return None
+    made = np.full((len(column), int(found[0])), np.nan)
+    flat = compute.list_flatten(column).to_numpy()
+    made[is_there] = flat.reshape(-1, int(found[0]))
+    return made
 
 
-def _plain(column: Any, name: str, path: Path) -> Column:
-    """Return numbers, truths as numbers, or texts; raise where the type is another."""
-    from pyarrow import float64, types, uint8
+def check_numbers(path: Path, name: str, table: Table) -> NDArray[np.float64]:
+    """Return a column of single numbers, or say which value is none."""
+    values = first_of(table, name)
+    if table.is_text:
+        found = numbers_of(table, name)
+        if found is not None:
+            return found[:, 0]
+    elif values.dtype.kind in "fiub" or _are_decimals(values):
+        return values.astype(np.float64)
+    first = next((n for n, one in enumerate(values.tolist()) if not _is_number(one, table)), 0)
+    raise DataError(
+        f"{path} needs numbers in the column {name!r}: found {str(values[first])!r} in row "
+        f"{first + 1}. Name another column, or mend this one."
+    )
 
-    kind = column.type
-    if types.is_string(kind) or types.is_large_string(kind):
-        return np.asarray(column.fill_null("").to_numpy(zero_copy_only=False)).astype(str)
-    if types.is_boolean(kind):
-        column = column.cast(uint8())
-    elif types.is_decimal(kind):
-        column = column.cast(float64())
-    elif not types.is_integer(kind) and not types.is_floating(kind):
-        raise DataError(
-            f"{path} needs numbers, texts or lists of numbers in the column {name!r}: its type is "
-            f"{kind}. Turn it into numbers, or leave it out."
-        )
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+def _are_decimals(values: Column) -> bool:
+    return values.dtype.kind == "O" and all(hasattr(one, "as_tuple") for one in values.tolist())
+
+
+def _is_number(value: Any, table: Table) -> bool:
+    if not table.is_text:
+        return False
+    try:
+        float(value or "nan")
+    except ValueError:
+        return False
+    return True

@@ -1,21 +1,19 @@
-"""Logs in Parquet or CSV, one row a round, read into columns."""
+"""Logs in Parquet or CSV, one row a round: contexts by name, arms that were taken, rewards."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError, DuplicateArmError, SettingError, UnknownArmError
-from fastbandit.evaluation.flags import Levels, encode, row_name
-from fastbandit.evaluation.readers import LogColumns
+from fastbandit.evaluation.log_columns import LogColumns, columns_in, some
 from fastbandit.evaluation.rounds import (
     Floats,
     LoggedRounds,
@@ -23,23 +21,100 @@ from fastbandit.evaluation.rounds import (
     check_propensities,
     check_rewards,
 )
-from fastbandit.evaluation.table_files import Column, read_columns
-from fastbandit.features.csv_files import is_number
+from fastbandit.evaluation.table_files import (
+    Column,
+    check_numbers,
+    first_of,
+    numbers_of,
+    read_columns,
+)
+from fastbandit.features.columns import Column as ColumnKind
+from fastbandit.features.schema import Schema
 from fastbandit.features.table_files import header_of, is_parquet
+from fastbandit.features.tables import Table
 
-_CONTEXTS = ("context", "context_*", "x_*", "user_feature_*")
-_USUAL_NAMES = {
-    "arm": ("arm", "arms", "action", "item_id"),
-    "reward": ("reward", "click"),
-    "propensity": ("propensity", "propensities", "propensity_score", "pscore", "probability"),
-}
 WAITING = "come with or after the first that waits for its reward"
 UNLIKELY = "do not say how likely their arm was"
 LISTED = "were made among eligible arms only"
 UNTAKEN = "arms that were never taken are not known"
 _OURS = {"decision", "eligible", "until"}  # columns that an export of a service has
 _WHOLE = re.compile("0|-?[1-9][0-9]*")
-NO_LEVELS: Levels = MappingProxyType({})
+_MOST = float(np.finfo(np.float32).max)
+Kinds = Mapping[str, str | ColumnKind]
+
+
+@dataclass(frozen=True, eq=False)
+class LogTable:
+    """A log as its file has it: contexts by name, ids as they are written, and numbers.
+
+    `rows` are those of the file, from 1 on, that count; `times` are as they are written.
+    """
+
+    path: Path
+    arm: str
+    contexts: Table
+    taken: Column
+    rewards: Floats
+    propensities: Floats | None
+    rows: Rows
+    times: Column | None = None
+    notes: tuple[str, ...] = ()
+
+    def chosen(self, ids: Sequence[Any], *, arms: Path) -> Rows:
+        """Return the rows of the arms that were taken, among all arms in a table of them."""
+        found = _ids_of(self.taken, self.arm, self.path, is_text=False, rows=self.rows)
+        if isinstance(ids[0], str) and not is_parquet(self.path):
+            found = self.taken
+        return rows_of(found, list(ids), arms)[1]
+
+
+def read_log_table(path: Path, asked: LogColumns, *, is_judged: bool = True) -> LogTable:
+    """Read the columns of a log that are named, or have the usual names.
+
+    Of one that is not to be judged, propensities may be missing, and all other columns are those
+    of the context.
+    """
+    header = header_of(path)
+    found = columns_in(header, path, asked, is_judged=is_judged)
+    is_ours = set(header) >= _OURS
+    single = [found.arm, found.reward, *filter(None, [found.propensity, found.time])]
+    table = read_columns(path, [*dict.fromkeys([*found.context, *single, *["eligible"] * is_ours])])
+    rewards = check_numbers(path, found.reward, table)
+    propensities = None
+    if found.propensity is not None:
+        propensities = check_numbers(path, found.propensity, table)
+    rows: Rows = np.arange(1, table.rows + 1)
+    notes: tuple[str, ...] = ()
+    if is_ours and propensities is not None:
+        eligible = first_of(table, "eligible")
+        rows, notes = _of_export(rewards, propensities, eligible, path=path)
+    places = rows - 1
+    contexts = Table({c: table.columns[c] for c in found.context}, table.rows, table.is_text)
+    log = LogTable(
+        path=path,
+        arm=found.arm,
+        contexts=contexts if len(rows) == table.rows else _taken(contexts, places),
+        taken=first_of(table, found.arm)[places],
+        rewards=rewards[places],
+        propensities=None if propensities is None else propensities[places],
+        rows=rows,
+        times=None if found.time is None else first_of(table, found.time)[places],
+        notes=notes,
+    )
+    _check_outcomes(log)
+    return log
+
+
+def _taken(table: Table, places: Rows) -> Table:
+    """Return some rows; columns of numbers stay arrays."""
+    columns: dict[str, Any] = {}
+    for name in table.names:
+        wide = None if table.is_text else numbers_of(table, name)
+        if wide is None or wide.shape[1] == 1:
+            columns[name] = table.take(places).columns[name] if wide is None else wide[places, 0]
+        else:
+            columns[name] = wide[places]
+    return Table(columns, len(places), table.is_text)
 
 
 def read_table(path: Path, asked: LogColumns, *, arms: Path | None = None) -> LoggedRounds:
@@ -48,41 +123,67 @@ def read_table(path: Path, asked: LogColumns, *, arms: Path | None = None) -> Lo
     A column of lists is the context itself, or holds slates whose first arm counts. A file that
     `fastbandit export` wrote is read up to the first decision that waits for its reward.
     """
-    header = header_of(path)
-    levels = asked.levels
-    arm, reward, propensity = (_find(what, asked, header, path) for what in _USUAL_NAMES)
-    columns = _match(asked.context or _usual(header), header, path, but=[arm, reward, propensity])
-    _check_levels(levels, columns, arms)
-    is_ours = set(header) >= _OURS
-    table = read_columns(
-        path,
-        [*dict.fromkeys([*columns, arm, reward, propensity, *["eligible"] * is_ours])],
-        texts={arm, *levels},
-        firsts={arm, propensity},
-    )
-    rows: Rows = np.arange(1, len(table[arm]) + 1)
-    notes: tuple[str, ...] = ()
-    if is_ours:
-        rows, notes = _of_export(table, reward=reward, propensity=propensity, path=path)
-        table = {column: values[rows - 1] for column, values in table.items()}
-    encoded = encode(table, columns, path, levels=levels, rows=rows)
-    ids, vectors, chosen = _read_ids(table[arm], arm, path, rows=rows, arms=arms, asked=asked)
-    rewards, propensities = _read_outcomes(table, reward, propensity, path=path, rows=rows)
+    log = read_log_table(path, asked)
+    _check_kinds(asked.kinds, [*log.contexts.names, *([] if arms is None else header_of(arms))])
+    contexts, schema = encoded(log.contexts, path, schema=asked.schema, kinds=asked.kinds)
+    ids, vectors, chosen = _read_ids(log, arms=arms, asked=asked)
+    is_inferred = schema is not None and asked.schema is None
     return LoggedRounds(
-        contexts=encoded.values,
+        contexts=contexts,
         chosen=chosen,
-        rewards=rewards,
-        propensities=propensities,
+        rewards=log.rewards,
+        propensities=log.propensities,
         arms=len(ids),
         vectors=vectors,
         ids=ids,
-        levels=encoded.levels,
-        notes=(*notes, *encoded.notes, *[UNTAKEN] * (arms is None)),
+        schema=schema,
+        notes=(
+            *log.notes,
+            *(_notes(schema) if is_inferred and schema is not None else ()),
+            *[UNTAKEN] * (arms is None),
+        ),
     )
 
 
+def encoded(
+    table: Table, path: Path, *, schema: Schema | None = None, kinds: Kinds | None = None
+) -> tuple[NDArray[np.float32], Schema | None]:
+    """Return named columns as numbers, and the schema that says so.
+
+    That is the one given. Without, and where nothing is said of `kinds`, columns of numbers alone
+    stand side by side as they are, with no schema; else it is inferred.
+    """
+    own = {name: kind for name, kind in (kinds or {}).items() if name in table.columns}
+    if schema is None and not own:
+        parts = [numbers_of(table, name) for name in table.names]
+        if all(part is not None and _fits(part) for part in parts):
+            side_by_side = np.concatenate([part for part in parts if part is not None], axis=1)
+            return side_by_side.astype(np.float32), None
+    try:
+        schema = Schema.infer(table, kinds=own) if schema is None else schema
+        return schema.encode(table, what=f"rows of {path}"), schema
+    except SettingError as error:
+        raise DataError(
+            f"{path} needs columns of features that say something: {', '.join(table.names)} do "
+            f"not ({error}). Name others, or what they mean with --kind."
+        ) from error
+
+
+def _fits(numbers: NDArray[np.float64]) -> bool:
+    return bool((np.abs(numbers) <= _MOST).all())
+
+
+def _notes(schema: Schema) -> list[str]:
+    """Say what columns were taken for, where it was inferred."""
+    return [
+        f"{name} is taken as {kind}: {says}"
+        for name, kind, says, _ in schema.rows()
+        if kind not in ("number", "flag", "vector")
+    ]
+
+
 def read_arms(
-    path: Path, arm: str, *, is_text: bool = False, levels: Levels = NO_LEVELS
+    path: Path, arm: str, *, is_text: bool = False, kinds: Kinds | None = None
 ) -> tuple[list[Any], NDArray[np.float32] | None]:
     """Return the ids of arms (in the column `arm`, or the first), and their features.
 
@@ -90,41 +191,35 @@ def read_arms(
     """
     header = header_of(path)
     name = arm if arm in header else header[0]
-    others = [column for column in header if column != name]
-    table = read_columns(path, header, texts={name, *levels}, firsts={name})
-    ids = _ids_of(table[name], name, path, is_text=is_text).tolist()
+    table = read_columns(path, header)
+    ids = _ids_of(first_of(table, name), name, path, is_text=is_text).tolist()
     twice, times = Counter(ids).most_common(1)[0]
     if times > 1:
         raise DuplicateArmError(
             f"A table of arms needs each id once: {path} has {twice!r} twice in the column "
             f"{name!r}. Drop or rename one of the two."
         )
-    return ids, encode(table, others, path, levels=levels).values if others else None
+    features = table.without([name])
+    return ids, encoded(features, path, kinds=kinds)[0] if features.names else None
 
 
 # -- ids
 
 
 def _read_ids(
-    taken: Column,
-    column: str,
-    path: Path,
-    *,
-    rows: Rows,
-    arms: Path | None,
-    asked: LogColumns,
+    log: LogTable, *, arms: Path | None, asked: LogColumns
 ) -> tuple[list[Any], NDArray[np.float32] | None, Rows]:
     """Return the ids of all arms, their features, and which of them were taken.
 
     Ids in CSV have no type of their own: the log and the table of arms agree on one.
     """
-    found = _ids_of(taken, column, path, is_text=asked.is_text, rows=rows)
+    found = _ids_of(log.taken, log.arm, log.path, is_text=asked.is_text, rows=log.rows)
     if arms is None:
         ids, chosen = rows_of(found, None, None)
         return ids, None, chosen
-    known, vectors = read_arms(arms, column, is_text=found.dtype.kind == "U", levels=asked.levels)
-    if isinstance(known[0], str) and not is_parquet(path):
-        found = taken
+    known, vectors = read_arms(arms, log.arm, is_text=found.dtype.kind == "U", kinds=asked.kinds)
+    if isinstance(known[0], str) and not is_parquet(log.path):
+        found = log.taken
     return known, vectors, rows_of(found, known, arms)[1]
 
 
@@ -134,13 +229,15 @@ def _ids_of(
     """Return ids as texts or numbers; those of a CSV file are numbers where none would change."""
     is_missing = values == "" if values.dtype.kind == "U" else values != values
     if is_missing.any():
-        first = row_name(int(np.argmax(is_missing)), rows)
+        first = _row_name(int(np.argmax(is_missing)), rows)
         raise DataError(
             f"{path} needs the id of an arm in every row of the column {column!r}: {first} has "
             f"none ({int(is_missing.sum()):,} such). Fill or drop such rows."
         )
-    if is_text or is_parquet(path) or not all(map(_is_whole, np.unique(values).tolist())):
+    if is_text or values.dtype.kind != "U" or is_parquet(path):
         return values.astype(str) if is_text else values
+    if not all(map(_is_whole, np.unique(values).tolist())):
+        return values
     return values.astype(np.int64)
 
 
@@ -164,80 +261,31 @@ def rows_of(taken: Column, ids: list[Any] | None, arms: Path | None) -> tuple[li
     return ids, rows[numbers.reshape(-1)]
 
 
-# -- which columns
+# -- checks
 
 
-def _find(what: str, asked: LogColumns, header: Sequence[str], path: Path) -> str:
-    named = getattr(asked, what)
-    wanted = _USUAL_NAMES[what] if named is None else (named,)
-    found = next((column for column in wanted if column in header), None)
-    if found is not None:
-        return found
-    if what == "propensity" and named is None:
-        raise DataError(
-            f"{path} needs a column of propensities, how likely the arm was that was taken: found "
-            f"{_some(header)}. Name it with --propensity (propensity= in Python); if every arm was "
-            f"equally likely, add one that holds 1 / arms."
-        )
-    raise DataError(
-        f"{path} needs a column {' or '.join(map(repr, wanted))}: found {_some(header)}. Name the "
-        f"column of the {what} with --{what} ({what}= in Python)."
-    )
+def _row_name(number: int, rows: Rows | None) -> str:
+    """Name a row of a file, from 1 on, its header not counted."""
+    return f"row {number + 1 if rows is None else int(rows[number])}"
 
 
-def _usual(header: Sequence[str]) -> Sequence[str]:
-    found = [p for p in _CONTEXTS if any(fnmatchcase(column, p) for column in header)]
-    return found or _CONTEXTS[:1]
-
-
-def _match(
-    patterns: Sequence[str], header: Sequence[str], path: Path, *, but: Sequence[str]
-) -> list[str]:
-    """Return the columns that names and patterns stand for; outcomes are none of them."""
-    found: list[str] = []
-    for pattern in patterns:
-        matched = [c for c in header if fnmatchcase(c, pattern) and c not in but]
-        if not matched:
-            raise DataError(
-                f"{path} needs columns of the context such as {pattern!r}: found {_some(header)}. "
-                f"Name them with --context (context= in Python); none may be the arm, the reward "
-                f"or the propensity."
-            )
-        found += matched
-    return list(dict.fromkeys(found))
-
-
-def _some(header: Sequence[str]) -> str:
-    return ", ".join(header[:40]) + (f" and {len(header) - 40} more" if len(header) > 40 else "")
-
-
-# -- columns
-
-
-def _check_levels(levels: Levels, columns: Sequence[str], arms: Path | None) -> None:
-    known = [*columns, *([] if arms is None else header_of(arms))]
-    other = next((column for column in levels if column not in known), None)
+def _check_kinds(kinds: Kinds, known: Sequence[str]) -> None:
+    other = next((column for column in kinds if column not in known), None)
     if other is not None:
         raise SettingError(
-            f"Levels need a column of the context or of the arms: got {other!r}, and these are "
-            f"{_some(known)}. Name one of them."
-        )
-    wrong = next((c for c, names in levels.items() if isinstance(names, str) or not names), None)
-    if wrong is not None:
-        raise SettingError(
-            f"The levels of a column need to be a list of its texts: got {levels[wrong]!r} for "
-            f"{wrong!r}. Give one such as ['Oslo', 'Rome']."
+            f"What a column means needs one of the context or of the arms: got {other!r}, and "
+            f"these are {some(known)}. Name one of them."
         )
 
 
 def _of_export(
-    table: dict[str, Column], *, reward: str, propensity: str, path: Path
+    rewards: Floats, propensities: Floats, eligible: Column, *, path: Path
 ) -> tuple[Rows, tuple[str, ...]]:
     """Return the rows of a service's export, from 1 on, that `read_service` would read."""
-    is_waiting = np.isnan(table[reward].astype(np.float64))
-    is_late = np.maximum.accumulate(is_waiting)
-    is_unlikely = ~is_late & np.isnan(table[propensity].astype(np.float64))
-    is_listed = ~is_late & ~is_unlikely & (table["eligible"] != "")
+    is_late = np.maximum.accumulate(np.isnan(rewards))
+    is_unlikely = ~is_late & np.isnan(propensities)
+    is_free = eligible == "" if eligible.dtype.kind == "U" else eligible != eligible
+    is_listed = ~is_late & ~is_unlikely & ~is_free
     is_used = ~(is_late | is_unlikely | is_listed)
     if not is_used.any():
         raise DataError(
@@ -258,25 +306,12 @@ def left_out_notes(counts: Mapping[str, int]) -> tuple[str, ...]:
     )
 
 
-def _read_outcomes(
-    table: dict[str, Column], reward: str, propensity: str, *, path: Path, rows: Rows
-) -> tuple[Floats, Floats]:
-    """Return rewards and propensities; an error names the row of the file."""
-    rewards, propensities = (_numbers(table[c], c, path, rows) for c in (reward, propensity))
+def _check_outcomes(log: LogTable) -> None:
+    """Raise where a reward or a propensity is none; the error names the row of the file."""
 
     def where(number: int) -> str:
-        return f"{row_name(number, rows)} of {path}"
+        return f"{_row_name(number, log.rows)} of {log.path}"
 
-    check_rewards(rewards, where=where)
-    check_propensities(propensities, rewards, where=where)
-    return rewards, propensities
-
-
-def _numbers(values: Column, column: str, path: Path, rows: Rows) -> Floats:
-    if values.dtype.kind in "fiub":
-        return values.astype(np.float64)
-    first = next((n for n, text in enumerate(values.tolist()) if not is_number(text)), 0)
-    raise DataError(
-        f"{path} needs numbers in the column {column!r}: found {str(values[first])!r} in "
-        f"{row_name(first, rows)}. Name another column, or mend this one."
-    )
+    check_rewards(log.rewards, where=where)
+    if log.propensities is not None:
+        check_propensities(log.propensities, log.rewards, where=where)

@@ -18,6 +18,9 @@ from typing import Any
 import httpx
 import pytest
 
+from fastbandit.cli import serve
+from fastbandit.errors import SettingError
+
 PATIENCE = 90.0
 
 
@@ -115,3 +118,14 @@ def test_what_a_service_cannot_start_with_is_one_line(
         assert process.wait(PATIENCE) == 2
     assert words in said.read_text()
     assert said.read_text().count("\n") == 1
+
+
+def test_a_folder_to_serve_from_needs_its_settings(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"--from needs a folder with service\.toml"):
+        serve.named_by(None, None, tmp_path)
+
+
+def test_a_folder_to_serve_from_names_settings_and_data(tmp_path: Path) -> None:
+    (tmp_path / "service.toml").touch()
+
+    assert serve.named_by(None, None, tmp_path) == (tmp_path / "service.toml", tmp_path)

@@ -70,30 +70,28 @@ def cities(tmp_path: Path) -> Path:
 # -- columns
 
 
-def test_flags_are_told_in_json(cities: Path) -> None:
+def test_what_a_column_is_taken_for_is_told_in_json(cities: Path) -> None:
     found = judged("--log", cities, "--context", "city", "--policy", "uniform")
 
-    assert "texts of city are flags: city=Oslo, city=Rome" in found["notes"]
+    assert "city is taken as category: 2 levels: Oslo, Rome" in found["notes"]
 
 
-def test_a_saved_policy_needs_levels_where_texts_became_flags(cities: Path, tmp_path: Path) -> None:
+def test_a_saved_policy_needs_to_know_what_texts_mean(cities: Path, tmp_path: Path) -> None:
     bandit(context=2).freeze().save(tmp_path / "saved")
 
-    with pytest.raises(
-        SettingError, match=r"texts of 'city' .* those of this log are --levels city=Oslo,Rome"
-    ):
+    with pytest.raises(SettingError, match=r"what 'city' means was inferred from this log"):
         asked("--log", cities, "--context", "city", "--policy", tmp_path / "saved")
 
 
 def test_a_saved_policy_is_judged_on_the_levels_it_learned(cities: Path, tmp_path: Path) -> None:
-    bandit(context=3).freeze().save(tmp_path / "saved")
+    bandit(context=5).freeze().save(tmp_path / "saved")
 
     found = judged(
         *("--log", cities, "--context", "city", "--levels", "city=Oslo,Rome,Wien"),
         *("--policy", tmp_path / "saved"),
     )
 
-    assert "texts of city are flags: city=Oslo, city=Rome, city=Wien" in found["notes"]
+    assert "city is taken as category: 3 levels: Oslo, Rome, Wien" in found["notes"]
 
 
 @pytest.mark.parametrize("told", ["Oslo,Rome", "=Oslo", "city=", "city=Oslo,Oslo"])

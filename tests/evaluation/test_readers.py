@@ -47,7 +47,7 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
 
     found = read_rounds(path, context="who", arm="item", reward="money", propensity="chance")
 
-    assert found.contexts.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    assert found.contexts.tolist() == [[0, 0, 0, 1], [0, 0, 1, 0]]  # none, others, new, old
     assert list(found.ids or ()) == [7, 8]
 
 

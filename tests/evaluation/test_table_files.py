@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from fastbandit.errors import DataError, FastbanditError
+from fastbandit.errors import DataError, FastbanditError, SettingError
 from fastbandit.evaluation import LoggedRounds, read_rounds
+from fastbandit.features.schema import Schema
+from fastbandit.features.text_columns import Category
 
 HEAD = "x_a,arm,reward,propensity\n"
 
@@ -39,18 +41,50 @@ def parquet(folder: Path, **columns: list[Any]) -> Path:
 @pytest.mark.parametrize(
     ("cells", "kind"),
     [
-        ([datetime(2026, 1, 1, tzinfo=UTC)], "timestamp"),
-        ([{"a": 1}], "struct"),
-        ([[["a"]]], "list"),
-        ([["a"]], "lists of texts"),
-        ([b"a"], "binary"),
+        ([datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)], "date"),
+        ([["a"], ["a", "b"]], "set"),
+        ([1.0, None, 3.0], "number"),
+        ([True, None], "flag"),
     ],
 )
-def test_a_column_of_another_type_is_named_with_it(
+def test_columns_that_are_not_all_numbers_are_read_by_a_schema(
     tmp_path: Path, cells: list[Any], kind: str
 ) -> None:
-    with pytest.raises(DataError, match=rf"in the column 'x_a': .*{kind}.*leave it out"):
+    found = read_rounds(parquet(tmp_path, x_a=cells))
+
+    assert found.schema is not None
+    assert found.schema.rows()[0][1].endswith(kind)
+    assert found.contexts.shape == (len(cells), found.schema.dim)
+
+
+@pytest.mark.parametrize("cells", [[b"a", b"b"], [{"a": 1}, {"a": 2}]])
+def test_a_column_that_no_kind_reads_is_named(tmp_path: Path, cells: list[Any]) -> None:
+    with pytest.raises(FastbanditError, match="x_a"):
         read_rounds(parquet(tmp_path, x_a=cells))
+
+
+def test_a_schema_gives_two_files_the_same_columns(tmp_path: Path) -> None:
+    schema = Schema((Category("x_a", levels=("Oslo", "Rome")),))
+
+    first = read_rounds(write(tmp_path, HEAD + "Oslo,a,0,0.5\nRome,a,0,0.5\n"), schema=schema)
+    second = read_rounds(write(tmp_path, HEAD + "Rome,a,0,0.5\nBonn,a,0,0.5\n"), schema=schema)
+
+    assert first.contexts.tolist() == [[0, 0, 1, 0], [0, 0, 0, 1]]
+    assert second.contexts.tolist() == [[0, 0, 0, 1], [0, 1, 0, 0]]
+
+
+def test_what_a_column_means_can_be_corrected(tmp_path: Path) -> None:
+    found = read_rounds(
+        write(tmp_path, HEAD + "1,a,0,0.5\n2,a,0,0.5\n"), schema={"x_a": "category"}
+    )
+
+    assert found.schema is not None
+    assert found.schema["x_a"] == Category("x_a", levels=("1", "2"), note="as you said")
+
+
+def test_the_kind_of_no_column_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"got 'city', and these are x_a\. Name one"):
+        read_rounds(write(tmp_path, HEAD + "1,a,0,0.5\n"), schema={"city": "category"})
 
 
 def test_truths_and_lists_of_numbers_are_contexts(tmp_path: Path) -> None:

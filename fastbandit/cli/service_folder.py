@@ -1,0 +1,70 @@
+"""A folder to serve from: settings, schemas, and the first version of a bandit that learned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fastbandit.bandit import Bandit
+from fastbandit.cli.init import write_config
+from fastbandit.cli.log_tables import LogAndArms
+from fastbandit.errors import SettingError
+from fastbandit.files.atomic import making_folder, raising, write_atomic
+from fastbandit.learning.candidates import save_draft
+from fastbandit.storage.snapshot_store import SnapshotStore, nothing_more
+from fastbandit.storage.snapshot_version import Cut
+
+SETTINGS, CONTEXT, ARMS, REPORT = "service.toml", "context.json", "arms.json", "report.json"
+_SNAPSHOTS = "snapshots"
+
+
+def check_new(out: Path) -> None:
+    """Raise where a folder holds something already."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise SettingError(
+            f"A new service needs a folder that is empty or not there: found files in {out}. Name "
+            f"another with --out."
+        )
+
+
+def write_service(
+    out: Path,
+    read: LogAndArms,
+    settings: Mapping[str, Any],
+    *,
+    learned: tuple[Bandit, dict[str, Any]] | None = None,
+) -> None:
+    """Write the folder of a service, whole or not at all; a bandit that learned is version 1."""
+    place = out.expanduser().absolute()
+    needs = f"A service needs a folder that can be written to: {place} cannot"
+    with raising(SettingError, needs, fix="Choose another."), making_folder(place) as folder:
+        read.context.save(folder / CONTEXT)
+        read.arm.save(folder / ARMS)
+        own = {
+            "server.data_dir": str(place),
+            "context.schema": CONTEXT,
+            "arms.schema": ARMS,
+            "arms.id": read.arm.key or "id",
+            "reward.kind": read.reward_kind,
+        }
+        write_config(folder / SETTINGS, values={**own, **settings})
+        if learned is not None:
+            bandit, report = learned
+            _publish(SnapshotStore(folder / _SNAPSHOTS), bandit, report)
+            text = json.dumps(report, indent=1, ensure_ascii=False)
+            write_atomic(folder / REPORT, f"{text}\n".encode())
+
+
+def _publish(store: SnapshotStore, bandit: Bandit, report: dict[str, Any]) -> None:
+    """Publish a bandit that learned from a log of elsewhere: none of the service's own events."""
+    notes = {
+        "arms": len(bandit),
+        "learned": report["decisions"],
+        "mean_reward": report["mean_reward"],
+        "checks": report["checks"],
+    }
+    with store.drafting() as draft:
+        save_draft(draft, bandit, reached=nothing_more)
+        store.publish(draft, notes, version=bandit.version, parent=None, cut=Cut())

@@ -30,7 +30,7 @@ from fastbandit.policy import Policy
 from fastbandit.progress import progress_bar
 from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.plots import plot_state
+from fastbandit.runtime.plots import figure_of
 from fastbandit.runtime.seeds import read_seeds
 from fastbandit.runtime.shown import html_of_bandit, text_of_bandit
 from fastbandit.runtime.state import Reports, State, check_observes, check_version
@@ -235,7 +235,7 @@ class Bandit:
 
         That is for a `context`, or for the average one. Needs matplotlib.
         """
-        return plot_state(self._state, self._blueprint, context)
+        return figure_of(self._state, self._blueprint, context)
 
     # -- the arms
 

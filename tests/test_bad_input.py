@@ -74,7 +74,7 @@ BAD: dict[str, tuple[Do, type[FastbanditError], str]] = {
         EligibilityError,
         "context 1",
     ),
-    "unknown eligible": (selecting(eligible=[1, "what"]), UnknownArmError, "got 'what'"),
+    "unknown eligible": (selecting(eligible=["what"]), UnknownArmError, "got 'what'"),
     "a short mask": (selecting(eligible=np.ones(29, dtype=bool)), ShapeError, r"got \(29,\)"),
     "too few seeds": (selecting(seeds=[1, 2]), ShapeError, r"of shape \(2,\)"),
     "seeds that are no numbers": (selecting(seeds=np.ones(20)), ShapeError, "float64"),

@@ -184,9 +184,7 @@ DECIDING = {
     "one eligible arm alone": Mistake(
         chosen(eligible="tea"), "Eligible", "'tea'", "into a list of one"
     ),
-    "an eligible arm that is none": Mistake(
-        chosen(eligible=[1, 99]), "arms", "99", "correct its id"
-    ),
+    "an eligible arm that is none": Mistake(chosen(eligible=[99]), "arms", "99", "correct its id"),
     "nothing eligible": Mistake(chosen(eligible=[]), "eligible", "none", "Let more be"),
     "a mask too short": Mistake(
         chosen(eligible=np.ones(29, dtype=bool)), "eligible", "(29,)", "one boolean for each arm"

@@ -152,9 +152,9 @@ def _check_mask(mask: Mask, *, arms: int, contexts: int) -> Mask:
     return mask.reshape(-1, arms)
 
 
-def is_group(item: Any) -> bool:
-    """Return whether an item holds ids, rather than being one."""
-    return isinstance(item, Collection) and not isinstance(item, str | bytes)
+def is_group(given: Any) -> bool:
+    """Return whether something holds ids, rather than being one."""
+    return isinstance(given, Collection) and not isinstance(given, str | bytes)
 
 
 def _mask_of(groups: Iterable[Any], ids: ArmIds) -> Mask:

@@ -9,8 +9,10 @@ import pytest
 from fake_service import (
     NOBODY,
 )
+from msgspec import convert
 
 from fastbandit.client import Retries
+from fastbandit.client.shapes import Selected
 from fastbandit.errors import (
     InputError,
     ServiceUnavailable,
@@ -56,3 +58,21 @@ def test_without_a_fallback_a_select_raises(connect: Connect) -> None:
 def test_each_context_needs_an_id(connect: Connect) -> None:
     with pytest.raises(InputError, match="got 1 ids for 2 contexts"):
         connect(NOBODY).select_many([[0.1], [0.2]], ids=["one"])
+
+
+def test_stale_ids_that_the_service_dropped_are_counted() -> None:
+    answer = {"decision": "a", "arms": ["tea"], "scores": [0.5], "dropped": 2}
+
+    assert convert(answer, Selected).dropped == 2
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_a_strict_client_has_stale_ids_rejected(
+    connect: Connect, service: Any, is_strict: bool
+) -> None:
+    client = connect(service.url, strict=is_strict)
+
+    client.select([0.1], eligible=["tea"])
+    client.select_many([[0.1]], eligible=["tea"])
+
+    assert [asked.get("strict", False) for _, _, asked in service.requests] == [is_strict] * 2

@@ -39,6 +39,8 @@ _FORMERLY = {
     "interactions": "pairs",
 }
 
+LATER = ("clipped", "dropped")  # fields of a choice that came after the record
+
 
 def reading_of(folder: Path) -> dict[str, Reading]:
     """Read everything in a copy of the folder."""
@@ -94,7 +96,7 @@ def reading_of_frozen(folder: Path) -> Reading:
         "without exploring": _told(frozen.select(CONTEXTS, explore=False, seeds=SEEDS)),
         "cheap and red": _told(cheap),
         "half of them any": _told(frozen.select(CONTEXTS, epsilon=0.5, seeds=SEEDS)),
-        "chosen": {name: value for name, value in chosen._asdict().items() if name != "clipped"},
+        "chosen": {name: value for name, value in chosen._asdict().items() if name not in LATER},
         "propensities": [likely.arms, likely.probabilities.tolist(), likely.rest],
     }
 

@@ -31,7 +31,7 @@ from fastbandit.progress import progress_bar
 from fastbandit.runtime.explanation import Asked, Explanation, check_learned
 from fastbandit.runtime.freezing import freeze, untrained
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.plots import plot_bandit
+from fastbandit.runtime.plots import figure_of
 from fastbandit.runtime.shown import html_of_bandit, text_of_bandit
 from fastbandit.runtime.state import Reports, State, check_observes, check_version
 from fastbandit.runtime.torch_decisions import check_device, decide_by_torch
@@ -239,7 +239,7 @@ class Bandit:
 
     def plot(self, context: Any = None) -> Any:
         """Return a figure: reward so far, what arms earned, and expectations for a context."""
-        return plot_bandit(self._state, self._blueprint, context)
+        return figure_of(self._state, self._blueprint, context)
 
     # -- the arms
 

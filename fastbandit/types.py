@@ -152,7 +152,7 @@ class Decision:
         arms: Any = self.arms
         first = ", ".join(str(one) for one in arms[:_SHOWN])
         more = ", …" if len(self) > _SHOWN else ""
-        return f"<{self._title()}: arms [{first}{more}]>"
+        return f"Decision({self._title()}: arms [{first}{more}])"
 
     def _repr_html_(self) -> str:
         arms: Any = self.arms
@@ -161,13 +161,15 @@ class Decision:
             for number in range(min(_SHOWN, len(self)))
         ]
         rest = [("…", "", "")] * (len(self) > _SHOWN)
-        return html_table(self._title(), [*rows, *rest], ("context", "arms", "scores"))
+        return html_table(
+            f"Decision: {self._title()}", [*rows, *rest], ("context", "arms", "scores")
+        )
 
     def _title(self) -> str:
         how = "any arm, as nothing is learned yet" if self.uniform else f"version {self.version}"
         dropped = f", {int(self.dropped.sum())} stale ids dropped" if self.dropped.any() else ""
         contexts = "1 context" if len(self) == 1 else f"{len(self):,} contexts"
-        return f"Decision for {contexts}, {how}{dropped}"
+        return f"{contexts}, {how}{dropped}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,7 +188,7 @@ class Audit:
 
     def __repr__(self) -> str:
         said = ", ".join(f"{name} {value}" for name, value in self._facts())
-        return f"<Audit: {said}>"
+        return f"Audit({said})"
 
     def _repr_html_(self) -> str:
         return html_table("Audit", self._facts())

@@ -25,7 +25,7 @@ from fastbandit import (
     ThompsonSampling,
 )
 from fastbandit.demo.synthetic import Synthetic
-from fastbandit.errors import EligibilityError, InputError
+from fastbandit.errors import EligibilityError, InputError, UnknownArmError
 from fastbandit.search.fit_generator import GeneratorFit
 from fastbandit.training.fit_reward import RewardFit
 from fastbandit.training.update import Training
@@ -576,3 +576,24 @@ def test_features_for_arms_that_are_known_by_id_alone_are_refused() -> None:
 def test_discarding_returns_the_ids_that_were_not_there(taught: Bandit) -> None:
     assert taught.discard_arms([1]) == []
     assert taught.discard_arms([1, 2, "x"]) == [1, "x"]
+
+
+@pytest.mark.parametrize("updates", [0, 1])
+@pytest.mark.parametrize("arms", [20, 600])  # by torch, and compiled
+def test_stale_ids_are_dropped_from_what_is_eligible(arms: int, updates: int) -> None:
+    features = np.random.default_rng(0).normal(size=(arms, 3))
+    bandit = Bandit(arms=features, context=2, preset="tests/golden/quick_training.toml")
+    contexts = np.zeros((2, 2))
+    for _ in range(updates):
+        bandit.update(contexts=contexts, arms=[0, 1], rewards=[0.0, 1.0])
+    bandit.discard_arms([3])
+
+    decision = bandit.select(contexts, eligible=[1, 3, arms + 5])
+
+    assert decision.arms == [1, 1]
+    assert decision.dropped.tolist() == [2, 2]
+    assert bandit.select(contexts, eligible=[1]).dropped.tolist() == [0, 0]
+    with pytest.raises(UnknownArmError, match=str(arms + 5)):
+        bandit.select(contexts, eligible=[1, arms + 5], strict=True)
+    chosen = bandit.freeze().select_one(contexts[0], eligible=[1, 3])
+    assert (chosen.arm, chosen.dropped) == (1, 1)

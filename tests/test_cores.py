@@ -8,7 +8,7 @@ import threading
 import pytest
 import torch
 
-from fastbandit.cores import cores, in_parts, one_thread
+from fastbandit.cores import SMALL, cores, in_parts, one_thread, threads_for
 
 
 def test_only_cores_that_this_process_may_use_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,5 +58,28 @@ def test_torch_can_be_held_to_one_thread() -> None:
         one_thread()
 
         assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("multiplications", "threads"), [(SMALL, 1), (SMALL + 1, 2)])
+def test_few_multiplications_are_left_to_one_thread(multiplications: int, threads: int) -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        with threads_for(multiplications):
+            assert torch.get_num_threads() == threads
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_threads_are_as_before_after_an_error() -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        with pytest.raises(ValueError, match="stop"), threads_for(0):
+            raise ValueError("stop")
+        assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

@@ -229,7 +229,7 @@ def check_cache() -> Finding:
         from fastbandit.runtime import kernel
     except RuntimeError as error:  # there is none
         why = "Without a folder for compiled code, nothing can be imported."
-        fix = "Set NUMBA_CACHE_DIR to a folder that this user may write to."
+        fix = "Set NUMBA_CACHE_DIR or FASTBANDIT_CACHE_DIR to a folder that this user may write to."
         return Finding("compiled code", "broken", str(error), why, fix)
     decide: Any = kernel.decide
     if not hasattr(decide, "stats"):

@@ -92,7 +92,7 @@ def _arm_schema(items: Table, arm: str, kinds: Kinds) -> Schema:
         )
     if not own:
         return found
-    ids = Ignored(found.key, is_key=True, note="the ids of the arms")
+    ids = Ignored(found.key, is_id=True, note="the ids of the arms")
     return Schema.infer(items, kinds={**own, found.key: ids})
 
 

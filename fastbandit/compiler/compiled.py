@@ -19,9 +19,10 @@ def compiled(*, fastmath: set[str] | None = None) -> Callable[[Function], Functi
     """Compile a function when it is first called; `fastmath` are the liberties LLVM may take."""
 
     def decorate(function: Function) -> Function:
-        make: Any = numba.njit(cache=True, nogil=True, fastmath=fastmath or False)
-        with _kept_in(_folder()):
-            return make(function)
+        njit: Any = numba.njit
+        liberties = fastmath or False
+        with _kept_in(_folder()):  # no C function: nobody calls one, and it takes time to compile
+            return njit(cache=True, nogil=True, no_cfunc_wrapper=True, fastmath=liberties)(function)
 
     return decorate
 

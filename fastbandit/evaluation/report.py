@@ -84,7 +84,7 @@ class Evaluation:
 
     def __repr__(self) -> str:
         said = "; ".join(f"{row[0]} {row[1]} ({row[2]} to {row[3]})" for row in self.table())
-        return f"<Evaluation of {self.rounds:,} rounds, {self.arms:,} arms: {said}>"
+        return f"Evaluation({self.rounds:,} rounds, {self.arms:,} arms: {said})"
 
     def _repr_html_(self) -> str:
         title = f"Evaluation of {self.rounds:,} rounds, {self.arms:,} arms"

@@ -13,8 +13,8 @@ from fastbandit.arms.eligibility import draw_eligible_row
 from fastbandit.arms.partitions import Floats, Positions
 from fastbandit.cores import in_parts
 from fastbandit.errors import NotFiniteError
+from fastbandit.runtime.ahead import decide
 from fastbandit.runtime.frozen_catalogue import EligibleRows, FrozenCatalogue
-from fastbandit.runtime.kernel import decide
 from fastbandit.runtime.parts import FrozenModel
 from fastbandit.runtime.popularity import Popularity
 from fastbandit.runtime.propensity import are_uniform

@@ -17,13 +17,13 @@ from fastbandit.arms.rows import Upserted
 from fastbandit.arms.stale_ids import check_known, drop_stale
 from fastbandit.errors import FastbanditError, NotFiniteError, SettingError
 from fastbandit.features.kinds import is_size
+from fastbandit.runtime.ahead import decide
 from fastbandit.runtime.batches import Answers, Terms, decide_all, draw_all
 from fastbandit.runtime.codec import Codec
 from fastbandit.runtime.explanation import Asked, Explanation, check_learned
 from fastbandit.runtime.folder import Stored, read_folder, write_folder
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
 from fastbandit.runtime.frozen_explanation import explain_frozen, typical_context
-from fastbandit.runtime.kernel import decide
 from fastbandit.runtime.live_catalogue import LiveCatalogue
 from fastbandit.runtime.parts import FrozenModel, check_delta
 from fastbandit.runtime.popularity import Popularity
@@ -282,7 +282,7 @@ class FrozenBandit:
         return explain_frozen(self.parts, inputs, asked, **given)
 
     def warm(self) -> None:
-        """Compile what decisions need: after an installation that takes about half a minute."""
+        """Compile what decisions need: after an installation that takes some twenty seconds."""
         catalogue, buffers, model = self._arms.now, self._buffers, self._model
         buffers.contexts[:], buffers.seeds[:] = 0.0, 0
         for some in (catalogue.all_eligible, catalogue.only(catalogue.rows.live_rows[:1])):

@@ -32,7 +32,7 @@ class Expected(NamedTuple):
     high: Floats
 
 
-def plot_bandit(state: State, plan: Blueprint, context: Any = None) -> Any:
+def figure_of(state: State, plan: Blueprint, context: Any = None) -> Any:
     """Return a figure of what a bandit learned from and expects, for a context or the average."""
     policy, history = state.trained("A plot"), state.whole_history
     assert history is not None

@@ -60,4 +60,4 @@ def facts_of_frozen(frozen: Any) -> Facts:
 
 
 def _line(name: str, facts: Facts) -> str:
-    return f"<{name}: {', '.join(f'{what} {said}' for what, said in facts)}>"
+    return f"{name}({', '.join(f'{what} {said}' for what, said in facts)})"

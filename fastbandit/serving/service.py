@@ -216,9 +216,7 @@ class Service:
         stored = (self.spooled or self.reader).decision(made.id)
         assert stored is not None
         is_named = self.config.shadow.baseline == "request"
-        if _asked_for(stored) != _asked_for(made) or (
-            is_named and named_arm(stored) != named_arm(made)
-        ):
+        if not _ask_the_same(stored, made) or (is_named and named_arm(stored) != named_arm(made)):
             raise Rejection(
                 409,
                 "id taken",
@@ -374,5 +372,15 @@ class Service:
                     await self.writer.submit([TimePassed()])
 
 
-def _asked_for(made: DecisionMade) -> tuple[Any, ...]:
-    return made.context, len(made.arms), made.eligible, made.explored
+def _ask_the_same(stored: DecisionMade, made: DecisionMade) -> bool:
+    """Return whether two decisions answer one request; meanwhile arms may have come or gone."""
+    before, now = stored.eligible, made.eligible
+    if isinstance(before, list) and isinstance(now, list):
+        is_part = set(before) <= set(now) or set(now) <= set(before)
+    else:
+        is_part = before == now
+    return is_part and (stored.context, len(stored.arms), stored.explored) == (
+        made.context,
+        len(made.arms),
+        made.explored,
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -141,3 +143,57 @@ def test_a_folder_that_cannot_be_made_is_rejected_before_the_work(
 
     assert status == 2
     assert "Choose another with --out" in capsys.readouterr().err
+
+
+BLOCKED = """
+import sys
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from packaging.requirements import Requirement
+
+def needed(name, extra, seen):
+    try:
+        lines = requires(name) or ()
+    except PackageNotFoundError:
+        return seen
+    for one in map(Requirement, lines):
+        if one.marker is None or one.marker.evaluate({"extra": extra}):
+            own = one.name.lower().replace("_", "-")
+            if own not in seen:
+                seen.add(own)
+                needed(own, "", seen)
+    return seen
+
+there = needed("fastbandit", "train", {"fastbandit"})
+homes = packages_distributions()
+blocked = {
+    module for module, names in homes.items()
+    if not {name.lower().replace("_", "-") for name in names} & there
+}
+
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in blocked:
+            return None
+        return self.finder.find_spec(name, path, target)
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+assert {"faiss", "apsw", "uvicorn"} <= blocked
+sys.meta_path[:] = map(Without, sys.meta_path)
+for name in [name for name in sys.modules if name.partition(".")[0] in blocked]:
+    del sys.modules[name]
+from fastbandit.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+def test_the_extra_that_trains_is_enough_for_the_demo(tmp_path: Path) -> None:
+    arguments = ("demo", "--arms", "40", "--rounds", "20", "--batch", "10", "--out", str(tmp_path))
+    command = [sys.executable, "-c", BLOCKED, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "index.html").exists()

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from fake_service import NOBODY, FakeService
+from msgspec import convert
 
 from fastbandit.client import Retries
+from fastbandit.client.shapes import Selected
 from fastbandit.errors import (
     InputError,
     ServiceUnavailable,
@@ -66,3 +68,21 @@ def test_an_explanation_is_asked_for_by_the_id_of_a_decision(
 
     path = "/v1/decisions/visit%3A1/explanation"
     assert [one["asked"] for one in found] == [path, f"{path}?arm=a%20b"]
+
+
+def test_stale_ids_that_the_service_dropped_are_counted() -> None:
+    answer = {"decision": "a", "arms": ["tea"], "scores": [0.5], "dropped": 2}
+
+    assert convert(answer, Selected).dropped == 2
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_a_strict_client_has_stale_ids_rejected(
+    connect: Connect, service: Any, is_strict: bool
+) -> None:
+    client = connect(service.url, strict=is_strict)
+
+    client.select([0.1], eligible=["tea"])
+    client.select_many([[0.1]], eligible=["tea"])
+
+    assert [asked.get("strict", False) for _, _, asked in service.requests] == [is_strict] * 2

@@ -95,3 +95,36 @@ def test_publish_replaces_what_serves_at_once(config: Config) -> None:
         assert not (await ask.select())["degraded"]
 
     run(config, story)
+
+
+def test_eligible_ids_that_no_arm_has_are_dropped_and_counted(config: Config) -> None:
+    async def story(ask: Caller) -> None:
+        told = {"context": CONTEXT, "eligible": ["arm-3", "gone", "older"], "id": "visit"}
+        first = (await ask("POST", "/v1/select", told)).body
+        assert (first["arms"], first["dropped"]) == (["arm-3"], 2)
+        assert (await ask("POST", "/v1/select", told)).body == first
+        await ask("PUT", "/v1/arms", {"arms": [{"id": "gone", "features": [0.1, 0.2, 0.3]}]})
+        again = (await ask("POST", "/v1/select", told)).body
+        assert (again["arms"], again["dropped"]) == (["arm-3"], 2)
+
+    run(config, story)
+
+
+def test_an_answer_to_known_ids_says_nothing_of_dropped_ones(config: Config) -> None:
+    async def story(ask: Caller) -> None:
+        assert "dropped" not in await ask.select(eligible=["arm-3"])
+
+    run(config, story)
+
+
+@pytest.mark.parametrize("more", [{"strict": True}, {"strict": True, "k": 2}])
+def test_a_strict_request_with_an_unknown_id_is_rejected(
+    config: Config, more: dict[str, Any]
+) -> None:
+    async def story(ask: Caller) -> None:
+        told = {"context": CONTEXT, "eligible": ["arm-3", "gone"], **more}
+        reply = await ask("POST", "/v1/select", told)
+        assert (reply.status, reply.body["field"]) == (422, "eligible")
+        assert "'gone'" in reply.body["detail"]
+
+    run(config, story)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from fakes import LITTLE, vectors_of
 from plans import plan_for
+from torch import nn
 
 from fastbandit import Exhaustive, GeneratorSearch, ThompsonSampling
 from fastbandit.arms.catalogue import Catalogue
@@ -20,7 +21,7 @@ from fastbandit.reward.dropout_model import DropoutReward
 from fastbandit.reward.model import NetworkSettings
 from fastbandit.search.generator import FittedGenerator
 from fastbandit.training.fit_reward import RewardFit
-from fastbandit.training.update import update
+from fastbandit.training.update import multiplications_of, update
 from fastbandit.types import Inputs, Interactions
 
 SETTINGS = NetworkSettings(embedding=4, hidden=(8,), weight_penalty=0.1, dropout_penalty=1.0)
@@ -157,3 +158,11 @@ def test_an_id_that_was_never_seen_is_driven_to_nothing_by_the_penalty(penalty: 
         assert end[:5].norm(dim=1).min() > 10 * end[5].norm()
     else:
         assert torch.equal(end[5], start[5])
+
+
+def test_the_largest_product_of_a_step_is_counted() -> None:
+    model = nn.Sequential(nn.Embedding(1000, 8), nn.Linear(8, 16), nn.Linear(16, 1))
+    assert multiplications_of(model, batch=10) == 10 * 8 * 16
+
+    picture = nn.Sequential(nn.Conv2d(1, 2, 3))
+    assert multiplications_of(picture, batch=1) == 2 * 9 * 1024

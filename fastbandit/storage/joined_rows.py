@@ -16,7 +16,7 @@ import apsw
 from msgspec import Struct, json, structs
 
 from fastbandit.storage.event_rows import to_decision
-from fastbandit.storage.events import ArmId, DecisionMade
+from fastbandit.storage.events import ArmId, Context, DecisionMade
 from fastbandit.storage.log_schema import open_for_reading
 from fastbandit.storage.sqlite_sql import DECISION
 
@@ -46,7 +46,7 @@ class Row(Struct):
     seq: int
     at: datetime
     decision: str
-    context: list[float]
+    context: Context
     arms: list[ArmId]
     scores: list[float]
     reward: float | None

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.named_arms import columns_for
-from fastbandit.errors import DataError, FastbanditError, InputError, SettingError
+from fastbandit.errors import DataError, FastbanditError, InputError, SettingError, ShapeError
 from fastbandit.features.columns import Ignored, listed
+from fastbandit.features.csv_files import open_text
 from fastbandit.features.schema import Schema
-from fastbandit.features.table_files import header_of, read_table_file
+from fastbandit.features.table_files import check_any, header_of, read_table_file
 from fastbandit.features.tables import Table, table_of
 from fastbandit.settings.service import ArmsConfig
-from fastbandit.storage.events import Arm
+from fastbandit.storage.arm_changes import by_name
+from fastbandit.storage.events import Arm, ArmsChanged
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _BOOLEANS = {"true": True, "false": False}
@@ -104,6 +107,24 @@ def schema_of(arms: Sequence[Arm], config: ArmsConfig) -> Schema | None:
     return found
 
 
+def first_arms(
+    change: ArmsChanged, earlier: Sequence[ArmsChanged], config: ArmsConfig
+) -> list[Arm]:
+    """Return arms that come before the first version, as the log holds them, if they fit others."""
+    begun = next((one.upserted for one in earlier if one.upserted), None)
+    schema = schema_of(begun or change.upserted, config)
+    if schema is not None:
+        wanted = None if begun is None else (begun[0].columns or {})
+        return by_name(change.upserted, schema, wanted=wanted)
+    every = [arm for one in (*earlier, change) for arm in one.upserted]
+    sizes = {len(arm.features) for arm in every}
+    if len(sizes) != 1:
+        raise ShapeError(
+            f"Arms need the same number of features each: got {sorted(sizes)}. Correct them."
+        )
+    return by_name(change.upserted, None)
+
+
 def _schema(table: Table, config: ArmsConfig) -> Schema | None:
     """Return the schema of a table without ids: that of the config, or one that is inferred."""
     declared = config.read_schema()
@@ -141,6 +162,9 @@ def check_arm_file(config: ArmsConfig) -> None:
         else:
             path.stat()
             _check_columns(header_of(path), config, path)
+            if path.suffix != ".parquet":
+                with open_text(path) as file:
+                    check_any(sum(1 for line in islice(file, 2) if line.strip()) - 1, path)
 
 
 @contextmanager

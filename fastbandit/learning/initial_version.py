@@ -42,8 +42,8 @@ def publish_initial_version(
 
 def context_notes(config: Config, parent: Snapshot | None = None) -> dict[str, Any]:
     """Return the names of a context's numbers, as the notes of a version hold them."""
-    before = [] if parent is None else parent.notes.get("context_names", [])
-    names = list(config.context.names) or before
+    before = None if parent is None else parent.notes.get("context_names")
+    names = before or list(config.context.names)
     return {"context_names": names} if names else {}
 
 

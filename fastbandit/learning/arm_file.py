@@ -24,7 +24,7 @@ from fastbandit.features.columns import Ignored, listed
 from fastbandit.features.csv_files import open_text
 from fastbandit.features.schema import Schema
 from fastbandit.features.table_files import check_any, header_of, read_table_file
-from fastbandit.features.tables import Table, table_of
+from fastbandit.features.tables import ABSENT, Table, lacks_some, table_of
 from fastbandit.settings.service import ArmsConfig
 from fastbandit.storage.arm_changes import by_name
 from fastbandit.storage.events import Arm, ArmsChanged
@@ -97,7 +97,7 @@ def schema_of(arms: Sequence[Arm], config: ArmsConfig) -> Schema | None:
             "Arms need features of one kind: got lists for some and objects for others. Send an "
             "object of named values for each."
         )
-    table = table_of([arm.features for arm in arms], what="arms")
+    table = _without_gaps(table_of([arm.features for arm in arms], what="arms"))
     found = _schema(table, config)
     if found is None:
         raise InputError(
@@ -147,7 +147,8 @@ def read_arm_file(config: ArmsConfig) -> ArmFile:
             _check_matrix(matrix, path)
             _check_finite(matrix, path, [f"number {n}" for n in range(matrix.shape[1])])
             return ArmFile(list(range(len(matrix))), matrix.astype(np.float32), {})
-        return _from_table(read_table_file(path), config, path)
+        path.stat()  # raises where there is none
+        return _from_table(_without_gaps(read_table_file(path)), config, path)
 
 
 def check_arm_file(config: ArmsConfig) -> None:
@@ -182,6 +183,14 @@ def _reporting(path: Path) -> Iterator[None]:
             f"The file of the arms needs to be a table or .npy that can be read: {path} cannot "
             f"({type(error).__name__}: {error}). Write it anew."
         ) from error
+
+
+def _without_gaps(table: Table) -> Table:
+    """Return a table in which None stands where a row lacks a name."""
+    if not lacks_some(table):
+        return table
+    named = {name: [None if v is ABSENT else v for v in table.values(name)] for name in table.names}
+    return Table(named, table.rows)
 
 
 def _from_table(table: Table, config: ArmsConfig, path: Path) -> ArmFile:

@@ -154,10 +154,10 @@ class Routes:
         except LogError:
             raise
         except ValueOfColumnError as error:
-            row = "" if error.row is None else f"[{error.row}]"
-            named = [arm.features for arm in change.upserted[error.row or 0 :]]
-            came = next((one[error.column] for one in named if error.column in one), None)  # type: ignore[call-overload]
-            at = f"arms{row}.features.{error.column}"
+            row = error.row or 0
+            features: Any = change.upserted[row].features
+            came = features.get(error.column)
+            at = f"arms[{row}].features.{error.column}"
             raise problems.rejection_of_error(error, field=at, value=came) from error
         except FastbanditError as error:
             raise problems.rejection_of_error(error, field=field, value=value) from error

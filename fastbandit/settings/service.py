@@ -135,7 +135,10 @@ class ContextConfig:
     """What is known when an arm is chosen."""
 
     features: int = _field(
-        0, "how many numbers a context has; needed unless names are given", FEATURES, is_asked=True
+        0,
+        "how many numbers a context has; needed without names and schema",
+        FEATURES,
+        is_asked=True,
     )
     names: tuple[str, ...] = _field((), "their names; a context may then be an object", DISTINCT)
     schema: str = _field(

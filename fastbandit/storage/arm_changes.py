@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fastbandit.arms.columns import Columns
 from fastbandit.arms.named_arms import columns_for
 from fastbandit.arms.rows import Upserted
-from fastbandit.errors import InputError, NotFiniteError, ShapeError
+from fastbandit.errors import InputError, NotFiniteError, ShapeError, ValueOfColumnError
 from fastbandit.features.schema import Schema
 from fastbandit.features.tables import table_of
 from fastbandit.storage.events import Arm, ArmId, ArmsChanged
@@ -123,8 +123,8 @@ def by_name(
             f"{listed.id!r}. Send an object."
         )
     rows = [{**_defaults(schema), **arm.features} for arm in arms if isinstance(arm.features, dict)]
+    _check_rows(rows, schema)
     table = table_of(rows, what="arms")
-    schema.encode(table, what="arms")  # raises what is wrong
     found = columns_for(table, schema)
     wanted = found if wanted is None else list(wanted)
     given = [arm.columns or {} for arm in arms]
@@ -132,6 +132,19 @@ def by_name(
         Arm(arm.id, arm.features, _columns_for(n, wanted, (given[n], found, rows[n])) or None)
         for n, arm in enumerate(arms)
     ]
+
+
+def _check_rows(rows: list[dict[str, Any]], schema: Schema) -> None:
+    """Raise what is wrong with arms, and which of them it is."""
+    try:
+        schema.encode(rows, what="arms")
+    except ValueOfColumnError:
+        for row, one in enumerate(rows):
+            try:
+                schema.encode_one(one)
+            except ValueOfColumnError as error:
+                raise error.at(row) from None
+        raise
 
 
 def _columns_for(row: int, wanted: Iterable[str], sources: tuple[Any, Any, Any]) -> dict[str, Any]:

@@ -243,7 +243,8 @@ def test_arms_by_name_are_there_after_a_restart(named: Config) -> None:
     ("features", "field"),
     [
         ({**NEW, "price": "cheap"}, "arms[1].features.price"),
-        ({**NEW, "weight": 2}, "arms.features.weight"),
+        ({**NEW, "weight": 2}, "arms[1].features.weight"),
+        ({"price": 1}, "arms[1].features.title"),
         ([1.0, 2.0], "arms"),
     ],
 )

@@ -30,6 +30,10 @@ _TEXT_IDS = f"""
 SELECT 1 FROM decisions, json_each(decisions.arms) arm
 WHERE {_RANGE} AND (arm.type = 'text' OR other LIKE '"%') LIMIT 1
 """
+_NAMES = f"""
+SELECT value.key, group_concat(DISTINCT value.type) FROM decisions, json_each(context) value
+WHERE {_RANGE} AND context LIKE '{{%' GROUP BY value.key ORDER BY min(seq), value.key
+"""
 _REWARDS = """
 SELECT r.decision, r.arm, r.value FROM decisions d JOIN rewards r ON r.decision = d.id
 WHERE d.seq BETWEEN ? AND ? AND r.status = 'counted' ORDER BY r.seq
@@ -92,6 +96,11 @@ def count_decisions(log: apsw.Connection, bounds: Bounds) -> int:
 def has_text_ids(log: apsw.Connection, bounds: Bounds) -> bool:
     """Return whether some arm that was chosen has a text as its id."""
     return bool(_rows(log, _TEXT_IDS, *bounds.values))
+
+
+def context_names(log: apsw.Connection, bounds: Bounds) -> dict[str, set[str]]:
+    """Return the names of contexts that came by name, and what JSON their values are."""
+    return {name: set(types.split(",")) for name, types in _rows(log, _NAMES, *bounds.values)}
 
 
 def joined_rows(log: apsw.Connection, bounds: Bounds) -> Iterator[list[Row]]:

@@ -100,7 +100,7 @@ def test_a_file_of_another_kind_than_its_name_says_is_one_clear_error(
     config = ArmsConfig(file=str(write(tmp_path, "", name)))
 
     for look in (check_arm_file, read_arm_file):
-        with pytest.raises(DataError, match="cannot|whole Parquet"):
+        with pytest.raises(DataError, match=r"cannot|whole Parquet"):
             look(config)
 
 

@@ -176,6 +176,7 @@ def _schema(arrow: Any, *, has_text_ids: bool, names: dict[str, set[str]]) -> An
         str: text,
         datetime: arrow.timestamp("us", tz="UTC"),
         Context: numbers,
+        list[float]: numbers,
         list[float] | None: numbers,
         list[float | None]: numbers,
         list[ArmId]: arrow.list_(id),

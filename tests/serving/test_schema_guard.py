@@ -32,11 +32,8 @@ def config(folder: Path, columns: Any = None, arms: Any = None, **context: Any) 
     paths = {"context.json": columns, "arms.json": arms}
     for name, one in paths.items():
         (folder / name).write_text(json.dumps({"columns": one}))
-    of = (
-        ContextConfig(**context)
-        if columns is None
-        else ContextConfig(schema=str(folder / "context.json"))
-    )
+    if columns is not None:
+        context["schema"] = str(folder / "context.json")
     path = "" if arms is None else str(folder / "arms.json")
     return Config(context=ContextConfig(**context), arms=ArmsConfig(schema=path))
 

@@ -16,8 +16,11 @@ from msgspec import Struct, json
 from fastbandit.errors import InputError, RewardError
 from fastbandit.storage.events import ArmId
 
-Context: TypeAlias = Sequence[float] | Mapping[str, float] | Any
-"""Numbers in their order (an array will do), or by their names."""
+Context: TypeAlias = Sequence[float] | Mapping[str, Any] | Any
+"""Numbers in their order (an array will do), or values by their names, of any kind that JSON has.
+
+Dates are sent as ISO text.
+"""
 Eligible: TypeAlias = Sequence[ArmId] | Mapping[str, Any]
 
 FALLBACK = "fallback:"
@@ -135,10 +138,13 @@ class RewardAnswers(Struct):
 
 
 class ArmUpsert(Struct, frozen=True, omit_defaults=True):
-    """An arm to choose from now on, in place of any of the same id."""
+    """An arm to choose from now on, in place of any of the same id.
+
+    Its features are numbers in their order, or values by their names; none for an id alone.
+    """
 
     id: ArmId
-    features: Sequence[float] | Any
+    features: Sequence[float] | Mapping[str, Any] | Any = ()
     columns: Mapping[str, str | float | bool | None] | None = None
 
 
@@ -162,11 +168,17 @@ class DiscardArmsAnswer(Struct):
 
 
 def encode(value: Any) -> bytes:
-    """Write a request as JSON; arrays are lists of their numbers."""
+    """Write a request as JSON; arrays are lists of their numbers, dates ISO text."""
     return json.encode(value, enc_hook=_as_list)
 
 
 def _as_list(value: Any) -> Any:
+    if type(value).__name__ in ("NaTType", "NAType"):  # pandas' gaps
+        return None
+    if hasattr(value, "isoformat"):  # a date of pandas
+        return value.isoformat()
+    if getattr(getattr(value, "dtype", None), "kind", "") == "M":  # dates of NumPy
+        return None if value.ndim == 0 and value != value else value.astype(str).tolist()
     if hasattr(value, "tolist"):
         return value.tolist()
     raise InputError(

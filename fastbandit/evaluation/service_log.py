@@ -54,7 +54,7 @@ def _read(folder: Path, after: int, progress: Progress) -> tuple[_UsedRows, Coun
             f"The log of a service needs {error.name}, which is not installed. Run: pip install "
             f"'fastbandit[serve]'"
         ) from error
-    used, left_out = _UsedRows(), Counter[str]()
+    used, left_out = _UsedRows(folder), Counter[str]()
     with one_moment_of(folder / LOG_FILE) as log:
         steps = count_decisions(log, Bounds())
         left_out[LEARNED] = count_decisions(log, Bounds(until=after + 1))
@@ -73,12 +73,17 @@ def _read(folder: Path, after: int, progress: Progress) -> tuple[_UsedRows, Coun
 class _UsedRows:
     """Columns that grow; contexts are packed a batch at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._schema: Any = None
         self._contexts: list[Any] = []
         self._taken: list[Any] = []
         self._numbers: list[tuple[float, float | None]] = []
 
     def add(self, rows: list[Any]) -> None:
+        if rows and isinstance(rows[0].context, dict):
+            self._add_named(rows)
+            return
         widths = {len(row.context) for row in rows} | {part.shape[1] for part in self._contexts[:1]}
         if len(widths) > 1:
             raise DataError(
@@ -87,6 +92,17 @@ class _UsedRows:
             )
         if rows:
             self._contexts.append(np.array([row.context for row in rows], dtype=np.float32))
+        self._add_rest(rows)
+
+    def _add_named(self, rows: list[Any]) -> None:
+        """Encode contexts by name, with the schema of the version in service."""
+        if self._schema is None:
+            self._schema = _schema_of(self._folder)
+        named = [row.context for row in rows]
+        self._contexts.append(self._schema.encode(named, what="contexts"))
+        self._add_rest(rows)
+
+    def _add_rest(self, rows: list[Any]) -> None:
         self._taken += [row.arms[0] for row in rows]
         self._numbers += [(row.reward, _probability(row)) for row in rows]
 
@@ -110,6 +126,20 @@ class _UsedRows:
             ids=list(row_of),
             notes=left_out_notes(left_out),
         )
+
+
+def _schema_of(folder: Path) -> Any:
+    from fastbandit.runtime.frozen import FrozenBandit
+    from fastbandit.storage.snapshot_store import SnapshotStore
+
+    snapshot = SnapshotStore(folder / "snapshots").current()
+    schema = None if snapshot is None else FrozenBandit.load(snapshot.frozen).parts[2].schema
+    if schema is None:
+        raise DataError(
+            f"Contexts by name need the schema of the version in service: {folder} has none. "
+            f"Restore its snapshots."
+        )
+    return schema
 
 
 def _probability(row: Any) -> float | None:

@@ -55,12 +55,12 @@ class Table:
                 found[name] = values[rows]
             else:
                 found[name] = [values[row] for row in rows]
-        return Table(found, len(rows), self.is_text)
+        return type(self)(found, len(rows), self.is_text)
 
     def without(self, names: Sequence[str]) -> Table:
         """Return the table without some columns."""
         left = {name: column for name, column in self.columns.items() if name not in names}
-        return Table(left, self.rows, self.is_text)
+        return type(self)(left, self.rows, self.is_text)
 
     def dicts(self) -> list[dict[str, Any]]:
         """Return each row as a dict."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.audit import argmax_quality
 from fastbandit.bandit import Bandit
+from fastbandit.learning.joining import to_numbers
 from fastbandit.runtime.propensity import is_uniform
 from fastbandit.score import Candidates
 from fastbandit.settings.service import Config
@@ -92,8 +93,9 @@ def _qualities(
 ) -> NDArray[np.float64]:
     arms = bandit.policy.arms
     assert isinstance(arms, Catalogue)
-    contexts = np.array([one.context for one in made], dtype=np.float32)
-    inputs = bandit.blueprint.context.read(contexts, what="contexts")
+    kind = bandit.blueprint.context
+    contexts = to_numbers([one.context for one in made], kind)
+    inputs = kind.read(contexts, what="contexts")
     seeds = np.array([one.seed for one in made], dtype=np.uint64)
     score = bandit.policy.score(inputs, seeds=seeds)
     chosen = torch.from_numpy(arms.table.rows([one.arms[0] for one in made]))[:, None]

@@ -114,7 +114,7 @@ def check_candidate(
     policy = bandit.policy
     if not is_finite(policy):
         return Checks(finite=False, quality=math.nan, recall=math.nan, held_out=held_out)
-    contexts, _, _ = to_arrays(fresh[-_AUDITED:])
+    contexts = to_arrays(fresh[-_AUDITED:], bandit.blueprint.context)[0]
     found = Checks(True, bandit.audit(contexts).quality, recall(policy), held_out)
     if held_out == 0:
         return found
@@ -129,7 +129,8 @@ def check_candidate(
     known = _popularity(bandit, fresh[:-held_out])
     if known is None:
         return found
-    rows, rewards = _rows_of(bandit, unseen), to_arrays(unseen)[2]
+    rows = _rows_of(bandit, unseen)
+    rewards = np.array([one.reward for one in unseen], dtype=np.float64)
     simple = (np.full(len(rows), known.mean), known.predicted(rows))
     constant, popular = (loss_of(one, rewards, kind=bandit.blueprint.reward) for one in simple)
     return replace(
@@ -146,7 +147,8 @@ def _popularity(bandit: Bandit, learned: Sequence[Interaction]) -> ShrunkenMeans
         return ShrunkenMeans.of(history.rows, history.rewards.astype(np.float64))
     if not learned:
         return None
-    return ShrunkenMeans.of(_rows_of(bandit, learned), to_arrays(learned)[2])
+    rewards = np.array([one.reward for one in learned], dtype=np.float64)
+    return ShrunkenMeans.of(_rows_of(bandit, learned), rewards)
 
 
 def _rows_of(bandit: Bandit, interactions: Sequence[Interaction]) -> NDArray[np.int64]:
@@ -192,8 +194,9 @@ def _distances(points: Tensor, found: Tensor, rows: Tensor) -> Tensor:
 def losses_of(bandit: Bandit, policy: Policy, interactions: Sequence[Interaction]) -> Losses:
     """Return the loss of the mean prediction for each interaction: log loss, or squared error."""
     arms, model = _catalogue(bandit.policy), policy.model
-    contexts, ids, rewards = to_arrays(interactions)
-    inputs = bandit.blueprint.context.read(contexts, what="contexts")
+    kind = bandit.blueprint.context
+    contexts, ids, rewards = to_arrays(interactions, kind)
+    inputs = kind.read(contexts, what="contexts")
     rows = arms.table.rows(ids)
     embedded = model.embed_arms(arms.features.take(rows))[:, None]
     seeds = np.zeros(len(rewards), dtype=np.uint64)

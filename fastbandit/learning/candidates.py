@@ -94,7 +94,7 @@ def train_candidate(job: TrainingJob, *, reached: Reached, train: Train = train_
     curve: list[tuple[int, float]] = []
     bandit = train(
         bandit,
-        TrainingData(*to_arrays(learned), job.version),
+        TrainingData(*to_arrays(learned, bandit.blueprint.context), job.version),
         lambda steps, loss: curve.append((steps, float(f"{loss:.6g}"))),
     )
     reached("trained")

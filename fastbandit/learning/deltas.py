@@ -65,8 +65,9 @@ class _Observed:
             self.popular += [(int(arms.table.rows([one.arm])[0]), one.reward) for one in known]
             self.learned += len(known)
             return
+        kind = self.bandit.blueprint.context
         for first in range(0, len(known), _AT_ONCE):
-            contexts, ids, rewards = to_arrays(known[first : first + _AT_ONCE])
+            contexts, ids, rewards = to_arrays(known[first : first + _AT_ONCE], kind)
             self.bandit.observe(contexts=contexts, arms=ids, rewards=rewards)
             self.rows.update(arms.table.rows(ids).tolist())
             self.learned += len(ids)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from fastbandit.bandit import Bandit
@@ -25,7 +27,8 @@ def publish_initial_version(
     reached: Reached = nothing_more,
 ) -> Snapshot:
     """Publish version 0, of the arms in the config's file, or of those of a change in the log."""
-    arms = read_arm_file(config.arms) if change is None else ArmFile.of(change.upserted)
+    own = config.arms
+    arms = read_arm_file(own) if change is None else ArmFile.of(change.upserted, own)
     cut = Cut() if change is None else Cut(change.seq, change.at, change.seq)
     rehearse(config, arms)
     bandit = untrained_bandit(config, arms)
@@ -33,8 +36,15 @@ def publish_initial_version(
         bandit.set_columns(arms.columns)
     with store.drafting() as draft:
         save_draft(draft, bandit, reached=reached)
-        notes = {"arms": len(bandit)}
+        notes = {"arms": len(bandit), **context_notes(config)}
         return store.publish(draft, notes, version=0, parent=None, cut=cut, reached=reached)
+
+
+def context_notes(config: Config, parent: Snapshot | None = None) -> dict[str, Any]:
+    """Return the names of a context's numbers, as the notes of a version hold them."""
+    before = None if parent is None else parent.notes.get("context_names")
+    names = before or list(config.context.names)
+    return {"context_names": names} if names else {}
 
 
 def rehearse(config: Config, arms: ArmFile) -> None:
@@ -47,12 +57,12 @@ def rehearse(config: Config, arms: ArmFile) -> None:
 
 
 def untrained_bandit(config: Config, arms: ArmFile, *, settings: Sections | None = None) -> Bandit:
-    select = config.select
+    select, schema = config.select, config.context.read_schema()
     return Bandit(
         arms=arms.features,
         ids=arms.ids,
         columns=arms.columns or None,
-        context=config.context.dim,
+        context=config.context.dim if schema is None else schema,
         reward=config.reward.kind,  # type: ignore[arg-type]
         exploration=select.exploration,
         search=select.search,

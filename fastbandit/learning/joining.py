@@ -11,13 +11,16 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import json
 from numpy.typing import NDArray
 
-from fastbandit.storage.events import ArmId, DecisionMade, Event, RewardCame
+from fastbandit.errors import SnapshotError
+from fastbandit.storage.events import ArmId, Context, DecisionMade, Event, RewardCame
 from fastbandit.storage.snapshot_version import Cut
+from fastbandit.types import Features
 
 
 class Interaction(NamedTuple):
@@ -26,31 +29,50 @@ class Interaction(NamedTuple):
     ready: int
     decision: int
     position: int
-    context: list[float]
+    context: Context
     arm: ArmId
     reward: float
 
 
+def to_numbers(contexts: Sequence[Context], kind: Features) -> NDArray[np.float32]:
+    """Return contexts of a log as numbers; those by name are encoded by the schema of a bandit."""
+    if not contexts or isinstance(contexts[0], list):
+        return np.array(contexts, dtype=np.float32)
+    schema: Any = getattr(kind, "schema", None)
+    if schema is None:
+        raise SnapshotError(
+            f"Contexts by name need a version with a schema: got {sorted(contexts[0])[:5]}, and "
+            f"the version knows no names. Set context.schema, and begin with a new data folder."
+        )
+    encoded: NDArray[np.float32] = schema.encode(contexts, what="contexts")
+    return encoded
+
+
 def to_arrays(
-    interactions: Sequence[Interaction],
+    interactions: Sequence[Interaction], kind: Features
 ) -> tuple[NDArray[np.float32], list[ArmId], NDArray[np.float64]]:
-    """Return contexts, ids of arms and rewards, as a bandit takes them."""
+    """Return contexts of a kind as numbers, ids of arms and rewards, as a bandit takes them."""
     return (
-        np.array([one.context for one in interactions], dtype=np.float32),
+        to_numbers([one.context for one in interactions], kind),
         [one.arm for one in interactions],
         np.array([one.reward for one in interactions], dtype=np.float64),
     )
+
+
+def _packed(context: Context) -> bytes | str:
+    is_named = isinstance(context, dict)
+    return json.encode(context).decode() if is_named else array("d", context).tobytes()
 
 
 @dataclass(slots=True)
 class _Unresolved:
     """A decision some of whose rewards are not final: what an interaction needs, in few bytes.
 
-    `rewards` are those that came so far, by position.
+    `rewards` are those that came so far, by position. A context by name is JSON text.
     """
 
     seq: int
-    context: bytes
+    context: bytes | str
     arms: tuple[ArmId, ...]
     default_reward: float
     sums: bool
@@ -63,7 +85,8 @@ class _Unresolved:
 
     def interaction(self, position: int, *, ready: int) -> Interaction:
         reward = self.rewards.get(position, self.default_reward)
-        context = array("d", self.context).tolist()
+        packed = self.context
+        context = json.decode(packed) if isinstance(packed, str) else array("d", packed).tolist()
         return Interaction(ready, self.seq, position, context, self.arms[position], reward)
 
 
@@ -106,7 +129,7 @@ class Joiner:
             if expired is not None:
                 ready += [expired.interaction(n, ready=event.seq) for n in expired.waiting]
         if isinstance(event, DecisionMade):
-            context, arms = array("d", event.context).tobytes(), tuple(event.arms)
+            context, arms = _packed(event.context), tuple(event.arms)
             terms = event.default_reward, event.adds_up
             self._unresolved[event.id] = _Unresolved(event.seq, context, arms, *terms)
             heappush(self._deadlines, (event.until, event.seq, event.id))

@@ -23,7 +23,7 @@ from fastbandit.learning.candidates import (
     train_candidate,
     train_here,
 )
-from fastbandit.learning.initial_version import publish_initial_version
+from fastbandit.learning.initial_version import context_notes, publish_initial_version
 from fastbandit.learning.joining import Joiner
 from fastbandit.learning.schedule import Mark, Schedule
 from fastbandit.learning.service_data import ServiceData
@@ -292,6 +292,7 @@ class Learner:
             self._reached("refused")
             position.mark, position.due_at = Mark(joiner.seq, None), None
             return Step("refused", position.parent.version, refusal["reason"])
+        candidate.notes.update(context_notes(self._config, position.parent))
         cut = joiner.cut(len(fresh) - held_out)
         snapshot = publish_candidate(self._store, job, candidate, cut=cut, reached=self._reached)
         self._made = (snapshot.hash, candidate.bandit)

@@ -57,7 +57,7 @@ class Decider:
     def __init__(self, config: Config) -> None:
         self.serving: Serving | None = None  # what decides now: None before the first snapshot
         self._reader = SelectReader(config.context)
-        self.columns = self._reader.columns
+        self.columns, self.schema = self._reader.columns, self._reader.schema
         self._select, self._key = config.select, str(config.select.seed).encode()
         self.shadow = Shadow(config, self.seed_of) if config.shadow.baseline else None
         self._terms: dict[str, Any] = {

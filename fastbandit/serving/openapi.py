@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
 import msgspec
 
+from fastbandit.features.schema import Schema
 from fastbandit.serving import schemas
 from fastbandit.serving.explaining import ExplanationAnswer
 
@@ -37,9 +39,22 @@ _REJECTIONS = {
 }
 
 
+def openapi(context: Schema | None = None, arms: Schema | None = None) -> dict[str, Any]:
+    """Describe every route; with schemas, what contexts and features of arms hold by name."""
+    found = deepcopy(_every_route())
+    shapes = found["components"]["schemas"]
+    if context is not None:
+        shapes["Context"] = context.shape()
+        asked = shapes["SelectRequest"]["properties"]
+        asked["context"] = asked["contexts"]["items"] = _shape(["Context"])["schema"]
+    if arms is not None:
+        shapes["ArmFeatures"] = arms.shape()
+        shapes["ArmUpsert"]["properties"]["features"] = _shape(["ArmFeatures"])["schema"]
+    return found
+
+
 @cache
-def openapi() -> dict[str, Any]:
-    """Describe every route."""
+def _every_route() -> dict[str, Any]:
     _, components = msgspec.json.schema_components(
         _SHAPES, ref_template="#/components/schemas/{name}"
     )

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from fastbandit.errors import FastbanditError, LogError
+from fastbandit.errors import FastbanditError, LogError, ValueOfColumnError
 from fastbandit.serving import problems, schemas
 from fastbandit.serving.console import STATIC
 from fastbandit.serving.decider import Serving, not_ready
@@ -22,6 +22,7 @@ from fastbandit.serving.openapi import openapi
 from fastbandit.serving.overload import Capacity, overloaded
 from fastbandit.serving.problems import Rejection, wrong_field
 from fastbandit.serving.promotion import promote_command
+from fastbandit.serving.schema_guard import arm_schema_of
 from fastbandit.serving.service import ArmsOutcome, Service
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 
@@ -58,7 +59,7 @@ class Routes:
             "/live": {"GET": (None, _always(200, b'{"status":"live"}'))},
             "/ready": {"GET": (None, self.ready)},
             "/metrics": {"GET": ("admin", self.metrics)},
-            "/openapi.json": {"GET": (None, _always(200, _ENCODE(openapi())))},
+            "/openapi.json": {"GET": (None, self.openapi)},
         }
         if self.service.config.server.console:
             found["/v1/console"] = {"GET": ("admin", self.console)}
@@ -152,6 +153,12 @@ class Routes:
             return await self.service.change_arms(change)
         except LogError:
             raise
+        except ValueOfColumnError as error:
+            row = error.row or 0
+            features: Any = change.upserted[row].features
+            came = features.get(error.column)
+            at = f"arms[{row}].features.{error.column}"
+            raise problems.rejection_of_error(error, field=at, value=came) from error
         except FastbanditError as error:
             raise problems.rejection_of_error(error, field=field, value=value) from error
 
@@ -179,6 +186,11 @@ class Routes:
         return serving
 
     # -- what it is now
+
+    async def openapi(self, query: bytes) -> Answer:
+        decider = self.service.decider
+        arms = None if decider.serving is None else arm_schema_of(decider.serving.bandit)
+        return 200, _ENCODE(openapi(decider.schema, arms))
 
     async def status(self, query: bytes) -> Answer:
         return 200, _ENCODE(self.service.status())

@@ -30,7 +30,7 @@ ArmName = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x
 ArmNumber = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 AnyArm = ArmName | ArmNumber
 Numbers = Annotated[list[float], Meta(max_length=MOST_FEATURES)]
-Context = Numbers | dict[str, float]
+Context = Numbers | dict[str, Any]
 
 
 class Baseline(Struct, forbid_unknown_fields=True):
@@ -43,7 +43,8 @@ class Baseline(Struct, forbid_unknown_fields=True):
 class SelectRequest(Struct, forbid_unknown_fields=True):
     """One context, or many: which arms for each?
 
-    A context is a list of numbers, or an object where the service has names for them. `k`
+    A context is a list of numbers, or an object where the service has names for them: with a
+    schema, of values of any kind, which are texts, numbers, booleans, lists or null. `k`
     arms are chosen for each, or all that are eligible where those are fewer. `eligible` is a
     list of ids, or a predicate on the arms' columns such as {"price": {"<=": 10}}. With
     `explore` off the arms are chosen by expected reward. An id of your own (`ids` for many)
@@ -133,10 +134,14 @@ class RewardAnswers(Struct):
 
 
 class ArmUpsert(Struct, forbid_unknown_fields=True):
-    """An arm to choose from now on, in place of any of the same id."""
+    """An arm to choose from now on, in place of any of the same id.
+
+    Its features are a list of numbers, or an object where the arms have names for them; none where
+    arms are known by their ids alone.
+    """
 
     id: AnyArm
-    features: Annotated[list[float], Meta(max_length=MOST_FEATURES)]
+    features: Numbers | dict[str, Any] = []
     columns: dict[str, str | float | bool | None] | None = None
 
 

@@ -15,9 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from fastbandit.serving.problems import wrong_field
+from fastbandit.errors import ValueOfColumnError
+from fastbandit.features.columns import to_float
+from fastbandit.serving.problems import rejection_of_error, wrong_field
 from fastbandit.serving.schemas import MOST_ANSWERED, SelectRequest
 from fastbandit.settings.service import ContextConfig
+from fastbandit.storage.events import Context
 from fastbandit.types import Inputs
 
 _DEEPEST = 4
@@ -25,9 +28,9 @@ _LARGEST = 1e30
 
 
 class ParsedSelect(NamedTuple):
-    """Contexts as lists of numbers and as a bandit reads them, and the id of each decision."""
+    """Contexts as they are logged and as a bandit reads them, and the id of each decision."""
 
-    contexts: list[list[float]]
+    contexts: list[Context]
     inputs: Inputs
     ids: list[str]
 
@@ -36,12 +39,13 @@ class SelectReader:
     """Reads selects for a service with so many features of a context, named or not."""
 
     def __init__(self, context: ContextConfig) -> None:
-        self._names = context.names
-        self.columns = len(context.names) or context.features
+        self._names, self.schema = context.names, context.read_schema()
+        own = len(context.names) or context.features
+        self.columns = own if self.schema is None else self.schema.dim
 
     def read(self, request: SelectRequest) -> ParsedSelect:
         """Return what is asked for, or reject it."""
-        contexts = self._read_contexts(request)
+        contexts, numbers = self._read_contexts(request)
         ids = _read_ids(request, len(contexts))
         _check_depth(request.eligible)
         if request.propensity and request.k != 1:
@@ -59,20 +63,41 @@ class SelectReader:
                 field="k",
                 value=request.k,
             )
-        return ParsedSelect(contexts, Inputs(dense=np.array(contexts, dtype=np.float32)), ids)
+        return ParsedSelect(contexts, Inputs(dense=np.array(numbers, dtype=np.float32)), ids)
 
-    def _read_contexts(self, request: SelectRequest) -> list[list[float]]:
+    def _read_contexts(self, request: SelectRequest) -> tuple[list[Context], list[Any]]:
+        """Return contexts as they are logged, and as numbers."""
         one, many = request.context, request.contexts
+        read = self._read_context if self.schema is None else self._encoded
         if not isinstance(one, UnsetType) and many is UNSET:
-            return [self._read_context(one, "context")]
+            numbers = [read(one, "context")]
+            return ([one] if self.schema is not None else numbers), numbers
         if not isinstance(many, UnsetType) and one is UNSET:
-            return [self._read_context(raw, f"contexts[{n}]") for n, raw in enumerate(many)]
+            numbers = [read(raw, f"contexts[{n}]") for n, raw in enumerate(many)]
+            return (many if self.schema is not None else numbers), numbers
         raise wrong_field(
             "A request needs either one context or a list of contexts: got "
             f"{'neither' if one is UNSET else 'both'}.",
             fix="Send context, or contexts.",
             field="context",
         )
+
+    def _encoded(self, raw: Any, field: str) -> Any:
+        """Encode named values by the schema."""
+        assert self.schema is not None
+        if not isinstance(raw, dict):
+            known = ", ".join(self.schema.names)
+            raise wrong_field(
+                f"A context needs values by their names ({known[:80]}): got a list.",
+                fix="Send an object; /openapi.json describes it.",
+                field=field,
+                value=raw,
+            )
+        try:
+            return self.schema.encode_one(raw)
+        except ValueOfColumnError as error:
+            at, value = f"{field}.{error.column}", raw.get(error.column)
+            raise rejection_of_error(error, field=at, value=value) from error
 
     def _read_context(self, raw: Any, field: str) -> list[float]:
         values = self._by_name(raw, field) if isinstance(raw, Mapping) else raw
@@ -92,7 +117,7 @@ class SelectReader:
             )
         return values
 
-    def _by_name(self, raw: Mapping[str, float], field: str) -> list[float]:
+    def _by_name(self, raw: Mapping[str, Any], field: str) -> list[float]:
         """Bring named features into the order of the config."""
         if not self._names:
             raise wrong_field(
@@ -102,7 +127,7 @@ class SelectReader:
                 value=raw,
             )
         if set(raw) == set(self._names):
-            return [raw[name] for name in self._names]
+            return [_number(raw[name], f"{field}.{name}") for name in self._names]
         known, odd = ", ".join(self._names), sorted(set(raw) ^ set(self._names))
         known = known if len(known) <= 80 else f"{known[:80]}…"
         raise wrong_field(
@@ -112,6 +137,17 @@ class SelectReader:
             field=f"{field}.{odd[0]}",
             value=raw.get(odd[0]),
         )
+
+
+def _number(value: Any, field: str) -> float:
+    if type(value) is float or type(value) is int:
+        return to_float(value)  # infinite where it is too large: that is rejected later
+    raise wrong_field(
+        f"A feature of a context needs a number: got {type(value).__name__}.",
+        fix="Send a number; texts and gaps need context.schema.",
+        field=field,
+        value=value,
+    )
 
 
 def new_id() -> str:

@@ -16,19 +16,21 @@ from msgspec import UnsetType, structs
 
 from fastbandit import __version__
 from fastbandit.arms.rows import Upserted
-from fastbandit.errors import LogError, ShapeError
+from fastbandit.errors import LogError, SettingError
+from fastbandit.learning.arm_file import first_arms
 from fastbandit.serving.access import Access
 from fastbandit.serving.console.process import FiguresProcess
 from fastbandit.serving.decider import Decider, not_ready
 from fastbandit.serving.learner_process import LearnerProcess
 from fastbandit.serving.metrics import Metrics
 from fastbandit.serving.problems import Rejection
+from fastbandit.serving.schema_guard import arm_schema_of
 from fastbandit.serving.schemas import Reason, SelectRequest, Status
 from fastbandit.serving.shadow import is_match, named_arm
 from fastbandit.serving.snapshot_follower import SnapshotFollower
 from fastbandit.serving.writer import Writer
 from fastbandit.settings.service import Config
-from fastbandit.storage.arm_changes import apply_change
+from fastbandit.storage.arm_changes import apply_change, by_name
 from fastbandit.storage.events import (
     ArmsChanged,
     DecisionMade,
@@ -111,7 +113,11 @@ class Service:
         shadow = self.decider.shadow
         if shadow is not None:
             await shadow.start()
-        await self.follower.swap_if_new()
+        try:
+            await self.follower.swap_if_new(is_start=True)
+        except SettingError:
+            await self.stop()
+            raise
         jobs = [self._watch_snapshots(), self._let_time_pass()]
         if self._is_shared:
             jobs.append(self._follow_others())
@@ -173,6 +179,9 @@ class Service:
             if serving is None:
                 return await self._add_first(change)
             bandit = serving.bandit
+            schema, wanted = arm_schema_of(bandit), bandit.columns or ()
+            arms = by_name(change.upserted, schema, wanted=wanted) if change.upserted else []
+            change = structs.replace(change, upserted=arms)
             counts = await asyncio.to_thread(apply_change, bandit, change, is_trial=True)
             unknown = (
                 bandit.discard_arms(change.discarded, is_trial=True) if change.discarded else []
@@ -193,15 +202,10 @@ class Service:
         if self.config.arms.file or not change.upserted:
             raise not_ready(self.reasons())
         changes = await asyncio.to_thread(self.reader.changes)
-        earlier = [arm for one in changes for arm in one.upserted]
-        sizes = {len(arm.features) for arm in (*earlier, *change.upserted)}
-        if len(sizes) != 1:
-            raise ShapeError(
-                f"Arms need the same number of features each: got {sorted(sizes)}. Correct them."
-            )
-        (outcome,) = await self.append([change])
-        count = len({arm.id for arm in (*earlier, *change.upserted)})
-        return ArmsOutcome(Upserted(len(change.upserted), 0, 0), [], count, outcome.seq)
+        arms = first_arms(change, changes, self.config.arms)
+        (outcome,) = await self.append([structs.replace(change, upserted=arms)])
+        count = len({arm.id for one in (*changes, change) for arm in one.upserted})
+        return ArmsOutcome(Upserted(len(arms), 0, 0), [], count, outcome.seq)
 
     async def append(self, events: Sequence[Event]) -> list[Outcome]:
         """Write events; on return they are synced."""

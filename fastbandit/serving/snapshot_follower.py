@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from fastbandit.errors import FastbanditError, LogUnavailableError, SnapshotError
+from fastbandit.errors import FastbanditError, LogUnavailableError, SettingError, SnapshotError
 from fastbandit.files.atomic import mark_of
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.serving.arm_change_file import ArmChangeFile, KnownChanges
 from fastbandit.serving.decider import Decider
 from fastbandit.serving.metrics import Metrics
+from fastbandit.serving.schema_guard import SchemaGuard
 from fastbandit.serving.schemas import Reason
 from fastbandit.settings.passwords import hide_password
 from fastbandit.settings.service import Config
@@ -54,6 +55,7 @@ class SnapshotFollower:
         self._folder, self._is_unavailable = Path(config.server.data_dir), is_unavailable
         self.store = open_store(config.log.url, config.snapshots.url, self._folder)
         self._change_file = ArmChangeFile(self._folder / _CHANGES_FILE) if config.log.url else None
+        self._guard = SchemaGuard(config)
         self.changing = asyncio.Lock()
         self.problem: Reason | None = None
         self.lost = ""
@@ -80,8 +82,11 @@ class SnapshotFollower:
 
     # -- snapshots
 
-    async def swap_if_new(self) -> None:
-        """Put the snapshot that the pointer names into service, if it is another."""
+    async def swap_if_new(self, *, is_start: bool = False) -> None:
+        """Put the snapshot that the pointer names into service, if it is another.
+
+        At the start, one that was made with other schemas is an error.
+        """
         pointer = mark_of(self.store.pointer)
         if pointer is None or pointer == self._pointer or self._is_early(pointer):
             return
@@ -90,6 +95,8 @@ class SnapshotFollower:
         except LogUnavailableError:
             return  # tried again: nothing is wrong with the snapshot
         except FastbanditError as error:
+            if is_start and isinstance(error, SettingError):
+                raise
             self._metrics.failed_swaps += 1
             text = " ".join(str(error).split())
             self.problem = Reason("snapshot", text, "Roll back, or restore the snapshot.")
@@ -133,6 +140,7 @@ class SnapshotFollower:
         """
         known = self._known(snapshot)
         bandit = FrozenBandit.load(snapshot.frozen)
+        self._guard.check(bandit, snapshot)
         for change in known.changes:
             if change.seq > snapshot.cut.seq:
                 _apply(bandit, change)

@@ -13,10 +13,12 @@ from typing import Any, get_type_hints
 
 from fastbandit.declaration import Range, info_of, part, range_of, ranged
 from fastbandit.errors import SettingError
+from fastbandit.features.schema import Schema
 from fastbandit.settings.parts import names_of
 from fastbandit.settings.passwords import hide_password
 
 _PREFIX = "FASTBANDIT_"
+_TABLES = (".csv", ".csv.gz", ".parquet", ".npy", ".json", ".jsonl")
 
 
 def one_of(*names: str) -> Range:
@@ -39,8 +41,12 @@ DISTINCT = Range(
     holds=lambda value: all(value) and len({*value}) == len(value), needed="not empty, none twice"
 )
 ARMS_FILE = Range(
-    holds=lambda value: value == "" or value.endswith((".csv", ".parquet", ".npy", ".json")),
-    needed="a path that ends in .csv, .parquet, .npy or .json",
+    holds=lambda value: value == "" or value.endswith(_TABLES),
+    needed="a path that ends in .csv, .csv.gz, .parquet, .npy, .json or .jsonl",
+)
+SCHEMA_FILE = Range(
+    holds=lambda value: value == "" or value.endswith((".json", ".toml")),
+    needed="a path that ends in .json or .toml",
 )
 LOG_URL = Range(
     holds=lambda value: value == "" or value.startswith(("postgresql://", "postgres://")),
@@ -129,11 +135,25 @@ class ContextConfig:
     """What is known when an arm is chosen."""
 
     features: int = _field(
-        0, "how many numbers a context has; needed unless names are given", FEATURES, is_asked=True
+        0,
+        "how many numbers a context has; needed without names and schema",
+        FEATURES,
+        is_asked=True,
     )
     names: tuple[str, ...] = _field((), "their names; a context may then be an object", DISTINCT)
+    schema: str = _field(
+        "",
+        "file of a schema (.json, .toml): contexts are then objects of named values",
+        SCHEMA_FILE,
+    )
 
     def __post_init__(self) -> None:
+        if self.schema and (self.names or self.features):
+            raise SettingError(
+                f"A schema says all there is to say of contexts: got context.schema = "
+                f"{self.schema!r} beside context.{'names' if self.names else 'features'}. Leave "
+                f"out one of the two."
+            )
         if self.names and self.features not in (0, len(self.names)):
             raise SettingError(
                 f"Each feature of a context needs one name: got context.features = "
@@ -144,12 +164,19 @@ class ContextConfig:
     @property
     def dim(self) -> int:
         """How many numbers a context has; raises where nothing says so."""
+        schema = self.read_schema()
+        if schema is not None:
+            return schema.dim
         if not (self.names or self.features):
             raise SettingError(
-                "The service needs to know how many numbers a context has: got neither "
-                "context.features nor context.names. Set one of them."
+                "The service needs to know what a context has: got none of context.schema, "
+                "context.features and context.names. Set one of them."
             )
         return len(self.names) or self.features
+
+    def read_schema(self) -> Schema | None:
+        """Read the file of the schema, where there is one."""
+        return Schema.load(self.schema) if self.schema else None
 
 
 @part("service", name="arms")
@@ -158,13 +185,16 @@ class ArmsConfig:
 
     file: str = _field(
         "",
-        "first catalogue: .csv, .parquet, .npy, .json; or PUT the arms later",
+        "first catalogue, a table (.csv, .parquet, .json) or .npy; or PUT the arms later",
         ARMS_FILE,
         is_asked=True,
     )
     id: str = _field("id", "column of the arms' ids", NOT_EMPTY)
     columns: tuple[str, ...] = _field(
-        (), "columns for predicates; other columns of numbers are features", DISTINCT
+        (), "columns for predicates alone; all others are features", DISTINCT
+    )
+    schema: str = _field(
+        "", "file of a schema (.json, .toml) of the first arms; else it is inferred", SCHEMA_FILE
     )
 
     def __post_init__(self) -> None:
@@ -173,6 +203,10 @@ class ArmsConfig:
                 f"The column of the ids needs to stand apart: got arms.id = {self.id!r}, also "
                 f"in arms.columns. Leave it out there."
             )
+
+    def read_schema(self) -> Schema | None:
+        """Read the file of the schema, where there is one."""
+        return Schema.load(self.schema) if self.schema else None
 
 
 @part("service", name="reward")

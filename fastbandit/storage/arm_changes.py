@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.columns import Columns
+from fastbandit.arms.named_arms import columns_for
 from fastbandit.arms.rows import Upserted
-from fastbandit.errors import InputError, NotFiniteError, ShapeError
+from fastbandit.errors import InputError, NotFiniteError, ShapeError, ValueOfColumnError
+from fastbandit.features.schema import Schema
+from fastbandit.features.tables import table_of
 from fastbandit.storage.events import Arm, ArmId, ArmsChanged
 
 _LARGEST = 1e30
@@ -48,8 +51,8 @@ def apply_change(bandit: HoldsArms, change: ArmsChanged, *, is_trial: bool = Fal
                 f"others have none. Leave columns out, or name them in arms.columns and begin with "
                 f"a new data folder."
             )
-        features, ids = _features_of(change.upserted), [arm.id for arm in change.upserted]
-        counts = bandit.upsert_arms(features, ids=ids, columns=columns, is_trial=is_trial)
+        columns = None if columns is None else _filled(columns, bandit.columns or {})
+        counts = _upsert(bandit, change.upserted, columns, is_trial=is_trial)
     if change.discarded:
         bandit.discard_arms(change.discarded, is_trial=is_trial)
     return counts
@@ -84,8 +87,103 @@ def _batches(bandit: HoldsArms, changes: Iterable[ArmsChanged]) -> Iterator[Arms
     yield ArmsChanged(list(upserted.values()), list(discarded))
 
 
-def _features_of(arms: Sequence[Arm]) -> NDArray[np.float32]:
-    """Stack the features of arms, if all have as many, of ordinary size."""
+def _upsert(
+    bandit: HoldsArms, arms: Sequence[Arm], columns: dict[str, list[Any]] | None, *, is_trial: bool
+) -> Upserted:
+    features, ids = _features_of(arms), [arm.id for arm in arms]
+    if features is not None or columns is not None:
+        return bandit.upsert_arms(features, ids=ids, columns=columns, is_trial=is_trial)
+    fresh = [id for id in ids if id not in bandit]  # of others nothing can differ
+    if not fresh:
+        return Upserted(0, 0, len(ids))
+    counts = bandit.upsert_arms(None, ids=fresh, is_trial=is_trial)
+    return counts._replace(unchanged=len(ids) - len(fresh))
+
+
+def by_name(
+    arms: Sequence[Arm], schema: Schema | None, *, wanted: Iterable[str] | None = None
+) -> list[Arm]:
+    """Return arms as a log holds them: with features as they came, and columns for predicates.
+
+    Arms that a `schema` describes need features by name; `wanted` are the columns that the others
+    have, None before the first arms.
+    """
+    if schema is None:
+        named = next((arm for arm in arms if isinstance(arm.features, dict)), None)
+        if named is None:
+            return list(arms)
+        raise InputError(
+            f"Arms need features as a list of numbers: got an object for {named.id!r}, and the "
+            f"first arms came without names. Send a list, or begin with a new data folder."
+        )
+    listed = next((arm for arm in arms if not isinstance(arm.features, dict)), None)
+    if listed is not None:
+        raise InputError(
+            f"Arms need features by their names ({', '.join(schema.names)[:200]}): got a list for "
+            f"{listed.id!r}. Send an object."
+        )
+    rows = [{**_defaults(schema), **arm.features} for arm in arms if isinstance(arm.features, dict)]
+    _check_rows(rows, schema)
+    table = table_of(rows, what="arms")
+    found = columns_for(table, schema)
+    wanted = found if wanted is None else list(wanted)
+    given = [arm.columns or {} for arm in arms]
+    return [
+        Arm(arm.id, arm.features, _columns_for(n, wanted, (given[n], found, rows[n])) or None)
+        for n, arm in enumerate(arms)
+    ]
+
+
+def _check_rows(rows: list[dict[str, Any]], schema: Schema) -> None:
+    """Raise what is wrong with arms, and which of them it is."""
+    try:
+        schema.encode(rows, what="arms")
+    except ValueOfColumnError:
+        for row, one in enumerate(rows):
+            try:
+                schema.encode_one(one)
+            except ValueOfColumnError as error:
+                raise error.at(row) from None
+        raise
+
+
+def _columns_for(row: int, wanted: Iterable[str], sources: tuple[Any, Any, Any]) -> dict[str, Any]:
+    """Return the columns of an arm: those that came, and others by what is known of it."""
+    came, derived, features = sources
+    own = {name: derived[name][row] for name in wanted if name in derived}
+    raw = {name: features[name] for name in wanted if name in features and name not in derived}
+    own = {name: None if value != value else value for name, value in own.items()}  # NaN
+    return {**raw, **own, **came}
+
+
+def _defaults(schema: Schema) -> dict[str, Any]:
+    used = [column for column in schema.columns if column.width]
+    return {column.name: column.default for column in used if column.default is not None}
+
+
+def _filled(columns: dict[str, list[Any]], known: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Fill gaps as columns of that kind have them: NaN in numbers, no text, false."""
+    kinds = {name: known[name].kind for name in columns if name in known}
+    return {
+        name: [_filled_in(value, kinds.get(name)) for value in values]
+        for name, values in columns.items()
+    }
+
+
+def _filled_in(value: Any, kind: str | None) -> Any:
+    if kind == "numbers" and (value is None or isinstance(value, bool)):
+        return float("nan") if value is None else float(value)
+    if value is None and kind is not None:
+        return "" if kind == "text" else False
+    return value
+
+
+def _features_of(arms: Sequence[Arm]) -> NDArray[np.float32] | list[Any] | None:
+    """Stack the features of arms, if all have as many, of ordinary size; None for ids alone."""
+    if all(isinstance(arm.features, dict) for arm in arms):
+        return [arm.features for arm in arms]
+    if not any(arm.features for arm in arms):
+        return None
     odd = next((arm for arm in arms if len(arm.features) != len(arms[0].features)), None)
     if odd is not None:
         raise ShapeError(

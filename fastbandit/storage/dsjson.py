@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import apsw
-from msgspec import Raw, Struct, json
+from msgspec import Struct, json
 
 from fastbandit.storage.events import ArmId
 from fastbandit.storage.joined_rows import Row
@@ -27,7 +27,7 @@ class _Arm(Struct, array_like=True):
     """An arm as a change holds it, less what is not needed."""
 
     id: ArmId
-    features: Raw
+    features: list[float] | dict[str, Any]
 
 
 class DsjsonLines:
@@ -35,7 +35,7 @@ class DsjsonLines:
 
     def __init__(self, log: apsw.Connection) -> None:
         self._log, self._known = log, 0
-        self._features: dict[ArmId, Raw] = {}
+        self._features: dict[ArmId, Any] = {}
 
     def of(self, rows: Sequence[Row]) -> tuple[list[bytes], Counter[str]]:
         """Return the lines of rows, and how many had none: a label needs all of its parts."""
@@ -59,7 +59,7 @@ class DsjsonLines:
             "Version": "1",
             "EventId": row.decision,
             "a": list(range(1, len(arms) + 1)),
-            "c": {"context": row.context, "_multi": [self._action(arm) for arm in arms]},
+            "c": {"context": _plain(row.context), "_multi": [self._action(arm) for arm in arms]},
             "p": [probability, *[rest] * others],
             "VWState": {"m": str(row.version)},
         }
@@ -73,8 +73,20 @@ class DsjsonLines:
         """Take in the changes that a decision knew of; an arm that went keeps its features."""
         for _, upserted in self._log.execute(_CHANGES, (self._known, catalogue)):
             for arm in json.decode(upserted, type=list[_Arm]):
-                self._features[arm.id] = arm.features.copy()
+                self._features[arm.id] = _plain(arm.features)
         self._known = max(self._known, catalogue)
+
+
+def _plain(features: Any) -> Any:
+    """Return features as Vowpal Wabbit reads them: no null, and names in a list as flags."""
+    if not isinstance(features, dict):
+        return features
+    return {name: _flags(value) for name, value in features.items() if value is not None}
+
+
+def _flags(value: Any) -> Any:
+    is_list = isinstance(value, list) and any(isinstance(one, str) for one in value)
+    return {str(one): True for one in value} if is_list else value
 
 
 def _probability(row: Row) -> float | None:

@@ -20,6 +20,7 @@ from fastbandit.storage.events import (
 )
 
 _numbers = json.Decoder(list[float]).decode
+_context = json.Decoder(list[float] | dict[str, Any]).decode
 _anything = json.Decoder().decode
 _arms = json.Decoder(list[Arm]).decode
 
@@ -43,7 +44,7 @@ class Column:
 
 DECISION_COLUMNS = (
     Column("id", "text"),
-    Column("context", "json", _numbers),
+    Column("context", "json", _context),
     Column("arms", "json", _anything),
     Column("scores", "json", _numbers),
     Column("seed", "bigint"),

@@ -14,6 +14,8 @@ from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkabl
 from msgspec import Struct
 
 ArmId: TypeAlias = str | int
+Context: TypeAlias = list[float] | dict[str, Any]
+"""Numbers in their order, or values of any kind by name, as they came."""
 RewardStatus: TypeAlias = Literal[
     "counted", "duplicate", "conflicting", "late", "unknown", "unknown arm"
 ]
@@ -36,7 +38,7 @@ class DecisionMade(Struct, frozen=True, array_like=True):
     """
 
     id: str
-    context: list[float]
+    context: Context
     arms: list[ArmId]
     scores: list[float]
     seed: int
@@ -78,10 +80,13 @@ class RewardCame(Struct, frozen=True, array_like=True):
 
 
 class Arm(Struct, frozen=True, array_like=True):
-    """An arm that may be chosen from now on, in place of any of the same id."""
+    """An arm that may be chosen from now on, in place of any of the same id.
+
+    Its features are numbers in their order (none where ids alone are known), or values by name.
+    """
 
     id: ArmId
-    features: list[float]
+    features: list[float] | dict[str, Any]
     columns: dict[str, Any] | None = None
 
 

@@ -19,13 +19,26 @@ from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.dsjson import DsjsonLines
-from fastbandit.storage.events import ArmId
-from fastbandit.storage.joined_rows import Bounds, Row, count_decisions, has_text_ids, joined_rows
+from fastbandit.storage.events import ArmId, Context
+from fastbandit.storage.joined_rows import (
+    Bounds,
+    Row,
+    context_names,
+    count_decisions,
+    has_text_ids,
+    joined_rows,
+)
 from fastbandit.storage.log_reader import one_moment_of
 
 FORMATS = ("parquet", "dsjson", "jsonl")
 _SUFFIXES = {".parquet": "parquet", ".dsjson": "dsjson", ".jsonl": "jsonl", ".csv": "csv"}
 ALL = Bounds()
+_NAMED = "context."
+_JSON_KINDS = {
+    "text": {"text"},
+    "number": {"integer", "real"},
+    "boolean": {"true", "false"},
+}
 _ROWS_A_GROUP = 20_000
 Write: TypeAlias = Callable[[Sequence[Row]], Counter[str]]
 """Writes rows; returns how many it left out, by reason."""
@@ -82,7 +95,8 @@ def _opened(
     format: str, path: Path, log: apsw.Connection, bounds: Bounds
 ) -> AbstractContextManager[Write]:
     if format == "parquet":
-        return _parquet(path, has_text_ids=has_text_ids(log, bounds))
+        names = context_names(log, bounds)
+        return _parquet(path, has_text_ids=has_text_ids(log, bounds), names=names)
     if format == "jsonl":
         return _lines(path, lambda rows: (map(json.encode, rows), Counter()))
     return _lines(path, DsjsonLines(log).of)
@@ -103,17 +117,18 @@ def _lines(
 
 
 @contextmanager
-def _parquet(path: Path, *, has_text_ids: bool) -> Iterator[Write]:
+def _parquet(path: Path, *, has_text_ids: bool, names: dict[str, set[str]]) -> Iterator[Write]:
     what = "An export as Parquet, unlike one as jsonl,"
     parquet = needed("pyarrow.parquet", what=what, extra="evaluation")
     pyarrow = needed("pyarrow", what=what, extra="evaluation")
-    schema = _schema(pyarrow, has_text_ids=has_text_ids)
+    schema = _schema(pyarrow, has_text_ids=has_text_ids, names=names)
+    texts = {f"{_NAMED}{name}" for name, kinds in names.items() if _arrow_kind(kinds) == "json"}
     waiting: list[Row] = []
     with parquet.ParquetWriter(path, schema) as writer:
 
         def flush() -> None:
             columns = [
-                pyarrow.array([_cell(row, field.name, has_text_ids) for row in waiting], field.type)
+                pyarrow.array(_cells(waiting, field.name, has_text_ids, texts), field.type)
                 for field in schema
             ]
             writer.write_batch(pyarrow.record_batch(columns, schema=schema))
@@ -130,7 +145,27 @@ def _parquet(path: Path, *, has_text_ids: bool) -> Iterator[Write]:
             flush()
 
 
-def _schema(arrow: Any, *, has_text_ids: bool) -> Any:
+def _cells(rows: Sequence[Row], name: str, has_text_ids: bool, texts: set[str]) -> list[Any]:
+    """Return the values of a column, of which some are `texts` of JSON."""
+    if not name.startswith(_NAMED):
+        return [_cell(row, name, has_text_ids) for row in rows]
+    key = name.removeprefix(_NAMED)
+    values = [row.context.get(key) if isinstance(row.context, dict) else None for row in rows]
+    if name not in texts:
+        return values
+    return [None if value is None else json.encode(value).decode() for value in values]
+
+
+def _arrow_kind(kinds: set[str]) -> str:
+    """Return what a column of values that are such JSON is: numbers, texts, booleans, or JSON."""
+    found = kinds - {"null"}
+    for kind, types in _JSON_KINDS.items():
+        if found <= types:
+            return kind
+    return "json"
+
+
+def _schema(arrow: Any, *, has_text_ids: bool, names: dict[str, set[str]]) -> Any:
     number, whole, text = arrow.float64(), arrow.int64(), arrow.string()
     numbers, id = arrow.list_(number), text if has_text_ids else whole
     kinds: dict[Any, Any] = {
@@ -140,6 +175,7 @@ def _schema(arrow: Any, *, has_text_ids: bool) -> Any:
         bool: arrow.bool_(),
         str: text,
         datetime: arrow.timestamp("us", tz="UTC"),
+        Context: numbers,
         list[float]: numbers,
         list[float] | None: numbers,
         list[float | None]: numbers,
@@ -147,7 +183,12 @@ def _schema(arrow: Any, *, has_text_ids: bool) -> Any:
         ArmId | None: id,
         Any: text,
     }
-    return arrow.schema([(name, kinds[kind]) for name, kind in get_type_hints(Row).items()])
+    plain = {"number": number, "text": text, "boolean": arrow.bool_(), "json": text}
+    named = [(f"{_NAMED}{name}", plain[_arrow_kind(types)]) for name, types in names.items()]
+    fields = []
+    for name, kind in get_type_hints(Row).items():
+        fields += named if name == "context" and named else [(name, kinds[kind])]
+    return arrow.schema(fields)
 
 
 def _cell(row: Row, name: str, has_text_ids: bool) -> Any:

@@ -16,7 +16,7 @@ import apsw
 from msgspec import Struct, json, structs
 
 from fastbandit.storage.event_rows import to_decision
-from fastbandit.storage.events import ArmId, DecisionMade
+from fastbandit.storage.events import ArmId, Context, DecisionMade
 from fastbandit.storage.log_schema import open_for_reading
 from fastbandit.storage.sqlite_sql import DECISION
 
@@ -29,6 +29,10 @@ _COUNT = f"SELECT count(*) FROM decisions WHERE {_RANGE}"
 _TEXT_IDS = f"""
 SELECT 1 FROM decisions, json_each(decisions.arms) arm
 WHERE {_RANGE} AND (arm.type = 'text' OR other LIKE '"%') LIMIT 1
+"""
+_NAMES = f"""
+SELECT value.key, group_concat(DISTINCT value.type) FROM decisions, json_each(context) value
+WHERE {_RANGE} AND context LIKE '{{%' GROUP BY value.key ORDER BY min(seq), value.key
 """
 _REWARDS = """
 SELECT r.decision, r.arm, r.value FROM decisions d JOIN rewards r ON r.decision = d.id
@@ -46,7 +50,7 @@ class Row(Struct):
     seq: int
     at: datetime
     decision: str
-    context: list[float]
+    context: Context
     arms: list[ArmId]
     scores: list[float]
     reward: float | None
@@ -92,6 +96,11 @@ def count_decisions(log: apsw.Connection, bounds: Bounds) -> int:
 def has_text_ids(log: apsw.Connection, bounds: Bounds) -> bool:
     """Return whether some arm that was chosen has a text as its id."""
     return bool(_rows(log, _TEXT_IDS, *bounds.values))
+
+
+def context_names(log: apsw.Connection, bounds: Bounds) -> dict[str, set[str]]:
+    """Return the names of contexts that came by name, and what JSON their values are."""
+    return {name: set(types.split(",")) for name, types in _rows(log, _NAMES, *bounds.values)}
 
 
 def joined_rows(log: apsw.Connection, bounds: Bounds) -> Iterator[list[Row]]:

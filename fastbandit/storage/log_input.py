@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from msgspec import json
@@ -53,11 +53,29 @@ def text_of(value: Any) -> str:
 
 def _is_ordinary(made: DecisionMade) -> bool:
     """Check quickly that nothing is wrong with a decision, as with nearly all of them."""
-    total = sum(made.context) + sum(made.scores) + sum(made.propensities or ())
+    context = made.context
+    total = sum(context) if isinstance(context, list) else 0.0 if are_finite(context) else inf
+    total += sum(made.scores) + sum(made.propensities or ())
     numbers = (made.seed, made.version, made.catalogue, made.wait)
     whole = [id for id in _ids_of(made) if not isinstance(id, str)]
     is_small = max(*numbers, *whole) <= _LARGEST and min(*numbers, *whole) >= -_LARGEST
     return is_small and isfinite(total + made.default_reward + made.epsilon)
+
+
+def are_finite(value: Any) -> bool:
+    """Return whether all numbers within a value that JSON holds are finite."""
+    if isinstance(value, float):
+        return isfinite(value)
+    if isinstance(value, dict):
+        return all(map(are_finite, value.values()))
+    return not isinstance(value, list) or all(map(are_finite, value))
+
+
+def _numbers_in(value: Any) -> list[float]:
+    """Return the numbers of a list, or those within an object that are not finite."""
+    if isinstance(value, list):
+        return value
+    return [] if are_finite(value) else [inf]
 
 
 def _ids_of(made: DecisionMade) -> list[ArmId]:
@@ -66,14 +84,14 @@ def _ids_of(made: DecisionMade) -> list[ArmId]:
 
 def _numbers_of(event: Event) -> Iterator[Sequence[float]]:
     if isinstance(event, DecisionMade):
-        yield event.context
+        yield _numbers_in(event.context)
         yield event.scores
         yield event.propensities or ()
         yield (event.default_reward, event.epsilon)
     elif isinstance(event, RewardCame):
         yield (event.value,)
     elif isinstance(event, ArmsChanged):
-        yield from (arm.features for arm in event.upserted)
+        yield from (_numbers_in(arm.features) for arm in event.upserted)
 
 
 def _whole_numbers_of(event: Event) -> Iterator[int]:

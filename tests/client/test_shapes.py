@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, json
 from msgspec.structs import fields
 
 from fastbandit.client import shapes
@@ -85,3 +85,37 @@ def test_a_missing_package_is_named_with_what_to_install(package: str) -> None:
 
     assert f"needs {package}" in done.stdout, done.stderr
     assert "pip install 'fastbandit[client]'" in done.stdout
+
+
+def test_values_of_any_kind_are_sent_and_dates_as_iso_text() -> None:
+    from datetime import date, datetime
+
+    import numpy as np
+
+    context = {
+        "text": "DE",
+        "gap": None,
+        "likes": ["jazz"],
+        "day": date(2026, 3, 1),
+        "time": datetime(2026, 3, 1, 12),
+        "numpy": np.datetime64("2026-03-01"),
+        "none": np.datetime64("NaT"),
+        "age": np.float32(31.5),
+    }
+
+    assert json.decode(shapes.encode({"context": context}))["context"] == {
+        **context,
+        "day": "2026-03-01",
+        "time": "2026-03-01T12:00:00",
+        "numpy": "2026-03-01",
+        "none": None,
+        "age": 31.5,
+    }
+
+
+def test_dates_and_gaps_of_pandas_are_sent() -> None:
+    pandas = pytest.importorskip("pandas")
+
+    sent = json.decode(shapes.encode([pandas.Timestamp("2026-03-01"), pandas.NaT, pandas.NA]))
+
+    assert sent == ["2026-03-01T00:00:00", None, None]

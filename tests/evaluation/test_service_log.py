@@ -126,3 +126,26 @@ def test_an_export_is_read_like_the_log(log: SqliteLog, tmp_path: Path, format: 
     assert found.rewards.tolist() == ours.rewards.tolist()
     assert found.propensities.tolist() == ours.propensities.tolist()
     assert list(found.ids or ()) == list(ours.ids or ())
+
+
+def test_contexts_by_name_are_encoded_by_the_schema_of_the_version_in_service(
+    log: SqliteLog, tmp_path: Path
+) -> None:
+    from msgspec import structs
+
+    from fastbandit import Bandit, Schema
+    from fastbandit.learning.candidates import save_draft
+    from fastbandit.storage.snapshot_store import SnapshotStore, nothing_more
+    from fastbandit.storage.snapshot_version import Cut
+
+    columns = {"age": "number", "country": {"kind": "category", "levels": ["DE"]}}
+    schema = Schema.from_dict({"columns": columns})
+    store = SnapshotStore(tmp_path / "snapshots")
+    with store.drafting() as draft:
+        save_draft(draft, Bandit(ids=["a"], context=schema), reached=nothing_more)
+        store.publish(draft, {}, version=0, parent=None, cut=Cut())
+    context = {"country": "DE", "age": 3}
+    one = structs.replace(made("one", "a", propensities=[0.25]), context=context)
+    log.append([one, RewardCame("one", 2.0)])
+
+    assert read_rounds(tmp_path).contexts.tolist() == [schema.encode_one(context).tolist()]

@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from fastbandit.learning.joining import Interaction, Joiner
+from fastbandit.errors import SnapshotError
+from fastbandit.features.kinds import Dense
+from fastbandit.features.schema import Schema
+from fastbandit.learning.joining import Interaction, Joiner, to_arrays, to_numbers
 from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.snapshot_version import Cut
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -137,3 +140,22 @@ def test_an_arm_without_a_reward_gets_the_default_after_its_time(adds_up: bool) 
     events = logged([(0, decision(adds_up=adds_up, default_reward=-2.0)), (11, TimePassed())])
 
     assert [(pair.arm, pair.reward) for pair in joined(events)] == [("a", -2.0), ("b", -2.0)]
+
+
+def test_contexts_by_name_are_joined_as_they_came_and_encoded_in_bulk() -> None:
+    context = {"age": 31, "country": "DE", "likes": ["jazz"]}
+    columns = {"age": "number", "country": {"kind": "category", "levels": ["DE"]}}
+    schema = Schema.from_dict({"columns": {**columns, "likes": {"kind": "set"}}})
+    made = DecisionMade("one", context, ["a"], [0.0], 1, 1, 0, 10, seq=1, at=1)
+
+    (one,) = joined([made, RewardCame("one", 1.0, status="counted", seq=2, at=2)])
+    contexts, arms, rewards = to_arrays([one], Dense.of(schema))
+
+    assert one.context == context
+    assert (arms, rewards.tolist()) == (["a"], [1.0])
+    assert contexts.tolist() == [schema.encode_one(context).tolist()]
+
+
+def test_contexts_by_name_need_a_version_with_a_schema() -> None:
+    with pytest.raises(SnapshotError, match="schema"):
+        to_numbers([{"age": 31}], Dense(2))

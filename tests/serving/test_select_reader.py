@@ -101,3 +101,13 @@ def test_contexts_are_read_into_rows_of_numbers() -> None:
     assert parsed.inputs.dense is not None
     assert parsed.inputs.dense.dtype == np.float32
     assert parsed.inputs.dense.tolist() == parsed.contexts
+
+
+@pytest.mark.parametrize("value", ["x", True, None, [1.0]])
+def test_a_named_number_that_is_none_is_rejected(value: Any) -> None:
+    reader = SelectReader(ContextConfig(names=("age", "mobile")))
+
+    with pytest.raises(Rejection) as caught:
+        reader.read(SelectRequest(context={"age": 1.0, "mobile": value}))
+
+    assert caught.value.problem.field == "context.mobile"

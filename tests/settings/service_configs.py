@@ -27,6 +27,8 @@ OTHER: dict[str, Any] = {
     "select.posterior": "dropout",
     "select.preset": "mine.toml",
     "shadow.baseline": "random",
+    "context.schema": "",
+    "arms.schema": "arms-schema.json",
     "log.url": "",
     "snapshots.url": "",
 }

@@ -249,7 +249,7 @@ def test_a_file_with_one_wrong_character_is_refused_and_the_key_named(
         ("context.names", ["age", 1], "a list of printable texts"),
         ("context.names", ["age", "age"], "none twice"),
         ("context.names", ["age", ""], "not empty"),
-        ("arms.file", "arms.pickle", "ends in .csv, .parquet, .npy or .json"),
+        ("arms.file", "arms.pickle", "ends in .csv, .csv.gz, .parquet"),
         ("reward.wait_seconds", float("inf"), "a finite number above 0"),
         ("reward.wait_seconds", float("nan"), "a finite number above 0"),
         ("reward.wait_seconds", 10**400, "a finite number above 0"),

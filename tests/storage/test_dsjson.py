@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from little_exports import lines, made
+from msgspec import structs
 
 from fastbandit.storage.events import Arm, ArmsChanged, RewardCame
 from fastbandit.storage.exports import export
@@ -100,3 +101,15 @@ def test_vowpal_wabbit_learns_from_the_lines(log: SqliteLog, tmp_path: Path) -> 
     learner.finish_example(examples)
     learner.finish()
     assert likely["good"] > 0.9 > likely["bad"]
+
+
+def test_values_by_name_are_features_without_gaps(log: SqliteLog, tmp_path: Path) -> None:
+    context = {"age": 31, "country": None, "likes": ["jazz", "rock"]}
+    log.append([ArmsChanged(upserted=[Arm("a", {"price": 3, "genre": None})])])
+    one = made("one", catalogue=1, propensities=[0.25])
+    log.append([structs.replace(one, context=context), RewardCame("one", 0.5)])
+
+    (line,) = lines(tmp_path, "dsjson")
+
+    assert line["c"]["context"] == {"age": 31, "likes": {"jazz": True, "rock": True}}
+    assert line["c"]["_multi"][0]["features"] == {"price": 3}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from little_exports import lines, made
+from msgspec import structs
 
 from fastbandit.cli.export import command as export_command
 from fastbandit.errors import DataError, SettingError
@@ -169,3 +170,20 @@ def test_a_bound_that_is_neither_number_nor_time_is_refused(tmp_path: Path) -> N
     found = CliRunner().invoke(export_command, args)
 
     assert "needs an event number, or a time" in str(found.exception)
+
+
+def test_contexts_by_name_are_a_column_for_each_name(log: SqliteLog, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    first = {"age": 31, "country": "DE", "likes": ["jazz"], "member": True}
+    second = {"age": 2.5, "country": None, "likes": None, "member": False, "new": 1}
+    one = structs.replace(made("one"), context=first)
+    log.append([one, structs.replace(made("two"), context=second)])
+
+    export(tmp_path, tmp_path / "out.parquet", "parquet")
+
+    rows = parquet.read_table(tmp_path / "out.parquet").to_pylist()
+    names = ("age", "country", "likes", "member", "new")
+    found = [[row[f"context.{name}"] for name in names] for row in rows]
+    assert found == [[31.0, "DE", '["jazz"]', True, None], [2.5, None, None, False, 1.0]]
+    assert "context" not in rows[0]
+    assert lines(tmp_path)[0]["context"] == first

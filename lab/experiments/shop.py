@@ -24,8 +24,9 @@ _CHUNK = 500
 
 
 class Agent(Protocol):
-    """Who chooses items, and learns from clicks."""
+    """Who chooses items, and learns from clicks, after so many requests at a time."""
 
+    def batch(self, learned: int) -> int: ...
     def select(self, users: Users) -> Rows: ...
     def learn(self, users: Users, rows: Rows, clicks: Floats) -> None: ...
 
@@ -42,6 +43,11 @@ class Neural:
             progress=False,
         )
         self._ids = np.array(shop.table.columns["item_id"])
+        usual = LearnConfig()
+        self._schedule = Schedule(usual.fresh, usual.growth, usual.seconds)
+
+    def batch(self, learned: int) -> int:
+        return self._schedule.needed(learned)
 
     def select(self, users: Users) -> Rows:
         return self.bandit.select(users.table).rows[:, 0]
@@ -55,11 +61,17 @@ class Neural:
 
 
 class Popularity:
-    """Click rates of items, shrunken to that of all: drawn (Thompson), or the highest."""
+    """Click rates of items, shrunken to that of all: drawn (Thompson), or the highest.
+
+    They are counted every 20 requests: counting is quick.
+    """
 
     def __init__(self, items: int, *, seed: int, is_greedy: bool) -> None:
         self._clicks, self._shown = np.zeros(items), np.zeros(items)
         self._rng, self._is_greedy = np.random.default_rng([seed, 5]), is_greedy
+
+    def batch(self, learned: int) -> int:
+        return 20
 
     def select(self, users: Users) -> Rows:
         rate = (self._clicks.sum() + 1.0) / (self._shown.sum() + 50.0)
@@ -81,6 +93,9 @@ class Best:
     def __init__(self, shop: Shop) -> None:
         self._shop = shop
 
+    def batch(self, learned: int) -> int:
+        return _CHUNK
+
     def select(self, users: Users) -> Rows:
         return np.concatenate(
             [self._shop.click_rates(some).argmax(1) for some in _chunks(users)]
@@ -96,6 +111,9 @@ class Drawn:
     def __init__(self, weights: Floats, *, seed: int) -> None:
         self._weights, self._rng = weights / weights.sum(), np.random.default_rng([seed, 6])
 
+    def batch(self, learned: int) -> int:
+        return _CHUNK
+
     def select(self, users: Users) -> Rows:
         return self._rng.choice(len(self._weights), size=len(users), p=self._weights)
 
@@ -108,6 +126,9 @@ class BestSellers:
 
     def __init__(self, sold: Floats, *, seed: int) -> None:
         self._top, self._rng = np.argsort(-sold)[:100], np.random.default_rng([seed, 7])
+
+    def batch(self, learned: int) -> int:
+        return _CHUNK
 
     def select(self, users: Users) -> Rows:
         return self._rng.choice(self._top, size=len(users))
@@ -138,18 +159,15 @@ class Plan:
     items: int = 5_000
     requests: int = 10_000
     logged: int = 20_000
-    schedule: Schedule = Schedule(LearnConfig().fresh, LearnConfig().growth, 1e9)
     embed_ids: bool = False
 
 
-def play(
-    agent: Agent, shop: Shop, users: Users, *, plan: Plan, learned: int, seed: int
-) -> Floats:
+def play(agent: Agent, shop: Shop, users: Users, *, learned: int, seed: int) -> Floats:
     """Play users in order; return the expected clicks of what was chosen for each."""
     luck = np.random.default_rng([seed, 8]).random(len(users))  # the same for every agent
     expected, first = np.zeros(len(users)), 0
     while first < len(users):
-        size = min(plan.schedule.needed(learned), len(users) - first)
+        size = min(agent.batch(learned), len(users) - first)
         rows = np.arange(first, first + size)
         some = users.take(rows)
         chosen = agent.select(some)
@@ -196,7 +214,7 @@ def play_seed(plan: Plan, seed: int, tick: Callable[[str], None]) -> list[Row]:
     earned = {}
     for name, agent in (fixed | agents()).items():
         tick(f"cold: {name}")
-        earned[name] = play(agent, shop, users, plan=plan, learned=0, seed=seed)
+        earned[name] = play(agent, shop, users, learned=0, seed=seed)
     rows = rows_of(earned, seed=seed, start="cold")
     if not plan.logged:
         return rows
@@ -208,7 +226,7 @@ def play_seed(plan: Plan, seed: int, tick: Callable[[str], None]) -> list[Row]:
     for name, agent in agents().items():
         tick(f"warm: {name}")
         (agent.fit if isinstance(agent, Neural) else agent.learn)(logged, chosen, clicks)
-        warm[name] = play(agent, shop, users, plan=plan, learned=plan.logged, seed=seed)
+        warm[name] = play(agent, shop, users, learned=plan.logged, seed=seed)
     return rows + rows_of(warm, seed=seed, start="warm")
 
 
@@ -253,10 +271,17 @@ def print_rows(rows: list[Row], plan: Plan) -> None:
     help="Decisions of a log by popularity, for a warm start; 0: none.",
 )
 @click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), help="Shops.")
+@click.option("--first-seed", default=0, show_default=True, type=click.IntRange(0))
 @click.option("--embed-ids", is_flag=True, help="Let items learn something of their own.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def shop_command(
-    items: int, requests: int, logged: int, seeds: int, embed_ids: bool, as_json: bool
+    items: int,
+    requests: int,
+    logged: int,
+    seeds: int,
+    first_seed: int,
+    embed_ids: bool,
+    as_json: bool,
 ) -> None:
     """Sell in a synthetic shop with default settings, beside popularity, chance and the best.
 
@@ -269,7 +294,7 @@ def shop_command(
     steps = seeds * (9 if logged else 6)
     with progress_bar("Shop") as progress:
         done = iter(range(steps))
-        for seed in range(seeds):
+        for seed in range(first_seed, first_seed + seeds):
             rows += play_seed(plan, seed, lambda doing: progress(next(done), steps, doing))
     if as_json:
         click.echo(json.dumps([asdict(row) for row in rows], indent=1))

@@ -90,9 +90,7 @@ def make_shop(items: int, *, seed: int) -> Shop:
 
 def _with_constant(shop: Shop, users: Users) -> Shop:
     some = np.random.default_rng(0).integers(len(shop), size=min(len(shop), 500))
-    part = Shop(
-        shop.table, shop.topics[some], shop.prices[some], shop.appeal[some], shop.sold, 0.0
-    )
+    part = Shop(shop.table, shop.topics[some], shop.prices[some], shop.appeal[some], shop.sold, 0.0)
     rates = part.click_rates(users)
     odds = np.log(rates / (1 - rates))
     low, high = -20.0, 5.0

@@ -24,6 +24,11 @@ _COMMANDS: Lazy = {
         "report_command",
         "Write result files as tables, figures and a page.",
     ),
+    "shop": (
+        "lab.experiments.shop",
+        "shop_command",
+        "Sell in a synthetic shop with default settings, beside popularity.",
+    ),
     "size": (
         "lab.size",
         "size_command",
@@ -55,6 +60,11 @@ _BENCHMARKS: Lazy = {
         "lab.benchmarks.deltas",
         "deltas_command",
         "Time how soon decisions know a reward that was acknowledged.",
+    ),
+    "encode": (
+        "lab.benchmarks.encode",
+        "encode_command",
+        "Time how named columns become numbers: one context, and a large table.",
     ),
     "engines": (
         "lab.benchmarks.engines",

@@ -6,6 +6,7 @@ import math
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -29,6 +30,7 @@ from fastbandit.features.columns import (
 _SECONDS = {"day": 86_400, "week": 604_800, "year": 31_556_952}
 _STEPS = {"day": 1440, "week": 168, "year": 366}  # of a cycle: its table has so many
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WITHOUT_ZONE = datetime(1970, 1, 1)
 
 
 @part("column", name="date")
@@ -167,10 +169,10 @@ def listed_dates(values: Values) -> list[Any]:
 
 def _since(value: datetime) -> float:
     """Return the seconds since 1970 of a time in UTC that names no zone."""
-    minutes = (value.toordinal() - 719_163) * 1440 + value.hour * 60 + value.minute
-    return ((minutes * 60 + value.second) * 1_000_000 + value.microsecond) / 1_000_000
+    return (value - _WITHOUT_ZONE).total_seconds()
 
 
+@cache
 def _cycle(name: str) -> tuple[list[float], list[float]]:
     """Return the sine and the cosine of each step of a cycle."""
     angles = [2 * math.pi * step / _STEPS[name] for step in range(_STEPS[name])]

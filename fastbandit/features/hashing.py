@@ -93,6 +93,47 @@ def count_tokens(data: Bytes, counts: NDArray[np.int64]) -> int:
     return words
 
 
+@compiled()
+def add_names(
+    data: Bytes, sizes: NDArray[np.int64], table: NDArray[np.uint32], out: NDArray[np.float32]
+) -> None:
+    """Add names of so many bytes each to the rows of `out` (n, 1 + dim), as `name_numbers` says.
+
+    The first column of a row is 1 where its name is empty.
+    """
+    dim, at = np.uint64(out.shape[1] - 1), 0
+    for row in range(len(sizes)):
+        if not sizes[row]:
+            out[row, 0] = 1.0
+            continue
+        crc = np.uint32(0xFFFFFFFF)
+        for byte in data[at : at + sizes[row]]:
+            crc = table[(crc ^ np.uint32(byte)) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))
+        at += sizes[row]
+        code = (np.uint64(crc ^ np.uint32(0xFFFFFFFF)) + np.uint64(1)) * _MIX
+        code ^= code >> np.uint64(33)
+        this = np.float32(_HALF if code & np.uint64(1) else -_HALF)
+        that = np.float32(_HALF if code & np.uint64(0x100000) else -_HALF)
+        out[row, 1 + (code >> np.uint64(1)) % dim] += this
+        out[row, 1 + (code >> np.uint64(21)) % dim] += that
+
+
+def crc_table() -> NDArray[np.uint32]:
+    """Return what `crc32` does with each byte."""
+    return np.array([~crc32(bytes([n]), 0xFFFFFFFF) & 0xFFFFFFFF for n in range(256)], np.uint32)
+
+
+def names_of(names: Sequence[str]) -> tuple[Bytes, NDArray[np.int64]]:
+    """Return names as UTF-8, one after the other, and how many bytes each has."""
+    joined = "".join(names)
+    if joined.isascii():
+        data, sizes = joined.encode("ascii"), map(len, names)
+    else:
+        each = [name.encode("utf-8", "surrogatepass") for name in names]
+        data, sizes = b"".join(each), map(len, each)
+    return np.frombuffer(data, np.uint8), np.fromiter(sizes, np.int64, len(names))
+
+
 def name_numbers(name: str, dim: int) -> tuple[int, float, int, float]:
     """Return the two numbers, of `dim`, that a whole name sets: where, and to what."""
     code = (crc32(name.encode("utf-8", "surrogatepass")) + 1) * _MIX_NAME & _BITS

@@ -11,13 +11,24 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fastbandit.declaration import Range, part, ranged, setting
+from fastbandit.errors import ValueOfColumnError
 from fastbandit.features.columns import Row, Values, Write, fill_each, is_missing, listed, wrong
-from fastbandit.features.hashing import RARITIES, add_tokens, bytes_of, count_tokens, name_numbers
+from fastbandit.features.hashing import (
+    RARITIES,
+    add_names,
+    add_tokens,
+    bytes_of,
+    count_tokens,
+    crc_table,
+    name_numbers,
+    names_of,
+)
 
 MOST_LEVELS = 64
 """Above so many levels, all are hashed."""
@@ -112,10 +123,7 @@ class Category:
             return 0
         if type(value) is str:
             return places.get(value, 1)
-        try:
-            return places.get(level_of(self, value), 1)
-        except ValueError as error:
-            raise error.at(row) from None  # type: ignore[attr-defined]
+        return places.get(_name_of(self, value, row), 1)
 
     def from_text(self, text: str) -> Any:
         return text
@@ -140,18 +148,24 @@ def _hashed(column: Category | Id, at: int) -> Write:
             return
         name = value if type(value) is str else level_of(column, value)
         one, this, other, that = name_numbers(name, dim)
-        out[first + one] += this
-        out[first + other] += that
+        out[first + one] = this
+        out[first + other] = that if one != other else this + that
 
     return write
 
 
 def _fill_hashed(column: Category | Id, values: list[Any], out: Row) -> None:
-    write, rows = _hashed(column, 0), dict[tuple[type, Any], int]()
-    numbers = [rows.setdefault((type(value), value), len(rows)) for value in values]
-    each = np.zeros((len(rows), column.width), dtype=np.float32)
-    fill_each(write, [value for _, value in rows], each)
-    out[:] = each[numbers]
+    names = [one if type(one) is str else _name_of(column, one, n) for n, one in enumerate(values)]
+    add_names(*names_of(names), crc_table(), out)
+
+
+def _name_of(column: Category | Id, value: Any, row: int) -> str:
+    if is_missing(value):
+        return ""
+    try:
+        return level_of(column, value)
+    except ValueOfColumnError as error:
+        raise error.at(row) from None
 
 
 @part("column", name="set")
@@ -264,7 +278,7 @@ class Text:
             for one in values
         ]
 
-    @property
+    @cached_property
     def _weights(self) -> Any:
         if not self.rarity:
             return np.ones(RARITIES)

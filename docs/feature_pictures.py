@@ -72,7 +72,7 @@ def draw_date() -> None:
     picture.text(LEFTS[0], 281, "1 January", kind="soft")
     picture.text(LEFTS[0] + WIDTH, 281, "14 January", kind="soft", at="end")
     frame = panel(picture, 1, "A day is a circle: 23:00 is next to 0:00", [-2, -1.41], [2, 1.41])
-    circle = frame(numbers[:24, 2:4].astype(float)[:, ::-1])
+    circle = frame(numbers[:24, 2:4].astype(float))
     picture.dots(circle, "one", width=6)
     for hour in (0, 6, 12, 18, 23):
         x, y = circle[hour]
@@ -116,7 +116,7 @@ def draw_category() -> None:
     for row, value in enumerate(values):
         y = 76.0 + 30 * row
         picture.text(12, y, "no value" if value is None else value)
-        for left, step, schema in ((115, 58, plain), (432, 33, hashed)):
+        for left, step, schema in ((115, 58, plain), (428, 32, hashed)):
             for place, number in enumerate(schema.encode_one({"device": value}).tolist()):
                 spot = np.array([left + step * place, y - 4])
                 if number:

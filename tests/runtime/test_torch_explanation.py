@@ -54,7 +54,7 @@ def test_compiled_code_explains_with_the_features_of_the_catalogue(
 ) -> None:
     bandit = trained(posterior="dropout")
     by_torch = bandit.explain(CONTEXTS[0], 3, seed=2)
-    monkeypatch.setattr("fastbandit.runtime.compiled_policy.COMPILED_ABOVE", 0)
+    monkeypatch.setattr("fastbandit.runtime.freezing.COMPILED_ABOVE", 0)
     compiled = trained(posterior="dropout").explain(CONTEXTS[0], 3, seed=2)
 
     assert compiled.contributions == pytest.approx(by_torch.contributions, abs=2e-5)

@@ -244,6 +244,12 @@ def test_parts_of_an_explanation_have_the_names_of_columns_and_sum_up(source: An
     assert abs(sum(found["contributions"].values()) - found["expected"]) < 0.01
 
 
+def test_a_learned_bandit_goes_by_what_sales_depend_on() -> None:
+    sizes = results_of(committed("your-table"))["sizes"]  # small ones hardly learn
+
+    assert min(sizes["query"], sizes["title"]) > 3 * max(sizes["listed"], sizes["country"])
+
+
 def test_what_is_loaded_reads_the_same_frames(source: Any) -> None:
     assert source("your-table")["same when loaded"] is True
 

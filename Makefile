@@ -45,6 +45,7 @@ docs: $(INSTALLED)  ## Build the documentation into site/
 
 pictures: $(INSTALLED)  ## Draw the pictures of the documentation
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/feature_pictures.py
 
 notebooks: $(INSTALLED)  ## Run the notebooks at full size (NAMES="movielens" for one), in place
 	$(BIN)/python docs/notebooks/run.py $(NAMES)

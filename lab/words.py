@@ -84,6 +84,7 @@ MEANT = {
         r"option --(tls-)?keys?(-\w+)*",
         r"command keys( \w+)?",
         r"\w+ (primary|foreign|sort)_key",
+        r"field is_key",  # of a table
     ),
     "open": (  # a file, a connection, a data set
         r"function open(_(bandit|for_reading|log|parquet|snapshots|store|text|url))?",
@@ -100,7 +101,7 @@ MEANT = {
         r"(module|parameter|field|function) state",  # of a process, of a check
         r"(class|field) State",
     ),
-    "word": (r"\w+ passwords?", r"\w+ keywords?"),
+    "word": (r"\w+ passwords?", r"\w+ keywords?", r"function (add|count)_words"),  # or of a text
 }
 """Names in which such a word means what everybody means by it, by word: kind and name."""
 

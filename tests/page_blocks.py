@@ -25,7 +25,7 @@ import numpy as np
 import pytest
 import yaml
 
-from fastbandit import Bandit
+from fastbandit import Bandit, Schema
 from fastbandit.cli.main import cli as product
 from fastbandit.cli.main import run as run_program
 from fastbandit.serving.openapi import openapi
@@ -293,7 +293,7 @@ def project() -> dict[str, Any]:
 
 
 def read_toml(block: Block, page: Page) -> None:
-    """Read a suite, a file of settings, or a service's config, by what is in it."""
+    """Read a suite, a file of settings, a schema, or a service's config, by what is in it."""
     told = tomllib.loads(block.text)
     file = Path("block.toml")
     file.write_text(block.text, encoding="utf-8")
@@ -301,6 +301,8 @@ def read_toml(block: Block, page: Page) -> None:
         read_suite(str(file))
     elif "format" in told or "base" in told:
         Bandit(arms=np.eye(5), context=3, preset=str(file))
+    elif "columns" in told:
+        Schema.load(file)
     else:
         assert set(told) <= set(SECTIONS), f"{block.place}: neither suite, settings nor config"
         read_config(file, environ={})

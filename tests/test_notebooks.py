@@ -18,7 +18,7 @@ pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 
 FOLDER = Path(__file__).parent.parent / "docs" / "notebooks"
-NAMES = ("judging-a-policy", "movielens", "ten-million-arms")
+NAMES = ("judging-a-policy", "movielens", "ten-million-arms", "your-table")
 SETTINGS = """format = 1
 [training.reward]
 iterations = 200
@@ -30,6 +30,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "judging-a-policy": {"ROUNDS": 6_000, "LOGS": 8, "PLAYED": 4_000},
     "movielens": {"ROUNDS": 300, "BATCH": 100, "CALLS": 20},
     "ten-million-arms": {"SIZES": [2_000, 20_000], "ROUNDS": 400, "SCANNED": 8, "CALLS": 40},
+    "your-table": {"ARTICLES": 60, "ROUNDS": 1_500, "BATCH": 500},
 }
 MOST_BYTES = 400_000
 ABSOLUTE = re.compile(r"(?:^|[\s'\"(=])((?:/[\w.-]+){2,}|[A-Za-z]:\\\w+|~/)", re.MULTILINE)
@@ -71,7 +72,7 @@ def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     @cache
     def play(name: str) -> dict[str, Any]:
         sizes = {**SIZES[name], "PRESET": str(folder / "little.toml")}
-        if name != "ten-million-arms":
+        if name in ("judging-a-policy", "movielens"):
             sizes["DATA"] = str(folder)
         notebook = runner().with_sizes(committed(name), sizes)
         return results_of(runner().execute(notebook, folder))
@@ -219,6 +220,38 @@ def test_arms_that_go_and_come_are_known_at_once(source: Any) -> None:
 
 def test_those_committed_were_run_with_ten_million_arms() -> None:
     assert results_of(committed("ten-million-arms"))["arms"][-1] == 10_000_000
+
+
+# -- a table of one's own
+
+
+def test_columns_of_a_frame_are_taken_for_what_they_are(source: Any) -> None:
+    kinds = source("your-table")["kinds"]
+
+    assert kinds == {"came": "date", "query": "text", "budget": "number", "country": "category"}
+
+
+def test_a_bandit_learns_from_a_frame(source: Any) -> None:
+    bought = source("your-table")["bought"]
+
+    assert bought["bandit"][-1] > 1.3 * bought["any article"][-1]
+
+
+def test_parts_of_an_explanation_have_the_names_of_columns_and_sum_up(source: Any) -> None:
+    found = source("your-table")
+
+    assert {"query", "budget", "title", "price"} <= set(found["contributions"])
+    assert abs(sum(found["contributions"].values()) - found["expected"]) < 0.01
+
+
+def test_a_learned_bandit_goes_by_what_sales_depend_on() -> None:
+    sizes = results_of(committed("your-table"))["sizes"]  # small ones hardly learn
+
+    assert min(sizes["query"], sizes["title"]) > 3 * max(sizes["listed"], sizes["country"])
+
+
+def test_what_is_loaded_reads_the_same_frames(source: Any) -> None:
+    assert source("your-table")["same when loaded"] is True
 
 
 # -- as they are committed

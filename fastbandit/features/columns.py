@@ -173,7 +173,7 @@ class Number:
         return {"type": ["number", "null"]}
 
     def says(self) -> str:
-        return f"{'logarithm, ' if self.log else ''}mean {self.mean:.3g}, deviation {self.std:.3g}"
+        return f"{'logarithm, ' if self.log else ''}mean {self.mean:.4g}, deviation {self.std:.3g}"
 
 
 def to_float(value: Any) -> float:

@@ -157,7 +157,7 @@ class Date:
         return {"type": ["string", "null"], "format": "date-time"}
 
     def says(self) -> str:
-        return ", ".join(["trend", *(f"cycle of the {cycle}" for cycle in self.cycles)])
+        return f"trend; cycles of {', '.join(self.cycles)}" if self.cycles else "trend"
 
 
 def listed_dates(values: Values) -> list[Any]:

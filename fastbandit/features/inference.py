@@ -23,7 +23,9 @@ from fastbandit.features.vector_columns import Picture, Vector
 _SAMPLE = 20_000  # rows that are looked at, evenly spaced
 _MANY = 20  # rows from which on "all differ" says something
 _SEPARATORS = ("|", ";")
-_CODE = re.compile(r"(^|_)(id|ids|code|key|zip|postcode|sku|uuid)$", re.IGNORECASE)
+_CODE = re.compile(
+    r"(^|_)(?i:id|ids|code|key|zip|postcode|sku|uuid)$|[a-z](Id|ID|Ids|IDs|Code|Key|Zip|Sku|Uuid)$"
+)
 _FLAG_TEXTS = {"true", "false", "yes", "no", "t", "f", "y", "n"}
 
 
@@ -64,7 +66,8 @@ def _inferred(table: Table, name: str, known: Any) -> Column:
     seen = _Seen(name, [value for value in values if not is_missing(value)], len(values))
     found = _kind_of(seen, is_text=table.is_text)
     gaps = len(values) - len(seen.values)
-    missing = f"; {gaps / len(values):.0%} missing" if gaps else ""
+    share = f"{gaps / len(values):.0%}" if gaps >= 0.01 * len(values) else "under 1%"
+    missing = f"; {share} missing" if gaps else ""
     return replace(found, note=f"{found.note}{missing}")  # type: ignore[type-var]
 
 
@@ -167,8 +170,9 @@ def _are_dates(values: Sequence[str]) -> bool:
 def _are_sets(values: Sequence[str], separator: str) -> bool:
     """Return whether texts are names with separators: few different ones, each often."""
     share = np.mean([separator in value for value in values])
-    names = {name for value in values for name in value.split(separator)}
-    return bool(share > 0.2 and len(names) <= max(8, 0.2 * len(values)))
+    names = [name for value in values for name in value.split(separator)]
+    few = max(8, 0.2 * len(values), 0.4 * len(names))
+    return bool(share > 0.2 and len(set(names)) <= few)
 
 
 def _short(value: Any) -> str:

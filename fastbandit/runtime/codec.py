@@ -14,6 +14,7 @@ from fastbandit.errors import InputError, ShapeError
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, shown
 from fastbandit.features.rewards import RewardKind
 from fastbandit.features.schema import Schema
+from fastbandit.features.tables import is_named
 from fastbandit.runtime.encodings import Encoding, LinearEncoding
 from fastbandit.types import Inputs
 
@@ -51,7 +52,8 @@ class Codec:
             return context
         if isinstance(context, Mapping) and self.schema is not None:
             return Inputs(dense=self.schema.encode_one(context)[None])
-        rows = np.asarray(context)[None] if isinstance(self.context.kind, Dense) else context
+        is_row = isinstance(self.context.kind, Dense) and not is_named(context)
+        rows = np.asarray(context)[None] if is_row else context
         inputs = self.context.kind.read(rows, what="contexts")
         if len(inputs) != 1:
             raise ShapeError(

@@ -18,6 +18,7 @@ from fastbandit.arms.catalogue import Catalogue
 from fastbandit.errors import SettingError, ShapeError
 from fastbandit.exploration import ThompsonSampling, UpperConfidence
 from fastbandit.features.kinds import Dense, Image
+from fastbandit.features.tables import is_named
 from fastbandit.interfaces import CompiledModel, Exploration, asks
 from fastbandit.policy import Policy
 from fastbandit.runtime.explanation import (
@@ -181,8 +182,8 @@ def explain_policy(
 
 def read_one(kind: Features, context: Any) -> Inputs:
     """Read one context and check it."""
-    rows = np.asarray(context)[None] if isinstance(kind, Dense | Image) else context
-    inputs = kind.read(rows, what="contexts")
+    is_row = isinstance(kind, Dense | Image) and not is_named(context)
+    inputs = kind.read(np.asarray(context)[None] if is_row else context, what="contexts")
     if len(inputs) != 1:
         raise ShapeError(f"One context needs one row of features: got {len(inputs)}. Give one.")
     return inputs

@@ -38,6 +38,26 @@ def test_every_kind_is_inferred() -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["user_id", "userId", "USER_ID", "itemCode", "id"])
+def test_whole_numbers_with_the_name_of_a_code_are_names(name: str) -> None:
+    assert Schema.infer({name: [7, 7, 9, 9]})[name].note.startswith("a code by its name")
+
+
+@pytest.mark.parametrize("name", ["paid", "grid", "monkey"])
+def test_a_word_that_ends_like_a_code_is_none(name: str) -> None:
+    assert Schema.infer({name: [7, 7, 9, 9]})[name].note == "whole numbers"
+
+
+def test_names_that_repeat_between_separators_are_a_set_in_few_rows() -> None:
+    genres = ["Comedy|Crime|Drama|Thriller", "Crime|Drama", "Comedy|Drama", "Crime|Thriller"] * 3
+
+    assert Schema.infer({"genres": genres}).rows()[0][1] == "set"
+
+
+def test_few_gaps_are_not_none() -> None:
+    assert "under 1% missing" in Schema.infer({"x": [None, *range(200)]})["x"].note
+
+
 @settings(max_examples=60, deadline=None)
 @given(some_rows())
 def test_one_row_and_many_are_encoded_alike(some: list[dict[str, Any]]) -> None:

@@ -76,3 +76,16 @@ def test_an_explanation_is_no_decision() -> None:
     bandit.explain(CONTEXTS[0], 3, seed=1)
 
     assert bandit.select(CONTEXTS[:1]).seeds == other.select(CONTEXTS[:1]).seeds
+
+
+def test_a_context_with_names_is_explained_by_them() -> None:
+    people = {"age": [20.0, None, 60.0] * 10, "city": ["Oslo", "Rome", "Wien"] * 10}
+    bandit = Bandit(context=people, ids=["news", "sport"], seed=1)
+    taken = bandit.select(people)
+    bandit.update(contexts=people, arms=taken.arms, rewards=[0, 1, 1] * 10)
+
+    found = bandit.explain({"city": "Bern", "age": None}, "news")
+    frozen = bandit.freeze().explain([{"city": "Bern", "age": None}], "news")
+
+    assert {"age", "city"} <= set(found.contributions)
+    assert frozen.expected == pytest.approx(found.expected, abs=1e-4)

@@ -42,7 +42,7 @@ def _is_ready() -> bool:
     return bool(getattr(kernel.decide, "overloads", True))
 
 
-def is_kept() -> bool:
+def is_stored() -> bool:
     """Return whether an earlier process left the code of decisions behind."""
     compiled: Any = kernel.decide
     return any(Path(compiled.stats.cache_path).glob("kernel.decide-*.nbi"))
@@ -51,7 +51,7 @@ def is_kept() -> bool:
 @contextmanager
 def _helped(vectors: str) -> Iterator[None]:
     """Let another process compile beside this one, where there is much to compile."""
-    if _is_ready() or is_kept():
+    if _is_ready() or is_stored():
         yield
         return
     with progress_bar("Compiling, once after an installation"):

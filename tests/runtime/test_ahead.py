@@ -51,7 +51,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Helper]]:
         return found[-1][1]
 
     monkeypatch.setattr(kernel, "decide", Kernel())
-    monkeypatch.setattr(ahead, "is_kept", lambda: False)
+    monkeypatch.setattr(ahead, "is_stored", lambda: False)
     monkeypatch.setattr(ahead, "cores", lambda: 2)
     monkeypatch.setattr(ahead, "start_helper", start)
     return found
@@ -71,7 +71,7 @@ def test_a_helper_compiles_beside_the_first_decision_alone(
 def test_code_that_was_kept_needs_no_helper(
     started: list[tuple[str, Helper]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ahead, "is_kept", lambda: True)
+    monkeypatch.setattr(ahead, "is_stored", lambda: True)
     decide(*NOTHING)
 
     assert started == []

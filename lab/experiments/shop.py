@@ -241,8 +241,9 @@ def rows_of(earned: dict[str, Floats], *, seed: int, start: str) -> list[Row]:
         below = np.flatnonzero(clicks.cumsum() <= best)
         after = int(below[-1]) + 1 if len(below) else 0
         parts = (clicks[: count // 10], clicks[:EARLY], clicks[-(count // 5) :], clicks)
-        means = (float(part.mean()) for part in parts)
-        rows.append(Row(seed, start, name, *means, after if after < count else None))
+        first, early, last, whole = (float(part.mean()) for part in parts)
+        passed = after if after < count else None
+        rows.append(Row(seed, start, name, first, early, last, whole, passed))
     return rows
 
 

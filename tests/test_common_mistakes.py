@@ -240,7 +240,7 @@ LEARNING = {
     "a whole decision for arms": Mistake(
         lambda at: told(arms=at.bandit.select(CONTEXTS, seeds=ROWS))(at),
         "arms",
-        "<Decision for",
+        "Decision(20 contexts",
         "Give its .arms",
     ),
     "fewer arms than contexts": Mistake(

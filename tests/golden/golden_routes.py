@@ -354,6 +354,8 @@ SCENES: dict[str, Scene] = {
             delete("new"),
             get("/v1/console"),
             get("/metrics"),
+            get("/v1/decisions/visit-0/explanation"),
+            get("/v1/arms/arm-0/explanation"),
         ],
     ),
 }

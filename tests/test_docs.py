@@ -62,6 +62,7 @@ LABORATORY = (
     "bench batch",
     "bench before-after",
     "bench deltas",
+    "bench encode",
     "bench engines",
     "bench gpu",
     "bench index",
@@ -96,6 +97,7 @@ LABORATORY = (
     "plan cluster",
     "plan search",
     "report",
+    "shop",
     "size",
     "tune",
 )

@@ -21,11 +21,13 @@ from fastbandit.features.columns import (
     Row,
     Values,
     Write,
+    floats_of,
     is_missing,
     listed,
     to_float,
     wrong,
 )
+from fastbandit.features.tables import InUtc
 
 _SECONDS = {"day": 86_400, "week": 604_800, "year": 31_556_952}
 _STEPS = {"day": 1440, "week": 168, "year": 366}  # of a cycle: its table has so many
@@ -94,11 +96,12 @@ class Date:
         raise wrong(self, "a date", value, fix)
 
     def _all(self, values: Values) -> NDArray[np.float64]:
-        if isinstance(values, np.ndarray) and values.dtype.kind == "M" and self.zone == "UTC":
-            micros = values.astype("datetime64[us]")
+        is_utc = self.zone == "UTC" or isinstance(values, InUtc)
+        if isinstance(values, np.ndarray) and values.dtype.kind == "M" and is_utc:
+            micros = np.asarray(values).astype("datetime64[us]")
             since = micros.astype(np.int64)
             return np.where(np.isnat(micros), np.nan, since / 1e6)
-        return np.fromiter(map(self.seconds, listed_dates(values)), np.float64, len(values))
+        return floats_of(self.seconds, listed_dates(values))
 
     def fitted(self, values: Values) -> Date:
         seconds = self._all(values)

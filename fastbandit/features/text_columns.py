@@ -113,7 +113,10 @@ class Category:
             return
         places: dict[Any, int] = {level: 2 + n for n, level in enumerate(self.levels)}
         rows = listed(values)
-        found = np.fromiter((places.get(one, -1) for one in rows), np.int64, len(rows))
+        try:
+            found = np.fromiter((places.get(one, -1) for one in rows), np.int64, len(rows))
+        except TypeError:  # a list or dict, which is no name
+            found = np.full(len(rows), -1)
         for row in np.flatnonzero(found < 0).tolist():
             found[row] = self._place(rows[row], places, row)
         out[np.arange(len(rows)), found] = 1.0
@@ -190,7 +193,8 @@ class CategorySet:
         if isinstance(value, str) and self.separator:
             return [one.strip() for one in value.split(self.separator) if one.strip()]
         if isinstance(value, list | tuple | set | frozenset | np.ndarray):
-            items = sorted(value) if isinstance(value, set | frozenset) else list(value)
+            is_set = isinstance(value, set | frozenset)
+            items = sorted(value, key=str) if is_set else list(value)
             return [level_of(self, one) for one in items if not is_missing(one)]
         raise wrong(self, "a list of categories", value, 'Send one such as ["red", "blue"].')
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import cache
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.declaration import part, ranged, setting
-from fastbandit.errors import SettingError
+from fastbandit.errors import SettingError, ValueOfColumnError
 from fastbandit.features.columns import (
     ANY,
     CLIP,
@@ -77,8 +76,10 @@ class Date:
     def seconds(self, value: Any) -> float:
         """Return the seconds since 1970 in UTC, NaN where a value is missing."""
         if type(value) is str and value:
-            with suppress(ValueError):
+            try:
                 value = datetime.fromisoformat(value)
+            except ValueError:
+                raise self._wrong(value) from None
         elif is_missing(value):
             return math.nan
         elif isinstance(value, np.datetime64):
@@ -92,8 +93,11 @@ class Date:
             return (with_zone - _EPOCH).total_seconds()
         if isinstance(value, date):
             return self.seconds(datetime(value.year, value.month, value.day))
+        raise self._wrong(value)
+
+    def _wrong(self, value: Any) -> ValueOfColumnError:
         fix = "Write it as 2024-12-31 or 2024-12-31T18:30:00+00:00."
-        raise wrong(self, "a date", value, fix)
+        return wrong(self, "a date", value, fix)
 
     def _all(self, values: Values) -> NDArray[np.float64]:
         is_utc = self.zone == "UTC" or isinstance(values, InUtc)

@@ -16,7 +16,7 @@ from fastbandit.errors import ShapeError, ValueOfColumnError
 _PLAIN = "fiubM"  # NumPy's numbers, booleans and dates
 
 
-class InUtc(np.ndarray):  # type: ignore[type-arg]
+class InUtc(np.ndarray):
     """Times in UTC that came with a zone: whatever zone a column declares does not matter."""
 
 

@@ -297,11 +297,12 @@ class Text:
         return replace(self, rarity="".join(f"{digit:x}" for digit in digits))
 
     def writer(self, at: int) -> Write:
-        weights, end, text = self._weights, at + self.width, self._text
+        weights, end, text, longest = self._weights, at + self.width, self._text, self.longest
 
         def write(value: Any, out: Row) -> None:
-            found = text(value).replace("\x00", " ").lower().encode("utf-8", "surrogatepass")
-            add_words(np.frombuffer(found, np.uint8), weights, out[at:end].reshape(1, -1))
+            found = value if type(value) is str and len(value) <= longest else text(value)
+            data = found.replace("\x00", " ").lower().encode("utf-8", "surrogatepass")
+            add_words(np.frombuffer(data, np.uint8), weights, out[None, at:end])
 
         return write
 

@@ -160,9 +160,11 @@ class Number:
 
     def fill(self, values: Values, out: Row) -> None:
         numbers = (self._scaled(self._numbers(values)) - self.mean) / self.std
-        gaps = np.isnan(numbers)
-        out[:, 0] = gaps
-        out[:, 1] = np.where(gaps, 0.0, np.clip(numbers, -CLIP, CLIP))
+        gaps, clipped = np.isnan(numbers), np.clip(numbers, -CLIP, CLIP)
+        if gaps.any():
+            out[:, 0] = gaps
+            clipped[gaps] = 0.0
+        out[:, 1] = clipped
 
     def from_text(self, text: str) -> Any:
         found = math.nan if text.lower() in ("nan", "na", "null") else to_float(text)
@@ -193,6 +195,11 @@ def floats_of(read: Callable[[Any], float], values: list[Any]) -> NDArray[np.flo
     except ValueOfColumnError as error:
         raise error.at(row) from None
     return found
+
+
+def are_texts(values: Sequence[Any]) -> bool:
+    """Return whether all values are plain texts."""
+    return set(map(type, values)) == {str}
 
 
 def listed(values: Values) -> list[Any]:

@@ -12,13 +12,23 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from fastbandit.declaration import Range, part, ranged, setting
 from fastbandit.errors import ValueOfColumnError
-from fastbandit.features.columns import Row, Values, Write, fill_each, is_missing, listed, wrong
+from fastbandit.features.columns import (
+    Row,
+    Values,
+    Write,
+    are_texts,
+    fill_each,
+    is_missing,
+    listed,
+    wrong,
+)
 from fastbandit.features.hashing import (
     RARITIES,
     add_names,
@@ -114,7 +124,7 @@ class Category:
         places: dict[Any, int] = {level: 2 + n for n, level in enumerate(self.levels)}
         rows = listed(values)
         try:
-            found = np.fromiter((places.get(one, -1) for one in rows), np.int64, len(rows))
+            found = np.fromiter(map(places.get, rows, repeat(-1)), np.int64, len(rows))
         except TypeError:  # a list or dict, which is no name
             found = np.full(len(rows), -1)
         for row in np.flatnonzero(found < 0).tolist():
@@ -158,11 +168,13 @@ def _hashed(column: Category | Id, at: int) -> Write:
 
 
 def _fill_hashed(column: Category | Id, values: list[Any], out: Row) -> None:
-    names = [one if type(one) is str else _name_of(column, one, n) for n, one in enumerate(values)]
+    names = values if are_texts(values) else [_name_of(column, v, n) for n, v in enumerate(values)]
     add_names(*names_of(names), crc_table(), out)
 
 
 def _name_of(column: Category | Id, value: Any, row: int) -> str:
+    if type(value) is str:
+        return value
     if is_missing(value):
         return ""
     try:
@@ -277,6 +289,8 @@ class Text:
         return value
 
     def _texts(self, values: Sequence[Any]) -> list[str]:
+        if are_texts(values) and max(map(len, values)) <= self.longest:
+            return list(values)
         return [
             one if type(one) is str and len(one) <= self.longest else self._text(one)
             for one in values

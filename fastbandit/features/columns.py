@@ -118,7 +118,7 @@ class Number:
             found = to_float(value)
         elif is_missing(value):
             return math.nan
-        elif isinstance(value, bool | np.bool_ | str):
+        elif isinstance(value, bool | np.bool_ | str | bytes | bytearray):
             if not (self.texts and isinstance(value, str)):
                 raise wrong(self, "a number", value, "Send a number, or null where there is none.")
             found = to_float(value)
@@ -132,10 +132,9 @@ class Number:
     def _numbers(self, values: Values) -> NDArray[np.float64]:
         if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
             numbers = values.astype(np.float64)
-            if np.isinf(numbers).any():
-                self.number(float(numbers[np.isinf(numbers)][0]))
-            return numbers
-        return np.fromiter(map(self.number, listed(values)), np.float64, len(values))
+            if not np.isinf(numbers).any():
+                return numbers
+        return floats_of(self.number, listed(values))
 
     def _scaled(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self.log:
@@ -161,13 +160,15 @@ class Number:
 
     def fill(self, values: Values, out: Row) -> None:
         numbers = (self._scaled(self._numbers(values)) - self.mean) / self.std
-        gaps = np.isnan(numbers)
-        out[:, 0] = gaps
-        out[:, 1] = np.where(gaps, 0.0, np.clip(numbers, -CLIP, CLIP))
+        gaps, clipped = np.isnan(numbers), np.clip(numbers, -CLIP, CLIP)
+        if gaps.any():
+            out[:, 0] = gaps
+            clipped[gaps] = 0.0
+        out[:, 1] = clipped
 
     def from_text(self, text: str) -> Any:
-        found = to_float(text)
-        return text if found != found and text.lower() not in ("nan", "na", "null") else found
+        found = math.nan if text.lower() in ("nan", "na", "null") else to_float(text)
+        return text if math.isinf(found) else found
 
     def shape(self) -> dict[str, Any]:
         return {"type": ["number", "null"]}
@@ -182,6 +183,23 @@ def to_float(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return math.inf
+
+
+def floats_of(read: Callable[[Any], float], values: list[Any]) -> NDArray[np.float64]:
+    """Read values one by one; an error says in which row."""
+    found = np.empty(len(values))
+    row = 0
+    try:
+        for row, value in enumerate(values):
+            found[row] = read(value)
+    except ValueOfColumnError as error:
+        raise error.at(row) from None
+    return found
+
+
+def are_texts(values: Sequence[Any]) -> bool:
+    """Return whether all values are plain texts."""
+    return set(map(type, values)) == {str}
 
 
 def listed(values: Values) -> list[Any]:

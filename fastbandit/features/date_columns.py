@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import cache
@@ -14,18 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.declaration import part, ranged, setting
-from fastbandit.errors import SettingError
+from fastbandit.errors import SettingError, ValueOfColumnError
 from fastbandit.features.columns import (
     ANY,
     CLIP,
     Row,
     Values,
     Write,
+    floats_of,
     is_missing,
     listed,
     to_float,
     wrong,
 )
+from fastbandit.features.tables import InUtc
 
 _SECONDS = {"day": 86_400, "week": 604_800, "year": 31_556_952}
 _STEPS = {"day": 1440, "week": 168, "year": 366}  # of a cycle: its table has so many
@@ -75,8 +76,10 @@ class Date:
     def seconds(self, value: Any) -> float:
         """Return the seconds since 1970 in UTC, NaN where a value is missing."""
         if type(value) is str and value:
-            with suppress(ValueError):
+            try:
                 value = datetime.fromisoformat(value)
+            except ValueError:
+                raise self._wrong(value) from None
         elif is_missing(value):
             return math.nan
         elif isinstance(value, np.datetime64):
@@ -90,15 +93,19 @@ class Date:
             return (with_zone - _EPOCH).total_seconds()
         if isinstance(value, date):
             return self.seconds(datetime(value.year, value.month, value.day))
+        raise self._wrong(value)
+
+    def _wrong(self, value: Any) -> ValueOfColumnError:
         fix = "Write it as 2024-12-31 or 2024-12-31T18:30:00+00:00."
-        raise wrong(self, "a date", value, fix)
+        return wrong(self, "a date", value, fix)
 
     def _all(self, values: Values) -> NDArray[np.float64]:
-        if isinstance(values, np.ndarray) and values.dtype.kind == "M" and self.zone == "UTC":
-            micros = values.astype("datetime64[us]")
+        is_utc = self.zone == "UTC" or isinstance(values, InUtc)
+        if isinstance(values, np.ndarray) and values.dtype.kind == "M" and is_utc:
+            micros = np.asarray(values).astype("datetime64[us]")
             since = micros.astype(np.int64)
             return np.where(np.isnat(micros), np.nan, since / 1e6)
-        return np.fromiter(map(self.seconds, listed_dates(values)), np.float64, len(values))
+        return floats_of(self.seconds, listed_dates(values))
 
     def fitted(self, values: Values) -> Date:
         seconds = self._all(values)

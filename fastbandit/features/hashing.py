@@ -114,8 +114,10 @@ def add_names(
         code ^= code >> np.uint64(33)
         this = np.float32(_HALF if code & np.uint64(1) else -_HALF)
         that = np.float32(_HALF if code & np.uint64(0x100000) else -_HALF)
-        out[row, 1 + (code >> np.uint64(1)) % dim] += this
-        out[row, 1 + (code >> np.uint64(21)) % dim] += that
+        one = (code >> np.uint64(1)) % dim
+        apart = np.uint64(1) + (code >> np.uint64(21)) % max(dim - np.uint64(1), np.uint64(1))
+        out[row, np.int64(1) + np.int64(one)] += this
+        out[row, np.int64(1) + np.int64((one + apart) % dim)] += that
 
 
 def crc_table() -> NDArray[np.uint32]:
@@ -135,15 +137,15 @@ def names_of(names: Sequence[str]) -> tuple[Bytes, NDArray[np.int64]]:
 
 
 def name_numbers(name: str, dim: int) -> tuple[int, float, int, float]:
-    """Return the two numbers, of `dim`, that a whole name sets: where, and to what."""
+    """Return the two numbers, of `dim`, that a whole name sets: where, and to what.
+
+    They differ, else they might cancel each other, and the name would say nothing.
+    """
     code = (crc32(name.encode("utf-8", "surrogatepass")) + 1) * _MIX_NAME & _BITS
     code ^= code >> 33
-    return (
-        (code >> 1) % dim,
-        _HALF if code & 1 else -_HALF,
-        (code >> 21) % dim,
-        _HALF if code & 0x100000 else -_HALF,
-    )
+    one = (code >> 1) % dim
+    other = (one + 1 + (code >> 21) % (dim - 1 or 1)) % dim
+    return one, _HALF if code & 1 else -_HALF, other, _HALF if code & 0x100000 else -_HALF
 
 
 def bytes_of(texts: Sequence[str]) -> Bytes:

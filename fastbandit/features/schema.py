@@ -31,7 +31,7 @@ _KINDS: dict[str, type[Any]] = {
     info_of(kind).name: kind  # type: ignore[union-attr]
     for kind in (Number, Flag, Category, CategorySet, Text, Date, Id, Vector, Picture, Ignored)
 }
-_CHUNK = 4_096  # rows whose numbers stay near the processor
+_CHUNK = 8_192  # rows whose numbers stay near the processor
 
 
 @part("features", name="schema")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,10 @@ from numpy.typing import NDArray
 from fastbandit.errors import ShapeError, ValueOfColumnError
 
 _PLAIN = "fiubM"  # NumPy's numbers, booleans and dates
+
+
+class InUtc(np.ndarray):
+    """Times in UTC that came with a zone: whatever zone a column declares does not matter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +82,9 @@ def is_named(raw: Any) -> bool:
     if _is_arrow(raw):
         return True
     names = getattr(raw, "columns", None)  # those of a frame without names are numbers
-    return names is not None and hasattr(raw, "__getitem__") and isinstance(next(iter(names)), str)
+    return (
+        names is not None and hasattr(raw, "__getitem__") and isinstance(next(iter(names), ""), str)
+    )
 
 
 def table_of(raw: Any, *, what: str) -> Table:
@@ -175,7 +182,8 @@ def _from_arrow(column: Any) -> Sequence[Any] | NDArray[Any]:
         found: list[Any] = column.to_pylist()
         return found
     if pa.types.is_timestamp(kind) and kind.tz is not None:
-        column = column.cast(pa.timestamp(kind.unit))  # which are in UTC
+        times: NDArray[Any] = column.cast(pa.timestamp(kind.unit)).to_numpy()  # which are in UTC
+        return times.view(InUtc)
     if pa.types.is_fixed_size_list(kind) or pa.types.is_decimal(kind) or pa.types.is_time(kind):
         found = column.to_pylist()
         return found
@@ -185,13 +193,16 @@ def _from_arrow(column: Any) -> Sequence[Any] | NDArray[Any]:
 
 def _from_series(column: Any) -> Sequence[Any] | NDArray[Any]:
     """Return a column of pandas or polars."""
-    zone = getattr(getattr(column, "dtype", None), "tz", None)
-    if zone is not None:  # pandas
+    kind, is_zoned = getattr(column, "dtype", None), False
+    if getattr(kind, "tz", None) is not None:  # pandas
+        is_zoned = True
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    zone = getattr(getattr(column, "dtype", None), "time_zone", None)
-    if zone is not None:  # polars
+    if getattr(kind, "time_zone", None) is not None:  # polars
+        is_zoned = True
         column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     array = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+    if array.dtype.kind == "M" and is_zoned:
+        return np.asarray(array).view(InUtc)
     if array.dtype.kind in _PLAIN:
         plain: NDArray[Any] = array
         return plain
@@ -200,4 +211,7 @@ def _from_series(column: Any) -> Sequence[Any] | NDArray[Any]:
 
 
 def _as_list(values: Sequence[Any] | NDArray[Any]) -> list[Any]:
+    if isinstance(values, InUtc):
+        times = values.astype("datetime64[us]").tolist()
+        return [None if one is None else one.replace(tzinfo=UTC) for one in times]
     return values.tolist() if isinstance(values, np.ndarray) else list(values)

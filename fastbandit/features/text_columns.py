@@ -12,13 +12,23 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from fastbandit.declaration import Range, part, ranged, setting
 from fastbandit.errors import ValueOfColumnError
-from fastbandit.features.columns import Row, Values, Write, fill_each, is_missing, listed, wrong
+from fastbandit.features.columns import (
+    Row,
+    Values,
+    Write,
+    are_texts,
+    fill_each,
+    is_missing,
+    listed,
+    wrong,
+)
 from fastbandit.features.hashing import (
     RARITIES,
     add_names,
@@ -113,7 +123,10 @@ class Category:
             return
         places: dict[Any, int] = {level: 2 + n for n, level in enumerate(self.levels)}
         rows = listed(values)
-        found = np.fromiter((places.get(one, -1) for one in rows), np.int64, len(rows))
+        try:
+            found = np.fromiter(map(places.get, rows, repeat(-1)), np.int64, len(rows))
+        except TypeError:  # a list or dict, which is no name
+            found = np.full(len(rows), -1)
         for row in np.flatnonzero(found < 0).tolist():
             found[row] = self._place(rows[row], places, row)
         out[np.arange(len(rows)), found] = 1.0
@@ -155,11 +168,13 @@ def _hashed(column: Category | Id, at: int) -> Write:
 
 
 def _fill_hashed(column: Category | Id, values: list[Any], out: Row) -> None:
-    names = [one if type(one) is str else _name_of(column, one, n) for n, one in enumerate(values)]
+    names = values if are_texts(values) else [_name_of(column, v, n) for n, v in enumerate(values)]
     add_names(*names_of(names), crc_table(), out)
 
 
 def _name_of(column: Category | Id, value: Any, row: int) -> str:
+    if type(value) is str:
+        return value
     if is_missing(value):
         return ""
     try:
@@ -190,7 +205,8 @@ class CategorySet:
         if isinstance(value, str) and self.separator:
             return [one.strip() for one in value.split(self.separator) if one.strip()]
         if isinstance(value, list | tuple | set | frozenset | np.ndarray):
-            items = sorted(value) if isinstance(value, set | frozenset) else list(value)
+            is_set = isinstance(value, set | frozenset)
+            items = sorted(value, key=str) if is_set else list(value)
             return [level_of(self, one) for one in items if not is_missing(one)]
         raise wrong(self, "a list of categories", value, 'Send one such as ["red", "blue"].')
 
@@ -273,6 +289,8 @@ class Text:
         return value
 
     def _texts(self, values: Sequence[Any]) -> list[str]:
+        if are_texts(values) and max(map(len, values)) <= self.longest:
+            return list(values)
         return [
             one if type(one) is str and len(one) <= self.longest else self._text(one)
             for one in values
@@ -293,11 +311,12 @@ class Text:
         return replace(self, rarity="".join(f"{digit:x}" for digit in digits))
 
     def writer(self, at: int) -> Write:
-        weights, end, text = self._weights, at + self.width, self._text
+        weights, end, text, longest = self._weights, at + self.width, self._text, self.longest
 
         def write(value: Any, out: Row) -> None:
-            found = text(value).replace("\x00", " ").lower().encode("utf-8", "surrogatepass")
-            add_tokens(np.frombuffer(found, np.uint8), weights, out[at:end].reshape(1, -1))
+            found = value if type(value) is str and len(value) <= longest else text(value)
+            data = found.replace("\x00", " ").lower().encode("utf-8", "surrogatepass")
+            add_tokens(np.frombuffer(data, np.uint8), weights, out[None, at:end])
 
         return write
 

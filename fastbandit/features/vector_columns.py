@@ -39,12 +39,15 @@ class Vector:
         return 1 + self.dim
 
     def fitted(self, values: Values) -> Vector:
-        known = [np.asarray(value, dtype=np.float64) for value in values if not is_missing(value)]
-        if not known:
+        brought = [value for value in values if not is_missing(value)]
+        if not brought:
             return self
-        sizes = {one.shape for one in known}
-        if sizes != {(len(known[0]),)}:
-            raise wrong(self, f"lists of {len(known[0])} numbers each", sorted(sizes)[:2], "Mend.")
+        known = [numeric(self, value) for value in brought]
+        size = known[0].shape
+        odd = next((n for n, one in enumerate(known) if one.shape != size or one.ndim != 1), None)
+        if odd is not None:
+            needed = f"lists of {known[0].size} numbers each"
+            raise wrong(self, needed, brought[odd], "Send as many in each row.")
         every = np.stack(known)
         std = float(every.std())
         return replace(
@@ -66,11 +69,10 @@ class Vector:
 
     def fill(self, values: Values, out: Row) -> None:
         if isinstance(values, np.ndarray) and values.dtype.kind in "fiu" and values.ndim == 2:
-            numbers = numeric(self, values)
-            if numbers.shape[1] != self.dim:
-                raise wrong(self, f"lists of {self.dim} numbers", values[0], "Send as many.")
-            out[:, 1:] = np.clip((numbers - self.mean) / self.std, -CLIP, CLIP)
-            return
+            numbers = values.astype(np.float64)
+            if numbers.shape[1] == self.dim and np.isfinite(numbers).all():
+                out[:, 1:] = np.clip((numbers - self.mean) / self.std, -CLIP, CLIP)
+                return
         fill_each(self.writer(0), list(values), out)
 
     def from_text(self, text: str) -> Any:
@@ -89,10 +91,11 @@ class Vector:
 def numeric(column: Any, value: Any) -> NDArray[np.float64]:
     """Return finite numbers as an array."""
     try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+        raw = np.asarray(value)
+        numbers = raw.astype(np.float64) if raw.dtype.kind in "fiubO" else np.array(np.nan)
+    except (TypeError, ValueError, OverflowError):
         numbers = np.array(np.nan)
-    if not np.isfinite(numbers).all() or isinstance(value, str):
+    if not np.isfinite(numbers).all():
         raise wrong(column, "finite numbers", value, "Send a list of numbers, or null.")
     return numbers
 

@@ -37,6 +37,9 @@ class RequestBuffers(threading.local):
                 return  # nothing is scored before the first update
             context = codec.context.embed(one)[0]
             self.is_clipped = bool(codec.context.is_clipped(one)[0])
+        elif type(context) is dict and codec.schema is not None:  # the quickest way
+            self.contexts[0] = codec.schema.encode_one(context)
+            return
         elif isinstance(context, Inputs | Mapping):
             dense = codec.read_one(context).dense
             assert dense is not None

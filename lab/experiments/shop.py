@@ -121,6 +121,23 @@ class Drawn:
         """Learn nothing."""
 
 
+class BestItem:
+    """The one item that is best for all users together: what popularity may find at most."""
+
+    def __init__(self, shop: Shop, users: Users) -> None:
+        rates = [shop.click_rates(some).sum(0) for some in _chunks(users)]
+        self._row = int(np.sum(rates, axis=0).argmax())
+
+    def batch(self, learned: int) -> int:
+        return _CHUNK
+
+    def select(self, users: Users) -> Rows:
+        return np.full(len(users), self._row, dtype=np.int64)
+
+    def learn(self, users: Users, rows: Rows, clicks: Floats) -> None:
+        """Learn nothing."""
+
+
 class BestSellers:
     """The hundred items that were sold most, one as likely as another."""
 
@@ -149,7 +166,7 @@ class Row:
     last: float
     whole: float
     passed: int | None
-    """From which request on the sum stays above that of popularity, None where it never does."""
+    """From which request on the sum stays above that of both popularities; None: never."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +226,7 @@ def play_seed(plan: Plan, seed: int, tick: Callable[[str], None]) -> list[Row]:
     fixed: dict[str, Agent] = {
         "random": Drawn(np.ones(len(shop)), seed=seed),
         "best sellers": BestSellers(shop.sold, seed=seed),
+        "best item": BestItem(shop, users),
         "oracle": Best(shop),
     }
     earned = {}
@@ -240,10 +258,17 @@ def rows_of(earned: dict[str, Floats], *, seed: int, start: str) -> list[Row]:
         count = len(clicks)
         below = np.flatnonzero(clicks.cumsum() <= best)
         after = int(below[-1]) + 1 if len(below) else 0
-        parts = (clicks[: count // 10], clicks[:EARLY], clicks[-(count // 5) :], clicks)
-        first, early, last, whole = (float(part.mean()) for part in parts)
-        passed = after if after < count else None
-        rows.append(Row(seed, start, name, first, early, last, whole, passed))
+        row = Row(
+            seed=seed,
+            start=start,
+            agent=name,
+            first=float(clicks[: count // 10].mean()),
+            early=float(clicks[:EARLY].mean()),
+            last=float(clicks[-(count // 5) :].mean()),
+            whole=float(clicks.mean()),
+            passed=after if after < count else None,
+        )
+        rows.append(row)
     return rows
 
 
@@ -292,7 +317,7 @@ def shop_command(
     one_thread()
     plan = Plan(items, requests, logged, embed_ids=embed_ids)
     rows: list[Row] = []
-    steps = seeds * (9 if logged else 6)
+    steps = seeds * (10 if logged else 7)
     with progress_bar("Shop") as progress:
         done = iter(range(steps))
         for seed in range(first_seed, first_seed + seeds):

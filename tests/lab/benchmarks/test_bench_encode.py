@@ -17,7 +17,7 @@ def test_one_context_and_a_table_are_measured(little_training: None) -> None:
     found = {row["what"]: row for row in json.loads(done.output)}
 
     assert found["encode one dict"]["columns"] == 20
-    assert found["encode a table"]["columns"] == 30
+    assert found["encode a table, again"]["columns"] == 30
     assert all(row["figure"] >= 0 for row in found.values())
     assert found["of which the numbers"]["figure"] > 0
 

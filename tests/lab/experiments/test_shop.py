@@ -19,7 +19,7 @@ def test_all_agents_play_cold_and_warm(little_training: None) -> None:
     rows = json.loads(CliRunner().invoke(cli, words, catch_exceptions=False).output)
 
     earned = {(row["start"], row["agent"]): row["whole"] for row in rows}
-    assert len(earned) == 12
+    assert len(earned) == 14
     assert max(earned, key=lambda one: earned[one])[1] == "oracle"
     assert earned["warm", "fastbandit"] > 0
 

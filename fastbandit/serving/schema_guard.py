@@ -36,6 +36,7 @@ class SchemaGuard:
         if not found and self._arms is not None:
             own = [name for name in (self._arms.key, self._id) if name is not None]
             ours, theirs = self._arms.without(own), arm_schema_of(bandit)
+            theirs = None if theirs is None else theirs.without(own)
             setting, found = "arms.schema", _difference(ours, theirs, is_fitted=False)
         if found:
             raise SettingError(

@@ -143,7 +143,7 @@ class ContextConfig:
     names: tuple[str, ...] = _field((), "their names; a context may then be an object", DISTINCT)
     schema: str = _field(
         "",
-        "file of a schema (.json, .toml): contexts are then objects of named values",
+        "file of a schema (.json, .toml), beside the settings: contexts are then named values",
         SCHEMA_FILE,
     )
 
@@ -194,7 +194,9 @@ class ArmsConfig:
         (), "columns for predicates alone; all others are features", DISTINCT
     )
     schema: str = _field(
-        "", "file of a schema (.json, .toml) of the first arms; else it is inferred", SCHEMA_FILE
+        "",
+        "file of a schema (.json, .toml) of the first arms, beside the settings; else inferred",
+        SCHEMA_FILE,
     )
 
     def __post_init__(self) -> None:

@@ -87,6 +87,8 @@ def _from_file(path: Path) -> Iterator[tuple[str, Any, str]]:
                 continue
             key = _FORMERLY.get(f"{section}.{given}", given)
             known_name(f"key of [{section}] in {path}", key, keys)
+            if key == "schema" and isinstance(value, str) and value:
+                value = str(path.parent / value)
             yield f"{section}.{key}", value, f"file {path}"
 
 

@@ -4,50 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
-
 from fastbandit.errors import FastbanditError
 from fastbandit.runtime.explanation import BASE, Explanation
 from fastbandit.runtime.propensity import is_uniform
 from fastbandit.serving.decider import Serving
 from fastbandit.serving.problems import Rejection, rejection_of_error
+from fastbandit.serving.schemas import ExplainedChange, ExplanationAnswer
 from fastbandit.storage.events import ArmId, DecisionMade
-
-
-class ExplainedChange(Struct):
-    """Context features that, were they typical, would put the other of two arms ahead.
-
-    `difference` is then the score of the arm less that of the runner-up; it `moved` so far.
-    """
-
-    features: list[str]
-    difference: float
-    moved: float
-
-
-class ExplanationAnswer(Struct):
-    """What the score of an arm is made of, in units of reward; contributions sum to the score.
-
-    `version` is the one in service, which explains; `decided_by_version` the one that decided.
-    `is_uniform` says that the decision took any eligible arm, by `select.epsilon`. `interval` holds
-    the expected reward with a probability of 90 %. Each of `changes` would put the other of arm
-    and runner-up ahead. An arm without a decision is explained for the typical context.
-    """
-
-    arm: str | int
-    score: float
-    expected: float
-    draw: float
-    interval: list[float] | None
-    contributions: dict[str, float]
-    runner_up: str | int | None
-    runner_up_score: float | None
-    changes: list[ExplainedChange]
-    propensity: float | None
-    version: int
-    decided_by_version: int | None = None
-    decision: str | None = None
-    is_uniform: bool = False
 
 
 def explain_decision(

@@ -10,7 +10,6 @@ import msgspec
 
 from fastbandit.features.schema import Schema
 from fastbandit.serving import schemas
-from fastbandit.serving.explaining import ExplanationAnswer
 
 API_VERSION = "1.0.0"
 _SHAPES = (
@@ -24,7 +23,7 @@ _SHAPES = (
     schemas.UpsertArmsAnswer,
     schemas.DiscardArmsRequest,
     schemas.DiscardArmsAnswer,
-    ExplanationAnswer,
+    schemas.ExplanationAnswer,
     schemas.Problem,
     schemas.Readiness,
     schemas.Status,

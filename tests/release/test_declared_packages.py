@@ -31,6 +31,7 @@ BASE_NAMES = (
     "LinUCB",
     "LinearTS",
     "RandomBandit",
+    "Schema",
     "Sparse",
     "evaluate",
 )

@@ -16,7 +16,7 @@ import pytest
 
 from fastbandit.serving.console import CONTENT_SECURITY_POLICY, STATIC
 from fastbandit.serving.console.figures import Figures
-from fastbandit.serving.explaining import ExplainedChange, ExplanationAnswer
+from fastbandit.serving.schemas import ExplainedChange, ExplanationAnswer
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.sqlite_log import SqliteLog

@@ -216,9 +216,19 @@ def _network(
         hidden=(16,) if has_bound else (32,),
         weight_penalty=(embedding / 8) ** 2,
         dropout_penalty=5 * embedding / 8,
-        embedding_penalty=1.0,
+        embedding_penalty=_embedding_penalty(context, arm),
         fourier_features=64,
     )
+
+
+def _embedding_penalty(*kinds: Features) -> float:
+    """Return 1 for numbers by position; a schema makes many numbers, most of which say nothing.
+
+    `python -m lab shop` measures it: with 1, a network learns single levels and words by heart.
+    """
+    plain = [kind.features if isinstance(kind, FeaturesAndIds) else kind for kind in kinds]
+    widths = [kind.dim for kind in plain if isinstance(kind, Dense) and kind.schema is not None]
+    return max(1.0, max(widths, default=0) / 2)
 
 
 def _training(network: NetworkSettings, context: Features, *, has_bound: bool) -> Training:

@@ -120,6 +120,13 @@ class Synthetic:
         contexts = self.contexts(first, count)
         return contexts if self.drift is None else self.drift(contexts, first)
 
+    def average(self, contexts: Any) -> Floats:
+        """Return the expected reward of a random arm for each context: (n,); O(n N)."""
+        total = np.zeros(len(contexts))
+        for _, block in self._all_means(contexts):
+            total += block.sum(axis=1)
+        return total / len(self.arms)
+
     def _all_means(self, contexts: Any) -> Iterator[tuple[int, Floats]]:
         """Yield the means of all arms in blocks of some: (first row, (n, some))."""
         mapped = self._mapped(contexts)

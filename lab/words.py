@@ -84,7 +84,6 @@ MEANT = {
         r"option --(tls-)?keys?(-\w+)*",
         r"command keys( \w+)?",
         r"\w+ (primary|foreign|sort)_key",
-        r"field is_id",  # of a table
     ),
     "open": (  # a file, a connection, a data set
         r"function open(_(bandit|for_reading|log|parquet|snapshots|store|text|url))?",

@@ -103,11 +103,11 @@ class Schema:
                 used += 1
                 write(row[name], out)
             elif default is None:
-                raise self._missing(name, "context")
+                raise self._missing(name, "contexts")
             else:
                 write(default, out)
         if used != len(row):
-            raise self._unknown(next(name for name in row if name not in self.names), "context")
+            raise self._unknown(next(name for name in row if name not in self.names), "contexts")
         return out
 
     @cached_property

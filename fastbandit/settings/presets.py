@@ -224,7 +224,7 @@ def _network(
 def _embedding_penalty(*kinds: Features) -> float:
     """Return 1 for numbers by position; a schema makes many numbers, most of which say nothing.
 
-    `python -m lab shop` measures it: with 1, a network learns single levels and words by heart.
+    With 1, a network learns single levels by heart: tests/settings/test_named_columns.py.
     """
     plain = [kind.features if isinstance(kind, FeaturesAndIds) else kind for kind in kinds]
     widths = [kind.dim for kind in plain if isinstance(kind, Dense) and kind.schema is not None]

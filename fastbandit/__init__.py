@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from fastbandit.reward.gradient_model import GradientPosterior as GradientPosterior
     from fastbandit.reward.last_layer_model import LastLayerPosterior as LastLayerPosterior
     from fastbandit.reward.variational_model import VariationalPosterior as VariationalPosterior
-    from fastbandit.runtime.frozen import Chosen as Chosen
     from fastbandit.runtime.frozen import FrozenBandit as FrozenBandit
     from fastbandit.search.exhaustive import Exhaustive as Exhaustive
     from fastbandit.search.generator import GeneratorSearch as GeneratorSearch
     from fastbandit.search.gradient_ascent import GradientAscent as GradientAscent
     from fastbandit.search.spanner import SpannerSearch as SpannerSearch
     from fastbandit.types import Audit as Audit
+    from fastbandit.types import Chosen as Chosen
     from fastbandit.types import Decision as Decision
 
 __version__ = "0.1.0"
@@ -52,7 +52,7 @@ _HOMES = {
     "BestArmBandit": "fastbandit.baselines",
     "BootstrapPosterior": "fastbandit.reward.bootstrap_model",
     "Box": "fastbandit.arms.box",
-    "Chosen": "fastbandit.runtime.frozen",
+    "Chosen": "fastbandit.types",
     "Decision": "fastbandit.types",
     "Dense": "fastbandit.features.kinds",
     "DropoutPosterior": "fastbandit.reward.dropout_model",

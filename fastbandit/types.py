@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,6 +170,24 @@ class Decision:
         dropped = f", {int(self.dropped.sum())} stale ids dropped" if self.dropped.any() else ""
         contexts = "1 context" if len(self) == 1 else f"{len(self):,} contexts"
         return f"{contexts}, {how}{dropped}"
+
+
+class Chosen(NamedTuple):
+    """One decision: the arm, how much it was wanted (in units of reward), and what it cost.
+
+    `clipped` says that a number of the context was clipped, as it is far from those seen so far;
+    `dropped`, how many eligible ids no arm has, or none has any more.
+    """
+
+    arm: Any
+    row: int
+    score: float
+    seed: int
+    version: int
+    evaluations: int
+    lookups: int
+    clipped: bool = False
+    dropped: int = 0
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,7 +14,7 @@ from fastbandit.client.deciders import check_urls
 from fastbandit.client.delivery import Delivery, Flushed
 from fastbandit.client.requester import Call, Requester
 from fastbandit.client.retries import Retries
-from fastbandit.client.shapes import Baseline, Context, Eligible, Reward, Selected
+from fastbandit.client.shapes import Baseline, Context, Eligible, Offered, Reward, Selected
 from fastbandit.client.spool import Spool
 from fastbandit.errors import ServiceUnavailable
 from fastbandit.storage.events import ArmId
@@ -49,6 +49,7 @@ class Calls:
         *,
         k: int = 1,
         eligible: Eligible | None = None,
+        arms: Sequence[Offered] | None = None,
         explore: bool = True,
         id: str | None = None,
         propensity: bool = False,
@@ -57,12 +58,14 @@ class Calls:
     ) -> Call[Selected]:
         """Choose `k` arms for a context, or all that are eligible where those are fewer.
 
-        `eligible` is a list of ids, or a predicate such as {"price": {"<=": 10}}. Without
+        `eligible` is a list of ids, or a predicate such as {"price": {"<=": 10}}. `arms`, in its
+        place, are the ones to choose among, such as [{"id": 7, "features": {"price": 9.5}}], in the
+        catalogue or not; one that is in it may come without features. Without
         `explore` the arms are chosen by expected reward. `propensity` asks how likely the arms
         were. In shadow mode `baseline` is the arm that your own policy takes, best as
         Baseline(arm, propensity). A `fallback` given here goes before that of the client.
         """
-        terms = (k, eligible, explore, propensity, self._strict)
+        terms = (k, eligible, explore, propensity, self._strict, arms)
         request = shapes.SelectRequest(context, id, baseline, *terms)
         ids = [str(request.id)]
         (selected,) = yield from self._select(request, _read_one, [context], ids, fallback)
@@ -74,6 +77,7 @@ class Calls:
         *,
         k: int = 1,
         eligible: Eligible | None = None,
+        arms: Sequence[Offered] | None = None,
         explore: bool = True,
         ids: Sequence[str] | None = None,
         propensity: bool = False,
@@ -81,7 +85,7 @@ class Calls:
         fallback: Fallback | None = None,
     ) -> Call[list[Selected]]:
         """Choose arms for each of some contexts, in one request."""
-        terms = (k, eligible, explore, propensity, self._strict)
+        terms = (k, eligible, explore, propensity, self._strict, arms)
         request = shapes.SelectManyRequest(contexts, ids, baselines, *terms)
         own = list(request.ids or ())
         if not own:

@@ -22,6 +22,8 @@ Context: TypeAlias = Sequence[float] | Mapping[str, Any] | Any
 Dates are sent as ISO text.
 """
 Eligible: TypeAlias = Sequence[ArmId] | Mapping[str, Any]
+Offered: TypeAlias = Mapping[str, Any]
+"""An arm that comes with a request: its `id`, and its `features` as a context has them."""
 
 FALLBACK = "fallback:"
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -77,6 +79,7 @@ class SelectRequest(Struct, omit_defaults=True):
     explore: bool = True
     propensity: bool = False
     strict: bool = False
+    arms: Sequence[Offered] | None = None
 
     def __post_init__(self) -> None:
         self.id = uuid4().hex if self.id is None else check_id(self.id)
@@ -94,6 +97,7 @@ class SelectManyRequest(Struct, omit_defaults=True):
     explore: bool = True
     propensity: bool = False
     strict: bool = False
+    arms: Sequence[Offered] | None = None
 
     def __post_init__(self) -> None:
         if self.ids is not None and len(self.ids) != len(self.contexts):

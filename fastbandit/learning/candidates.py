@@ -10,14 +10,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
 from fastbandit.learning.candidate_checks import Checks, check_candidate
 from fastbandit.learning.joining import Interaction, to_arrays
 from fastbandit.optim.process_group import SINGLE, ProcessGroup
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.settings.service import LearnConfig
-from fastbandit.storage.arm_changes import apply_changes
-from fastbandit.storage.events import ArmId, ArmsChanged
+from fastbandit.storage.arm_changes import apply_changes, apply_offers
+from fastbandit.storage.events import Arm, ArmId, ArmsChanged
 from fastbandit.storage.snapshot_store import Reached, SnapshotStore
 from fastbandit.storage.snapshot_version import Cut, Snapshot
 from fastbandit.training.fit_reward import Curve
@@ -29,7 +30,8 @@ _MOST_HELD_OUT = 1_000
 class TrainingJob:
     """What a candidate is made from: fresh interactions, and changes of the arms, in order.
 
-    The last `held_out` interactions are not learned: they judge what was.
+    `offers` are arms taken that came with requests, called as interactions call them. The last
+    `held_out` interactions are not learned: they judge what was.
     """
 
     parent: Snapshot
@@ -39,6 +41,7 @@ class TrainingJob:
     held_out: int
     part_modules: tuple[str, ...] = ()
     """Modules from which parts of the bandit may be imported."""
+    offers: Sequence[Arm] = ()
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,9 @@ def train_candidate(job: TrainingJob, *, reached: Reached, train: Train = train_
     if bandit.columns is None and columns is not None:  # bandits of before had no columns
         bandit.set_columns(columns)
     apply_changes(bandit, job.changes)
+    catalogue = bandit.policy.arms
+    assert isinstance(catalogue, Catalogue)
+    apply_offers(bandit, job.offers, known=catalogue.table)
     learned = job.interactions[: len(job.interactions) - job.held_out]
     parent = bandit.policy if bandit.version else None
     curve: list[tuple[int, float]] = []

@@ -24,7 +24,10 @@ from fastbandit.types import Features
 
 
 class Interaction(NamedTuple):
-    """A context, an arm that was chosen for it, its reward, and the event that made that final."""
+    """A context, an arm that was chosen for it, its reward, and the event that made that final.
+
+    An arm that came with its request is called by its `offer_name`.
+    """
 
     ready: int
     decision: int
@@ -68,12 +71,14 @@ def _packed(context: Context) -> bytes | str:
 class _Unresolved:
     """A decision some of whose rewards are not final: what an interaction needs, in few bytes.
 
-    `rewards` are those that came so far, by position. A context by name is JSON text.
+    `rewards` are those that came so far, by position. A context by name is JSON text. `learned` is
+    what the arms are called where they are learned.
     """
 
     seq: int
     context: bytes | str
     arms: tuple[ArmId, ...]
+    learned: tuple[ArmId, ...]
     default_reward: float
     sums: bool
     rewards: dict[int, float] = field(default_factory=dict)
@@ -87,7 +92,7 @@ class _Unresolved:
         reward = self.rewards.get(position, self.default_reward)
         packed = self.context
         context = json.decode(packed) if isinstance(packed, str) else array("d", packed).tolist()
-        return Interaction(ready, self.seq, position, context, self.arms[position], reward)
+        return Interaction(ready, self.seq, position, context, self.learned[position], reward)
 
 
 class Joiner:
@@ -129,9 +134,10 @@ class Joiner:
             if expired is not None:
                 ready += [expired.interaction(n, ready=event.seq) for n in expired.waiting]
         if isinstance(event, DecisionMade):
-            context, arms = _packed(event.context), tuple(event.arms)
+            context, arms, offers = _packed(event.context), tuple(event.arms), event.offers
+            learned = tuple(offers[arm].id if arm in offers else arm for arm in arms)
             terms = event.default_reward, event.adds_up
-            self._unresolved[event.id] = _Unresolved(event.seq, context, arms, *terms)
+            self._unresolved[event.id] = _Unresolved(event.seq, context, arms, learned, *terms)
             heappush(self._deadlines, (event.until, event.seq, event.id))
         elif isinstance(event, RewardCame) and event.status == "counted":
             ready += self._rewarded(event)

@@ -28,7 +28,7 @@ from fastbandit.learning.joining import Joiner
 from fastbandit.learning.schedule import Mark, Schedule
 from fastbandit.learning.service_data import ServiceData
 from fastbandit.settings.service import Config
-from fastbandit.storage.events import ArmsChanged, DecisionMade, Event
+from fastbandit.storage.events import Arm, ArmId, ArmsChanged, DecisionMade, Event
 from fastbandit.storage.snapshot_store import Reached, nothing_more
 from fastbandit.storage.snapshot_version import Snapshot
 
@@ -52,6 +52,7 @@ class _Position:
     joiner: Joiner
     mark: Mark
     changes: list[ArmsChanged] = field(default_factory=list)
+    offers: dict[ArmId, Arm] = field(default_factory=dict)  # arms taken that came with requests
     served: list[DecisionMade] = field(default_factory=list)
     due_at: int | None = None  # when a version got due first, where one is
 
@@ -59,6 +60,8 @@ class _Position:
         self.joiner.feed(event)
         if isinstance(event, ArmsChanged):
             self.changes.append(event)
+        elif isinstance(event, DecisionMade) and event.offered:
+            self.offers |= {arm.id: arm for arm in event.offers.values()}
         elif isinstance(event, DecisionMade) and event.version == self.parent.version:
             made = own_choice(event)
             if len(self.served) < _SERVED and is_plain(made):
@@ -258,6 +261,8 @@ class Learner:
             position.joiner = joined.followed(joiner, upto, self._data.events)
             changes = log.changes(after=joiner.seq)
             position.changes += [change for change in changes if change.seq <= upto]
+            for made in log.offers(after=joiner.seq, until=upto):
+                position.offers |= {arm.id: arm for arm in made.offers.values()}
             if due is not None:
                 return True
         return False
@@ -282,8 +287,8 @@ class Learner:
         fresh, version = list(joiner.interactions), self._store.next_version()
         held_out = held_out_of(len(fresh), learn.held_out)
         modules = self._config.select.part_modules
-        changes = list(position.changes)
-        job = TrainingJob(position.parent, version, fresh, changes, held_out, modules)
+        arms = (list(position.changes), list(position.offers.values()))
+        job = TrainingJob(position.parent, version, fresh, arms[0], held_out, modules, arms[1])
         candidate = train_candidate(job, reached=self._reached, train=self._train)
         self._seconds = round(time.monotonic() - started, 3)
         refusal = refusal_of(job, candidate, learn, cut=joiner.cut(0))

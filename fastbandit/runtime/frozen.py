@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from fastbandit.runtime.folder import Stored, read_folder, write_folder
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
 from fastbandit.runtime.frozen_explanation import explain_frozen, typical_context
 from fastbandit.runtime.live_catalogue import LiveCatalogue
+from fastbandit.runtime.offered_arms import Offer, offered_catalogue
 from fastbandit.runtime.parts import FrozenModel, check_delta
 from fastbandit.runtime.popularity import Popularity
 from fastbandit.runtime.propensity import (
@@ -39,25 +41,7 @@ from fastbandit.runtime.request_buffers import RequestBuffers
 from fastbandit.runtime.seeds import SeedCounter, read_seed
 from fastbandit.runtime.shown import html_of_frozen, text_of_frozen
 from fastbandit.search.slates import candidates_for, check_diversity
-from fastbandit.types import Decision, Inputs
-
-
-class Chosen(NamedTuple):
-    """One decision: the arm, how much it was wanted (in units of reward), and what it cost.
-
-    `clipped` says that a number of the context was clipped, as it is far from those seen so far;
-    `dropped`, how many eligible ids no arm has, or none has any more.
-    """
-
-    arm: Any
-    row: int
-    score: float
-    seed: int
-    version: int
-    evaluations: int
-    lookups: int
-    clipped: bool = False
-    dropped: int = 0
+from fastbandit.types import Chosen, Decision, Inputs
 
 
 class FrozenBandit:
@@ -381,6 +365,19 @@ class FrozenBandit:
         """
         listed = list_ids(ids)
         return self._arms.change(lambda now: now.discarded(listed), is_trial=is_trial)
+
+    def offering(self, arms: Iterable[Offer]) -> FrozenBandit:
+        """Return a bandit that chooses among these arms alone, in the catalogue or not.
+
+        Those with features are scored by them, and by what was learned of just these before.
+        """
+        catalogue, rows = offered_catalogue(self._arms.now, self._codec, list(arms))
+        other, known = copy(self), rows[rows < (len(self._model.own) or self._arms.now.rows.total)]
+        other._arms = LiveCatalogue(catalogue)
+        other._model, other._greedy = self._model.of_rows(known), self._greedy.of_rows(known)
+        if self._popularity is not None:
+            other._popularity = self._popularity.of_rows(rows[rows < len(self._popularity.groups)])
+        return other
 
     def index(self, *, wait: bool = True) -> None:
         """Put all arms into partitions anew, in the background where `wait` is False."""

@@ -21,6 +21,7 @@ from fastbandit.runtime.fold import BOUND, draw_all_masks
 STORED_AS = {"to_embedding": "place"}
 """The names of arrays in files, where they differ."""
 _OF_SOME = ("own_", "bounds")
+_BY_ROW = ("own_means", "own_deviations", "own_constants", "own_widths")
 DTYPES = ("float32", "int16", "int8")
 """What the coordinates of frozen arms may be stored as."""
 
@@ -126,6 +127,16 @@ class FrozenModel:
             own_rows=read_only(listed),
             own_parts=read_only(parts),
         )
+
+    def of_rows(self, rows: NDArray[np.int64]) -> FrozenModel:
+        """Return the same for some arms alone, all of which are scored: what is theirs, by row."""
+        names = [n for n in _BY_ROW if len(getattr(self, n))]
+        own: dict[str, Any] = {name: read_only(getattr(self, name)[rows]) for name in names}
+        if len(self.own_constants):
+            none = np.zeros((1, 0))
+            own["own_rows"] = read_only(none.astype(np.int32))
+            own["own_parts"] = read_only(none.astype(np.float32))
+        return replace(self, **own)
 
     @property
     def _terms(self) -> dict[str, Any]:

@@ -67,6 +67,10 @@ class Popularity:
         """Return what takes the group with the highest mean."""
         return replace(self, deviations=np.zeros_like(self.deviations))
 
+    def of_rows(self, rows: Rows) -> Popularity:
+        """Return the same for some arms alone."""
+        return Popularity(self.groups[rows], self.means, self.deviations)
+
     def grouped(self, rows: Rows | None, *, total: int) -> Grouped:
         """Sort eligible rows (None: all in range(total)) into groups; newer ones have no reward."""
         if rows is not None:

@@ -6,7 +6,7 @@ What serves is one value, replaced as a whole by `publish`: a decision reads it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -23,11 +23,12 @@ from fastbandit.errors import (
 )
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.serving.problems import Rejection, rejection_of_error, wrong_field
+from fastbandit.serving.request_arms import check_only_arms, offered_to
 from fastbandit.serving.schemas import Reason, SelectRequest
 from fastbandit.serving.select_reader import ParsedSelect, SelectReader
 from fastbandit.serving.shadow import Shadow, check_no_baseline
 from fastbandit.settings.service import Config
-from fastbandit.storage.events import DecisionMade
+from fastbandit.storage.events import Arm, DecisionMade
 
 _OF_CONTEXT = (ShapeError, NotFiniteError)
 _TRIES = 3
@@ -35,11 +36,15 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class Serving:
-    """A frozen bandit in service, the number of the last change of its arms, and its problems."""
+    """A frozen bandit in service, the number of the last change of its arms, and its problems.
+
+    For a request that brings arms it is a bandit of those; `offered` are logged.
+    """
 
     bandit: FrozenBandit
     catalogue: int
     problems: tuple[Reason, ...] = ()
+    offered: list[Arm] | None = None
 
 
 class _Choice(NamedTuple):
@@ -82,7 +87,12 @@ class Decider:
         """Choose arms for each context of a request, or reject it."""
         serving = self.serving
         assert serving is not None, "there is something to decide with"
-        if isinstance(request.eligible, list) and not request.strict:
+        if request.arms is not None:
+            check_only_arms(request)
+            bandit, offered = offered_to(serving.bandit, request.arms)
+            serving = replace(serving, bandit=bandit, offered=offered)
+            request = structs.replace(request, eligible=[arm.id for arm in request.arms])
+        elif isinstance(request.eligible, list) and not request.strict:
             known, _ = drop_stale(request.eligible, serving.bandit.parts[1].rows, contexts=1)
             request = structs.replace(request, eligible=known)
         if self.shadow is not None:
@@ -165,6 +175,7 @@ class Decider:
             propensities=propensities,
             eligible=request.eligible,
             degraded=bool(serving.problems),
+            offered=serving.offered or None,
             **self._terms,
         )
 

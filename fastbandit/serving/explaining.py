@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fastbandit.errors import FastbanditError
@@ -9,14 +10,19 @@ from fastbandit.runtime.explanation import BASE, Explanation
 from fastbandit.runtime.propensity import is_uniform
 from fastbandit.serving.decider import Serving
 from fastbandit.serving.problems import Rejection, rejection_of_error
+from fastbandit.serving.request_arms import offering
 from fastbandit.serving.schemas import ExplainedChange, ExplanationAnswer
-from fastbandit.storage.events import ArmId, DecisionMade
+from fastbandit.storage.events import Arm, ArmId, DecisionMade
 
 
 def explain_decision(
     serving: Serving, made: DecisionMade, *, arm: str | None = None, names: tuple[str, ...] = ()
 ) -> ExplanationAnswer:
     """Explain the first arm of a decision, or another of its arms; `names` are the context's."""
+    if made.offered:
+        arms = [Arm(id, []) for id in made.eligible]
+        known = {arm.id: arm for arm in (*arms, *made.offered)}
+        serving = replace(serving, bandit=offering(serving.bandit, list(known.values())))
     taken = made.arms[0] if arm is None else _named(made.arms, arm)
     seed = made.seed if made.explored else None
     given = {"seed": seed, "eligible": made.eligible}

@@ -15,6 +15,7 @@ MOST_CONTEXTS = 1_000
 MOST_REWARDS = 10_000
 MOST_ARMS = 10_000
 MOST_K = 1_000
+MOST_OFFERED = 1_000
 MOST_ANSWERED = 100_000
 MOST_FEATURES = 100_000
 
@@ -40,6 +41,13 @@ class Baseline(Struct, forbid_unknown_fields=True):
     propensity: Annotated[float, Meta(gt=0, le=1)] | None = None
 
 
+class OfferedArm(Struct, forbid_unknown_fields=True):
+    """An arm that a request brings: with its features, or without if the catalogue has it."""
+
+    id: AnyArm
+    features: Numbers | dict[str, Any] | None = None
+
+
 class SelectRequest(Struct, forbid_unknown_fields=True):
     """One context, or many: which arms for each?
 
@@ -51,6 +59,7 @@ class SelectRequest(Struct, forbid_unknown_fields=True):
     makes a retry safe: the same id gives the same answer. `propensity` asks how likely the
     chosen arm was. In shadow mode `baseline` (`baselines` for many) is the arm that your own
     policy takes. Eligible ids that are not in the catalogue are dropped; `strict` rejects them.
+    `arms`, in place of `eligible`, are the ones to choose among, in the catalogue or not.
     """
 
     context: Context | UnsetType = UNSET
@@ -66,6 +75,7 @@ class SelectRequest(Struct, forbid_unknown_fields=True):
     baseline: Baseline | None = None
     baselines: Annotated[list[Baseline], Meta(min_length=1, max_length=MOST_CONTEXTS)] | None = None
     strict: bool = False
+    arms: Annotated[list[OfferedArm], Meta(min_length=1, max_length=MOST_OFFERED)] | None = None
 
 
 class SelectAnswer(Struct):

@@ -383,8 +383,11 @@ def _ask_the_same(stored: DecisionMade, made: DecisionMade) -> bool:
         is_part = set(before) <= set(now) or set(now) <= set(before)
     else:
         is_part = before == now
-    return is_part and (stored.context, len(stored.arms), stored.explored) == (
-        made.context,
-        len(made.arms),
-        made.explored,
+    return (
+        is_part
+        and all(
+            getattr(stored, name) == getattr(made, name)
+            for name in ("context", "explored", "offered")
+        )
+        and len(stored.arms) == len(made.arms)
     )

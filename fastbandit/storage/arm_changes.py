@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.arms.columns import Columns
+from fastbandit.arms.ids import ArmIds
 from fastbandit.arms.named_arms import columns_for
 from fastbandit.arms.rows import Upserted
 from fastbandit.errors import InputError, NotFiniteError, ShapeError, ValueOfColumnError
@@ -67,6 +68,20 @@ def apply_changes(bandit: HoldsArms, changes: Iterable[ArmsChanged]) -> None:
         apply_change(bandit, batch)
 
 
+def apply_offers(bandit: HoldsArms, offers: Iterable[Arm], *, known: ArmIds) -> None:
+    """Let a bandit learn from arms that came with requests, but for those it has `known` before.
+
+    None of them can be chosen later, so they need no columns: no predicate finds them.
+    """
+    fresh = [arm for arm in offers if arm.id not in known]
+    if not fresh:
+        return
+    ids, columns = [arm.id for arm in fresh], dict(bandit.columns or {})
+    gaps = _filled({name: [None] * len(ids) for name in columns}, columns) or None
+    bandit.upsert_arms(features_of(fresh), ids=ids, columns=gaps)
+    bandit.discard_arms(ids)
+
+
 def _batches(bandit: HoldsArms, changes: Iterable[ArmsChanged]) -> Iterator[ArmsChanged]:
     """Join changes that touch different arms; make each before the next is asked for."""
     upserted: dict[ArmId, Arm] = {}
@@ -90,7 +105,7 @@ def _batches(bandit: HoldsArms, changes: Iterable[ArmsChanged]) -> Iterator[Arms
 def _upsert(
     bandit: HoldsArms, arms: Sequence[Arm], columns: dict[str, list[Any]] | None, *, is_trial: bool
 ) -> Upserted:
-    features, ids = _features_of(arms), [arm.id for arm in arms]
+    features, ids = features_of(arms), [arm.id for arm in arms]
     if features is not None or columns is not None:
         return bandit.upsert_arms(features, ids=ids, columns=columns, is_trial=is_trial)
     fresh = [id for id in ids if id not in bandit]  # of others nothing can differ
@@ -178,7 +193,7 @@ def _filled_in(value: Any, kind: str | None) -> Any:
     return value
 
 
-def _features_of(arms: Sequence[Arm]) -> NDArray[np.float32] | list[Any] | None:
+def features_of(arms: Sequence[Arm]) -> NDArray[np.float32] | list[Any] | None:
     """Stack the features of arms, if all have as many, of ordinary size; None for ids alone."""
     if all(isinstance(arm.features, dict) for arm in arms):
         return [arm.features for arm in arms]

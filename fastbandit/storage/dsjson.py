@@ -47,6 +47,7 @@ class DsjsonLines:
         self._learn_arms(row.catalogue)
         listed = row.eligible if isinstance(row.eligible, list) else []
         arms = [*row.arms, *(arm for arm in listed if arm not in row.arms)]
+        own = {arm.id: _plain(arm.features) for arm in row.offered or ()}
         probability = _probability(row) or 0.0
         others = len(arms) - 1
         rest = (1.0 - probability) / others if others else 0.0
@@ -59,14 +60,18 @@ class DsjsonLines:
             "Version": "1",
             "EventId": row.decision,
             "a": list(range(1, len(arms) + 1)),
-            "c": {"context": _plain(row.context), "_multi": [self._action(arm) for arm in arms]},
+            "c": {
+                "context": _plain(row.context),
+                "_multi": [self._action(arm, own) for arm in arms],
+            },
             "p": [probability, *[rest] * others],
             "VWState": {"m": str(row.version)},
         }
         return json.encode(line)
 
-    def _action(self, arm: ArmId) -> dict[str, Any]:
-        features = {"features": self._features[arm]} if arm in self._features else {}
+    def _action(self, arm: ArmId, own: dict[ArmId, Any]) -> dict[str, Any]:
+        found = own.get(arm) or self._features.get(arm)
+        features = {"features": found} if found is not None else {}
         return {"_tag": str(arm), "arm": {"id": str(arm)}, **features}
 
     def _learn_arms(self, catalogue: int) -> None:

@@ -60,13 +60,15 @@ DECISION_COLUMNS = (
     Column("degraded", "boolean", bool),
     Column("decided_by", "text", lambda name: WHO[WHO.index(name)]),
     Column("other", "json", _if_any),
+    Column("offered", "json", lambda text: None if text is None else _arms(text)),
 )
-"""The fields of DecisionMade in their order, less the number and the time."""
+"""The fields of DecisionMade in their order, less the number and the time before the last."""
 _READERS = (*(column.read for column in DECISION_COLUMNS), _same, _same)
 
 
 def to_decision(row: Sequence[Any]) -> DecisionMade:
-    return DecisionMade(*[read(value) for read, value in zip(_READERS, row, strict=True)])
+    values = [read(value) for read, value in zip(_READERS, row, strict=True)]
+    return DecisionMade(*[*values[:-3], *values[-2:], values[-3]])
 
 
 def to_reward(row: Sequence[Any]) -> RewardCame:

@@ -13,6 +13,8 @@ from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkabl
 
 from msgspec import Struct
 
+from fastbandit.arms.offers import offer_name
+
 ArmId: TypeAlias = str | int
 Context: TypeAlias = list[float] | dict[str, Any]
 """Numbers in their order, or values of any kind by name, as they came."""
@@ -34,7 +36,8 @@ class DecisionMade(Struct, frozen=True, array_like=True):
     rewards of an arm add up where `adds_up`; else the first counts.
 
     `arms` and `propensities` are those of who decided. `other` is the arm that the other one
-    would have taken, where that is known; `scores` are the bandit's in either case.
+    would have taken, where that is known; `scores` are the bandit's in either case. `offered` are
+    the arms that came with the request, as they came.
     """
 
     id: str
@@ -56,11 +59,18 @@ class DecisionMade(Struct, frozen=True, array_like=True):
     other: ArmId | None = None
     seq: int = 0
     at: int = 0
+    offered: list[Arm] | None = None
 
     @property
     def until(self) -> int:
         """The time after which a reward is late."""
         return self.at + self.wait
+
+    @property
+    def offers(self) -> dict[ArmId, Arm]:
+        """The arms taken that came with the request, by id, called as they are learned."""
+        taken = [arm for arm in self.offered or () if arm.id in self.arms]
+        return {arm.id: Arm(offer_name(arm.id, arm.features), arm.features) for arm in taken}
 
 
 class RewardCame(Struct, frozen=True, array_like=True):

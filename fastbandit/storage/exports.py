@@ -198,6 +198,6 @@ def _cell(row: Row, name: str, has_text_ids: bool) -> Any:
         return [str(arm) for arm in value]
     if name == "other" and has_text_ids and value is not None:
         return str(value)
-    if name == "eligible" and value is not None:
+    if name in ("eligible", "offered") and value is not None:
         return json.encode(value).decode()
     return value

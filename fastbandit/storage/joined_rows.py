@@ -68,6 +68,7 @@ class Row(Struct):
     eligible: Any
     decided_by: str
     other: ArmId | None
+    offered: Any
 
 
 @dataclass(frozen=True)

@@ -55,16 +55,24 @@ STEPS: tuple[str, ...] = (
         ALTER TABLE changes RENAME COLUMN put TO upserted;
         ALTER TABLE changes RENAME COLUMN taken TO discarded;
     """,
+    """
+        -- arms that came with requests
+        ALTER TABLE decisions ADD COLUMN offered TEXT;
+        CREATE INDEX offering_decisions ON decisions (seq) WHERE offered IS NOT NULL;
+    """,
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)
 _AS_TODAY = {
     3: """
     CREATE TEMP VIEW IF NOT EXISTS decisions AS SELECT *, otherwise AS default_reward,
-        sums AS adds_up, floor AS epsilon FROM main.decisions;
+        sums AS adds_up, floor AS epsilon, NULL AS offered FROM main.decisions;
     CREATE TEMP VIEW IF NOT EXISTS changes AS SELECT *, put AS upserted, taken AS discarded
         FROM main.changes;
-    """
+    """,
+    4: """
+    CREATE TEMP VIEW IF NOT EXISTS decisions AS SELECT *, NULL AS offered FROM main.decisions;
+    """,
 }
 """By older versions that can be read as they are: views that name columns as today."""
 

@@ -236,6 +236,12 @@ class PostgresLog:
             found = _select(connection, query, after).fetchall()
         return [to_change(row) for row in found]
 
+    def offers(self, *, after: int, until: int) -> list[DecisionMade]:
+        query = sql.DECISION + " WHERE offered IS NOT NULL AND seq > %s AND seq <= %s ORDER BY seq"
+        with self._server.reporting("read"), self._reading() as connection:
+            found = _select(connection, query, after, until).fetchall()
+        return [to_decision(row) for row in found]
+
     def last_change(self) -> int:
         return self._number("SELECT coalesce(max(seq), 0) FROM changes")
 

@@ -101,6 +101,11 @@ STEPS: tuple[str, ...] = (
     ALTER TABLE changes RENAME COLUMN taken TO discarded;
     ALTER TABLE snapshots RENAME COLUMN place TO url;
     """,
+    """
+    -- arms that came with requests
+    ALTER TABLE decisions ADD COLUMN offered json;
+    CREATE INDEX offering_decisions ON decisions (seq) WHERE offered IS NOT NULL;
+    """,
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)

@@ -126,6 +126,13 @@ class SqliteLog:
             rows = self._opened().execute(sql.CHANGE + " WHERE seq > ? ORDER BY seq", (after,))
             return [to_change(row) for row in rows]
 
+    def offers(self, *, after: int, until: int) -> list[DecisionMade]:
+        """Return the decisions after a number and up to another that had arms of their own."""
+        bounds = " WHERE offered IS NOT NULL AND seq > ? AND seq <= ? ORDER BY seq"
+        with self._reporting("read"):
+            rows = self._opened().execute(sql.DECISION + bounds, (after, until))
+            return [to_decision(row) for row in rows]
+
     def last_change(self) -> int:
         """Return the number of the last change of the arms, 0 where there was none."""
         with self._reporting("read"):

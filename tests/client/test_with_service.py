@@ -48,6 +48,18 @@ def test_many_contexts_and_propensities_are_understood(config: Config) -> None:
     run(config, story)
 
 
+def test_arms_are_sent_with_the_request(config: Config) -> None:
+    async def story(requester: Caller) -> None:
+        async with client_of(requester) as client:
+            arms = [{"id": "arm-1"}, {"id": "new", "features": [1.0, 2.0, 3.0]}]
+            one = await client.select(CONTEXT, k=2, arms=arms)
+            assert sorted(map(str, one.arms)) == ["arm-1", "new"]
+            (many,) = await client.select_many([CONTEXT], arms=arms[1:])
+            assert many.arm == "new"
+
+    run(config, story)
+
+
 def test_a_baseline_is_sent_and_its_decision_understood(config: Config) -> None:
     async def story(requester: Caller) -> None:
         async with client_of(requester) as client:

@@ -17,7 +17,7 @@ from fastbandit import Bandit, Decision, FrozenBandit
 from fastbandit.learning.joining import Joiner
 from fastbandit.settings.service import Config
 from fastbandit.settings.service_files import read_config
-from fastbandit.storage.events import Event
+from fastbandit.storage.events import DecisionMade, Event
 from fastbandit.storage.joined_rows import Bounds, joined_rows
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
 from fastbandit.storage.snapshot_store import SnapshotStore
@@ -137,8 +137,8 @@ def reading_of_log(path: Path) -> Reading:
         "last": log.last,
         "last at": log.last_at,
         "last change": log.last_change(),
-        "events": [[type(event).__name__, to_builtins(event)] for event in events],
-        "decision": to_builtins(log.decision("d1")),
+        "events": [[type(event).__name__, _as_before(event)] for event in events],
+        "decision": _as_before(log.decision("d1")),
         "nobody": log.decision("nobody"),
         "changes": to_builtins(log.changes(after=1)),
         "after 5": [event.seq for event in log.read(after=5, limit=3)],
@@ -146,6 +146,14 @@ def reading_of_log(path: Path) -> Reading:
     log.close()
     check_integrity(path)
     return reading | {"rows": _rows(path), "pairs": _pairs(events)}
+
+
+def _as_before(event: Any) -> Any:
+    """Return the values of an event, less those of fields that came later."""
+    if isinstance(event, DecisionMade):
+        assert event.offered is None
+        return to_builtins(event)[:-1]
+    return to_builtins(event)
 
 
 def reading_of_service_log(path: Path) -> Reading:
@@ -177,6 +185,7 @@ def features_of(count: int, *, seed: int) -> NDArray[np.float32]:
 def _rows(path: Path) -> list[Any]:
     with one_moment_of(path) as connection:
         rows = [to_builtins(row) for some in joined_rows(connection, Bounds()) for row in some]
+        assert all(row.pop("offered") is None for row in rows)
         return [by_former_names(row) for row in rows]
 
 

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from fastbandit.learning.initial_version import publish_initial_version
 from fastbandit.settings.service import Config
+from fastbandit.storage.snapshot_store import SnapshotStore
 from tests.serving.little_console import LoggedService
+from tests.serving.little_named import by_name
 from tests.serving.little_service import begin, config_in
 
 
@@ -33,3 +36,16 @@ def service(tmp_path: Path) -> Iterator[LoggedService]:
     yield service
     service.log.close()
     service.figures.close()
+
+
+@pytest.fixture(scope="session")
+def named_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("named")
+    publish_initial_version(by_name(folder), SnapshotStore(folder / "snapshots"))
+    return folder
+
+
+@pytest.fixture
+def named(named_folder: Path, tmp_path: Path) -> Config:
+    (tmp_path / "snapshots").symlink_to(named_folder / "snapshots")
+    return by_name(tmp_path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import json
+from msgspec import json, structs
 
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 
@@ -14,7 +14,7 @@ def test_a_decision_is_a_list_in_the_order_of_before() -> None:
 
     assert json.decode(json.encode(made)) == [
         "a", [0.5], ["x"], [1.0], 1, 2, 3, 4, -1.0, True, True, 0.1, None, None, False, "bandit",
-        None, 0, 0,
+        None, 0, 0, None,
     ]  # fmt: skip
 
 
@@ -26,6 +26,8 @@ def test_a_change_is_a_list_in_the_order_of_before() -> None:
 
 def test_a_list_of_an_earlier_version_lacks_the_last_values() -> None:
     assert json.decode('["a",1.0]', type=RewardCame) == RewardCame("a", 1.0)
+    made = DecisionMade("a", [0.5], ["x"], [1.0], 1, 2, 3, 4, seq=7, at=8)
+    assert json.decode(json.encode([*structs.astuple(made)][:-1]), type=DecisionMade) == made
 
 
 def test_a_reward_is_late_after_the_time_to_wait() -> None:

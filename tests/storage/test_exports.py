@@ -48,6 +48,7 @@ def test_a_line_of_json_holds_all_of_a_decision(log: SqliteLog, tmp_path: Path) 
             "eligible": {"price": {"<=": 3}},
             "decided_by": "bandit",
             "other": None,
+            "offered": None,
         }
     ]
 

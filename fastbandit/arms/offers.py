@@ -1,0 +1,21 @@
+"""Arms that come with a request: what they are called once they are learned from."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+from msgspec import json
+
+
+def offer_name(id: str | int, features: Any) -> str | int:
+    """Return the id under which an arm with these features is learned; its own if it has none.
+
+    The same features have the same name, so an arm that is offered again is known again. No id of
+    an arm is such a name: those have no control characters.
+    """
+    features = features.tolist() if hasattr(features, "tolist") else features
+    if not features:
+        return id
+    written = json.encode([id, features], order="deterministic")
+    return f"{id}\x1f{blake2b(written, digest_size=12).hexdigest()}"

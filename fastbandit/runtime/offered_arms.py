@@ -1,0 +1,100 @@
+"""A catalogue of the few arms that come with a request, whether the whole one has them or not.
+
+All of them are scored. Row 0 is no arm: what compiled code reads needs a row in partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.arms.arrays import read_only
+from fastbandit.arms.ids import IdTable
+from fastbandit.arms.offers import offer_name
+from fastbandit.arms.partitions import Floats
+from fastbandit.arms.rows import ArmRows
+from fastbandit.errors import InputError, UnknownArmError
+from fastbandit.features.kinds import Ids
+from fastbandit.runtime.codec import Codec
+from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
+from fastbandit.search.limits import FEW
+
+_NO_ARM = ()
+_UNKNOWN = np.iinfo(np.int64).max
+
+
+class Offer(NamedTuple):
+    """An arm that may be chosen: with features of its own, or with those of the catalogue."""
+
+    id: str | int
+    features: Any = None
+
+
+def offered_catalogue(
+    whole: FrozenCatalogue, codec: Codec, offers: Sequence[Offer]
+) -> tuple[FrozenCatalogue, NDArray[np.int64]]:
+    """Return a catalogue of these arms alone, and for each of its rows that of the whole one.
+
+    Rows that the whole one does not know come last, and are of the highest number there is.
+    """
+    if not 0 < len(offers) <= FEW:
+        raise InputError(
+            f"A request may bring 1 to {FEW:,} arms: got {len(offers):,}. Bring those that are "
+            f"most likely, or let them be in the catalogue."
+        )
+    points, rows = _placed(whole, codec, offers)
+    order = np.argsort(rows, kind="stable")
+    ids = [offers[position].id for position in order.tolist()]
+    arms = whole.arms
+    first = replace(
+        arms,
+        order=read_only(np.zeros(1, dtype=np.int32)),
+        vectors=read_only(arms.vectors[:1].copy()),
+        graph=read_only(arms.graph[:1].copy()),
+    )
+    live = np.ones(1 + len(ids), dtype=np.bool_)
+    live[0] = False
+    table = IdTable([_NO_ARM, *ids])
+    few = FrozenCatalogue(first, ArmRows(table, live), read_only(points[order]))
+    return few, np.concatenate([[0], rows[order]])
+
+
+def _placed(
+    whole: FrozenCatalogue, codec: Codec, offers: Sequence[Offer]
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the coordinates of each arm, and its row in the whole catalogue if it has one."""
+    live = whole.rows.live_rows_of([one.id for one in offers])
+    rows = np.where(live >= 0, live, _UNKNOWN)
+    points = whole.points_of(np.maximum(live, 0))
+    new = [position for position, row in enumerate(live.tolist()) if row < 0]
+    if isinstance(codec.arm.kind, Ids):
+        given, features = new, None
+    else:
+        given = [position for position, one in enumerate(offers) if one.features is not None]
+        features = _stacked([offers[position].features for position in given])
+        missing = next((offers[n].id for n in new if offers[n].features is None), None)
+        if missing is not None:
+            raise UnknownArmError(
+                f"An arm of a request needs to be in the catalogue, or to have features: got "
+                f"{missing!r} without. Give its features, or add it to the catalogue first."
+            )
+    if given:
+        own = codec.points(features, [offers[position].id for position in given])
+        gaps = np.isclose(points[given], own, rtol=1e-4, atol=1e-4)
+        is_same = np.asarray(gaps.all(axis=1)) & (live[given] >= 0)
+        for position, is_held in zip(given, is_same.tolist(), strict=True):
+            if not is_held:
+                name = offer_name(*offers[position])
+                rows[position] = whole.ids.rows([name])[0] if name in whole.ids else _UNKNOWN
+        points[given] = own
+    return points, rows
+
+
+def _stacked(features: list[Any]) -> Any:
+    """Return features as a kind reads them: rows by name, or of numbers."""
+    are_named = any(isinstance(one, dict) for one in features)
+    return features if are_named else np.array(features, dtype=np.float32)

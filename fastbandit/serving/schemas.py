@@ -17,6 +17,7 @@ MOST_ARMS = 10_000
 MOST_K = 1_000
 MOST_ANSWERED = 100_000
 MOST_FEATURES = 100_000
+MOST_COLUMNS = 1_000
 
 DecisionId = Annotated[
     str,
@@ -51,6 +52,7 @@ class SelectRequest(Struct, forbid_unknown_fields=True):
     makes a retry safe: the same id gives the same answer. `propensity` asks how likely the
     chosen arm was. In shadow mode `baseline` (`baselines` for many) is the arm that your own
     policy takes. Eligible ids that are not in the catalogue are dropped; `strict` rejects them.
+    `columns` names columns of the arms that the answer is to have beside them.
     """
 
     context: Context | UnsetType = UNSET
@@ -66,6 +68,7 @@ class SelectRequest(Struct, forbid_unknown_fields=True):
     baseline: Baseline | None = None
     baselines: Annotated[list[Baseline], Meta(min_length=1, max_length=MOST_CONTEXTS)] | None = None
     strict: bool = False
+    columns: Annotated[list[str], Meta(max_length=MOST_COLUMNS)] = []
 
 
 class SelectAnswer(Struct):
@@ -75,7 +78,8 @@ class SelectAnswer(Struct):
     the number of the last change of the arms. `degraded` says that the answer comes from
     less than the model that should serve; the status says why. In shadow mode `decided_by` says
     whose arms these are, and `other` is the arm that the other one would have taken. `dropped` is
-    there where some eligible ids were not in the catalogue: how many.
+    there where some eligible ids were not in the catalogue: how many. `columns` are those asked
+    for, an object an arm as the catalogue has it now, null for an arm that is gone.
     """
 
     decision: str
@@ -88,6 +92,7 @@ class SelectAnswer(Struct):
     decided_by: Who | UnsetType = UNSET
     other: str | int | UnsetType | None = UNSET
     dropped: int | UnsetType = UNSET
+    columns: list[dict[str, str | float | bool | None] | None] | UnsetType = UNSET
 
 
 class SelectAnswers(Struct):
@@ -246,7 +251,8 @@ class ExplanationAnswer(Struct):
     `version` is the one in service, which explains; `decided_by_version` the one that decided.
     `is_uniform` says that the decision took any eligible arm, by `select.epsilon`. `interval` holds
     the expected reward with a probability of 90 %. Each of `changes` would put the other of arm
-    and runner-up ahead. An arm without a decision is explained for the typical context.
+    and runner-up ahead. An arm without a decision is explained for the typical context. Titles are
+    there where the arms have a column for them.
     """
 
     arm: str | int
@@ -263,3 +269,5 @@ class ExplanationAnswer(Struct):
     decided_by_version: int | None = None
     decision: str | None = None
     is_uniform: bool = False
+    title: str | UnsetType = UNSET
+    runner_up_title: str | UnsetType = UNSET

@@ -10,7 +10,7 @@ import pytest
 
 from fastbandit import Bandit
 from fastbandit.serving.decider import Serving
-from fastbandit.serving.explaining import explain_arm, explain_decision
+from fastbandit.serving.explaining import Known, explain_arm, explain_decision
 from fastbandit.serving.keys import KEYS_FILE, create_key
 from fastbandit.serving.problems import Rejection
 from fastbandit.settings.service import Config
@@ -64,7 +64,7 @@ def test_a_decision_by_uniform_mixing_is_marked(serving: Serving) -> None:
 
 
 def test_features_have_the_names_of_the_service(serving: Serving) -> None:
-    parts = explain_decision(serving, made(), names=NAMES).contributions
+    parts = explain_decision(serving, made(), known=Known(NAMES)).contributions
 
     assert {"age", "context: base", "length", "base"} <= set(parts)
 

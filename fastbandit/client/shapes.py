@@ -79,7 +79,7 @@ class SelectRequest(Struct, omit_defaults=True):
     explore: bool = True
     propensity: bool = False
     strict: bool = False
-    columns: Sequence[str] = ()
+    columns: list[str] = []
 
     def __post_init__(self) -> None:
         self.id = uuid4().hex if self.id is None else check_id(self.id)
@@ -97,7 +97,7 @@ class SelectManyRequest(Struct, omit_defaults=True):
     explore: bool = True
     propensity: bool = False
     strict: bool = False
-    columns: Sequence[str] = ()
+    columns: list[str] = []
 
     def __post_init__(self) -> None:
         if self.ids is not None and len(self.ids) != len(self.contexts):

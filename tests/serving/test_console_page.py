@@ -235,8 +235,8 @@ def test_titles_stand_beside_the_ids_as_text(visit: Visit, site: Site) -> None:
 
     for panel in ("arms", "decisions"):
         shown = page.inner_text(f"#{panel}")
-        assert f"{HOSTILE[1]} {HOSTILE[0]}" in shown
-        assert f"{HOSTILE[4]} A long one" in shown
+        assert f"{HOSTILE[1]}\n{HOSTILE[0]}" in shown
+        assert f"{HOSTILE[4]}\nA long one" in shown
         assert "\u202e" not in shown
     page.click("#decisions .explain >> nth=0")
     page.wait_for_selector("#explanation .contributions")

@@ -10,7 +10,7 @@ const note = (text) => make("p", { class: "note" }, text);
 export function named(id, title) {
   // An id, and what people read in its place where there is that.
   const own = make("bdi", {}, plain(`${id}`));
-  return title ? [own, " ", make("bdi", { class: "soft" }, plain(title))] : [own];
+  return title ? [own, " ", make("bdi", { class: "soft title" }, plain(title))] : [own];
 }
 
 export function explainer(path, text, title) {

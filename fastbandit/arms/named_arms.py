@@ -99,9 +99,13 @@ def columns_for(table: Table, schema: Schema, *, title: str = "") -> dict[str, l
     return found
 
 
+def is_title(name: str, *, title: str) -> bool:
+    """Return whether people read a column: the one that is said to be it, or by its name."""
+    return name == title or bool(_TITLE.search(name))
+
+
 def _is_filter(column: Any, title: str) -> bool:
-    is_title = column.name == title or bool(_TITLE.search(column.name))
-    is_text = isinstance(column, Text | Ignored) and is_title
+    is_text = isinstance(column, Text | Ignored) and is_title(column.name, title=title)
     return is_text or isinstance(column, Number | Flag | Category | Date)
 
 

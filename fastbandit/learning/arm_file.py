@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.named_arms import columns_for
+from fastbandit.arms.named_arms import columns_for, is_title
 from fastbandit.errors import DataError, FastbanditError, InputError, SettingError, ShapeError
-from fastbandit.features.columns import Ignored, listed
+from fastbandit.features.columns import Ignored, is_missing, listed
 from fastbandit.features.csv_files import open_text
 from fastbandit.features.schema import Schema
 from fastbandit.features.table_files import check_any, header_of, read_table_file
@@ -207,7 +207,9 @@ def _from_table(table: Table, config: ArmsConfig, path: Path) -> ArmFile:
         return ArmFile(ids, numbers.astype(np.float32), columns)
     schema = _schema(rest, config)
     if schema is None:
-        return ArmFile(ids, None, columns)
+        read = {n: listed(rest.values(n)) for n in names if is_title(n, title=config.title)}
+        own = {n: ["" if is_missing(v) else str(v) for v in values] for n, values in read.items()}
+        return ArmFile(ids, None, {**own, **columns})
     own = columns_for(rest, schema, title=config.title)
     return ArmFile(ids, schema.table(rest), {**own, **columns})
 

@@ -24,7 +24,9 @@ from tests.serving.little_service import CONTEXT, Caller, config_in, run
 RNG = np.random.default_rng(3)
 CONTEXTS = RNG.normal(size=(40, 3)).astype(np.float32)
 NAMES = ("age", "base", "length")
-WORDS = "amber birch cedar delta ember fjord grove hazel inlet joint kelp lemon moss nectar".split()
+WORDS = [
+    f"{first}{last}" for first in ("amb", "bir", "ced", "fjo") for last in ("er", "ch", "ar", "rd")
+]
 
 
 def learned(**changes: Any) -> Bandit:

@@ -86,11 +86,11 @@ def _is_whole(text: Any) -> bool:
     return isinstance(text, str) and text.isdigit() and (text == "0" or text[0] != "0")
 
 
-def columns_for(table: Table, schema: Schema) -> dict[str, list[Any]]:
-    """Return what predicates may speak of, and a title: by name, a value for each row."""
+def columns_for(table: Table, schema: Schema, *, title: str = "") -> dict[str, list[Any]]:
+    """Return what predicates may speak of, and titles: by name, a value for each row."""
     found = {}
     for column in schema.columns:
-        if column.name not in table.columns or not _is_filter(column):
+        if column.name not in table.columns or not _is_filter(column, title):
             continue
         values = listed(table.values(column.name))
         if table.is_text:
@@ -99,9 +99,14 @@ def columns_for(table: Table, schema: Schema) -> dict[str, list[Any]]:
     return found
 
 
-def _is_filter(column: Any) -> bool:
-    is_title = isinstance(column, Text | Ignored) and bool(_TITLE.search(column.name))
-    return is_title or isinstance(column, Number | Flag | Category | Date)
+def is_title(name: str, *, title: str) -> bool:
+    """Return whether people read a column: the one that is said to be it, or by its name."""
+    return name == title or bool(_TITLE.search(name))
+
+
+def _is_filter(column: Any, title: str) -> bool:
+    is_text = isinstance(column, Text | Ignored) and is_title(column.name, title=title)
+    return is_text or isinstance(column, Number | Flag | Category | Date)
 
 
 def _filterable(column: Any, values: list[Any]) -> list[Any]:

@@ -55,6 +55,7 @@ class Calls:
         propensity: bool = False,
         baseline: Baseline | ArmId | None = None,
         fallback: Fallback | None = None,
+        columns: Sequence[str] = (),
     ) -> Call[Selected]:
         """Choose `k` arms for a context, or all that are eligible where those are fewer.
 
@@ -64,8 +65,9 @@ class Calls:
         `explore` the arms are chosen by expected reward. `propensity` asks how likely the arms
         were. In shadow mode `baseline` is the arm that your own policy takes, best as
         Baseline(arm, propensity). A `fallback` given here goes before that of the client.
+        `columns` names columns of the arms that the answer is to have.
         """
-        terms = (k, eligible, explore, propensity, self._strict, arms)
+        terms = (k, eligible, explore, propensity, self._strict, arms, list(columns))
         request = shapes.SelectRequest(context, id, baseline, *terms)
         ids = [str(request.id)]
         (selected,) = yield from self._select(request, _read_one, [context], ids, fallback)
@@ -83,9 +85,10 @@ class Calls:
         propensity: bool = False,
         baselines: Sequence[Baseline | ArmId] | None = None,
         fallback: Fallback | None = None,
+        columns: Sequence[str] = (),
     ) -> Call[list[Selected]]:
         """Choose arms for each of some contexts, in one request."""
-        terms = (k, eligible, explore, propensity, self._strict, arms)
+        terms = (k, eligible, explore, propensity, self._strict, arms, list(columns))
         request = shapes.SelectManyRequest(contexts, ids, baselines, *terms)
         own = list(request.ids or ())
         if not own:

@@ -44,7 +44,8 @@ class Selected(Struct, frozen=True):
     the model that should serve; `is_fallback` that no answer came in time, so that the
     fallback was taken: the service knows nothing of such a decision. In shadow mode
     `decided_by` says whose arm it is, and `other` what the other one would have taken.
-    `dropped` counts eligible ids that are not in the catalogue.
+    `dropped` counts eligible ids that are not in the catalogue. `columns` are those asked for, by
+    name, of each arm; None for an arm that is gone.
     """
 
     decision: str
@@ -58,6 +59,7 @@ class Selected(Struct, frozen=True):
     decided_by: str = "bandit"
     other: ArmId | None = None
     dropped: int = 0
+    columns: list[dict[str, Any] | None] = []
 
     @property
     def arm(self) -> ArmId:
@@ -80,6 +82,7 @@ class SelectRequest(Struct, omit_defaults=True):
     propensity: bool = False
     strict: bool = False
     arms: Sequence[Offered] | None = None
+    columns: list[str] = []
 
     def __post_init__(self) -> None:
         self.id = uuid4().hex if self.id is None else check_id(self.id)
@@ -98,6 +101,7 @@ class SelectManyRequest(Struct, omit_defaults=True):
     propensity: bool = False
     strict: bool = False
     arms: Sequence[Offered] | None = None
+    columns: list[str] = []
 
     def __post_init__(self) -> None:
         if self.ids is not None and len(self.ids) != len(self.contexts):

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.arms.named_arms import columns_for
+from fastbandit.arms.named_arms import columns_for, is_title
 from fastbandit.errors import DataError, FastbanditError, InputError, SettingError, ShapeError
-from fastbandit.features.columns import Ignored, listed
+from fastbandit.features.columns import Ignored, is_missing, listed
 from fastbandit.features.csv_files import open_text
 from fastbandit.features.schema import Schema
 from fastbandit.features.table_files import check_any, header_of, read_table_file
@@ -79,7 +79,7 @@ class ArmFile:
         schema = schema_of(arms, config)
         if schema is not None:
             table = table_of([arm.features for arm in arms], what="arms")
-            own = columns_for(table, schema)
+            own = columns_for(table, schema, title=config.title)
             return ArmFile(ids, schema.table(table), {**columns, **own})
         if not any(arm.features for arm in arms):
             return ArmFile(ids, None, columns)
@@ -115,7 +115,7 @@ def first_arms(
     schema = schema_of(begun or change.upserted, config)
     if schema is not None:
         wanted = None if begun is None else (begun[0].columns or {})
-        return by_name(change.upserted, schema, wanted=wanted)
+        return by_name(change.upserted, schema, wanted=wanted, title=config.title)
     every = [arm for one in (*earlier, change) for arm in one.upserted]
     sizes = {len(arm.features) for arm in every}
     if len(sizes) != 1:
@@ -207,8 +207,11 @@ def _from_table(table: Table, config: ArmsConfig, path: Path) -> ArmFile:
         return ArmFile(ids, numbers.astype(np.float32), columns)
     schema = _schema(rest, config)
     if schema is None:
-        return ArmFile(ids, None, columns)
-    return ArmFile(ids, schema.table(rest), {**columns_for(rest, schema), **columns})
+        read = {n: listed(rest.values(n)) for n in names if is_title(n, title=config.title)}
+        own = {n: ["" if is_missing(v) else str(v) for v in values] for n, values in read.items()}
+        return ArmFile(ids, None, {**own, **columns})
+    own = columns_for(rest, schema, title=config.title)
+    return ArmFile(ids, schema.table(rest), {**own, **columns})
 
 
 def _plain_numbers(table: Table, names: Sequence[str]) -> NDArray[np.float64] | None:
@@ -261,11 +264,13 @@ def _check_matrix(matrix: NDArray[Any], path: Path) -> None:
 
 def _check_columns(names: Iterable[str], config: ArmsConfig, path: Path) -> None:
     found = list(names)
-    missing = next((name for name in (config.id, *config.columns) if name not in found), None)
+    named = {config.id: "id", **dict.fromkeys(config.columns, "columns")}
+    named.setdefault(config.title or config.id, "title")
+    missing = next((name for name in named if name not in found), None)
     if missing is not None:
         raise DataError(
             f"The arms need a column {missing!r}: {path} has {', '.join(found)}. Add it, or "
-            f"correct arms.{'id' if missing == config.id else 'columns'}."
+            f"correct arms.{named[missing]}."
         )
 
 

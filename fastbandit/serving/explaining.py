@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec import UNSET
 
 from fastbandit.errors import FastbanditError
 from fastbandit.runtime.explanation import BASE, Explanation
 from fastbandit.runtime.propensity import is_uniform
+from fastbandit.serving.arm_columns import titles_of
 from fastbandit.serving.decider import Serving
 from fastbandit.serving.problems import Rejection, rejection_of_error
 from fastbandit.serving.request_arms import offering
@@ -15,18 +19,27 @@ from fastbandit.serving.schemas import ExplainedChange, ExplanationAnswer
 from fastbandit.storage.events import Arm, ArmId, DecisionMade
 
 
+class Known(NamedTuple):
+    """What a service knows of features: the context's names, the arms' title, and an arm's own."""
+
+    names: tuple[str, ...] = ()
+    title: str = ""
+    features_of: Callable[[Serving, Any], Any] = lambda serving, arm: None
+
+
+_NOTHING = Known()
+
+
 def explain_decision(
-    serving: Serving, made: DecisionMade, *, arm: str | None = None, names: tuple[str, ...] = ()
+    serving: Serving, made: DecisionMade, *, arm: str | None = None, known: Known = _NOTHING
 ) -> ExplanationAnswer:
-    """Explain the first arm of a decision, or another of its arms; `names` are the context's."""
+    """Explain the first arm of a decision, or another of its arms."""
     if made.offered:
-        arms = [Arm(id, []) for id in made.eligible]
-        known = {arm.id: arm for arm in (*arms, *made.offered)}
-        serving = replace(serving, bandit=offering(serving.bandit, list(known.values())))
+        serving, known = _among_offered(serving, made, known)
     taken = made.arms[0] if arm is None else _named(made.arms, arm)
     seed = made.seed if made.explored else None
     given = {"seed": seed, "eligible": made.eligible}
-    answer = _explained(serving, made.context, taken, names=names, **given)
+    answer = _explained(serving, made.context, taken, known=known, **given)
     answer.decision, answer.decided_by_version = made.id, made.version
     answer.is_uniform = made.version == 0 or (
         bool(made.epsilon) and is_uniform(made.seed, made.epsilon)
@@ -36,10 +49,22 @@ def explain_decision(
     return answer
 
 
-def explain_arm(serving: Serving, arm: str, *, names: tuple[str, ...] = ()) -> ExplanationAnswer:
+def _among_offered(serving: Serving, made: DecisionMade, known: Known) -> tuple[Serving, Known]:
+    """Return what knows the arms of a request alone, and their features as they came."""
+    arms = {id: Arm(id, []) for id in made.eligible} | {arm.id: arm for arm in made.offered or ()}
+    few = replace(serving, bandit=offering(serving.bandit, list(arms.values())))
+
+    def features_of(_: Serving, arm: Any) -> Any:
+        came = arms[arm].features
+        return [came] if came else known.features_of(serving, arm)
+
+    return few, known._replace(features_of=features_of)
+
+
+def explain_arm(serving: Serving, arm: str, *, known: Known = _NOTHING) -> ExplanationAnswer:
     """Explain the expected reward of an arm for the typical context."""
     is_number = arm not in serving.bandit and arm.lstrip("-").isdecimal()
-    return _explained(serving, None, int(arm) if is_number else arm, names=names)
+    return _explained(serving, None, int(arm) if is_number else arm, known=known)
 
 
 def unknown_decision(id: str) -> Rejection:
@@ -74,15 +99,20 @@ def _explained(
     context: Any,
     arm: Any,
     *,
-    names: tuple[str, ...],
+    known: Known,
     seed: int | None = None,
     eligible: Any = None,
 ) -> ExplanationAnswer:
+    terms = {"seed": seed, "eligible": eligible, "features": known.features_of(serving, arm)}
     try:
-        found = serving.bandit.explain(context, arm, seed=seed, eligible=eligible)
+        found = serving.bandit.explain(context, arm, **terms)
     except FastbanditError as error:
         raise rejection_of_error(error, field="arm", value=arm) from error
-    return _answer_of(found, names)
+    answer = _answer_of(found, known.names)
+    titles = titles_of(serving.bandit, [arm, found.runner_up], setting=known.title)
+    answer.title = titles.get(arm, UNSET)
+    answer.runner_up_title = titles.get(found.runner_up, UNSET)
+    return answer
 
 
 def _answer_of(found: Explanation, names: tuple[str, ...]) -> ExplanationAnswer:

@@ -13,9 +13,10 @@ from msgspec import UNSET, UnsetType
 
 from fastbandit.errors import FastbanditError, LogError, ValueOfColumnError
 from fastbandit.serving import problems, schemas
+from fastbandit.serving.arm_columns import add_columns, check_columns, with_titles
 from fastbandit.serving.console import STATIC
 from fastbandit.serving.decider import Serving, not_ready
-from fastbandit.serving.explaining import explain_arm, explain_decision, unknown_decision
+from fastbandit.serving.explaining import Known, explain_arm, explain_decision, unknown_decision
 from fastbandit.serving.keys import Scope
 from fastbandit.serving.metrics import render
 from fastbandit.serving.openapi import openapi
@@ -77,8 +78,9 @@ class Routes:
         rows = 1 if isinstance(contexts, UnsetType) else len(contexts)
         if capacity.rows and capacity.rows + rows > capacity.most_rows:
             raise self._too_many()
-        if self.service.decider.serving is None:
-            raise not_ready(self.service.reasons())
+        serving = self._serving()
+        if request.columns:
+            check_columns(serving.bandit, request.columns)
         capacity.rows += rows
         try:
             made = await self.service.select(request)
@@ -86,6 +88,8 @@ class Routes:
             capacity.rows -= rows
         is_shadow = self.service.decider.shadow is not None
         answers = [_answer_of(one, request, is_shadow) for one in made]
+        if request.columns:
+            await asyncio.to_thread(add_columns, answers, serving.bandit, request.columns)
         if request.contexts is UNSET:
             return 200, _ENCODE(answers[0])
         return 200, _ENCODE(schemas.SelectAnswers(answers))
@@ -170,14 +174,17 @@ class Routes:
         made = await asyncio.to_thread(self.service.decision, id)
         if made is None:
             raise unknown_decision(id)
-        names = self.service.config.context.names
-        explain = partial(explain_decision, self._serving(), made, arm=arm, names=names)
+        explain = partial(explain_decision, self._serving(), made, arm=arm, known=self._known())
         return 200, _ENCODE(await asyncio.to_thread(explain))
 
     async def arm_explanation(self, query: bytes) -> Answer:
-        arm, names = parse_qs(query.decode("latin-1"))["id"][0], self.service.config.context.names
-        explain = partial(explain_arm, self._serving(), arm, names=names)
+        arm = parse_qs(query.decode("latin-1"))["id"][0]
+        explain = partial(explain_arm, self._serving(), arm, known=self._known())
         return 200, _ENCODE(await asyncio.to_thread(explain))
+
+    def _known(self) -> Known:
+        config = self.service.config
+        return Known(config.context.names, config.arms.title, self.service.follower.features_of)
 
     def _serving(self) -> Serving:
         serving = self.service.decider.serving
@@ -246,7 +253,11 @@ class Routes:
             command = promote_command(self.service.config, status.decides)
             shadow = {"baseline": status.baseline, "decides": status.decides, "command": command}
             serving["shadow"] = shadow
-        return 200, await self.service.figures.ask(minutes, msgspec.to_builtins(serving))
+        found = await self.service.figures.ask(minutes, msgspec.to_builtins(serving))
+        decides, title = self.service.decider.serving, self.service.config.arms.title
+        if decides is not None:
+            found = await asyncio.to_thread(with_titles, found, decides.bandit, title)
+        return 200, found
 
 
 def _always(status: int, body: bytes) -> Callable[[bytes], Awaitable[Answer]]:

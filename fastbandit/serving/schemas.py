@@ -18,6 +18,7 @@ MOST_K = 1_000
 MOST_OFFERED = 1_000
 MOST_ANSWERED = 100_000
 MOST_FEATURES = 100_000
+MOST_COLUMNS = 1_000
 
 DecisionId = Annotated[
     str,
@@ -60,6 +61,7 @@ class SelectRequest(Struct, forbid_unknown_fields=True):
     chosen arm was. In shadow mode `baseline` (`baselines` for many) is the arm that your own
     policy takes. Eligible ids that are not in the catalogue are dropped; `strict` rejects them.
     `arms`, in place of `eligible`, are the ones to choose among, in the catalogue or not.
+    `columns` names columns of the arms that the answer is to have beside them.
     """
 
     context: Context | UnsetType = UNSET
@@ -76,6 +78,7 @@ class SelectRequest(Struct, forbid_unknown_fields=True):
     baselines: Annotated[list[Baseline], Meta(min_length=1, max_length=MOST_CONTEXTS)] | None = None
     strict: bool = False
     arms: Annotated[list[OfferedArm], Meta(min_length=1, max_length=MOST_OFFERED)] | None = None
+    columns: Annotated[list[str], Meta(max_length=MOST_COLUMNS)] = []
 
 
 class SelectAnswer(Struct):
@@ -85,7 +88,8 @@ class SelectAnswer(Struct):
     the number of the last change of the arms. `degraded` says that the answer comes from
     less than the model that should serve; the status says why. In shadow mode `decided_by` says
     whose arms these are, and `other` is the arm that the other one would have taken. `dropped` is
-    there where some eligible ids were not in the catalogue: how many.
+    there where some eligible ids were not in the catalogue: how many. `columns` are those asked
+    for, an object an arm as the catalogue has it now, null for an arm that is gone.
     """
 
     decision: str
@@ -98,6 +102,7 @@ class SelectAnswer(Struct):
     decided_by: Who | UnsetType = UNSET
     other: str | int | UnsetType | None = UNSET
     dropped: int | UnsetType = UNSET
+    columns: list[dict[str, str | float | bool | None] | None] | UnsetType = UNSET
 
 
 class SelectAnswers(Struct):
@@ -256,7 +261,8 @@ class ExplanationAnswer(Struct):
     `version` is the one in service, which explains; `decided_by_version` the one that decided.
     `is_uniform` says that the decision took any eligible arm, by `select.epsilon`. `interval` holds
     the expected reward with a probability of 90 %. Each of `changes` would put the other of arm
-    and runner-up ahead. An arm without a decision is explained for the typical context.
+    and runner-up ahead. An arm without a decision is explained for the typical context. Titles are
+    there where the arms have a column for them.
     """
 
     arm: str | int
@@ -273,3 +279,5 @@ class ExplanationAnswer(Struct):
     decided_by_version: int | None = None
     decision: str | None = None
     is_uniform: bool = False
+    title: str | UnsetType = UNSET
+    runner_up_title: str | UnsetType = UNSET

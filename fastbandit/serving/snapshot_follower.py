@@ -13,11 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from fastbandit.errors import FastbanditError, LogUnavailableError, SettingError, SnapshotError
+from fastbandit.errors import (
+    FastbanditError,
+    LogError,
+    LogUnavailableError,
+    SettingError,
+    SnapshotError,
+)
 from fastbandit.files.atomic import mark_of
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.serving.arm_change_file import ArmChangeFile, KnownChanges
-from fastbandit.serving.decider import Decider
+from fastbandit.serving.decider import Decider, Serving
 from fastbandit.serving.metrics import Metrics
 from fastbandit.serving.schema_guard import SchemaGuard
 from fastbandit.serving.schemas import Reason
@@ -201,6 +207,27 @@ class SnapshotFollower:
             self._ignore_delta(error)
         except FastbanditError:
             return  # `follow_store` says why
+
+    # -- features of the arms
+
+    def features_of(self, serving: Serving, arm: Any) -> Any:
+        """Return the features of an arm, in one row, as the bandit or the log holds them.
+
+        A frozen bandit has coordinates in their place. None where they are not known here.
+        """
+        snapshot, ids = self._snapshot, serving.bandit.parts[1].ids
+        if snapshot is None or snapshot.version != serving.bandit.version or arm not in ids:
+            return None
+        features, row = snapshot.arm_features(), int(ids.rows([arm])[0])
+        if features is None or row < len(features):
+            return None if features is None else features[row : row + 1]
+        try:
+            changes = self._logged(after=snapshot.cut.seq).changes  # it came since
+        except LogError:
+            return None
+        seen = [change for change in changes if change.seq <= serving.catalogue]
+        came = [one.features for change in seen for one in change.upserted if one.id == arm]
+        return came[-1:] or None
 
     # -- changes of the arms
 

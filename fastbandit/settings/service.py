@@ -198,6 +198,9 @@ class ArmsConfig:
         "file of a schema (.json, .toml) of the first arms, beside the settings; else inferred",
         SCHEMA_FILE,
     )
+    title: str = _field(
+        "", "column that people read beside an id; else one called title, name or label"
+    )
 
     def __post_init__(self) -> None:
         if self.id in self.columns:

@@ -116,12 +116,16 @@ def _upsert(
 
 
 def by_name(
-    arms: Sequence[Arm], schema: Schema | None, *, wanted: Iterable[str] | None = None
+    arms: Sequence[Arm],
+    schema: Schema | None,
+    *,
+    wanted: Iterable[str] | None = None,
+    title: str = "",
 ) -> list[Arm]:
     """Return arms as a log holds them: with features as they came, and columns for predicates.
 
     Arms that a `schema` describes need features by name; `wanted` are the columns that the others
-    have, None before the first arms.
+    have, None before the first arms; `title` is the one that people read.
     """
     if schema is None:
         named = next((arm for arm in arms if isinstance(arm.features, dict)), None)
@@ -140,7 +144,7 @@ def by_name(
     rows = [{**_defaults(schema), **arm.features} for arm in arms if isinstance(arm.features, dict)]
     _check_rows(rows, schema)
     table = table_of(rows, what="arms")
-    found = columns_for(table, schema)
+    found = columns_for(table, schema, title=title)
     wanted = found if wanted is None else list(wanted)
     given = [arm.columns or {} for arm in arms]
     return [

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fastbandit.arms.arrays import Array
 from fastbandit.errors import SnapshotError
 from fastbandit.files.manifest import MANIFEST, SNAPSHOT, digest_of, read_manifest, write_manifest
+from fastbandit.files.mapped import map_arrays
 
 FORMAT = 1
 PARTS = ("bandit", "frozen")
@@ -56,6 +58,15 @@ class Snapshot:
     def frozen(self) -> Path:
         """The folder for `FrozenBandit.load`."""
         return self.folder / "frozen"
+
+    def arm_features(self) -> Array | None:
+        """Map the features of its arms, a row of numbers each; None where it has none."""
+        try:
+            (path,) = self.bandit.glob("arrays-*.safetensors")
+            with path.open("rb") as file:
+                return map_arrays(file).get("arms.dense")
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
 
 def write_notes(folder: Path, notes: dict[str, Any]) -> None:

@@ -319,6 +319,7 @@ def _one_of_each() -> list[Event]:
             degraded=True,
             decided_by="baseline",
             other=_ODD,
+            offered=[Arm(_ODD, {_ODD: [None, "null", 1 / 3]}), Arm(2**53 + 1, [1 / 3])],
         ),
         RewardCame(_ODD, 0.1 + 0.2, 2**53 + 1, _ODD),
         ArmsChanged([Arm(_ODD, [1 / 3], {_ODD: _ODD}), Arm(2**63 - 1, [])], [_ODD, -(2**63)]),

@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.declaration import known_name
+from fastbandit.errors import SettingError
 from fastbandit.files.atomic import write_atomic
 from fastbandit.settings.files import (
+    FORMAT,
     Sections,
     Settings,
+    Value,
     is_settings_file,
     parsed,
     read_settings,
-    write_settings,
 )
 
 BASES = ("default", "paper", "paper-scaled")
@@ -100,3 +102,26 @@ def _read(path: Path) -> Recipe:
 def _current(sections: Sections) -> Sections:
     """Return sections by their present names: a posterior was called a doubt before."""
     return {re.sub(r"^doubt\b", "posterior", name): part for name, part in sections.items()}
+
+
+def write_settings(path: str | Path, settings: Settings, *, note: str = "") -> None:
+    """Write a file that reads back as the same settings; `note` stands above them."""
+    path = Path(path)
+    lines = [f"# {line}".rstrip() for line in note.splitlines()]
+    lines += [f"format = {FORMAT}"]
+    for section, values in settings.sections.items():
+        role, _, name = section.partition(".")
+        lines += ["", f'[{role}."{name}"]' if ":" in name else f"[{section}]"]
+        lines += [f"{name} = {_toml(value)}" for name, value in values.items()]
+    try:
+        write_atomic(path, "\n".join([*lines, ""]).encode(), sync=False)
+    except OSError as error:
+        raise SettingError(
+            f"A file of settings needs a folder that can be written to: got {path} ({error}). "
+            f"Choose another place."
+        ) from error
+
+
+def _toml(value: Value) -> str:
+    """Return a value as TOML, which agrees with JSON on texts, booleans, numbers and lists."""
+    return json.dumps(list(value) if isinstance(value, tuple) else value, allow_nan=False)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from fastbandit.progress import format_seconds
 from lab.experiments import paper_figures
 from lab.experiments.comparison import (
     NEAR,
@@ -24,7 +23,7 @@ from lab.experiments.comparison import (
     yardstick_of,
 )
 from lab.experiments.policies import NINE
-from lab.experiments.tables import markdown, number
+from lab.experiments.tables import format_seconds, markdown, number
 
 NONE = "–"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 
 from fastbandit.errors import SettingError
-from fastbandit.progress import format_seconds, progress_bar
+from fastbandit.progress import progress_bar
 from lab.benchmarks.reporting import print_lines, read_doc
 from lab.experiments.results import write_beside
-from lab.experiments.tables import between_marks, markdown
+from lab.experiments.tables import between_marks, format_seconds, markdown
 from lab.planning.cluster_plan import (
     ClusterAsk,
     ClusterPlan,

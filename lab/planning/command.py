@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from fastbandit.cli.options import json_option, print_json
-from fastbandit.progress import format_seconds, progress_bar
+from fastbandit.progress import progress_bar
 from lab.benchmarks.reporting import print_lines
+from lab.experiments.tables import format_seconds
 from lab.planning.cluster_plan import ClusterAsk
 from lab.planning.cluster_plan_page import print_plan
 from lab.planning.searches import (

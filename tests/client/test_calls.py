@@ -70,6 +70,19 @@ def test_an_explanation_is_asked_for_by_the_id_of_a_decision(
     assert [one["asked"] for one in found] == [path, f"{path}?arm=a%20b"]
 
 
+def test_columns_are_asked_for_and_nothing_is_sent_without(
+    connect: Connect, service: FakeService
+) -> None:
+    client = connect(service.url)
+
+    client.select([0.1], columns=("title", "price"))
+    client.select_many([[0.1]], columns=["title"])
+    client.select([0.1])
+
+    sent = [body.get("columns") for body in service.asked("/v1/select")]
+    assert sent == [["title", "price"], ["title"], None]
+
+
 def test_stale_ids_that_the_service_dropped_are_counted() -> None:
     answer = {"decision": "a", "arms": ["tea"], "scores": [0.5], "dropped": 2}
 

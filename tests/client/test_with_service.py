@@ -60,6 +60,20 @@ def test_arms_are_sent_with_the_request(config: Config) -> None:
     run(config, story)
 
 
+def test_columns_of_the_arms_are_understood(config: Config) -> None:
+    async def story(requester: Caller) -> None:
+        async with client_of(requester) as client:
+            one = await client.select(CONTEXT, eligible=["arm-3"], columns=["price", "colour"])
+            assert one.columns == [{"price": 3.0, "colour": "red"}]
+            (other,) = await client.select_many([CONTEXT], k=2, columns=["price"])
+            assert [one["price"] for one in other.columns if one] == [
+                float(str(arm).removeprefix("arm-")) for arm in other.arms
+            ]
+            assert (await client.select(CONTEXT)).columns == []
+
+    run(config, story)
+
+
 def test_a_baseline_is_sent_and_its_decision_understood(config: Config) -> None:
     async def story(requester: Caller) -> None:
         async with client_of(requester) as client:

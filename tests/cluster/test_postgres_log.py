@@ -14,6 +14,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
+from msgspec import structs
 
 from fastbandit.errors import InputError, LogError, LogUnavailableError, SettingError
 from fastbandit.storage.events import (
@@ -152,6 +153,15 @@ def test_the_staging_tables_are_emptied_now_and_then(
             Outcome(2 * number + 1, "written"),
             Outcome(2 * number + 2, "counted"),
         ]
+
+
+def test_decisions_among_arms_of_their_requests_are_read_by_themselves(log: PostgresLog) -> None:
+    offering = structs.replace(made("b"), offered=[Arm("x", {"price": 1 / 3})])
+    log.append([made("a"), offering, made("c"), structs.replace(offering, id="d")])
+
+    assert [one.seq for one in log.offers(after=0, until=4)] == [2, 4]
+    (found,) = log.offers(after=2, until=4)
+    assert found.offered == offering.offered
 
 
 def test_the_changes_of_the_arms_are_read_by_themselves(log: PostgresLog) -> None:

@@ -179,6 +179,29 @@ def test_ids_alone_are_enough(tmp_path: Path) -> None:
     assert read(write(tmp_path, "id,price\na,1\nb,2\n"), columns=("price",)).features is None
 
 
+@pytest.mark.parametrize(("column", "title"), [("name", ""), ("caption", "caption")])
+def test_names_stay_beside_ids_that_have_nothing_else(
+    tmp_path: Path, column: str, title: str
+) -> None:
+    rows = "".join(f"{n},word{n}\n" for n in range(60))
+
+    arms = read(write(tmp_path, f"id,{column}\n{rows}"), title=title)
+
+    assert arms.features is None
+    assert arms.columns[column][:2] == ["word0", "word1"]
+
+
+def test_first_arms_of_a_log_keep_their_titles() -> None:
+    texts = [f"{n} {'many words ' * n}" for n in range(1, 9)]
+    config = ArmsConfig(title="caption")
+    change = ArmsChanged(arms_of(*({"caption": text, "x": len(text)} for text in texts)))
+
+    logged = first_arms(change, [], config)
+
+    assert [(arm.columns or {})["caption"] for arm in logged] == texts
+    assert ArmFile.of(logged, config).columns["caption"] == texts
+
+
 def test_a_row_that_lacks_a_name_has_a_gap_there(tmp_path: Path) -> None:
     rows = [{"id": 1, "genre": "jazz"}, {"id": 2}, {"id": 3, "genre": "rock"}]
 

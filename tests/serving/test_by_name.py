@@ -234,6 +234,23 @@ def test_arms_may_be_known_by_their_ids_alone(tmp_path: Path) -> None:
     run(config, story)
 
 
+def test_arms_without_features_may_have_names(tmp_path: Path) -> None:
+    arms = tmp_path / "names.csv"
+    arms.write_text("id,name\n" + "".join(f"a{n},word{n}\n" for n in range(60)))
+    config = by_name(tmp_path, arms__file=str(arms))
+    publish_initial_version(config, SnapshotStore(tmp_path / "snapshots"))
+
+    async def story(ask: Caller) -> None:
+        new = [{"id": "a1", "columns": {"name": "word1"}}, {"id": "z", "columns": {"name": "Zed"}}]
+        reply = await ask("PUT", "/v1/arms", {"arms": new})
+        assert (reply.body["added"], reply.body["unchanged"]) == (1, 1)
+        told = {"context": CONTEXT, "eligible": ["z"], "columns": ["name"]}
+        answer = (await ask("POST", "/v1/select", told)).body
+        assert (answer["arms"], answer["columns"]) == (["z"], [{"name": "Zed"}])
+
+    run(config, story)
+
+
 def test_the_description_names_the_features(named: Config) -> None:
     async def story(ask: Caller) -> Any:
         return (await ask("GET", "/openapi.json")).body["components"]["schemas"]

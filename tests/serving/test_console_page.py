@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from fastbandit.serving.console import CONTENT_SECURITY_POLICY, STATIC
 from fastbandit.serving.console.figures import Figures
@@ -220,6 +221,31 @@ def test_hostile_names_are_shown_as_text_and_run_nothing(visit: Visit, site: Sit
         assert name.replace("\u202e", "⟨U+202E⟩") in shown
     assert HOSTILE[0] in page.inner_text("#models")
     assert page.locator("main img, main script, main [onerror], main a").count() == 0
+    assert visit.faults == []
+
+
+def test_titles_stand_beside_the_ids_as_text(visit: Visit, site: Site) -> None:
+    titles = [[HOSTILE[1], HOSTILE[0]], [HOSTILE[4], "A long one " * 10], [HOSTILE[3], HOSTILE[3]]]
+    answer = msgspec.json.decode(site.answer)
+    site.answer = msgspec.json.encode({**answer, "titles": titles})
+    site.explanation = msgspec.json.encode(
+        structs.replace(explanation_of("d59"), title=HOSTILE[2], runner_up_title=HOSTILE[0])
+    )
+    page = opened(visit, site)
+
+    for panel in ("arms", "decisions"):
+        shown = page.inner_text(f"#{panel}")
+        assert f"{HOSTILE[1]}\n{HOSTILE[0]}" in shown
+        assert f"{HOSTILE[4]}\nA long one" in shown
+        assert "\u202e" not in shown
+    page.click("#decisions .explain >> nth=0")
+    page.wait_for_selector("#explanation .contributions")
+    shown = page.inner_text("#explanation")
+    assert f"{HOSTILE[0]} {HOSTILE[2]}" in shown
+    assert f"{HOSTILE[2]} {HOSTILE[0]}, 0.600" in shown
+    assert page.locator("main img, main script, main [onerror], main a").count() == 0
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
     assert visit.faults == []
 
 

@@ -9,17 +9,24 @@ import numpy as np
 import pytest
 
 from fastbandit import Bandit
+from fastbandit.learning.learner import Learner
+from fastbandit.runtime.explanation import ARM
 from fastbandit.serving.decider import Serving
-from fastbandit.serving.explaining import explain_arm, explain_decision
+from fastbandit.serving.explaining import Known, explain_arm, explain_decision
 from fastbandit.serving.keys import KEYS_FILE, create_key
 from fastbandit.serving.problems import Rejection
 from fastbandit.settings.service import Config
 from fastbandit.storage.events import DecisionMade
-from tests.serving.little_service import CONTEXT, Caller, run
+from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_version import Snapshot
+from tests.serving.little_service import CONTEXT, Caller, config_in, run
 
 RNG = np.random.default_rng(3)
 CONTEXTS = RNG.normal(size=(40, 3)).astype(np.float32)
 NAMES = ("age", "base", "length")
+WORDS = [
+    f"{first}{last}" for first in ("amb", "bir", "ced", "fjo") for last in ("er", "ch", "ar", "rd")
+]
 
 
 def learned(**changes: Any) -> Bandit:
@@ -64,7 +71,7 @@ def test_a_decision_by_uniform_mixing_is_marked(serving: Serving) -> None:
 
 
 def test_features_have_the_names_of_the_service(serving: Serving) -> None:
-    parts = explain_decision(serving, made(), names=NAMES).contributions
+    parts = explain_decision(serving, made(), known=Known(NAMES)).contributions
 
     assert {"age", "context: base", "length", "base"} <= set(parts)
 
@@ -123,3 +130,76 @@ def test_a_key_without_the_scope_admin_reads_no_explanation(config: Config, tmp_
         assert (await ask("GET", "/v1/decisions/d/explanation", key=secret)).status == 403
 
     run(config, story)
+
+
+# -- arms with more features than an embedding has columns
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory: pytest.TempPathFactory) -> Config:
+    """A service that learned once, of arms whose features are texts of many words."""
+    folder = tmp_path_factory.mktemp("described")
+    (folder / "short.toml").write_text("format = 1\n[training.reward]\niterations = 20\n")
+    texts = [f"{' '.join(WORDS[n : n + 4])} and {n} others" for n in range(12)]
+    rows = "".join(f"arm-{n},{text},{n % 5}\n" for n, text in enumerate(texts))
+    (folder / "arms.csv").write_text("id,title,price\n" + rows)
+    given = {"arms__file": str(folder / "arms.csv"), "select__preset": str(folder / "short.toml")}
+    checks = {"learn__fresh": 20, "learn__min_quality": 0.0, "learn__held_out": 0.0}
+    config = config_in(folder, select__search="exhaustive", **given, **checks)
+    learner = Learner(config)
+    learner.start()
+    learner.step()
+
+    async def story(ask: Caller) -> None:
+        for n in range(24):
+            made = await ask.select(eligible=[f"arm-{n % 12}"])
+            told = {"decision": made["decision"], "value": n % 2}
+            await ask("POST", "/v1/reward", told)
+
+    run(config, story)
+    assert learner.step().version == 1
+    return config
+
+
+def test_features_of_an_arm_are_explained_by_name(described: Config) -> None:
+    snapshot = SnapshotStore(Path(described.server.data_dir) / "snapshots").current()
+    assert snapshot is not None
+    bandit = Bandit.load(snapshot.bandit)
+
+    async def story(ask: Caller) -> None:
+        found = (await ask("GET", "/v1/arms/arm-3/explanation")).body
+
+        exact = bandit.explain(None, "arm-3").contributions
+        assert {"title", "price"} <= set(found["contributions"])
+        assert found["contributions"] == pytest.approx(exact, abs=1e-3)
+        assert (found["title"][:4], found["runner_up_title"][:4]) != ("", "")
+
+    run(described, story)
+
+
+def test_features_of_an_arm_that_came_since_are_read_from_the_log(described: Config) -> None:
+    async def story(ask: Caller) -> None:
+        for title in ("first words", "other words"):
+            new = {"id": "new", "features": {"title": title, "price": 2}}
+            await ask("PUT", "/v1/arms", {"arms": [new]})
+
+        found = (await ask("GET", "/v1/arms/new/explanation")).body
+
+        assert {"title", "price"} <= set(found["contributions"])
+        assert sum(found["contributions"].values()) == pytest.approx(found["score"], abs=1e-6)
+        assert found["title"] == "other words"
+
+    run(described, story)
+
+
+def test_features_that_are_not_known_are_one_part(
+    described: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Snapshot, "arm_features", lambda self: None)
+
+    async def story(ask: Caller) -> None:
+        found = (await ask("GET", "/v1/arms/arm-3/explanation")).body
+
+        assert ARM in found["contributions"]
+
+    run(described, story)

@@ -27,9 +27,9 @@ from fastbandit.settings.files import (
     read_settings,
     sections,
     settable,
-    write_settings,
 )
 from fastbandit.settings.presets import PartNames, blueprint
+from lab.experiments.recipe import write_settings
 
 
 def written(folder: Path, text: str, *, head: str = "format = 1\n") -> Path:

@@ -190,6 +190,7 @@ class Console(Struct, frozen=True):
 
     `read` is the share of the log that the figures are of. `serving` is what the service
     itself measured: times of answers are in no log. `shadow` is there in shadow mode alone.
+    `titles` are what people read in place of an id, of the arms that have one.
     """
 
     at: int
@@ -208,3 +209,4 @@ class Console(Struct, frozen=True):
     notes: dict[str, str]
     shadow: Shadow | None = None
     latest: list[LatestDecision] = []
+    titles: list[tuple[str | int, str]] = []

@@ -190,12 +190,13 @@ function learnerOf(learner) {
   return facts([["Learner", learner.state], ...fresh, ...took, ...late, ...wrong]);
 }
 
-function showArms({ arms, notes }) {
+function showArms({ arms, notes, titles }) {
   const body = bodyOf("arms");
   if (notes.arms) return body.replaceChildren(note(notes.arms));
+  const known = new Map(titles);
   const most = Math.max(...arms.winners.map((arm) => arm.share));
   const rows = arms.winners.map((arm) => [
-    explainer(`arms/${encodeURIComponent(arm.id)}`, `${arm.id}`), bar(arm.share / most), count(arm.chosen), share(arm.share),
+    explainer(`arms/${encodeURIComponent(arm.id)}`, `${arm.id}`, known.get(arm.id)), bar(arm.share / most), count(arm.chosen), share(arm.share),
     arm.reward === null ? "–" : make("span", {}, reward(arm.reward.mean), make("span", { class: "soft wide-only" }, within(arm.reward))),
   ]);
   const parts = [table("Arms chosen most often", [
@@ -306,8 +307,8 @@ const PANELS = [
   [showVersions, ["versions", "summary", "notes"]],
   [showTraffic, ["series", "serving", "notes"]],
   [showQuality, ["audit", "candidates", "notes"]],
-  [showArms, ["arms", "notes"]],
-  [showLatest, ["latest"]],
+  [showArms, ["arms", "notes", "titles"]],
+  [showLatest, ["latest", "titles"]],
   [showRewards, ["rewards", "notes"]],
   [showModels, ["candidates", "learner", "notes"]],
 ];

@@ -7,19 +7,27 @@ const signed = (value) => `${value > 0 ? "+" : ""}${reward(value)}`;
 const bodyOf = (id) => document.getElementById(id).querySelector(".body");
 const note = (text) => make("p", { class: "note" }, text);
 
-export function explainer(path, text) {
+export function named(id, title) {
+  // An id, and what people read in its place where there is that.
+  const own = make("bdi", {}, plain(`${id}`));
+  return title ? [own, " ", make("bdi", { class: "soft title" }, plain(title))] : [own];
+}
+
+export function explainer(path, text, title) {
   // A name that explains itself when it is clicked on.
-  const button = make("button", { type: "button", class: "explain", title: plain(text) }, make("bdi", {}, plain(text)));
+  const whole = plain(title ? `${text} ${title}` : text);
+  const button = make("button", { type: "button", class: "explain", title: whole }, ...named(text, title));
   button.addEventListener("click", () => explain(path, text));
   return button;
 }
 
-export function showLatest({ latest }) {
+export function showLatest({ latest, titles }) {
   const body = bodyOf("decisions");
   if (!latest || latest.length === 0) return body.replaceChildren(note("No decision has been made yet."));
+  const known = new Map(titles);
   const rows = latest.map((one) => make("tr", {},
     make("td", { class: "name" }, explainer(`decisions/${encodeURIComponent(one.id)}`, one.id)),
-    make("td", { class: "name" }, make("bdi", {}, plain(`${one.arm}`))),
+    make("td", { class: "name", title: plain(`${one.arm} ${known.get(one.arm) ?? ""}`.trim()) }, ...named(one.arm, known.get(one.arm))),
     make("td", { class: "number" }, `${one.version}`),
     make("td", { class: "whole" }, moment(one.at))));
   const names = ["Decision", "Arm", "Version", "At"].map((name) => make("th", { scope: "col" }, name));
@@ -46,15 +54,15 @@ async function explain(path, text) {
 }
 
 function partsOf(found) {
-  const facts = [["Arm", plain(`${found.arm}`)], ["Score", reward(found.score)],
+  const facts = [["Arm", ...named(found.arm, found.title)], ["Score", reward(found.score)],
     ["Expected reward", reward(found.expected) + (found.interval === null ? "" : ` (${found.interval.map(reward).join(" to ")})`)],
     ["Draw", signed(found.draw)]];
   if (found.propensity !== null) facts.push(["Propensity", found.propensity.toFixed(4)]);
-  if (found.runner_up_score !== null) facts.push(["Runner-up", `${plain(`${found.runner_up}`)}, ${reward(found.runner_up_score)}`]);
+  if (found.runner_up_score !== null) facts.push(["Runner-up", ...named(found.runner_up, found.runner_up_title), `, ${reward(found.runner_up_score)}`]);
   facts.push(["Explained by version", `${found.version}`]);
   if (found.decided_by_version !== null) facts.push(["Decided by version", `${found.decided_by_version}`]);
   return [
-    make("dl", { class: "facts" }, ...facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
+    make("dl", { class: "facts" }, ...facts.map(([name, ...value]) => make("div", {}, make("dt", {}, name), make("dd", {}, ...value)))),
     ...(found.decision === null ? [note("For the typical context.")] : []),
     ...(found.is_uniform ? [note("This decision took any eligible arm alike: its score did not matter.")] : []),
     barsOf(found.contributions),

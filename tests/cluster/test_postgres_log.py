@@ -28,7 +28,6 @@ from fastbandit.storage.events import (
 )
 from fastbandit.storage.memory_log import MemoryLog
 from fastbandit.storage.postgres_log import PostgresLog
-from fastbandit.storage.postgres_rows import DECISION_COLUMNS
 from fastbandit.testing.logs import Clock
 
 
@@ -114,12 +113,6 @@ def test_the_clock_is_the_servers_unless_another_is_named(url: str, schema: str)
 
 
 # -- what it takes
-
-
-def test_every_field_of_a_decision_has_a_column() -> None:
-    names = (*(column.name for column in DECISION_COLUMNS), "seq", "at")
-
-    assert names == DecisionMade.__struct_fields__
 
 
 def test_text_that_the_server_cannot_hold_is_refused_by_name(log: PostgresLog) -> None:

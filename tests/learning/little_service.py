@@ -17,7 +17,7 @@ from fastbandit.settings.service import (
     SelectConfig,
     ServerConfig,
 )
-from fastbandit.storage.events import DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.storage.events import Arm, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import Snapshot
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -67,8 +67,19 @@ class LittleLog:
         """Let another writer have the log."""
         self._log.close()
 
-    def decide(self, count: int, *, arms: int = 10, version: int = 0, reward: bool = True) -> None:
-        """Choose random arms for random contexts; a reward is the first number of the context."""
+    def decide(
+        self,
+        count: int,
+        *,
+        arms: int = 10,
+        version: int = 0,
+        reward: bool = True,
+        features: list[float] | None = None,
+    ) -> None:
+        """Choose random arms for random contexts; a reward is the first number of the context.
+
+        With `features` the arms come with the requests.
+        """
         for _ in range(count):
             self.now += SECOND // 10
             context = self._numbers.normal(size=2).round(3).tolist()
@@ -82,6 +93,7 @@ class LittleLog:
                 version=version,
                 catalogue=0,
                 wait=10 * SECOND,
+                offered=None if features is None else [Arm(arm, features)],
             )
             came = [RewardCame(made.id, context[0])] if reward else []
             self.write(made, *came)

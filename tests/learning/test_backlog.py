@@ -91,7 +91,8 @@ def test_a_learner_far_behind_makes_the_same_versions(
         folder = tmp_path / name
         folder.mkdir()
         log = LittleLog(folder)
-        log.decide(60)
+        log.decide(30)
+        log.decide(30, features=[0.5, -1.0, 2.0])
         log.let_pass(20)
 
         def join(joiner: Joiner, *, until: int, folder: Path = folder) -> JoinedRange:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from fastbandit.errors import InputError, LogError
-from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
 from fastbandit.storage.sqlite_log import SqliteLog
 from fastbandit.testing.logs import Clock
 from lab.faults.volatile_disk import VolatileDisk
@@ -158,6 +159,16 @@ def test_a_page_is_read_at_one_moment_while_the_writer_goes_on(path: Path) -> No
         assert [event.seq for event in page] == list(range(1, 2 * number + 3))
     reader.close()
     writer.close()
+
+
+def test_decisions_among_arms_of_their_requests_are_read_by_themselves(path: Path) -> None:
+    offering = structs.replace(made("b"), offered=[Arm("x", {"price": 1 / 3})])
+    with closing(SqliteLog(path)) as log:
+        log.append([made("a"), offering, made("c"), structs.replace(offering, id="d")])
+
+        assert [one.seq for one in log.offers(after=0, until=4)] == [2, 4]
+        (found,) = log.offers(after=2, until=4)
+        assert found.offered == offering.offered
 
 
 def test_text_that_is_not_unicode_is_refused_by_name(path: Path) -> None:

@@ -24,7 +24,13 @@ from fastbandit.files.mapped import Arrays, map_arrays, pieces_of
 MANIFEST = "manifest.json"
 BANDIT = "bandit"
 SNAPSHOT = "snapshot"
-_LOADERS = {BANDIT: "Bandit.load", "frozen bandit": "FrozenBandit.load", SNAPSHOT: "SnapshotStore"}
+BACKUP = "backup"
+_LOADERS = {
+    BANDIT: "Bandit.load",
+    "frozen bandit": "FrozenBandit.load",
+    SNAPSHOT: "SnapshotStore",
+    BACKUP: "fastbandit restore",
+}
 _TRIES = 3
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
@@ -13,7 +12,6 @@ from typing import Any, TypeVar, get_type_hints
 
 from fastbandit.declaration import info_of, need, range_of
 from fastbandit.errors import SettingError
-from fastbandit.files.atomic import write_atomic
 from fastbandit.settings.parts import Modules, find, parts_of
 
 FORMAT = 1
@@ -212,29 +210,3 @@ def _known(what: str, name: Any, known: tuple[str, ...], *, source: str) -> None
         hint = f"Did you mean {near[0]!r}?" if near else "Leave it out."
         listed = ", ".join(known) or "(none)"
         raise SettingError(f"{source}: {what} needs to be one of {listed}: got {name!r}. {hint}")
-
-
-# -- writing
-
-
-def write_settings(path: str | Path, settings: Settings, *, note: str = "") -> None:
-    """Write a file that reads back as the same settings; `note` stands above them."""
-    path = Path(path)
-    lines = [f"# {line}".rstrip() for line in note.splitlines()]
-    lines += [f"format = {FORMAT}"]
-    for section, values in settings.sections.items():
-        role, _, name = section.partition(".")
-        lines += ["", f'[{role}."{name}"]' if ":" in name else f"[{section}]"]
-        lines += [f"{name} = {_toml(value)}" for name, value in values.items()]
-    try:
-        write_atomic(path, "\n".join([*lines, ""]).encode(), sync=False)
-    except OSError as error:
-        raise SettingError(
-            f"A file of settings needs a folder that can be written to: got {path} ({error}). "
-            f"Choose another place."
-        ) from error
-
-
-def _toml(value: Value) -> str:
-    """Return a value as TOML, which agrees with JSON on texts, booleans, numbers and lists."""
-    return json.dumps(list(value) if isinstance(value, tuple) else value, allow_nan=False)

@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.declaration import known_name
-from fastbandit.files.atomic import write_atomic
+from fastbandit.errors import SettingError
+from fastbandit.files.atomic import raising, write_atomic
 from fastbandit.settings.files import (
+    FORMAT,
     Sections,
     Settings,
     is_settings_file,
     parsed,
     read_settings,
-    write_settings,
 )
+from fastbandit.settings.service_files import written
 
 BASES = ("default", "paper", "paper-scaled")
 """What the product does by default, and the two readings of the printed recipe."""
@@ -77,13 +79,16 @@ def recipe_from_json(written: Mapping[str, Any]) -> Recipe:
 
 def write_recipe(path: Path, recipe: Recipe, *, note: str = "") -> None:
     """Write a file that reads back as the same recipe; over the defaults any bandit takes it."""
-    write_settings(path, recipe.settings, note=note)
-    if recipe.base != "default":
-        text = path.read_text(encoding="utf-8")
-        with_base = re.sub(
-            r"^format = .*$", rf'\g<0>\nbase = "{recipe.base}"', text, count=1, flags=re.MULTILINE
-        )
-        write_atomic(path, with_base.encode(), sync=False)
+    lines = [f"# {line}".rstrip() for line in note.splitlines()]
+    lines += [f"format = {FORMAT}"]
+    lines += [f'base = "{recipe.base}"'] if recipe.base != "default" else []
+    for section, values in recipe.sections.items():
+        role, _, name = section.partition(".")
+        lines += ["", f'[{role}."{name}"]' if ":" in name else f"[{section}]"]
+        lines += [f"{name} = {written(value)}" for name, value in values.items()]
+    needs = f"A file of settings needs a folder that can be written to: {path} is in none"
+    with raising(SettingError, needs, fix="Choose another place."):
+        write_atomic(path, "\n".join([*lines, ""]).encode(), sync=False)
 
 
 def _read(path: Path) -> Recipe:

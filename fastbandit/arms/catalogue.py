@@ -54,17 +54,14 @@ class Catalogue:
 
     @property
     def features(self) -> Inputs:
-        """The features, by row."""
         assert self.rows.features is not None
         return self.rows.features
 
     @property
     def live(self) -> NDArray[np.bool_]:
-        """Whether each row can be chosen."""
         return self.rows.live
 
     def is_live(self, id: Any) -> bool:
-        """Return whether an arm can be chosen."""
         return self.rows.is_live(id)
 
     # -- a new catalogue from this one

@@ -71,7 +71,6 @@ class IdTable:
         return self._rows is None
 
     def rows(self, ids: Iterable[Any]) -> NDArray[np.int64]:
-        """Find the row of each id."""
         listed = list_ids(ids)
         found = self._find(listed)
         if isinstance(found, list) and None in found:
@@ -87,7 +86,6 @@ class IdTable:
         return [self._ids[row] for row in listed]
 
     def id(self, row: int) -> Hashable:
-        """Return the id of one row."""
         return self._ids[row]
 
     @staticmethod

@@ -82,20 +82,17 @@ class Lookup:
         """Return the `count` nearest eligible rows to each point, nearest first, then -1."""
         if eligible is not None:
             masks = eligible.expand(len(points), -1)
-            found = [self._measured(p, m, count) for p, m in zip(points, masks, strict=True)]
+            those = [self._there[mask[self._there]] for mask in masks]
+            found = [  # every eligible row is measured: exact
+                self._closest(p[:, None], rows.expand(len(p), -1), count)
+                for p, rows in zip(points, those, strict=True)
+            ]
             return torch.stack(found).flatten(1)
         wanted = max(_PROBES_PER_COLUMN * points.shape[2], -(-2 * count // PARTITION))
         flat = points.flatten(0, 1)[:, None]  # each point by itself
         step = max(1, _AT_ONCE // (wanted * PARTITION))
         parts = [self._closest(p, self._in_partitions(p, wanted), count) for p in flat.split(step)]
         return torch.cat(parts).reshape(len(points), -1)
-
-    def _measured(
-        self, points: Float[Tensor, "M D"], mask: Bool[Tensor, " N"], count: int
-    ) -> Int[Tensor, "M K"]:
-        """Measure the distance to every eligible row: exact."""
-        rows = self._there[mask[self._there]]
-        return self._closest(points[:, None], rows.expand(len(points), -1), count)
 
     def _closest(
         self, points: Float[Tensor, "Q 1 D"], rows: Int[Tensor, "Q K"], count: int

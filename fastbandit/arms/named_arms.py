@@ -90,18 +90,15 @@ def columns_for(table: Table, schema: Schema) -> dict[str, list[Any]]:
     """Return what predicates may speak of, and a title: by name, a value for each row."""
     found = {}
     for column in schema.columns:
-        if column.name not in table.columns or not _is_filter(column):
+        is_title = isinstance(column, Text | Ignored) and _TITLE.search(column.name)
+        is_filter = is_title or isinstance(column, Number | Flag | Category | Date)
+        if column.name not in table.columns or not is_filter:
             continue
         values = listed(table.values(column.name))
         if table.is_text:
             values = [column.from_text(text) if text else None for text in values]
         found[column.name] = _filterable(column, values)
     return found
-
-
-def _is_filter(column: Any) -> bool:
-    is_title = isinstance(column, Text | Ignored) and bool(_TITLE.search(column.name))
-    return is_title or isinstance(column, Number | Flag | Category | Date)
 
 
 def _filterable(column: Any, values: list[Any]) -> list[Any]:

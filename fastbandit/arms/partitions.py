@@ -59,7 +59,6 @@ class Partitions:
 
     @property
     def count(self) -> int:
-        """The number of partitions."""
         return partition_count(len(self.order))
 
     def in_partitions(self, points: Floats, partitions: int) -> NDArray[np.int64]:

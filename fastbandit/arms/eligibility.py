@@ -34,8 +34,8 @@ def read_eligible(
     mask = None if eligible is None else _read(eligible, ids, columns, contexts=contexts)
     if live is not None and not live.all():
         mask = live[None] if mask is None else mask & live
-    empty = [] if mask is None else np.flatnonzero(~mask.any(axis=1))
-    if mask is not None and len(empty):
+    if mask is not None and not mask.any(axis=1).all():
+        empty = np.flatnonzero(~mask.any(axis=1))
         which = "all contexts" if len(mask) == 1 else f"context {empty[0]}"
         raise EligibilityError(
             f"Each context needs at least one arm that it may choose: got none for {which} "

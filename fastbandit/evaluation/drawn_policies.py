@@ -95,17 +95,12 @@ def schema_of(policy: Any) -> Schema | None:
     return found
 
 
-def _is_certain(policy: Any, rounds: LoggedRounds) -> bool:
-    """Return whether a bandit says that it always takes the same arm in a context."""
-    if not hasattr(policy, "propensities"):
-        return False
-    return bool(policy.propensities(rounds.contexts[0], draws=1, epsilon=0.0).is_exact)
-
-
 def _drawn(
     rounds: LoggedRounds, policy: Any, draws: Draws, *, seed: int, progress: Progress
 ) -> tuple[LoggedRounds, SparsePolicy]:
-    is_drawn = draws.explore and not _is_certain(policy, rounds)
+    is_drawn = draws.explore
+    if is_drawn and hasattr(policy, "propensities"):  # which say whether one arm is always taken
+        is_drawn = not policy.propensities(rounds.contexts[0], draws=1, epsilon=0.0).is_exact
     count = draws.a_round(len(rounds)) if is_drawn else 1
     if hasattr(policy, "__len__"):
         rounds = _with_arms_of(rounds, len(policy))
@@ -164,7 +159,13 @@ class _Names:
         """Return the rows of the arms chosen; one that the log does not know gets the next row."""
         arms: Any = decision.arms
         if self._rounds.ids is None:
-            return _numbered(arms)
+            rows = np.asarray(arms)
+            if rows.ndim == 1 and rows.dtype.kind in "iu":
+                return rows
+            raise UnknownArmError(
+                f"A log whose arms have no ids needs a policy without ids too: it chose "
+                f"{arms[0]!r}. Give the log ids=, the names of its rows."
+            )
         self._check_kind(arms[0])
         if self._rounds.vectors is not None:
             self._check_known(arms)
@@ -188,16 +189,6 @@ class _Names:
                 f"The policy's arms need ids of the log's kind, {kinds}: it chose {arm!r}. Turn "
                 f"one into the other before you build the policy or the log."
             )
-
-
-def _numbered(arms: Any) -> NDArray[Any]:
-    found = np.asarray(arms)
-    if found.ndim == 1 and found.dtype.kind in "iu":
-        return found
-    raise UnknownArmError(
-        f"A log whose arms have no ids needs a policy without ids too: it chose {arms[0]!r}. Give "
-        f"the log ids=, the names of its rows."
-    )
 
 
 # -- functions

@@ -48,7 +48,6 @@ class PreparedRounds:
 
     @property
     def rewards(self) -> Floats:
-        """What each round earned."""
         return np.asarray(self.log.rewards)
 
     @cached_property

@@ -73,20 +73,19 @@ def blueprint(
 ) -> Blueprint:
     """Put the parts together that these names stand for; objects are taken as they are."""
     settings = settings_for(preset, modules=parts.modules)
-    named = replace(parts, posterior=_posterior_name(parts, arm))
-    is_fourier = _is(named.posterior, "fourier", FourierPosterior)
-    has_effects = _is(named.posterior, "arm-effects", ArmEffectsPosterior)
+    exploration, posterior, search = parts.exploration, parts.posterior, parts.search
+    if posterior == "auto":  # exact for a box, else effects of arms
+        posterior = "fourier" if isinstance(arm, Point) else "arm-effects"
+    is_fourier = posterior == "fourier" or isinstance(posterior, FourierPosterior)
+    has_effects = posterior == "arm-effects" or isinstance(posterior, ArmEffectsPosterior)
     has_weights = has_effects and _has_weights(parts.search, arm)
-    exploration, posterior, search = named.exploration, named.posterior, named.search
     if isinstance(exploration, str):
         widths = _widths(context, has_weights=has_weights, is_fourier=is_fourier)
         exploration = settings.over(_exploration(exploration, widths, parts.modules))
     if isinstance(posterior, str):
         posterior = settings.over(_posterior(posterior, exploration, context, arm, parts.modules))
     is_bound = asks(exploration) == "upper"
-    if (
-        search == "auto"
-    ):  # arms' own weights are scanned, Fourier features climbed, networks searched
+    if search == "auto":  # own weights are scanned, Fourier features climbed, networks searched
         search = "exhaustive" if has_weights else "ascent" if is_fourier else "generator"
     if isinstance(search, str):
         found = _search(search, arm, parts.modules, is_fourier=is_fourier)
@@ -118,17 +117,6 @@ def settings_for(preset: Any, *, modules: Iterable[str] = ()) -> Settings:
         return read_settings(preset, modules=modules)
     known_name("preset", preset, ("default",))
     return Settings()
-
-
-def _is(part: Any, name: str, kind: type) -> bool:
-    return part == name or isinstance(part, kind)
-
-
-def _posterior_name(parts: PartNames, arm: Features) -> str | Posterior:
-    """Return the posterior that suits arms: exact for a box, else effects of arms."""
-    if parts.posterior != "auto":
-        return parts.posterior
-    return "fourier" if isinstance(arm, Point) else "arm-effects"
 
 
 def _has_weights(search: str | Search, arm: Features) -> bool:

@@ -170,7 +170,7 @@ def test_a_saved_bandit_does_not_need_its_file_again(tmp_path: Path, little_trai
         ("[training.reward]\nrate = 0\n", ["rate in [training.reward]", "above 0"]),
         ("network = 8\n", ["[network]", "a section", "network = 8"]),
         ("[index]\nprobes = 3\n", ["'index'"]),
-        ("[network\n", ["need to be TOML", "line 2"]),
+        ("[network\n", ["needs to be TOML", "line 2"]),
     ],
 )
 def test_what_a_file_has_wrong_is_named_with_the_file(
@@ -197,7 +197,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_file_of_settings(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="need to be TOML"):
+    with pytest.raises(SettingError, match="needs to be TOML"):
         read_settings(tmp_path)
 
 

@@ -70,7 +70,7 @@ def test_a_file_without_a_base_stands_over_the_defaults(tmp_path: Path) -> None:
         ("format = 1\nbase = ['paper']\n", r"base in .*mine\.toml needs to be one of"),
         ("base = 'paper'\n", "needs the line 'format = 1'"),
         ("format = 1\n[network]\nembeding = 4\n", "Did you mean 'embedding'"),
-        ("format =", "need to be TOML"),
+        ("format =", "needs to be TOML"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_rejected(text: str, words: str, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ class ArmEffects:
         fitted = _fitted_widths(squares[weighs], first)
         tried, others, order = _never_chosen(chosen, arms, len(seen.rows))
         deviations[tried] = _prior(fitted, size)
-        means[others, 0] = -_BELOW * unit * (1.0 + order)  # no two alike: each has its turn
+        means[others, 0] = -_BELOW * unit * (1.0 + order)  # no two alike: each comes to be tried
         shared[0] += mean
         return ArmEffects(shared, means, deviations, fitted, widths, noise)
 
@@ -200,7 +200,7 @@ def _never_chosen(chosen: Rows, arms: int, interactions: int) -> tuple[Rows, Row
     new = np.flatnonzero(is_new)
     root, blocks = np.zeros(1, dtype=np.uint64), new.astype(np.uint64)
     words = philox(root, blocks, _ORDER)[0, :, 0]
-    turns = np.argsort(words, kind="stable")
+    order = np.argsort(words, kind="stable")
     count = max(_FEWEST_NEW, math.isqrt(interactions))
-    later = turns[count:]
-    return np.sort(new[turns[:count]]), new[later], words[later] / 2.0**32
+    later = order[count:]
+    return np.sort(new[order[:count]]), new[later], words[later] / 2.0**32

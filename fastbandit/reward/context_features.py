@@ -63,7 +63,6 @@ class ContextFeatures:
 
     @property
     def count(self) -> int:
-        """The number of features."""
         plain = self.basis.shape[1] or len(self.scale)
         return plain + (_ID_COLUMNS if self.has_ids else 0)
 
@@ -114,7 +113,6 @@ class FeatureNetwork:
 
     @staticmethod
     def none() -> FeatureNetwork:
-        """Return a network without features."""
         nothing = np.zeros(0)
         return FeatureNetwork(np.zeros((0, 0)), nothing, np.zeros((0, 0)), nothing, nothing, 1.0)
 
@@ -142,7 +140,6 @@ class LinearInputs:
         return LinearInputs(ContextFeatures.none(has_ids=False), FeatureNetwork.none())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all of it as arrays by name."""
         features, network = self.features, self.network
         lengths = np.array([features.length, float(features.has_ids), network.length])
         layers = ("first", "first_bias", "second", "second_bias", "centre")
@@ -151,7 +148,6 @@ class LinearInputs:
 
     @staticmethod
     def of(arrays: Mapping[str, NDArray[Any]]) -> LinearInputs:
-        """Return the inputs from their arrays."""
         length, has_ids, scale = arrays["lengths"].tolist()
         plain = (arrays["shift"], arrays["scale"], arrays["basis"])
         layers = (arrays["first"], arrays["first_bias"], arrays["second"], arrays["second_bias"])
@@ -233,8 +229,8 @@ def principal_directions(rows: Any, count: int) -> Floats:
     for _ in range(_ITERATIONS):
         basis = np.linalg.qr(rows.T @ (rows @ basis))[0]
     seen = rows @ basis
-    _, turn = np.linalg.eigh(seen.T @ seen)
-    directions: Floats = basis @ turn[:, ::-1][:, :count]
+    _, axes = np.linalg.eigh(seen.T @ seen)
+    directions: Floats = basis @ axes[:, ::-1][:, :count]
     return directions
 
 

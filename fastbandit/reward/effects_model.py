@@ -46,7 +46,6 @@ class Fitted:
     trained_at: int
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all of it as arrays by name."""
         effects = self.effects
         return {
             **{f"inputs.{name}": array for name, array in self.inputs.arrays().items()},
@@ -58,7 +57,6 @@ class Fitted:
 
     @staticmethod
     def of(arrays: Mapping[str, NDArray[Any]]) -> Fitted:
-        """Return what was learned from its arrays."""
         *widths, noise, trained_at = arrays["numbers"].tolist()
         fitted, used = (widths[0], widths[1]), (widths[2], widths[3])
         named = {name.removeprefix("inputs."): array for name, array in arrays.items()}
@@ -249,10 +247,10 @@ class EffectsReward(RewardModel):
 
 def embedded(means: Floats, ids: NDArray[np.int64]) -> NDArray[np.float32]:
     """Return fixed random projections of arms' own weights; those of unknown arms are zeros."""
-    turn = np.random.default_rng(_COLUMNS).standard_normal((means.shape[1], _COLUMNS))
+    axes = np.random.default_rng(_COLUMNS).standard_normal((means.shape[1], _COLUMNS))
     is_known = ids < len(means)
     known = means[np.where(is_known, ids, 0)] * is_known[:, None]
-    return (known @ turn / np.sqrt(_COLUMNS)).astype(np.float32)
+    return (known @ axes / np.sqrt(_COLUMNS)).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)

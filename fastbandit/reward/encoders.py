@@ -302,7 +302,6 @@ class FeaturesAndIdsEncoder(Encoder):
 def encoder_for(
     features: Features, embedding: int, *, fourier_features: int = 0, rng: Generator
 ) -> Encoder:
-    """Make the encoder that reads this kind of features."""
     match features:
         case Dense():
             return DenseEncoder(features, embedding, rng=rng)

@@ -272,7 +272,10 @@ class FourierReward(RewardModel):
         before = int(self.fitted_at)
         is_due = not before or not before <= len(history) < self.grow * before
         if is_due:
-            self._see(history.contexts)
+            features = ContextFeatures.fit(history.contexts, most=_DIRECTIONS)
+            for name in ("shift", "scale", "basis"):
+                array = torch.from_numpy(np.ascontiguousarray(getattr(features, name)))
+                setattr(self, f"context_{name}", array.to(self.centre.device))
         seen = self._seen(history)
         if is_due:
             self._take(fit_kernel(seen, before=Kernel.of(self.kernel.cpu()) if before else None))
@@ -280,14 +283,6 @@ class FourierReward(RewardModel):
         self._solve(seen)
         late = self.embed_contexts(history.contexts.take(slice(-_TYPICAL, None)))
         self.typical, self._by_others = torch.unique(late, dim=0), None
-
-    def _see(self, contexts: Inputs) -> None:
-        """Fit the features of contexts to those seen so far."""
-        features = ContextFeatures.fit(contexts, most=_DIRECTIONS)
-        device = self.centre.device
-        self.context_shift = torch.from_numpy(features.shift).to(device)
-        self.context_scale = torch.from_numpy(features.scale).to(device)
-        self.context_basis = torch.from_numpy(np.ascontiguousarray(features.basis)).to(device)
 
     def _seen(self, history: Interactions) -> Seen:
         rewards = torch.from_numpy(history.rewards.astype(np.float64))

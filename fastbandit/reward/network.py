@@ -131,7 +131,6 @@ class RewardNetwork(nn.Module):
         arms: Float[Tensor, "B E"],
         masks: list[Tensor] | None = None,
     ) -> Float[Tensor, " B"]:
-        """Return the reward of each context with its arm."""
         inputs = self.features(contexts, arms)  # (B, 3E)
         hidden: Tensor = inputs
         for number, layer in enumerate(self.layers):

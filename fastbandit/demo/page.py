@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from fastbandit.demo.figures import BEST, INK, Line, draw_curves, png_of, svg_of
 from fastbandit.demo.figures import import_matplotlib as import_matplotlib
 from fastbandit.demo.synthetic import Floats
 from fastbandit.errors import SettingError
-from fastbandit.files.atomic import replacing
+from fastbandit.files.atomic import raising, replacing
 
 if TYPE_CHECKING:
     from fastbandit.demo.comparison import DemoResult
@@ -43,23 +43,17 @@ def write_report(result: DemoResult, folder: Path, *, command: str) -> list[Path
 
 def make_folder(folder: Path, *, option: str = "--out") -> None:
     """Make sure that files can be written there, before the work rather than after it."""
-    try:
+    with _reporting(folder, option):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        raise SettingError(_unwritable(folder, error, option)) from error
 
 
 def write_all(files: Mapping[Path, bytes], *, option: str = "--out") -> list[Path]:
     """Write all files beside their paths, then rename them: none before all are whole."""
-    path = next(iter(files))
-    try:
-        with ExitStack() as stack:
-            for path, content in files.items():
-                stack.enter_context(replacing(path, sync=False)).write_bytes(content)
-    except OSError as error:
-        raise SettingError(_unwritable(path, error, option)) from error
+    with _reporting(next(iter(files)).parent, option), ExitStack() as stack:
+        for path, content in files.items():
+            stack.enter_context(replacing(path, sync=False)).write_bytes(content)
     return list(files)
 
 
@@ -228,11 +222,9 @@ def _compare(speedup: float) -> str:
     return f"{_times(ratio)} as {'fast' if speedup > 1 else 'long'} as"
 
 
-def _unwritable(path: Path, error: OSError, option: str) -> str:
-    return (
-        f"The report needs a folder that can be written to: got {str(path)!r} "
-        f"({error.strerror or error}). Choose another with {option}."
-    )
+def _reporting(folder: Path, option: str) -> AbstractContextManager[None]:
+    needs = f"The report needs a folder that can be written to: got {str(folder)!r}"
+    return raising(SettingError, needs, fix=f"Choose another with {option}.")
 
 
 _CSS = """

@@ -8,11 +8,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from fastbandit.errors import DataError, MissingExtraError, SettingError
+from fastbandit.errors import DataError, SettingError
 from fastbandit.evaluation.log_columns import LogColumns
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.features.schema import Schema
 from fastbandit.features.table_files import TABLES
+from fastbandit.packages import missing
 from fastbandit.progress import Progress, silent
 from fastbandit.settings.passwords import hide_password
 from fastbandit.storage.data_folder import LOG_FILE, data_folder
@@ -106,10 +107,8 @@ def _copied(url: str, notes: list[str], progress: Progress) -> Path:
     try:
         from fastbandit.storage.local_copy import local_copy
     except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            f"The log of a service needs {error.name}, which is not installed. Run: pip install "
-            f"'fastbandit[serve,postgres]'"
-        ) from error
+        name = error.name or ""
+        raise missing(name, what="The log of a service", extra="serve,postgres") from error
     folder = data_folder(None) / "logs" / sha256(hide_password(url).encode()).hexdigest()[:16]
     return local_copy(url, folder, warn=notes.append, progress=progress)
 

@@ -38,6 +38,14 @@ def nothing_more(step: str) -> None:
     """Do nothing at a step."""
 
 
+def check_follows(made_from: Any, served: Any) -> None:
+    if made_from != served:
+        raise SnapshotError(
+            f"A new version needs to follow the current one: it was made from {made_from}, and "
+            f"{served} is served by now. Make it again."
+        )
+
+
 @contextmanager
 def locking(path: Path) -> Iterator[None]:
     """Wait until nobody else holds the lock of a file, and hold it."""
@@ -163,12 +171,7 @@ class SnapshotStore:
         own = {"version": version, "parent": parent and parent.version, "cut": asdict(cut)}
         with self._reporting(), self._writing():
             current = self.current()
-            if (current and current.version) != (parent and parent.version):
-                raise SnapshotError(
-                    f"A new version needs to follow the current one: it was made from "
-                    f"{parent and parent.version}, and {current and current.version} is served by "
-                    f"now. Make it again."
-                )
+            check_follows(parent and parent.version, current and current.version)
             write_notes(draft, {**own, "notes": notes})
             sync_path(draft)
             reached("noted")

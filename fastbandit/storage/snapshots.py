@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,9 +30,6 @@ from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.parts import Modules, read, write
 from fastbandit.training.update import embed
 from fastbandit.types import Inputs, Interactions
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 FORMAT = 3
 OLDER = (2,)
@@ -164,33 +161,22 @@ def _read_history(arrays: Arrays) -> Interactions:
 
 
 def _write_inputs(name: str, inputs: Inputs) -> Arrays:
-    arrays: Arrays = {}
-    if inputs.dense is not None:
-        arrays[f"{name}.dense"] = inputs.dense
-    if inputs.ids is not None:
-        arrays[f"{name}.ids"] = inputs.ids
+    arrays = {"dense": inputs.dense, "ids": inputs.ids}
     if inputs.sparse is not None:
-        matrix = inputs.sparse
-        arrays[f"{name}.sparse.data"] = matrix.data
-        arrays[f"{name}.sparse.indices"] = matrix.indices.astype(np.int64)
-        arrays[f"{name}.sparse.indptr"] = matrix.indptr.astype(np.int64)
-        arrays[f"{name}.sparse.shape"] = np.array(matrix.shape, dtype=np.int64)
-    return arrays
+        arrays["sparse.data"] = inputs.sparse.data
+        for part in ("indices", "indptr", "shape"):
+            arrays[f"sparse.{part}"] = np.asarray(getattr(inputs.sparse, part), dtype=np.int64)
+    return {f"{name}.{key}": array for key, array in arrays.items() if array is not None}
 
 
 def _read_inputs(name: str, arrays: Arrays) -> Inputs:
-    return Inputs(
-        dense=arrays.get(f"{name}.dense"),
-        sparse=_read_sparse(f"{name}.sparse", arrays) if f"{name}.sparse.data" in arrays else None,
-        ids=arrays.get(f"{name}.ids"),
-    )
+    sparse = None
+    if f"{name}.sparse.data" in arrays:
+        from scipy.sparse import csr_matrix
 
-
-def _read_sparse(name: str, arrays: Arrays) -> csr_matrix:
-    from scipy.sparse import csr_matrix
-
-    parts = (arrays[f"{name}.data"], arrays[f"{name}.indices"], arrays[f"{name}.indptr"])
-    return csr_matrix(parts, shape=tuple(arrays[f"{name}.shape"]))
+        parts = (arrays[f"{name}.sparse.{part}"] for part in ("data", "indices", "indptr"))
+        sparse = csr_matrix(tuple(parts), shape=tuple(arrays[f"{name}.sparse.shape"]))
+    return Inputs(arrays.get(f"{name}.dense"), sparse, arrays.get(f"{name}.ids"))
 
 
 def _write_tensors(name: str, tensors: dict[str, Tensor]) -> Arrays:

@@ -43,12 +43,3 @@ def progress_bar(what: str, *, is_shown: bool | None = None) -> Iterator[Progres
             bar.update(task, completed=done, total=steps, description=f"{doing:<24}")
 
         yield show
-
-
-def format_seconds(seconds: float) -> str:
-    """Return a time as text, with three digits and the unit that suits it."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
-        if seconds >= 0.9995 * size:
-            number = f"{seconds / size:.3g}"
-            return f"{seconds:,.0f} s" if "e" in number else f"{number} {unit}"
-    return f"{seconds:.3g} s"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fastbandit.progress import format_seconds, progress_bar, silent
+from fastbandit.progress import progress_bar, silent
 
 
 def test_there_is_no_bar_where_stderr_is_no_terminal(
@@ -33,20 +33,3 @@ def test_a_bar_is_written_to_stderr(
     assert progress is not silent
     assert printed.out == ""
     assert "50%" in printed.err
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (4.03, "4.03 s"),
-        (31.49, "31.5 s"),
-        (1234.0, "1,234 s"),
-        (0.012, "12 ms"),
-        (1.56e-4, "156 µs"),
-        (9.69e-7, "969 ns"),
-        (0.99999, "1 s"),
-        (0.0, "0 s"),
-    ],
-)
-def test_seconds_have_the_unit_that_suits_them(seconds: float, text: str) -> None:
-    assert format_seconds(seconds) == text

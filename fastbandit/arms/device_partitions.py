@@ -42,9 +42,8 @@ class DevicePartitions:
         groups = unblocked(partitions.groups, group_count(partitions.count), dim)
         near = np.empty((len(partitions), 0), np.int32) if graph is None else graph
         self.order = torch.from_numpy(order).to(device, torch.int64)
-        self.centres = torch.from_numpy(unblocked(partitions.centres, partitions.count, dim)).to(
-            device
-        )
+        centres = unblocked(partitions.centres, partitions.count, dim)
+        self.centres = torch.from_numpy(centres).to(device)
         self.groups = torch.from_numpy(groups).to(device)
         self.vectors = torch.from_numpy(partitions.vectors).to(device)
         self.graph = torch.from_numpy(near).to(device)

@@ -55,18 +55,9 @@ class Lookup:
         The fewer rows are eligible, the more partitions are looked into. So many of those farthest
         from the middle come along.
         """
-        near = self._around(points, partitions, eligible)
-        outermost = self._far[:far].expand(len(near), -1)
-        if eligible is not None:
-            masks = eligible.expand(len(near), -1)
-            outermost = torch.where(masks.gather(1, outermost), outermost, -1)
-        return torch.cat([near, outermost], dim=1)
-
-    def _around(
-        self, points: Float[Tensor, "B M D"], partitions: int, eligible: Bool[Tensor, "b N"] | None
-    ) -> Int[Tensor, "B K"]:
+        outermost = self._far[:far].expand(len(points), -1)
         if eligible is None:
-            return self._in_partitions(points, partitions)
+            return torch.cat([self._in_partitions(points, partitions), outermost], dim=1)
         masks = eligible.expand(len(points), -1)
         found = [
             self._eligible_around(p[None], partitions, m)
@@ -74,7 +65,9 @@ class Lookup:
         ]
         width = max(1, *(rows.shape[1] for rows in found))
         pad = torch.nn.functional.pad
-        return torch.cat([pad(rows, (0, width - rows.shape[1]), value=-1) for rows in found])
+        near = torch.cat([pad(rows, (0, width - rows.shape[1]), value=-1) for rows in found])
+        outermost = torch.where(masks.gather(1, outermost), outermost, -1)
+        return torch.cat([near, outermost], dim=1)
 
     def nearest(
         self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None

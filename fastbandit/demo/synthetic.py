@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.declaration import check_number, known_name
 from fastbandit.errors import InputError, SettingError
 from fastbandit.features.kinds import Dense
 from fastbandit.noise.philox import Stream, decision_seeds, normals
@@ -45,7 +46,13 @@ class Synthetic:
         noise: float = 1.0,
         seed: int = 0,
     ) -> None:
-        _check_settings(function, dim=dim, arms=arms, noise=noise)
+        known_name("function", function, FUNCTIONS)
+        if dim < 1 or arms < 1:
+            raise SettingError(
+                f"A synthetic environment needs at least one dimension and one arm: got dim={dim} "
+                f"and arms={arms}. Raise them to 1 or more."
+            )
+        check_number("noise", noise)
         self.function, self.dim, self.noise, self.seed = function, dim, noise, seed
         self.context: Features = Dense(dim)
         roots = decision_seeds(seed, FAR, 3).tolist()
@@ -55,7 +62,6 @@ class Synthetic:
 
     @property
     def size(self) -> int:
-        """The number of arms."""
         return len(self.arms)
 
     def contexts(self, first: int, count: int) -> NDArray[np.float32]:
@@ -64,7 +70,13 @@ class Synthetic:
 
     def means(self, contexts: Any, rows: Any) -> Floats:
         """Return the expected reward of each context with its arm (n,) or arms (n, k)."""
-        rows = self._check_rows(rows)
+        rows = np.asarray(rows, dtype=np.int64)
+        wrong = rows[(rows < 0) | (rows >= len(self.arms))]
+        if wrong.size:
+            raise InputError(
+                f"An arm's row needs to be from 0 to {len(self.arms) - 1}: got {wrong[0]}. Leave "
+                f"out the empty rows of a decision."
+            )
         arms = self.arms[rows].astype(np.float64)  # (n, d) or (n, k, d)
         return self._curved(np.einsum("nd,n...d->n...", self._mapped(contexts), arms))
 
@@ -107,36 +119,8 @@ class Synthetic:
             return 10.0 * u**2
         return np.cos(3.0 * u) if self.function == "h3" else u
 
-    def _check_rows(self, rows: Any) -> NDArray[np.int64]:
-        checked: NDArray[np.int64] = np.asarray(rows, dtype=np.int64)
-        wrong = checked[(checked < 0) | (checked >= len(self.arms))]
-        if wrong.size:
-            raise InputError(
-                f"An arm's row needs to be from 0 to {len(self.arms) - 1}: got {wrong[0]}. Leave "
-                f"out the empty rows of a decision."
-            )
-        return checked
-
 
 def _unit_vectors(seeds: NDArray[np.uint64], dim: int) -> NDArray[np.float32]:
     vectors = normals(seeds, dim, Stream.TRAINING).astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors.astype(np.float32)
-
-
-def _check_settings(function: str, *, dim: int, arms: int, noise: float) -> None:
-    if function not in FUNCTIONS:
-        raise SettingError(
-            f"A synthetic environment needs one of the functions {', '.join(FUNCTIONS)}: got "
-            f"{function!r}. Choose one of these."
-        )
-    if dim < 1 or arms < 1:
-        raise SettingError(
-            f"A synthetic environment needs at least one dimension and one arm: got dim={dim} and "
-            f"arms={arms}. Raise them to 1 or more."
-        )
-    if not 0.0 <= noise < np.inf:
-        raise SettingError(
-            f"The noise needs to be a standard deviation of at least 0: got {noise}. Use 0 for "
-            f"rewards without noise."
-        )

@@ -91,8 +91,7 @@ def schema_of(policy: Any) -> Schema | None:
     parts = getattr(policy, "parts", None)
     kind = policy if parts is None else parts[2]
     plan = getattr(policy, "blueprint", None)
-    found: Schema | None = getattr(kind if plan is None else plan.context, "schema", None)
-    return found
+    return getattr(kind if plan is None else plan.context, "schema", None)
 
 
 def _drawn(

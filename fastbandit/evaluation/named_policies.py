@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,10 @@ def load_policy(
     if learned is not None and learned.cut.interactions and not learned_until(named, log):
         rounds = rounds.with_notes(_MAY_HAVE_LEARNED)  # nothing says that its log was another
     if rounds.vectors is None:
-        decider = policy if isinstance(policy, FrozenBandit) else _decider_of(log)
+        decider = policy if isinstance(policy, FrozenBandit) else None
+        with suppress(DataError, SnapshotError):  # of a service, where the log is its data folder
+            snapshot = None if decider is not None else snapshot_of(Path(log).expanduser())
+            decider = decider if snapshot is None else FrozenBandit.load(snapshot.frozen)
         found = rounds if decider is None else with_arms_of(rounds, decider)
         rounds = found.with_notes(_NO_FEATURES) if found is rounds else found
     if named.startswith("arm:"):
@@ -144,12 +148,3 @@ def check_columns(policy: Any, rounds: LoggedRounds, *, given: Collection[str]) 
             f"what {column!r} means was inferred from this log. Learn one by name (`fastbandit "
             f"learn --log`, or Bandit(context=frame)), or name columns of numbers with --context."
         )
-
-
-def _decider_of(log: str) -> FrozenBandit | None:
-    """Return what a service decides by, where the log is its data folder and that can be had."""
-    try:
-        snapshot = snapshot_of(Path(log).expanduser())
-        return None if snapshot is None else FrozenBandit.load(snapshot.frozen)
-    except (DataError, SnapshotError):
-        return None

@@ -88,8 +88,7 @@ def normals_at(
     words = philox(seeds, positions.astype(np.uint64), int(stream))[..., :2]
     numbers = ((words >> np.uint32(9)).astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-23)
     radius = np.sqrt(np.float32(-2.0) * np.log(numbers[..., 0]))
-    drawn: NDArray[np.float32] = radius * np.cos(np.float32(2.0 * np.pi) * numbers[..., 1])
-    return drawn
+    return radius * np.cos(np.float32(2.0 * np.pi) * numbers[..., 1])
 
 
 def decision_seeds(seed: int, first: int, count: int) -> NDArray[np.uint64]:

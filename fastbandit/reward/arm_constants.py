@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
+from fastbandit.types import Floats, Rows
 
 PRIOR = 0.58
 """The first width of constants, in log odds or in deviations of rewards."""

@@ -19,12 +19,9 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastbandit.noise.philox import philox
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
+from fastbandit.types import Floats, Rows
 
 WEIGHING = 1_024
 """So many arms at most, those chosen most often, weigh the context; others have a constant."""
@@ -93,7 +90,9 @@ class ArmEffects:
         first = (priors.constant * unit, priors.slope * unit)
         widths = first if before is None else before
         chosen, theirs = seen.by_arm()
-        weighs = _weighing(seen, theirs)
+        often = np.argsort([-seen.weights[mine].sum() for mine in theirs], kind="stable")
+        weighs = np.zeros(len(theirs), dtype=bool)
+        weighs[often[:WEIGHING]] = True
         # An arm's sums, its covariance, and what is left of both for the shared weights once its
         # own are integrated out. Rewards are measured from their mean.
         loose = np.r_[1e-9, np.full(size - 1, 1.0 / (priors.shared * unit) ** 2)]
@@ -164,14 +163,6 @@ class ArmEffects:
         """Return the expected rewards of arms for contexts, and their deviations: (B, arms)."""
         means, deviations = self.of(rows)
         return z @ (self.shared + means).T, np.sqrt((z * z) @ np.square(deviations).T)
-
-
-def _weighing(seen: Seen, theirs: list[Rows]) -> NDArray[np.bool_]:
-    """Return which arms weigh the context: those chosen most often."""
-    counts = np.array([seen.weights[mine].sum() for mine in theirs])
-    weighs = np.zeros(len(theirs), dtype=bool)
-    weighs[np.argsort(-counts, kind="stable")[:WEIGHING]] = True
-    return weighs
 
 
 def _covariance(products: Floats, widths: tuple[float, float]) -> Floats:

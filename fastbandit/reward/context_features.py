@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.types import Inputs
+from fastbandit.types import Floats, Inputs
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-Floats = NDArray[np.float64]
 
 CLIP = 5.0
 """So many standard deviations from the mean, a number is cut."""
@@ -230,8 +228,7 @@ def principal_directions(rows: Any, count: int) -> Floats:
         basis = np.linalg.qr(rows.T @ (rows @ basis))[0]
     seen = rows @ basis
     _, axes = np.linalg.eigh(seen.T @ seen)
-    directions: Floats = basis @ axes[:, ::-1][:, :count]
-    return directions
+    return basis @ axes[:, ::-1][:, :count]
 
 
 def _weighted(matrix: csr_matrix, weights: Floats) -> Any:
@@ -251,5 +248,4 @@ def id_signs(ids: NDArray[np.int64]) -> Floats:
 
     words = philox(np.asarray(ids, dtype=np.uint64), np.zeros(1, dtype=np.uint64), _SEED)[:, 0, 0]
     bits = (words[:, None] >> np.arange(_ID_COLUMNS, dtype=np.uint32)) & np.uint32(1)
-    signs: Floats = (2.0 * bits - 1.0) / np.sqrt(_ID_COLUMNS)
-    return signs
+    return (2.0 * bits - 1.0) / np.sqrt(_ID_COLUMNS)

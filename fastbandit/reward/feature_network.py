@@ -13,8 +13,7 @@ from torch import Tensor
 from fastbandit.cores import threads_for
 from fastbandit.optim.schedule import set_rate
 from fastbandit.reward.context_features import FeatureNetwork
-
-Floats = NDArray[np.float64]
+from fastbandit.types import Floats
 
 _STEPS, _BATCH, _RATE = 400, 512, 5e-3
 _PENALTY = 0.5

@@ -103,8 +103,7 @@ def imported(path: str, *, modules: Modules) -> type[Any]:
             f"A part needs to be declared by @part(role, name=...) of fastbandit.declaration: "
             f"{path!r} is not. Declare it."
         )
-    found: type[Any] = kind
-    return found
+    return kind
 
 
 # -- values that can be written down

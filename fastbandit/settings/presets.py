@@ -142,8 +142,7 @@ def _exploration(name: str, widths: tuple[float, float], modules: Iterable[str])
         return ThompsonSampling(scale=scale)
     if kind is UpperConfidence:
         return UpperConfidence(width=width, batched=width == 1.0)
-    made: Exploration = kind()
-    return made
+    return kind()
 
 
 def _search(name: str, arm: Features, modules: Iterable[str], *, is_fourier: bool) -> Search:
@@ -160,8 +159,7 @@ def _search(name: str, arm: Features, modules: Iterable[str], *, is_fourier: boo
         return GeneratorSearch(partitions=1, far=0, steps=1, hops=2, beam=1)
     if kind is GeneratorSearch and columns > 8:
         return GeneratorSearch(partitions=4, far=64, steps=4, hops=6, beam=4)
-    made: Search = kind()
-    return made
+    return kind()
 
 
 def _posterior(
@@ -179,8 +177,7 @@ def _posterior(
     kind = find("posterior", name, modules=modules)
     if kind is ArmEffectsPosterior and _has_words(context):  # directions lack nothing of words
         return ArmEffectsPosterior(units=0)
-    made: Posterior = kind()
-    return made
+    return kind()
 
 
 def _neural(exploration: Exploration, arm: Features) -> str:

@@ -61,7 +61,10 @@ def read_config(
     sources = dict.fromkeys(known, "default")
     found = [*_from_file(path)] if path is not None else []
     found += _from_environment(os.environ if environ is None else environ)
-    found += _from_command_line(overrides or {})
+    for name, value in (overrides or {}).items():
+        known_name("setting", name, tuple(known))
+        if value is not None:
+            found.append((name, str(value) if isinstance(value, Path) else value, "command line"))
     for name, value, source in found:
         values[name] = check_value(known[name], value, source=source)
         sources[name] = source
@@ -124,13 +127,6 @@ def _parsed(kind: Any, text: str) -> Any:
     except ValueError:
         pass
     return text
-
-
-def _from_command_line(overrides: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
-    for name, value in overrides.items():
-        known_name("setting", name, tuple(setting.name for setting in all_settings()))
-        if value is not None:
-            yield name, str(value) if isinstance(value, Path) else value, "command line"
 
 
 # -- checks

@@ -54,7 +54,13 @@ def apply_change(bandit: HoldsArms, change: ArmsChanged, *, is_trial: bool = Fal
         kinds = {name: column.kind for name, column in (bandit.columns or {}).items()}
         for name, values in (columns or {}).items():
             values[:] = [_filled_in(value, kinds.get(name)) for value in values]
-        counts = _upsert(bandit, change.upserted, columns, is_trial=is_trial)
+        features, ids = _features_of(change.upserted), [arm.id for arm in change.upserted]
+        if features is None and columns is None:  # of those that are there, nothing can differ
+            ids = [id for id in ids if id not in bandit]
+        if ids:
+            counts = bandit.upsert_arms(features, ids=ids, columns=columns, is_trial=is_trial)
+        left_alone = len(change.upserted) - len(ids)
+        counts = counts._replace(unchanged=counts.unchanged + left_alone)
     if change.discarded:
         bandit.discard_arms(change.discarded, is_trial=is_trial)
     return counts
@@ -87,19 +93,6 @@ def _batches(bandit: HoldsArms, changes: Iterable[ArmsChanged]) -> Iterator[Arms
             discarded |= dict.fromkeys(change.discarded)
             live_count -= gone
     yield ArmsChanged(list(upserted.values()), list(discarded))
-
-
-def _upsert(
-    bandit: HoldsArms, arms: Sequence[Arm], columns: dict[str, list[Any]] | None, *, is_trial: bool
-) -> Upserted:
-    features, ids = _features_of(arms), [arm.id for arm in arms]
-    if features is not None or columns is not None:
-        return bandit.upsert_arms(features, ids=ids, columns=columns, is_trial=is_trial)
-    fresh = [id for id in ids if id not in bandit]  # of others nothing can differ
-    if not fresh:
-        return Upserted(0, 0, len(ids))
-    counts = bandit.upsert_arms(None, ids=fresh, is_trial=is_trial)
-    return counts._replace(unchanged=len(ids) - len(fresh))
 
 
 def by_name(

@@ -83,10 +83,22 @@ def restore(backup: Path, data_dir: Path, *, progress: Progress = silent) -> Bac
             f"Name another, or move that one away."
         )
     names = list(manifest["files"])
+    lost = next((name for name in names if not (backup / name).is_file()), None)
+    if lost is not None:
+        raise DataError(
+            f"A backup needs all of its files: {backup / lost} is not there. Use another backup."
+        )
     with _drafting(data_dir) as draft:
         for done, name in enumerate(names):
             progress(done, len(names) + 1, "Copying")
-            _copy_checked(backup / name, draft / name, manifest["files"][name])
+            entry = manifest["files"][name]
+            size, digest = _copy(backup / name, draft / name)
+            if (size, digest) != (entry["bytes"], entry["sha256"]):
+                raise DataError(
+                    f"A backup needs its files as they were written: {backup / name} should have "
+                    f"{entry['bytes']} bytes with SHA-256 {entry['sha256'][:12]}…, and has {size} "
+                    f"bytes with {digest[:12]}…. Use another backup."
+                )
         progress(len(names), len(names) + 1, "Checking")
         check_integrity(draft / LOG_FILE)
         found, wanted = _counts_in(draft / LOG_FILE), manifest["counts"]
@@ -171,21 +183,6 @@ def _copy(source: Path, target: Path) -> tuple[int, str]:
         written = atomic.write_synced(target, iter(lambda: file.read(_PIECE), b""))
     shutil.copymode(source, target)
     return written
-
-
-def _copy_checked(source: Path, target: Path, entry: dict[str, Any]) -> None:
-    try:
-        size, digest = _copy(source, target)
-    except FileNotFoundError as error:
-        raise DataError(
-            f"A backup needs all of its files: {source} is not there. Use another backup."
-        ) from error
-    if (size, digest) != (entry["bytes"], entry["sha256"]):
-        raise DataError(
-            f"A backup needs its files as they were written: {source} should have "
-            f"{entry['bytes']} bytes with SHA-256 {entry['sha256'][:12]}…, and has {size} bytes "
-            f"with {digest[:12]}…. Use another backup."
-        )
 
 
 def _files_in(folder: Path) -> list[Path]:

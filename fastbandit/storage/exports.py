@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, get_type_hints
 import apsw
 from msgspec import json
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
 from fastbandit.files.atomic import raising, replacing
 from fastbandit.packages import needed
@@ -53,11 +54,7 @@ def export(
     data_dir: Path, out: Path, format: str, *, bounds: Bounds = ALL, progress: Progress = silent
 ) -> Exported:
     """Write the decisions of a log that lie within bounds, as they are at one moment."""
-    if format not in FORMATS:
-        raise SettingError(
-            f"An export needs one of the formats {', '.join(FORMATS)}: got {format!r}. Name one "
-            f"of them."
-        )
+    known_name("format of an export", format, FORMATS)
     rows, left_out = 0, Counter[str]()
     with one_moment_of(data_dir / LOG_FILE) as log:
         steps = count_decisions(log, bounds)

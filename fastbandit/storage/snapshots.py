@@ -70,7 +70,16 @@ def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
     try:
         plan: Blueprint = read(manifest["blueprint"], modules=modules)
         version, decisions = int(manifest["version"]), int(manifest["decisions"])
-        policy = _read_policy(plan, manifest, arrays, is_trained=version > 0, device=device)
+        model = plan.model(device=device)
+        arms = _read_box_or_catalogue(manifest, arrays, device=device)
+        model.load_state_dict(_read_tensors("model", arrays))
+        if isinstance(arms, BoxSpace) and version > 0:
+            arms = embed(arms, model)
+        search, notes = plan.search, manifest.get("generator")
+        if isinstance(search, LearnsToSearch) and notes:
+            tensors = _read_tensors("generator", arrays)
+            search = search.restored({name: one.to(device) for name, one in tensors.items()}, notes)
+        policy = Policy(model, plan.exploration, search, arms)
         history = _read_history(arrays) if "history.rewards" in arrays else None
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise SnapshotError(
@@ -105,22 +114,6 @@ def _write_policy(policy: Policy) -> tuple[Arrays, dict[str, Any]]:
         arrays["arms.axes"] = _array(catalogue.frame.to_embedding.axes)
         arrays["arms.inverse"] = _array(catalogue.frame.inverse)
     return arrays, notes
-
-
-def _read_policy(
-    plan: Blueprint, manifest: dict[str, Any], arrays: Arrays, *, is_trained: bool, device: str
-) -> Policy:
-    model = plan.model(device=device)
-    arms = _read_box_or_catalogue(manifest, arrays, device=device)
-    model.load_state_dict(_read_tensors("model", arrays))
-    if isinstance(arms, BoxSpace) and is_trained:
-        arms = embed(arms, model)
-    search, notes = plan.search, manifest.get("generator")
-    if isinstance(search, LearnsToSearch) and notes:
-        tensors = _read_tensors("generator", arrays)
-        moved = {name: tensor.to(device) for name, tensor in tensors.items()}
-        search = search.restored(moved, notes)
-    return Policy(model, plan.exploration, search, arms)
 
 
 def _read_box_or_catalogue(

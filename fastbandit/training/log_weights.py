@@ -32,8 +32,7 @@ def log_weights(trust: Any, propensities: Any, *, count: int) -> NDArray[np.floa
     if not count:
         return None
     bounded = np.minimum(inverse, MOST * np.median(inverse))
-    weights: NDArray[np.float64] = share * bounded / bounded.mean()
-    return weights
+    return share * bounded / bounded.mean()
 
 
 def _read_trust(trust: Any) -> float:

@@ -129,8 +129,7 @@ class _GroupRanges:
     def __call__(self, work: RangeWork, count: int) -> Rows:
         """Do work on this rank's range of range(count), and return those of all together."""
         first, last = (count * (self.group.rank + more) // self.group.size for more in (0, 1))
-        rows: Rows = self.group.gather(torch.from_numpy(work(first, last))).numpy()
-        return rows
+        return self.group.gather(torch.from_numpy(work(first, last))).numpy()
 
 
 def _report(progress: Progress, before: int, steps: int, doing: str, iterations: int) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from fastbandit.progress import format_seconds
 from lab.experiments import paper_figures
 from lab.experiments.comparison import (
     NEAR,
@@ -25,6 +24,7 @@ from lab.experiments.comparison import (
 )
 from lab.experiments.policies import NINE
 from lab.experiments.tables import markdown, number
+from lab.printing import format_seconds
 
 NONE = "–"
 

@@ -15,12 +15,12 @@ from fastbandit.cores import cores
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import Search
 from fastbandit.noise.philox import decision_seeds
-from fastbandit.progress import format_seconds
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import GeneratorSearch
 from lab.planning.timing import build_seconds, decide_for
 from lab.planning.untrained import untrained
+from lab.printing import format_seconds
 
 Floats = NDArray[np.float32]
 Tick = Callable[[str], None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fastbandit.cli.tables import print_lines, print_table
+from fastbandit.cli.tables import print_table
 
 
 def test_a_table_has_its_title_headings_and_rows(capsys: pytest.CaptureFixture[str]) -> None:
@@ -12,13 +12,3 @@ def test_a_table_has_its_title_headings_and_rows(capsys: pytest.CaptureFixture[s
 
     printed = capsys.readouterr().out
     assert all(text in printed for text in ("Arms", "name", "count", "20"))
-
-
-def test_lines_are_not_cut_however_narrow_the_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "10")
-
-    print_lines("Measured:", ["search", "p99"], [["generator of arms", "1.25 ms"]])
-
-    assert "generator of arms" in capsys.readouterr().out

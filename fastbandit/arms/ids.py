@@ -156,15 +156,10 @@ def _number(ids: list[Any]) -> dict[Hashable, int]:
     """Map each id to its row, or name the first that comes twice or cannot be an id."""
     rows: dict[Hashable, int] = {}
     for row, id in enumerate(ids):
-        if not isinstance(id, Hashable):
+        if not isinstance(id, Hashable) or id != id:
             raise InputError(
-                f"An id needs to be hashable: got {id!r} for row {row}. Use a string, a "
-                f"number or a tuple."
-            )
-        if id != id:
-            raise InputError(
-                f"An id needs to be something that can be found again: got {id!r} for row {row}. "
-                f"Fill in the id that is missing, or drop that arm."
+                f"An id needs to be hashable, and no gap: got {id!r} for row {row}. Use a string, "
+                f"a number or a tuple, or drop that arm."
             )
         if rows.setdefault(id, row) != row:
             raise DuplicateArmError(

@@ -119,16 +119,14 @@ class Lookup:
 
     @cached_property
     def device_index(self) -> DevicePartitions:
-        """The partitions on the device of the vectors."""
         return DevicePartitions(
             self.partitions, self.vectors.device, rows=self.rows, graph=self.near
         )
 
     @cached_property
     def _far(self) -> Int[Tensor, " F"]:
-        return torch.from_numpy(self.rows[self.partitions.order[self.partitions.far]]).to(
-            self.vectors.device
-        )
+        far = self.partitions.order[self.partitions.far]
+        return torch.from_numpy(self.rows[far]).to(self.vectors.device)
 
     @cached_property
     def _there(self) -> Int[Tensor, " n"]:

@@ -121,7 +121,6 @@ class ArmTable:
         )
 
     def decide_uniformly(self, request: Request, *, version: int) -> Decision:
-        """Let every eligible arm be equally likely."""
         rows = draw_eligible(request.seeds, request.eligible, arms=len(self.ids), count=request.k)
         scores = np.where(rows >= 0, 0.0, -np.inf)
         return self.decide(request, rows, scores, version=version, uniform=True)

@@ -90,7 +90,6 @@ def read_more(
 
 
 def table_of(space: Catalogue | BoxSpace, context: Features, reward: Any, seed: int) -> ArmTable:
-    """Return how to read requests about a space."""
     ids = IdTable(count=1) if isinstance(space, BoxSpace) else space.table
     return ArmTable(ids, context, reward, seed)
 

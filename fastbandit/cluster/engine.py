@@ -104,7 +104,6 @@ class SerialEngine:
 
 
 def do(work: Work, number: int, job: Any, *, report: Callable[[News], None] | None = None) -> News:
-    """Do one job, and return its last news."""
 
     def report_steps(steps: int) -> None:
         if report is not None:

@@ -91,7 +91,6 @@ def svg_of(figure: Any) -> str:
 
 
 def png_of(figure: Any) -> bytes:
-    """Return a figure as PNG on white."""
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=200, facecolor="white")
     return picture.getvalue()

@@ -55,7 +55,6 @@ def clusters_of(rounds: LoggedRounds, clusters: Any = None, *, seed: int = 0) ->
 
 
 def can_make_clusters() -> bool:
-    """Return whether k-means is installed."""
     return find_spec("faiss") is not None
 
 

@@ -165,29 +165,21 @@ class _Names:
                 f"A log whose arms have no ids needs a policy without ids too: it chose "
                 f"{arms[0]!r}. Give the log ids=, the names of its rows."
             )
-        self._check_kind(arms[0])
-        if self._rounds.vectors is not None:
-            self._check_known(arms)
-        known = self._known
-        return np.array([known.setdefault(arm, len(known)) for arm in arms], dtype=np.int32)
-
-    def _check_known(self, arms: Any) -> None:
-        missing = next((arm for arm in arms if arm not in self._known), None)
+        if self._kinds and type(arms[0]) not in self._kinds:  # "7" and 7 are two arms
+            kinds = " or ".join(sorted(kind.__name__ for kind in self._kinds))
+            raise UnknownArmError(
+                f"The policy's arms need ids of the log's kind, {kinds}: it chose {arms[0]!r}. "
+                f"Turn one into the other before you build the policy or the log."
+            )
+        known, has_all = self._known, self._rounds.vectors is not None
+        missing = next((arm for arm in arms if has_all and arm not in known), None)
         if missing is not None:
             raise UnknownArmError(
                 f"The policy needs arms that the log knows: it chose {missing!r}, which is none of "
                 f"the log's {self._rounds.arms}. Read the log with a table of all arms, or remove "
                 f"that arm."
             )
-
-    def _check_kind(self, arm: Any) -> None:
-        """The text "7" and the number 7 are two arms: a log of one kind never meets the other."""
-        if self._kinds and type(arm) not in self._kinds:
-            kinds = " or ".join(sorted(kind.__name__ for kind in self._kinds))
-            raise UnknownArmError(
-                f"The policy's arms need ids of the log's kind, {kinds}: it chose {arm!r}. Turn "
-                f"one into the other before you build the policy or the log."
-            )
+        return np.array([known.setdefault(arm, len(known)) for arm in arms], dtype=np.int32)
 
 
 # -- functions

@@ -257,7 +257,6 @@ def declared_estimators() -> dict[str, type[Estimator]]:
 
 
 def name_of(estimator: Any) -> str:
-    """Return the name that an estimator was declared with."""
     info = info_of(type(estimator))
     if info is None or info.role != "estimator":
         raise SettingError(

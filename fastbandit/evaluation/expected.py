@@ -54,7 +54,6 @@ def expect(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Expected:
-    """Return what a model expects: one that is fitted, or a function."""
     made = Expected(np.empty(len(rounds)), np.empty(len(rounds)))
     rng = np.random.default_rng(seed)
     done = 0

@@ -41,7 +41,6 @@ def is_plain(named: str) -> bool:
 
 
 def load_bandit(named: str) -> Any:
-    """Return the bandit that --policy names, None where it names none."""
     if is_plain(named):
         return None
     folder = Path(named).expanduser()

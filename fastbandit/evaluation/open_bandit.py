@@ -52,7 +52,6 @@ def read_campaign(folder: Path) -> LoggedRounds:
 
 
 def read_files(path: Path) -> Files:
-    """Read the log of a campaign, and the items beside it."""
     items = _read_items(path.with_name("item_context.csv"))
     columns = ["item_id", "click", "propensity_score"]
     table = read_csv(path, [*columns, "position", *_USER])

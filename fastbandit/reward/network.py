@@ -38,13 +38,11 @@ class Folded:
     leak: float
 
     def before(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K H"]:
-        """Return the first layer's sums for each arm."""
         if len(arms) < len(self.first):  # the same arms for all contexts: one matrix product
             return torch.einsum("ke,bhe->bkh", arms[0], self.first) + self.first_bias[:, None]
         return torch.baddbmm(self.first_bias[:, None], arms, self.first.transpose(1, 2))
 
     def hidden(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K L"]:
-        """Return the last hidden layer for each arm."""
         hidden = F.leaky_relu(self.before(arms), self.leak)
         for weight, bias in zip(self.deeper, self.deeper_biases, strict=True):
             hidden = F.leaky_relu(torch.matmul(hidden, weight.transpose(-1, -2)) + bias, self.leak)

@@ -26,7 +26,6 @@ def candidates_for(k: int, diversity: float) -> int:
 
 
 def check_diversity(diversity: Any) -> float:
-    """Raise unless a diversity is a share."""
     is_number = isinstance(diversity, int | float | np.number) and not isinstance(diversity, bool)
     if not is_number or not 0.0 <= diversity <= 1.0:
         raise SettingError(

@@ -76,8 +76,8 @@ def blueprint(
     exploration, posterior, search = parts.exploration, parts.posterior, parts.search
     if posterior == "auto":  # exact for a box, else effects of arms
         posterior = "fourier" if isinstance(arm, Point) else "arm-effects"
-    is_fourier = posterior == "fourier" or isinstance(posterior, FourierPosterior)
-    has_effects = posterior == "arm-effects" or isinstance(posterior, ArmEffectsPosterior)
+    is_fourier = _is(posterior, "fourier", FourierPosterior)
+    has_effects = _is(posterior, "arm-effects", ArmEffectsPosterior)
     has_weights = has_effects and _has_weights(parts.search, arm)
     if isinstance(exploration, str):
         widths = _widths(context, has_weights=has_weights, is_fourier=is_fourier)
@@ -117,6 +117,10 @@ def settings_for(preset: Any, *, modules: Iterable[str] = ()) -> Settings:
         return read_settings(preset, modules=modules)
     known_name("preset", preset, ("default",))
     return Settings()
+
+
+def _is(part: Any, name: str, kind: type) -> bool:
+    return part == name or isinstance(part, kind)
 
 
 def _has_weights(search: str | Search, arm: Features) -> bool:

@@ -121,7 +121,6 @@ class SnapshotStore:
         return max([-1, *self.versions(), *self._refused_versions()]) + 1
 
     def newest_delta(self, snapshot: Snapshot) -> Delta | None:
-        """Return the newest delta that was published for a version."""
         return self.deltas.read(snapshot.version, snapshot.hash)
 
     def has_delta(self) -> bool:
@@ -198,15 +197,11 @@ class SnapshotStore:
     def rollback(self, version: int | None = None) -> Snapshot:
         """Serve an older version (None: the parent) from now on; younger ones are refused."""
         versions = self.versions()
-        if not versions:
-            raise SnapshotError(
-                f"A rollback needs versions to choose from: {self.folder} holds none. Name the "
-                f"data folder of a service, with --data-dir or --config."
-            )
-        if version is not None and version not in versions:
+        if not versions or version not in (None, *versions):
             raise SnapshotError(
                 f"A rollback needs a version that is there: got {version}, and {self.folder} holds "
-                f"{', '.join(map(str, versions))}. Name one of them."
+                f"{', '.join(map(str, versions)) or 'none'}. Name one of them, or the data folder "
+                f"of a service with --data-dir or --config."
             )
         with self._reporting(), self._writing():
             snapshot = self.get(self._parent() if version is None else version)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
 _SHOWN = 8  # rows of a decision
 
 if TYPE_CHECKING:

@@ -63,7 +63,6 @@ class BoxSpace:
         return torch.clamp(low + (high - low) * share, low, high)
 
     def points(self, values: NDArray[np.float32]) -> Float[Tensor, "*s D"]:
-        """Turn the user's units into points."""
         given = torch.as_tensor(values, dtype=torch.float32, device=self.device)
         low, high = self._corners(given)
         return (2 * (given - low) / (high - low) - 1) * _EDGE

@@ -54,17 +54,14 @@ class Catalogue:
 
     @property
     def features(self) -> Inputs:
-        """The features, by row."""
         assert self.rows.features is not None
         return self.rows.features
 
     @property
     def live(self) -> NDArray[np.bool_]:
-        """Whether each row can be chosen."""
         return self.rows.live
 
     def is_live(self, id: Any) -> bool:
-        """Return whether an arm can be chosen."""
         return self.rows.is_live(id)
 
     # -- a new catalogue from this one
@@ -147,8 +144,7 @@ class Catalogue:
     def nearest(
         self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None
     ) -> Candidates:
-        rows = self._lookup.nearest(points, count, eligible=eligible)
-        return Candidates(rows, self.at(rows))
+        return self._candidates(self._lookup.nearest(points, count, eligible=eligible))
 
     def around(
         self,
@@ -158,17 +154,18 @@ class Catalogue:
         far: int = 0,
         eligible: Bool[Tensor, "b N"] | None,
     ) -> Candidates:
-        rows = self._lookup.around(points, partitions, far=far, eligible=eligible)
-        return Candidates(rows, self.at(rows))
+        return self._candidates(self._lookup.around(points, partitions, far=far, eligible=eligible))
 
     def at(self, rows: Int[Tensor, "B K"]) -> Float[Tensor, "B K D"]:
         """Return the coordinates of rows (of row 0 in place of -1)."""
         return self._vectors[rows.clamp_min(0)]
 
+    def _candidates(self, rows: Int[Tensor, "B K"]) -> Candidates:
+        return Candidates(rows, self.at(rows))
+
     def neighbours(self, rows: Int[Tensor, "B K"]) -> Candidates:
         near = self._lookup.graph[rows.clamp_min(0)].long()  # (B, K, L)
-        near = torch.where(rows[..., None] >= 0, near, -1).flatten(1)
-        return Candidates(near, self.at(near))
+        return self._candidates(torch.where(rows[..., None] >= 0, near, -1).flatten(1))
 
     def device_index(self) -> DevicePartitions | None:
         return self._lookup.device_index if self._vectors.device.type == "cuda" else None
@@ -186,19 +183,16 @@ class Catalogue:
         slot = torch.arange(len(row), device=row.device) - first[context]
         rows = row.new_full((len(eligible), width), -1)
         rows[context, slot] = row
-        return Candidates(rows, self.at(rows))
+        return self._candidates(rows)
 
     def sample(self, count: int, *, rng: Generator) -> Candidates:
         rows = torch.from_numpy(self.rows.live_rows)
-        picked = rows[torch.randint(len(rows), (count,), generator=rng)][None].to(
-            self._vectors.device
-        )
-        return Candidates(picked, self.at(picked))
+        picked = rows[torch.randint(len(rows), (count,), generator=rng)][None]
+        return self._candidates(picked.to(self._vectors.device))
 
     def spanning(self, count: int) -> Candidates:
         rows = self._spanner if count <= SPANNING else self._span(count)
-        rows = rows[None, :count]
-        return Candidates(rows, self.at(rows))
+        return self._candidates(rows[None, :count])
 
     @cached_property
     def _spanner(self) -> Int[Tensor, " K"]:

@@ -80,7 +80,6 @@ class Column:
         return "booleans" if self.values.dtype == np.bool_ else "numbers"
 
     def value(self, row: int) -> Any:
-        """Return the value of one row."""
         value = self.values[row].item()
         if self.categories is not None:
             return self.categories[value]
@@ -137,7 +136,6 @@ class Columns(Mapping[str, Column]):
         }
 
     def arrays(self) -> dict[str, Array]:
-        """Return the values of each column by its name."""
         return {name: column.values for name, column in self.items()}
 
     def __getitem__(self, name: str) -> Column:
@@ -171,21 +169,15 @@ class Columns(Mapping[str, Column]):
         return Columns(joined, rows=self.rows + rows)
 
     def take(self, rows: NDArray[np.int64]) -> Columns:
-        """Return the columns of some rows alone."""
         taken = {n: Column(read_only(c.values[rows]), c.categories) for n, c in self.items()}
         return Columns(taken, rows=len(rows))
 
     def row(self, row: int) -> dict[str, Any]:
-        """Return the values of one row."""
         return {name: column.value(row) for name, column in self.items()}
 
     def mask(self, predicate: Mapping[str, Any]) -> Mask:
         """Return for each row whether all conditions hold; recent answers are remembered."""
-        return self.mask_of(canonical(predicate))
-
-    def mask_of(self, text: str) -> Mask:
-        """Answer a predicate in its canonical JSON."""
-        return self._masks.get(text, self._mask_of)
+        return self._masks.get(canonical(predicate), self._mask_of)
 
     def _mask_of(self, text: str) -> Mask:
         mask = np.ones(self.rows, dtype=np.bool_)

@@ -42,9 +42,8 @@ class DevicePartitions:
         groups = unblocked(partitions.groups, group_count(partitions.count), dim)
         near = np.empty((len(partitions), 0), np.int32) if graph is None else graph
         self.order = torch.from_numpy(order).to(device, torch.int64)
-        self.centres = torch.from_numpy(unblocked(partitions.centres, partitions.count, dim)).to(
-            device
-        )
+        centres = unblocked(partitions.centres, partitions.count, dim)
+        self.centres = torch.from_numpy(centres).to(device)
         self.groups = torch.from_numpy(groups).to(device)
         self.vectors = torch.from_numpy(partitions.vectors).to(device)
         self.graph = torch.from_numpy(near).to(device)
@@ -67,11 +66,10 @@ class DevicePartitions:
         is_flat = len(self.groups) == 1 or partitions > GROUPS * size
         held = len(self.centres) if is_flat else GROUPS * size * self.centres.shape[1]
         step = max(1, _AT_ONCE // held)
-        find = self._among_all if is_flat else self._among_groups
-        return torch.cat([find(part, partitions) for part in points.split(step)])
-
-    def _among_all(self, points: Float[Tensor, "Q D"], partitions: int) -> Int[Tensor, "Q C"]:
-        return _distances(points, self.centres).topk(partitions, largest=False).indices
+        if not is_flat:
+            return torch.cat([self._among_groups(part, partitions) for part in points.split(step)])
+        distances = (_distances(part, self.centres) for part in points.split(step))
+        return torch.cat([one.topk(partitions, largest=False).indices for one in distances])
 
     def _among_groups(self, points: Float[Tensor, "Q D"], partitions: int) -> Int[Tensor, "Q C"]:
         size = len(self.centres) // len(self.groups)

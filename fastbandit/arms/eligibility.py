@@ -34,8 +34,14 @@ def read_eligible(
     mask = None if eligible is None else _read(eligible, ids, columns, contexts=contexts)
     if live is not None and not live.all():
         mask = live[None] if mask is None else mask & live
-    if mask is not None:
-        _check_some_eligible(mask)
+    if mask is not None and not mask.any(axis=1).all():
+        empty = np.flatnonzero(~mask.any(axis=1))
+        which = "all contexts" if len(mask) == 1 else f"context {empty[0]}"
+        raise EligibilityError(
+            f"Each context needs at least one arm that it may choose: got none for {which} "
+            f"({len(empty)} of {len(mask)} eligible sets are empty). Let more be eligible, or "
+            f"leave such contexts out."
+        )
     return mask
 
 
@@ -104,9 +110,14 @@ def _draw_ranks(numbers: list[int], size: int) -> list[int]:
 
 
 def _read(eligible: Any, ids: ArmIds, columns: Columns | None, *, contexts: int) -> Mask:
-    mask = as_mask(eligible)
+    mask, arms = as_mask(eligible), len(ids)
     if mask is not None:
-        return _check_mask(mask, arms=len(ids), contexts=contexts)
+        if mask.shape not in {(arms,), (1, arms), (contexts, arms)}:
+            raise ShapeError(
+                f"A mask of eligible arms needs shape ({arms},) or ({contexts}, {arms}): got "
+                f"{mask.shape}. Give one boolean for each arm, in the order of the arms."
+            )
+        return mask.reshape(-1, arms)
     if isinstance(eligible, Mapping):
         return np.stack([mask_where(eligible, columns)])
     if has_predicates(eligible, contexts=contexts):
@@ -143,15 +154,6 @@ def as_mask(eligible: Any) -> Mask | None:
     return array if array.dtype == np.bool_ else None
 
 
-def _check_mask(mask: Mask, *, arms: int, contexts: int) -> Mask:
-    if mask.shape not in {(arms,), (1, arms), (contexts, arms)}:
-        raise ShapeError(
-            f"A mask of eligible arms needs shape ({arms},) or ({contexts}, {arms}): got "
-            f"{mask.shape}. Give one boolean for each arm, in the order of the arms."
-        )
-    return mask.reshape(-1, arms)
-
-
 def is_group(given: Any) -> bool:
     """Return whether an item holds ids, rather than being one."""
     return isinstance(given, Collection) and not isinstance(given, str | bytes)
@@ -163,14 +165,3 @@ def _mask_of(groups: Iterable[Any], ids: ArmIds) -> Mask:
     for context, eligible in enumerate(rows):
         mask[context, eligible] = True
     return mask
-
-
-def _check_some_eligible(eligible: Mask) -> None:
-    empty = np.flatnonzero(~eligible.any(axis=1))
-    if len(empty):
-        which = "all contexts" if len(eligible) == 1 else f"context {empty[0]}"
-        raise EligibilityError(
-            f"Each context needs at least one arm that it may choose: got none for {which} "
-            f"({len(empty)} of {len(eligible)} eligible sets are empty). Let more be "
-            f"eligible, or leave such contexts out."
-        )

@@ -42,7 +42,9 @@ def frame_of(embeddings: Float[Tensor, "N E"]) -> Frame:
     is_axis = variances > _FLAT**2 * variances.max().clamp_min(1e-30)
     is_axis[-1] = True  # one axis remains even if all arms are alike
     deviations = variances[is_axis].clamp_min(1e-20).sqrt()
-    axes = _with_fixed_signs(axes[:, is_axis])
+    axes = axes[:, is_axis]
+    # The largest entry of each axis is positive, so that a frame does not depend on luck.
+    axes = axes * axes.gather(0, axes.abs().argmax(0, keepdim=True)).sign()
     # Laid out row by row, as a snapshot gives them back: another layout rounds differently.
     rows = (deviations[:, None] * axes.T).contiguous()
     return Frame(
@@ -51,14 +53,8 @@ def frame_of(embeddings: Float[Tensor, "N E"]) -> Frame:
     )
 
 
-def _with_fixed_signs(axes: Float[Tensor, "E D"]) -> Float[Tensor, "E D"]:
-    """Make the largest entry of each axis positive, so that a frame does not depend on luck."""
-    largest = axes.abs().argmax(0, keepdim=True)
-    return axes * axes.gather(0, largest).sign()
-
-
 def aligned(frame: Frame, embeddings: Float[Tensor, "N E"], points: Float[Tensor, "N D"]) -> Frame:
-    """Turn a frame so that arms stay where they were, as far as they can (Procrustes).
+    """Rotate a frame so that arms stay where they were, as far as they can (Procrustes).
 
     What a generator learned about the old coordinates then still holds in the new ones.
     """
@@ -67,7 +63,8 @@ def aligned(frame: Frame, embeddings: Float[Tensor, "N E"], points: Float[Tensor
     step = max(1, len(embeddings) // _AT_MOST)
     new = frame.coordinates(embeddings[::step]).double()
     left, _, right = torch.linalg.svd(new.T @ points[::step].double())
-    turn = (left @ right).to(frame.inverse)
+    rotation = (left @ right).to(frame.inverse)
     return Frame(
-        Affine(frame.to_embedding.centre, turn.T @ frame.to_embedding.axes), frame.inverse @ turn
+        Affine(frame.to_embedding.centre, rotation.T @ frame.to_embedding.axes),
+        frame.inverse @ rotation,
     )

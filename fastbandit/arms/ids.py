@@ -71,7 +71,6 @@ class IdTable:
         return self._rows is None
 
     def rows(self, ids: Iterable[Any]) -> NDArray[np.int64]:
-        """Find the row of each id."""
         listed = list_ids(ids)
         found = self._find(listed)
         if isinstance(found, list) and None in found:
@@ -87,7 +86,6 @@ class IdTable:
         return [self._ids[row] for row in listed]
 
     def id(self, row: int) -> Hashable:
-        """Return the id of one row."""
         return self._ids[row]
 
     @staticmethod
@@ -158,15 +156,10 @@ def _number(ids: list[Any]) -> dict[Hashable, int]:
     """Map each id to its row, or name the first that comes twice or cannot be an id."""
     rows: dict[Hashable, int] = {}
     for row, id in enumerate(ids):
-        if not isinstance(id, Hashable):
+        if not isinstance(id, Hashable) or id != id:
             raise InputError(
-                f"An id needs to be hashable: got {id!r} for row {row}. Use a string, a "
-                f"number or a tuple."
-            )
-        if id != id:
-            raise InputError(
-                f"An id needs to be something that can be found again: got {id!r} for row {row}. "
-                f"Fill in the id that is missing, or drop that arm."
+                f"An id needs to be hashable, and no gap: got {id!r} for row {row}. Use a string, "
+                f"a number or a tuple, or drop that arm."
             )
         if rows.setdefault(id, row) != row:
             raise DuplicateArmError(

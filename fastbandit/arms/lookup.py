@@ -55,18 +55,9 @@ class Lookup:
         The fewer rows are eligible, the more partitions are looked into. So many of those farthest
         from the middle come along.
         """
-        near = self._around(points, partitions, eligible)
-        outermost = self._far[:far].expand(len(near), -1)
-        if eligible is not None:
-            masks = eligible.expand(len(near), -1)
-            outermost = torch.where(masks.gather(1, outermost), outermost, -1)
-        return torch.cat([near, outermost], dim=1)
-
-    def _around(
-        self, points: Float[Tensor, "B M D"], partitions: int, eligible: Bool[Tensor, "b N"] | None
-    ) -> Int[Tensor, "B K"]:
+        outermost = self._far[:far].expand(len(points), -1)
         if eligible is None:
-            return self._in_partitions(points, partitions)
+            return torch.cat([self._in_partitions(points, partitions), outermost], dim=1)
         masks = eligible.expand(len(points), -1)
         found = [
             self._eligible_around(p[None], partitions, m)
@@ -74,7 +65,9 @@ class Lookup:
         ]
         width = max(1, *(rows.shape[1] for rows in found))
         pad = torch.nn.functional.pad
-        return torch.cat([pad(rows, (0, width - rows.shape[1]), value=-1) for rows in found])
+        near = torch.cat([pad(rows, (0, width - rows.shape[1]), value=-1) for rows in found])
+        outermost = torch.where(masks.gather(1, outermost), outermost, -1)
+        return torch.cat([near, outermost], dim=1)
 
     def nearest(
         self, points: Float[Tensor, "B M D"], count: int, *, eligible: Bool[Tensor, "b N"] | None
@@ -82,20 +75,17 @@ class Lookup:
         """Return the `count` nearest eligible rows to each point, nearest first, then -1."""
         if eligible is not None:
             masks = eligible.expand(len(points), -1)
-            found = [self._measured(p, m, count) for p, m in zip(points, masks, strict=True)]
+            those = [self._there[mask[self._there]] for mask in masks]
+            found = [  # every eligible row is measured: exact
+                self._closest(p[:, None], rows.expand(len(p), -1), count)
+                for p, rows in zip(points, those, strict=True)
+            ]
             return torch.stack(found).flatten(1)
         wanted = max(_PROBES_PER_COLUMN * points.shape[2], -(-2 * count // PARTITION))
         flat = points.flatten(0, 1)[:, None]  # each point by itself
         step = max(1, _AT_ONCE // (wanted * PARTITION))
         parts = [self._closest(p, self._in_partitions(p, wanted), count) for p in flat.split(step)]
         return torch.cat(parts).reshape(len(points), -1)
-
-    def _measured(
-        self, points: Float[Tensor, "M D"], mask: Bool[Tensor, " N"], count: int
-    ) -> Int[Tensor, "M K"]:
-        """Measure the distance to every eligible row: exact."""
-        rows = self._there[mask[self._there]]
-        return self._closest(points[:, None], rows.expand(len(points), -1), count)
 
     def _closest(
         self, points: Float[Tensor, "Q 1 D"], rows: Int[Tensor, "Q K"], count: int
@@ -129,16 +119,14 @@ class Lookup:
 
     @cached_property
     def device_index(self) -> DevicePartitions:
-        """The partitions on the device of the vectors."""
         return DevicePartitions(
             self.partitions, self.vectors.device, rows=self.rows, graph=self.near
         )
 
     @cached_property
     def _far(self) -> Int[Tensor, " F"]:
-        return torch.from_numpy(self.rows[self.partitions.order[self.partitions.far]]).to(
-            self.vectors.device
-        )
+        far = self.partitions.order[self.partitions.far]
+        return torch.from_numpy(self.rows[far]).to(self.vectors.device)
 
     @cached_property
     def _there(self) -> Int[Tensor, " n"]:

@@ -71,7 +71,7 @@ def _names(table: Table, name: str) -> bool:
 
 def _ids(table: Table, name: str) -> list[Any]:
     values = listed(table.values(name))
-    if table.is_text and all(_is_whole(value) for value in values):
+    if table.is_text and all(str(v).isdecimal() and str(int(v)) == v for v in values):
         values = [int(value) for value in values]
     gap = next((row for row, value in enumerate(values) if is_missing(value)), None)
     if gap is not None:
@@ -80,10 +80,6 @@ def _ids(table: Table, name: str) -> list[Any]:
             f"that arm."
         )
     return [int(v) if isinstance(v, float) and v == int(v) else v for v in values]
-
-
-def _is_whole(text: Any) -> bool:
-    return isinstance(text, str) and text.isdigit() and (text == "0" or text[0] != "0")
 
 
 def columns_for(table: Table, schema: Schema, *, title: str = "") -> dict[str, list[Any]]:

@@ -7,7 +7,6 @@ no range depends on another.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
@@ -61,59 +60,40 @@ def build_partitions_in_ranges(vectors: Floats, spread: Spread) -> Partitions:
     order = np.arange(len(vectors), dtype=np.int32)
     for level in range(top):
         in_parts(2**level, partial(halve, vectors, order, level))
-    return partitions_in(vectors, spread(_Halving(vectors, order, top), 2**top))
+    return partitions_in(vectors, spread(partial(_halved, vectors, order, top), 2**top))
 
 
 def graph_in_ranges(partitions: Partitions, count: int, spread: Spread) -> Positions:
     """Return the positions of the `count` nearest others of each, -1 if there are too few."""
-    near = spread(_LookingAround(partitions, count), partitions.count)
+    near = spread(partial(_looked_around, partitions, count), partitions.count)
     for _ in range(PASSES):
-        near = spread(_LookingFurther(partitions.vectors, near), len(partitions))
+        near = spread(partial(_looked_further, partitions.vectors, near), len(partitions))
     return near
 
 
-@dataclass(frozen=True, eq=False)
-class _Halving:
-    """Halves nodes of a level down to partitions; returns the order of what they hold."""
-
-    vectors: Floats
-    order: Positions
-    level: int
-
-    def __call__(self, first: int, last: int) -> Rows:
-        vectors, order, count = writable(self.vectors), self.order.copy(), len(self.order)
-        for level in range(self.level, partition_depth(count)):
-            deeper = level - self.level
-            halve(vectors, order, level, first << deeper, last << deeper)
-        return order[first * count >> self.level : last * count >> self.level]
+def _halved(vectors: Floats, order: Positions, top: int, first: int, last: int) -> Rows:
+    """Halve nodes of a level down to partitions; return the order of what they hold."""
+    vectors, order, count = writable(vectors), order.copy(), len(order)
+    for level in range(top, partition_depth(count)):
+        deeper = level - top
+        halve(vectors, order, level, first << deeper, last << deeper)
+    return order[first * count >> top : last * count >> top]
 
 
-@dataclass(frozen=True, eq=False)
-class _LookingAround:
-    """Finds neighbours of what some partitions hold in the partitions around."""
-
-    partitions: Partitions
-    count: int
-
-    def __call__(self, first: int, last: int) -> Rows:
-        partitions, count, total = self.partitions, len(self.partitions), self.partitions.count
-        near = np.full((count, self.count), -1, dtype=np.int32)
-        vectors, centres = writable(partitions.vectors), writable(partitions.centres)
-        look_around(near, vectors, centres, writable(partitions.groups), first, last)
-        return near[first * count // total : last * count // total]
+def _looked_around(partitions: Partitions, wanted: int, first: int, last: int) -> Rows:
+    """Find neighbours of what some partitions hold in the partitions around."""
+    count, total = len(partitions), partitions.count
+    near = np.full((count, wanted), -1, dtype=np.int32)
+    vectors, centres = writable(partitions.vectors), writable(partitions.centres)
+    look_around(near, vectors, centres, writable(partitions.groups), first, last)
+    return near[first * count // total : last * count // total]
 
 
-@dataclass(frozen=True, eq=False)
-class _LookingFurther:
-    """Finds nearer neighbours of some positions among the neighbours of their neighbours."""
-
-    vectors: Floats
-    old: Positions
-
-    def __call__(self, first: int, last: int) -> Rows:
-        near = np.empty_like(self.old)
-        look_further(writable(self.old), near, writable(self.vectors), first, last)
-        return near[first:last]
+def _looked_further(vectors: Floats, old: Positions, first: int, last: int) -> Rows:
+    """Find nearer neighbours of some positions among the neighbours of their neighbours."""
+    near = np.empty_like(old)
+    look_further(writable(old), near, writable(vectors), first, last)
+    return near[first:last]
 
 
 def writable(array: Rows) -> Rows:

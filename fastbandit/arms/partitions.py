@@ -59,7 +59,6 @@ class Partitions:
 
     @property
     def count(self) -> int:
-        """The number of partitions."""
         return partition_count(len(self.order))
 
     def in_partitions(self, points: Floats, partitions: int) -> NDArray[np.int64]:
@@ -224,7 +223,6 @@ def _blocks(centres: Floats) -> NDArray[np.float32]:
 
 
 def unblocked(blocks: NDArray[np.float32], count: int, dim: int) -> Floats:
-    """Turn blocks back into (count, dim)."""
     return np.ascontiguousarray(
         blocks.transpose(0, 2, 1).reshape(-1, blocks.shape[1])[:count, :dim]
     )

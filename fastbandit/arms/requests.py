@@ -93,11 +93,7 @@ class ArmTable:
         """Check what happened: one arm and one reward for each context."""
         inputs = self._read_contexts(contexts)
         rows = self.ids.rows(arms)
-        if len(rows) != len(inputs):
-            raise ShapeError(
-                f"Each context needs one arm: got {len(inputs)} contexts and {len(rows)} arms. "
-                f"Give a context once for each of its arms."
-            )
+        check_one_each(len(inputs), len(rows))
         return Feedback(inputs, rows, read_rewards(rewards, kind=self.reward, count=len(inputs)))
 
     def decide(
@@ -125,7 +121,6 @@ class ArmTable:
         )
 
     def decide_uniformly(self, request: Request, *, version: int) -> Decision:
-        """Let every eligible arm be equally likely."""
         rows = draw_eligible(request.seeds, request.eligible, arms=len(self.ids), count=request.k)
         scores = np.where(rows >= 0, 0.0, -np.inf)
         return self.decide(request, rows, scores, version=version, uniform=True)
@@ -140,6 +135,14 @@ class ArmTable:
         if rows.shape[1] == 1:
             return self.ids.ids(rows[:, 0])
         return [self.ids.ids(row[row >= 0]) for row in rows]
+
+
+def check_one_each(contexts: int, arms: int) -> None:
+    if arms != contexts:
+        raise ShapeError(
+            f"Each context needs one arm: got {contexts} contexts and {arms} arms. Give a context "
+            f"once for each of its arms."
+        )
 
 
 def read_arms(arms: Any, ids: Iterable[Any] | None) -> tuple[IdTable, Inputs | None]:

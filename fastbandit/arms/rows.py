@@ -115,18 +115,14 @@ class ArmRows:
             )
         if features is not None and self.features is not None:
             features = Inputs.stack([self.features, features])
-        live = np.append(self.live, np.ones(count, dtype=np.bool_))
-        return ArmRows(table, live, features, self._more_columns(columns, count))
-
-    def _more_columns(self, columns: Any, count: int) -> Columns | None:
-        if self.columns is not None:
-            return self.columns.added(columns, rows=count)
-        if columns is not None:
+        if self.columns is None and columns is not None:
             raise SettingError(
                 f"New arms need the columns of the others: got {', '.join(columns)}, and the "
                 f"others have none. Call set_columns() first."
             )
-        return None
+        more = None if self.columns is None else self.columns.added(columns, rows=count)
+        live = np.append(self.live, np.ones(count, dtype=np.bool_))
+        return ArmRows(table, live, features, more)
 
     def upserted(
         self, ids: list[Any], *, features: Inputs | None, columns: Any, is_same: IsSame
@@ -149,10 +145,13 @@ class ArmRows:
         counts = Upserted(len(fresh) - len(replaced), len(replaced), len(ids) - len(fresh))
         if not len(fresh):
             return self, fresh, counts
+        taken = None if features is None else features.take(fresh)
+        if taken is not None and taken.ids is not None:  # which are their rows
+            taken = replace(taken, ids=np.arange(self.total, self.total + len(taken)))
         grown = self._without(replaced).added(
             len(fresh),
             [ids[position] for position in fresh],
-            features=None if features is None else _numbered(features.take(fresh), self.total),
+            features=taken,
             columns=None if given is None else given.take(fresh),
         )
         return grown, fresh, counts
@@ -178,10 +177,3 @@ class ArmRows:
         live = self.live.copy()
         live[rows] = False
         return replace(self, live=live)
-
-
-def _numbered(features: Inputs, first: int) -> Inputs:
-    """Return features whose ids, if they have any, are their rows from `first` on."""
-    if features.ids is None:
-        return features
-    return replace(features, ids=np.arange(first, first + len(features)))

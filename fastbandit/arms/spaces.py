@@ -13,8 +13,8 @@ from fastbandit.arms.box_space import BoxSpace
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.ids import IdTable, list_ids
 from fastbandit.arms.named_arms import named_arms, read_named
-from fastbandit.arms.requests import ArmTable, Request
-from fastbandit.errors import InputError, SettingError, ShapeError
+from fastbandit.arms.requests import ArmTable, Request, check_one_each
+from fastbandit.errors import InputError, SettingError
 from fastbandit.features.kinds import (
     Dense,
     FeaturesAndIds,
@@ -90,7 +90,6 @@ def read_more(
 
 
 def table_of(space: Catalogue | BoxSpace, context: Features, reward: Any, seed: int) -> ArmTable:
-    """Return how to read requests about a space."""
     ids = IdTable(count=1) if isinstance(space, BoxSpace) else space.table
     return ArmTable(ids, context, reward, seed)
 
@@ -137,10 +136,6 @@ def read_interactions(
     assert table.context is not None
     inputs = table.context.read(contexts, what="contexts")
     values = kind.read(arms, what="arms")
-    if len(values) != len(inputs):
-        raise ShapeError(
-            f"Each context needs one arm: got {len(inputs)} contexts and {len(values)} arms. Give "
-            f"a context once for each of its arms."
-        )
+    check_one_each(len(inputs), len(values))
     space.box.check(values)
     return Interactions(inputs, values, read_rewards(rewards, kind=table.reward, count=len(inputs)))

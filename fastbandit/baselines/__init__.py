@@ -1,8 +1,7 @@
 """Policies that are not made of the four parts, with the same select and update."""
 
-from fastbandit.baselines.best_arm import BestArmBandit, FixedArmBandit
+from fastbandit.baselines.best_arm import BestArmBandit, FixedArmBandit, RandomBandit
 from fastbandit.baselines.linear import LinearTS, LinUCB
-from fastbandit.baselines.random import RandomBandit
 
 __all__ = [
     "BestArmBandit",

@@ -1,4 +1,4 @@
-"""The best policies that never look at the context: one arm for all, learned or known."""
+"""Policies that never look at the context: any arm, or one for all, learned or known."""
 
 from __future__ import annotations
 
@@ -10,8 +10,21 @@ from numpy.typing import NDArray
 from fastbandit.arms.eligibility import draw_eligible
 from fastbandit.arms.requests import Feedback, Request
 from fastbandit.baselines.baseline import Baseline
+from fastbandit.declaration import check_number
 from fastbandit.errors import SettingError
 from fastbandit.types import Decision, Inputs
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RandomBandit(Baseline):
+    """Every eligible arm is equally likely, for ever: the least that any policy should beat.
+
+    Rewards are checked and forgotten. There is nothing to be greedy about: `explore` changes
+    nothing.
+    """
+
+    def _decide(self, request: Request, *, explore: bool) -> Decision:
+        return self._table.decide_uniformly(request, version=self._version)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -29,11 +42,7 @@ class BestArmBandit(Baseline):
 
     def _prepare(self, features: Inputs | None) -> None:
         super()._prepare(features)
-        if not 0.0 < self.prior_count < np.inf:
-            raise SettingError(
-                f"A prior_count needs to be above 0: got {self.prior_count}. Use 1 to trust "
-                f"rewards early, 10 or more where they are noisy."
-            )
+        check_number("prior_count", self.prior_count, above_zero=True)
         self._sums = np.zeros(len(self._table.ids))
         self._counts = np.zeros(len(self._table.ids))
 

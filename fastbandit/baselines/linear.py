@@ -57,7 +57,6 @@ class LinearBandit(Baseline):
         """How scores are made of the model."""
 
     def _new_model(self, features: Inputs | None, context_dim: int) -> LinearModel:
-        """Return a model that has seen nothing."""
         if not self.disjoint:
             return self._shared(features, context_dim)
         prior = Prior(self.ridge, self.half_life)

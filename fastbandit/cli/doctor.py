@@ -177,18 +177,15 @@ def check_packages(
     needs: Needs, version_of: Callable[[str], str | None] = installed_version
 ) -> list[Finding]:
     """Look at the packages of the base, and of each extra but those of developers."""
-    return [
-        _check_extra(extra, wanted, {name: version_of(name) for name in wanted})
-        for extra, wanted in needs.items()
-        if extra not in _FOR_DEVELOPERS
-    ]
+    shown = {extra: wanted for extra, wanted in needs.items() if extra not in _FOR_DEVELOPERS}
+    return [_check_extra(extra, wanted, version_of) for extra, wanted in shown.items()]
 
 
 def _check_extra(
-    extra: str, wanted: Mapping[str, str], versions: Mapping[str, str | None]
+    extra: str, wanted: Mapping[str, str], version_of: Callable[[str], str | None]
 ) -> Finding:
     name = f"extra {extra}" if extra else "base packages"
-    there = {name: version for name, version in versions.items() if version is not None}
+    there = {name: version for name in wanted if (version := version_of(name)) is not None}
     unfit = [
         f"{name} {version} (needs {wanted[name]})"
         for name, version in there.items()

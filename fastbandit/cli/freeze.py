@@ -111,7 +111,12 @@ def freeze_folder(
     of an engine, to the same last bit.
     """
     progress(0, 4, "Loading")
-    _check_not_of_service(snapshot)
+    if any((snapshot / name).exists() for name in (NOTES, POINTER, "snapshots")):
+        raise SnapshotError(
+            f"`fastbandit freeze` needs a folder that Bandit.save wrote: {snapshot} is of a "
+            f"service, whose versions are frozen already. Give it to `fastbandit score` as it is, "
+            f"or the folder `frozen` in a version to FrozenBandit.load."
+        )
     bandit = Bandit.load(snapshot)
     progress(1, 4, "Freezing")
     started = perf_counter()
@@ -145,16 +150,6 @@ def freeze_folder(
         checked=len(asked),
         same=int(np.count_nonzero(asked.rows[:, 0] == found.rows[:, 0])),
     )
-
-
-def _check_not_of_service(folder: Path) -> None:
-    """Reject the folder of a service, or a version in it: those are frozen as they are made."""
-    if any((folder / name).exists() for name in (NOTES, POINTER, "snapshots")):
-        raise SnapshotError(
-            f"`fastbandit freeze` needs a folder that Bandit.save wrote: {folder} is of a service, "
-            f"whose versions are frozen already. Give it to `fastbandit score` as it is, or the "
-            f"folder frozen of a version to FrozenBandit.load."
-        )
 
 
 def draw_contexts(kind: Features, count: int, rng: np.random.Generator) -> Any:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from msgspec import json
 
 from fastbandit.client import shapes
-from fastbandit.client.deciders import check_urls
 from fastbandit.client.delivery import Delivery, Flushed
 from fastbandit.client.requester import Call, Requester
-from fastbandit.client.retries import Retries
 from fastbandit.client.shapes import Baseline, Context, Eligible, Offered, Reward, Selected
-from fastbandit.client.spool import Spool
 from fastbandit.errors import ServiceUnavailable
 from fastbandit.storage.events import ArmId
 
@@ -24,24 +21,14 @@ Fallback: TypeAlias = ArmId | Sequence[ArmId] | Callable[[Context], ArmId | Sequ
 """An arm, arms, or a function that returns them for a context."""
 
 
+@dataclass(frozen=True, eq=False)
 class Calls:
     """The calls of a client: how rewards are delivered or spooled is for `delivery`."""
 
-    def __init__(
-        self,
-        url: str | Sequence[str],
-        *,
-        deadline_seconds: float,
-        retries: Retries,
-        fallback: Fallback | None,
-        spool: str | Path | Spool | None,
-        strict: bool,
-    ) -> None:
-        urls = check_urls(url)
-        self.requester = Requester(urls, deadline_seconds=deadline_seconds, retries=retries)
-        spool = Spool(spool) if isinstance(spool, str | Path) else spool
-        self.delivery = Delivery(self.requester, spool)
-        self._fallback, self._strict = fallback, strict
+    requester: Requester
+    delivery: Delivery
+    fallback: Fallback | None
+    is_strict: bool
 
     def select(
         self,
@@ -67,7 +54,7 @@ class Calls:
         Baseline(arm, propensity). A `fallback` given here goes before that of the client.
         `columns` names columns of the arms that the answer is to have.
         """
-        terms = (k, eligible, explore, propensity, self._strict, arms, list(columns))
+        terms = (k, eligible, explore, propensity, self.is_strict, arms, list(columns))
         request = shapes.SelectRequest(context, id, baseline, *terms)
         ids = [str(request.id)]
         (selected,) = yield from self._select(request, _read_one, [context], ids, fallback)
@@ -88,7 +75,7 @@ class Calls:
         columns: Sequence[str] = (),
     ) -> Call[list[Selected]]:
         """Choose arms for each of some contexts, in one request."""
-        terms = (k, eligible, explore, propensity, self._strict, arms, list(columns))
+        terms = (k, eligible, explore, propensity, self.is_strict, arms, list(columns))
         request = shapes.SelectManyRequest(contexts, ids, baselines, *terms)
         own = list(request.ids or ())
         if not own:
@@ -117,7 +104,7 @@ class Calls:
         try:
             return (yield from self.requester.request("POST", "/v1/select", body, read=read_all))
         except ServiceUnavailable:
-            fallback = self._fallback if fallback is None else fallback
+            fallback = self.fallback if fallback is None else fallback
             if fallback is None:
                 raise
         return [self._fall_back(fallback, *of) for of in zip(contexts, ids, strict=True)]

@@ -16,7 +16,9 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 import httpx
 
 from fastbandit.client.calls import Calls, Fallback
-from fastbandit.client.requester import Call, OnDisk, Send
+from fastbandit.client.deciders import check_urls
+from fastbandit.client.delivery import Delivery
+from fastbandit.client.requester import Call, OnDisk, Requester, Send
 from fastbandit.client.retries import Answer, NoAnswer, Retries
 from fastbandit.client.spool import Spool
 from fastbandit.client.transport import StrictTransport, headers_for, to_answer
@@ -66,14 +68,10 @@ class _Both(ABC, Generic[_Transport]):
         strict: bool = False,
         transport: _Transport | None = None,
     ) -> None:
-        self._calls = Calls(
-            url,
-            deadline_seconds=deadline_seconds,
-            fallback=fallback,
-            spool=spool,
-            retries=retries,
-            strict=strict,
-        )
+        urls = check_urls(url)
+        requester = Requester(urls, deadline_seconds=deadline_seconds, retries=retries)
+        file = Spool(spool) if isinstance(spool, str | Path) else spool
+        self._calls = Calls(requester, Delivery(requester, file), fallback, strict)
         self._open(headers_for(key), transport)
 
     @abstractmethod
@@ -132,8 +130,7 @@ class Client(_Both[httpx.BaseTransport]):
             try:
                 step = call.send(came)
             except StopIteration as done:
-                result: _T = done.value
-                return result
+                return done.value
             if isinstance(step, Send):
                 came = self._send(step)
             elif isinstance(step, OnDisk):
@@ -183,8 +180,7 @@ class AsyncClient(_Both[httpx.AsyncBaseTransport]):
             try:
                 step = call.send(came)
             except StopIteration as done:
-                result: _T = done.value
-                return result
+                return done.value
             if isinstance(step, Send):
                 came = await self._send(step)
             elif isinstance(step, OnDisk):

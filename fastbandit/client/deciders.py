@@ -57,23 +57,19 @@ class Deciders:
 def check_urls(urls: str | Sequence[str]) -> list[str]:
     """Return the addresses of a service, each once, without the slash at their end."""
     named = [urls] if isinstance(urls, str) else urls
-    found = list(dict.fromkeys(_check_url(url) for url in named))
-    if not found:
+    wrong = next((url for url in named if not _is_address(url)), None)
+    if wrong is not None or not named:
+        got = "an empty list" if wrong is None else repr(wrong)
         raise SettingError(
-            "A client needs the address of a service, such as http://127.0.0.1:8080: got an empty "
-            "list. Name one or more."
+            f"A client needs the address of a service, such as http://127.0.0.1:8080: got {got}. "
+            f"Give one that begins with http:// or https://."
         )
-    return found
+    return list(dict.fromkeys(url.rstrip("/") for url in named))
 
 
-def _check_url(url: str) -> str:
+def _is_address(url: str) -> bool:
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL:
-        parsed = httpx.URL("")
-    if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise SettingError(
-            f"A client needs the address of a service, such as http://127.0.0.1:8080: got {url!r}. "
-            f"Give one that begins with http:// or https://."
-        )
-    return url.rstrip("/")
+        return False
+    return parsed.scheme in ("http", "https") and bool(parsed.host)

@@ -142,7 +142,6 @@ class Requester:
             return dict(self._counts)
 
     def count(self, what: str, number: int = 1) -> None:
-        """Note that something happened."""
         if number:
             with self._lock:
                 self._counts[what] += number

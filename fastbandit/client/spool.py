@@ -136,8 +136,11 @@ class Spool:
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Make the table in a new file; leave the files of others alone."""
         ((mark,),) = connection.execute("PRAGMA application_id").fetchall()
-        if mark == APPLICATION_ID:
-            _add_columns(connection)
+        if mark == APPLICATION_ID:  # of an earlier version, perhaps
+            found = {row[1] for row in connection.execute("PRAGMA table_info(rewards)")}
+            for name, kind in (("unknown_since", "REAL"), ("due", "REAL NOT NULL DEFAULT 0")):
+                if name not in found:
+                    connection.execute(f"ALTER TABLE rewards ADD COLUMN {name} {kind}")
             return
         if connection.execute("SELECT 1 FROM sqlite_master").fetchall():
             raise SpoolError(
@@ -174,11 +177,3 @@ def _writing(connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-
-
-def _add_columns(connection: sqlite3.Connection) -> None:
-    """Bring a file of an earlier version to today's layout."""
-    found = {row[1] for row in connection.execute("PRAGMA table_info(rewards)")}
-    for name, kind in (("unknown_since", "REAL"), ("due", "REAL NOT NULL DEFAULT 0")):
-        if name not in found:
-            connection.execute(f"ALTER TABLE rewards ADD COLUMN {name} {kind}")

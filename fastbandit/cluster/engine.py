@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from fastbandit.cores import cores
+from fastbandit.declaration import known_name
 from fastbandit.errors import FastbanditError, SettingError
 
 ENGINES = ("local", "ray")
@@ -55,10 +56,7 @@ class Engine(Protocol):
 
 def make_engine(name: str, *, workers: int | None = None, address: str | None = None) -> Engine:
     """Return an engine by its name; without a number of workers, one for each core there is."""
-    if name not in ENGINES:
-        raise SettingError(
-            f"An engine needs to be one of {', '.join(ENGINES)}: got {name!r}. Choose one of these."
-        )
+    known_name("engine", name, ENGINES)
     if workers is not None and workers < 1:
         raise SettingError(f"An engine needs at least 1 worker: got {workers}. Use 1 or more.")
     if name == "ray":
@@ -106,7 +104,6 @@ class SerialEngine:
 
 
 def do(work: Work, number: int, job: Any, *, report: Callable[[News], None] | None = None) -> News:
-    """Do one job, and return its last news."""
 
     def report_steps(steps: int) -> None:
         if report is not None:

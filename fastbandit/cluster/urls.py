@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbandit.errors import DataError, SettingError, SnapshotError
-from fastbandit.files.atomic import making_folder, rename, write_synced
+from fastbandit.files.atomic import making_folder, raising, rename, write_synced
 from fastbandit.files.manifest import BANDIT, MANIFEST, kind_in
 from fastbandit.packages import needed
 from fastbandit.runtime.folder import KIND
@@ -93,15 +93,11 @@ class Folder:
 
     def make(self) -> None:
         system, path = self._location
-        try:
+        needs = f"Scores need a folder that can be written to: got {self.url!r}"
+        with raising(SettingError, needs, fix="Choose another with --out."):
             system.makedirs(path, exist_ok=True)
             if self._is_local and not os.access(path, os.W_OK):
                 raise PermissionError("no right to write")
-        except OSError as error:
-            raise SettingError(
-                f"Scores need a folder that can be written to: got {self.url!r} ({error}). Choose "
-                f"another with --out."
-            ) from error
 
     def start(self, name: str) -> None:
         """Note on disk that a file was started: one that ends by `write` leaves no note."""

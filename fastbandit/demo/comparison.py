@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from statistics import median
@@ -174,25 +173,32 @@ def run_demo(
 ) -> DemoResult:
     """Let all policies meet the same arms, contexts and noise.
 
-    Policies take turns batch by batch, so that a slow moment of the machine meets them all.
+    All decide for one batch before the next, so that a slow moment of the machine meets them all.
     What they earn is worked out here, from the rows they chose, never from their scores.
     """
-    _check_rounds(rounds, batch)
+    if batch < 1:
+        raise SettingError(f"A batch needs at least one round: got {batch}. Try 500.")
+    if rounds < 2 * batch:
+        raise SettingError(
+            f"The demo needs at least two batches, of which the first is chosen at random: got "
+            f"{rounds} rounds in batches of {batch}. Use {2 * batch} rounds or more, or a smaller "
+            f"batch."
+        )
     started = time.perf_counter()
     environment = Synthetic(function, dim, arms, seed=seed)
     runs = {name: _Run(name, agent) for name, agent in make_agents(environment).items()}
-    report = _counted(progress, (len(range(0, rounds, batch)) + 1) * len(runs))
+    done, steps = count(), (len(range(0, rounds, batch)) + 1) * len(runs)
     best: list[Floats] = []
     for first in range(0, rounds, batch):
         size = min(batch, rounds - first)
         best.append(environment.best(environment.contexts(first, size))[1])
         for name, run in runs.items():
-            report(name)
+            progress(next(done), steps, name)
             run.play(environment, first, size, is_last=first + batch >= rounds)
     for name, run in runs.items():
-        report(f"measuring {name}")
+        progress(next(done), steps, f"measuring {name}")
         run.measure(environment, rounds)
-    report("done")
+    progress(next(done), steps, "done")
     best_curve = np.concatenate(best).cumsum()
     return DemoResult(
         function=function,
@@ -207,23 +213,7 @@ def run_demo(
     )
 
 
-def _counted(progress: Progress, steps: int) -> Callable[[str], None]:
-    done = count()
-    return lambda doing: progress(next(done), steps, doing)
-
-
 def _timed_select(agent: Agent, contexts: NDArray[np.float32]) -> tuple[Decision, float]:
     started = time.perf_counter()
     decision = agent.select(contexts)
     return decision, time.perf_counter() - started
-
-
-def _check_rounds(rounds: int, batch: int) -> None:
-    if batch < 1:
-        raise SettingError(f"A batch needs at least one round: got {batch}. Try 500.")
-    if rounds < 2 * batch:
-        raise SettingError(
-            f"The demo needs at least two batches, of which the first is chosen at random: got "
-            f"{rounds} rounds in batches of {batch}. Use {2 * batch} rounds or more, or a smaller "
-            f"batch."
-        )

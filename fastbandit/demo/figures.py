@@ -65,7 +65,10 @@ def draw_curves(lines: Sequence[Line], *, ylabel: str, styles: Styles = STYLES) 
             low, high = line.y - line.half, line.y + line.half
             axes.fill_between(line.x, low, high, color=style.colour, alpha=0.16, linewidth=0)
     axes.set_xlim(0, max(float(line.x[-1]) for line in lines))
-    axes.set_ylim(min(0.0, *(float(line.y.min()) for line in lines)), _top(lines))
+    tops = (line.y if line.half is None else line.y + line.half for line in lines)
+    highest = max(float(np.max(top)) for top in tops)
+    lowest = min(0.0, *(float(line.y.min()) for line in lines))
+    axes.set_ylim(lowest, 1.03 * highest if highest > 0 else 1.0)
     axes.set_xlabel("Rounds", color=INK)
     axes.set_ylabel(ylabel, color=INK)
     axes.locator_params(nbins=6)
@@ -88,7 +91,6 @@ def svg_of(figure: Any) -> str:
 
 
 def png_of(figure: Any) -> bytes:
-    """Return a figure as PNG on white."""
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=200, facecolor="white")
     return picture.getvalue()
@@ -112,13 +114,6 @@ def empty_axes(width: float, height: float) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _top(lines: Sequence[Line]) -> float:
-    highest = max(
-        float(np.max(line.y if line.half is None else line.y + line.half)) for line in lines
-    )
-    return 1.03 * highest if highest > 0 else 1.0
-
-
 def label_ends(axes: Any, lines: Sequence[Line], *, styles: Styles = STYLES) -> None:
     """Name each line beside its end, apart from its neighbours, with a leader to where it ends."""
     to_axes = axes.transAxes.inverted()
@@ -139,11 +134,8 @@ def label_ends(axes: Any, lines: Sequence[Line], *, styles: Styles = STYLES) -> 
         label.set(transform=axes.transAxes, verticalalignment="center")
 
 
-def spread(heights: list[float], *, gap: float, low: float = 0.0, high: float = 1.0) -> list[float]:
-    """Move falling heights at least `gap` apart, near where they were, from `high` to `low`.
-
-    Where they do not fit, they go on below `low`.
-    """
+def spread(heights: list[float], *, gap: float) -> list[float]:
+    """Move falling heights at least `gap` apart, near where they were, from 1 to 0 or below."""
     groups: list[list[float]] = []
     for height in heights:
         groups.append([height])
@@ -151,8 +143,8 @@ def spread(heights: list[float], *, gap: float, low: float = 0.0, high: float = 
             last = groups.pop()
             groups[-1] += last
     free = [_highest(group, gap) - n * gap for group in groups for n in range(len(group))]
-    tops = [high - n * gap for n in range(len(free))]
-    lows = [low + n * gap for n in reversed(range(len(free)))]
+    tops = [1.0 - n * gap for n in range(len(free))]
+    lows = [n * gap for n in reversed(range(len(free)))]
     return [
         max(min(height, top), min(bottom, top))
         for height, top, bottom in zip(free, tops, lows, strict=True)

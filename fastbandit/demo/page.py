@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from fastbandit.demo.figures import BEST, INK, Line, draw_curves, png_of, svg_of
 from fastbandit.demo.figures import import_matplotlib as import_matplotlib
 from fastbandit.demo.synthetic import Floats
 from fastbandit.errors import SettingError
-from fastbandit.files.atomic import replacing
+from fastbandit.files.atomic import raising, replacing
 
 if TYPE_CHECKING:
     from fastbandit.demo.comparison import DemoResult
@@ -30,6 +30,7 @@ HEADINGS = (
     "ms alone",
     "Speed-up alone",
 )
+_STYLE = Path(__file__).with_name("page.css")
 PNG, SVG, PAGE = "cumulative-reward.png", "cumulative-reward.svg", "index.html"
 
 
@@ -43,23 +44,17 @@ def write_report(result: DemoResult, folder: Path, *, command: str) -> list[Path
 
 def make_folder(folder: Path, *, option: str = "--out") -> None:
     """Make sure that files can be written there, before the work rather than after it."""
-    try:
+    with _reporting(folder, option):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        raise SettingError(_unwritable(folder, error, option)) from error
 
 
 def write_all(files: Mapping[Path, bytes], *, option: str = "--out") -> list[Path]:
     """Write all files beside their paths, then rename them: none before all are whole."""
-    path = next(iter(files))
-    try:
-        with ExitStack() as stack:
-            for path, content in files.items():
-                stack.enter_context(replacing(path, sync=False)).write_bytes(content)
-    except OSError as error:
-        raise SettingError(_unwritable(path, error, option)) from error
+    with _reporting(next(iter(files)).parent, option), ExitStack() as stack:
+        for path, content in files.items():
+            stack.enter_context(replacing(path, sync=False)).write_bytes(content)
     return list(files)
 
 
@@ -158,7 +153,8 @@ def html_page(body: str, *, title: str, style: str = "") -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
-<style>{_CSS}{style}</style>
+<style>
+{_STYLE.read_text(encoding="utf-8")}{style}</style>
 </head>
 <body>
 {body}
@@ -228,33 +224,6 @@ def _compare(speedup: float) -> str:
     return f"{_times(ratio)} as {'fast' if speedup > 1 else 'long'} as"
 
 
-def _unwritable(path: Path, error: OSError, option: str) -> str:
-    return (
-        f"The report needs a folder that can be written to: got {str(path)!r} "
-        f"({error.strerror or error}). Choose another with {option}."
-    )
-
-
-_CSS = """
-:root { color-scheme: light dark; --ink: #1b1b1f; --paper: #fdfdfc; --line: #d9d9de;
-  --soft: #f1f1f4; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #ececf1; --paper: #17171b; --line: #3a3a42; --soft: #222228; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 1rem/1.55 system-ui, sans-serif; }
-main { max-width: 50rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
-h1 { font-size: clamp(1.4rem, 5vw, 2rem); line-height: 1.2; margin: 0 0 1rem; }
-figure { margin: 1.5rem 0; }
-figure svg { display: block; width: 100%; height: auto; }
-figcaption, ul { font-size: .875rem; opacity: .85; }
-ul { padding-left: 1.2rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem;
-  font-variant-numeric: tabular-nums; }
-th, td { padding: .45rem .6rem; text-align: right; border-bottom: 1px solid var(--line); }
-th:first-child, td.name { text-align: left; white-space: nowrap; }
-thead th { vertical-align: bottom; line-height: 1.25; }
-tbody th { font-weight: 600; }
-pre { background: var(--soft); padding: .8rem 1rem; border-radius: .4rem; overflow-x: auto; }
-"""
+def _reporting(folder: Path, option: str) -> AbstractContextManager[None]:
+    needs = f"The report needs a folder that can be written to: got {str(folder)!r}"
+    return raising(SettingError, needs, fix=f"Choose another with {option}.")

@@ -10,21 +10,19 @@ The functions of the FastBandit paper, on unit vectors x (context) and a (arm), 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.declaration import check_number, known_name
 from fastbandit.errors import InputError, SettingError
 from fastbandit.features.kinds import Dense
-from fastbandit.features.rewards import RewardKind
 from fastbandit.noise.philox import Stream, decision_seeds, normals
 from fastbandit.types import Features
 
 Floats = NDArray[np.float64]
-ContextDrift = Callable[[Any, int], NDArray[np.floating[Any]]]
-"""Turns the contexts of rounds, from a first one on, into those that their rewards see."""
 
 FUNCTIONS = ("h1", "h1b", "h2", "h3")
 FAR = 2**62  # a position in the seed's life that no bandit with the same seed will reach
@@ -36,8 +34,7 @@ class Synthetic:
     """Arms and contexts spread evenly over the unit sphere, and a reward for every pair.
 
     A context and the noise of its reward depend on the seed and the number of the round
-    alone: policies meet the same environment, whatever they choose and however they batch. With a
-    `drift`, rewards are those of other contexts, in each round of others.
+    alone: policies meet the same environment, whatever they choose and however they batch.
     """
 
     def __init__(
@@ -48,14 +45,16 @@ class Synthetic:
         *,
         noise: float = 1.0,
         seed: int = 0,
-        drift: ContextDrift | None = None,
     ) -> None:
-        _check_settings(function, dim=dim, arms=arms, noise=noise)
+        known_name("function", function, FUNCTIONS)
+        if dim < 1 or arms < 1:
+            raise SettingError(
+                f"A synthetic environment needs at least one dimension and one arm: got dim={dim} "
+                f"and arms={arms}. Raise them to 1 or more."
+            )
+        check_number("noise", noise)
         self.function, self.dim, self.noise, self.seed = function, dim, noise, seed
-        self.name, self.drift = function, drift
         self.context: Features = Dense(dim)
-        self.embed_ids = False
-        self.reward: RewardKind = "real"
         roots = decision_seeds(seed, FAR, 3).tolist()
         self._arms_seed, self._contexts_seed, self._noise_seed = roots
         self.arms = _unit_vectors(decision_seeds(self._arms_seed, 0, arms), dim)
@@ -63,12 +62,7 @@ class Synthetic:
 
     @property
     def size(self) -> int:
-        """The number of arms."""
         return len(self.arms)
-
-    @property
-    def rounds(self) -> None:
-        """There is no end of rounds."""
 
     def contexts(self, first: int, count: int) -> NDArray[np.float32]:
         """Return the contexts of rounds `first` to `first + count - 1`: (count, d)."""
@@ -76,58 +70,38 @@ class Synthetic:
 
     def means(self, contexts: Any, rows: Any) -> Floats:
         """Return the expected reward of each context with its arm (n,) or arms (n, k)."""
-        rows = self._check_rows(rows)
+        rows = np.asarray(rows, dtype=np.int64)
+        wrong = rows[(rows < 0) | (rows >= len(self.arms))]
+        if wrong.size:
+            raise InputError(
+                f"An arm's row needs to be from 0 to {len(self.arms) - 1}: got {wrong[0]}. Leave "
+                f"out the empty rows of a decision."
+            )
         arms = self.arms[rows].astype(np.float64)  # (n, d) or (n, k, d)
         return self._curved(np.einsum("nd,n...d->n...", self._mapped(contexts), arms))
 
-    def expected(self, first: int, chosen: Any) -> Floats:
-        """Return the expected rewards of the rows chosen in rounds `first` and on."""
-        return self.means(self._drifted(first, len(chosen)), chosen)
-
     def observed(self, first: int, chosen: Any) -> Floats:
         """Return the rewards of rounds `first` and on; a round's noise is the same for any arm."""
-        means = self.expected(first, chosen)
+        return self.noisy(first, self.means(self.contexts(first, len(chosen)), chosen))
+
+    def noisy(self, first: int, means: Floats) -> Floats:
+        """Add the noise of rounds `first` and on to what they are expected to earn."""
         seeds = decision_seeds(self._noise_seed, first, len(means))
         noise = self.noise * normals(seeds, 1, Stream.TRAINING)[:, 0].astype(np.float64)
         return means + noise.reshape(-1, *[1] * (means.ndim - 1))
-
-    def ceiling(self, first: int, count: int) -> Floats:
-        """Return the expected reward of the best arm in each round: (n,); O(n N)."""
-        return self.best(self._drifted(first, count))[1]
-
-    def best_arm(self, rounds: int) -> int:
-        """Find the one arm that would earn most in the first `rounds`; O(rounds N)."""
-        totals = np.zeros(len(self.arms))
-        for first in range(0, rounds, 500):
-            contexts = self._drifted(first, min(500, rounds - first))
-            for start, block in self._all_means(contexts):
-                totals[start : start + block.shape[1]] += block.sum(axis=0)
-        return int(totals.argmax())
 
     def best(self, contexts: Any) -> tuple[NDArray[np.int64], Floats]:
         """Find the best arm of each context: rows (n,) and expected rewards (n,); O(n N)."""
         rows = np.zeros(len(contexts), dtype=np.int64)
         means = np.full(len(contexts), -np.inf)
-        for start, block in self._all_means(contexts):
+        for start, block in self.all_means(contexts):
             top = block.argmax(axis=1)
             value = np.take_along_axis(block, top[:, None], axis=1)[:, 0]
             rows = np.where(value > means, start + top, rows)
             means = np.maximum(means, value)
         return rows, means
 
-    def _drifted(self, first: int, count: int) -> NDArray[np.floating[Any]]:
-        """Return the contexts of rounds as their rewards see them."""
-        contexts = self.contexts(first, count)
-        return contexts if self.drift is None else self.drift(contexts, first)
-
-    def average(self, contexts: Any) -> Floats:
-        """Return the expected reward of a random arm for each context: (n,); O(n N)."""
-        total = np.zeros(len(contexts))
-        for _, block in self._all_means(contexts):
-            total += block.sum(axis=1)
-        return total / len(self.arms)
-
-    def _all_means(self, contexts: Any) -> Iterator[tuple[int, Floats]]:
+    def all_means(self, contexts: Any) -> Iterator[tuple[int, Floats]]:
         """Yield the means of all arms in blocks of some: (first row, (n, some))."""
         mapped = self._mapped(contexts)
         size = max(1, _BLOCK // max(1, len(mapped)))
@@ -145,36 +119,8 @@ class Synthetic:
             return 10.0 * u**2
         return np.cos(3.0 * u) if self.function == "h3" else u
 
-    def _check_rows(self, rows: Any) -> NDArray[np.int64]:
-        checked: NDArray[np.int64] = np.asarray(rows, dtype=np.int64)
-        wrong = checked[(checked < 0) | (checked >= len(self.arms))]
-        if wrong.size:
-            raise InputError(
-                f"An arm's row needs to be from 0 to {len(self.arms) - 1}: got {wrong[0]}. Leave "
-                f"out the empty rows of a decision."
-            )
-        return checked
-
 
 def _unit_vectors(seeds: NDArray[np.uint64], dim: int) -> NDArray[np.float32]:
     vectors = normals(seeds, dim, Stream.TRAINING).astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors.astype(np.float32)
-
-
-def _check_settings(function: str, *, dim: int, arms: int, noise: float) -> None:
-    if function not in FUNCTIONS:
-        raise SettingError(
-            f"A synthetic environment needs one of the functions {', '.join(FUNCTIONS)}: got "
-            f"{function!r}. Choose one of these."
-        )
-    if dim < 1 or arms < 1:
-        raise SettingError(
-            f"A synthetic environment needs at least one dimension and one arm: got dim={dim} and "
-            f"arms={arms}. Raise them to 1 or more."
-        )
-    if not 0.0 <= noise < np.inf:
-        raise SettingError(
-            f"The noise needs to be a standard deviation of at least 0: got {noise}. Use 0 for "
-            f"rewards without noise."
-        )

@@ -23,12 +23,10 @@ _TWICE = 0.01  # share of visitors who send it twice
 
 
 def demo_environment(seed: int = 0) -> Synthetic:
-    """Return the environment of the demonstration."""
     return Synthetic("h2", FEATURES, ARMS, seed=seed)
 
 
 def write_catalogue(path: Path) -> None:
-    """Write the arms of the demonstration."""
     path.parent.mkdir(parents=True, exist_ok=True)
     np.save(path, demo_environment().arms)
 

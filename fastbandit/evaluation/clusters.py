@@ -45,22 +45,17 @@ def clusters_of(rounds: LoggedRounds, clusters: Any = None, *, seed: int = 0) ->
             f"The number of clusters needs to be from 1 to the {rounds.arms} arms: got "
             f"{clusters!r}. Leave it out for about the root of that."
         )
-    return _by_k_means(rounds.vectors, int(clusters), seed=seed)
+    faiss = needed("faiss", what="Making clusters of arms")
+    columns = Columns.of(rounds.vectors, most=rounds.vectors.shape[1], seed=seed)
+    points = np.ascontiguousarray(columns.with_one(rounds.vectors)[:, 1:])
+    shape = (points.shape[1], int(clusters))
+    means = faiss.Kmeans(*shape, niter=10, seed=seed + 1, min_points_per_centroid=1)
+    means.train(points)
+    return np.asarray(means.index.search(points, 1)[1][:, 0], dtype=np.int64)
 
 
 def can_make_clusters() -> bool:
-    """Return whether k-means is installed."""
     return find_spec("faiss") is not None
-
-
-def _by_k_means(vectors: Any, count: int, *, seed: int) -> Rows:
-    faiss = needed("faiss", what="Making clusters of arms")
-    columns = Columns.of(vectors, most=vectors.shape[1], seed=seed)
-    points = np.ascontiguousarray(columns.with_one(vectors)[:, 1:])
-    means = faiss.Kmeans(points.shape[1], count, niter=10, seed=seed + 1, min_points_per_centroid=1)
-    means.train(points)
-    _, nearest = means.index.search(points, 1)
-    return np.asarray(nearest[:, 0], dtype=np.int64)
 
 
 def logging_shares(

@@ -52,15 +52,16 @@ class Diagnostics:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What the numbers mean, a sentence each."""
-        size = (
-            f"effective sample size {_count(self.effective_size)} of {self.rounds:,}: "
-            f"{_verdict(self.effective_size)}"
-        )
+        size = self.effective_size
+        shown = f"{size:.1f}" if 0.0 < size < 10.0 else f"{size:,.0f}"
+        trust = "take the intervals seriously" if size < _SOME else "enough to go by"
+        verdict = "do not trust this" if self.is_few else trust
         match = (
             f"the policy takes the logged arm at all in {self.match_share:.1%} of the rounds; "
             f"largest weight {self.largest_weight:,.4g}"
         )
-        return size, match, self._on_the_mean()
+        effective = f"effective sample size {shown} of {self.rounds:,}: {verdict}"
+        return effective, match, self._on_the_mean()
 
     def _on_the_mean(self) -> str:
         mean = f"mean weight {self.mean_weight:.3f} ± {self.weight_error:.3f}"
@@ -113,13 +114,3 @@ def cluster_warning(found: Diagnostics) -> str:
         f"{found.weight_error:.3f} and should be near 1; give it the logging policy, or make fewer "
         f"clusters"
     )
-
-
-def _count(size: float) -> str:
-    return f"{size:.1f}" if 0.0 < size < 10.0 else f"{size:,.0f}"
-
-
-def _verdict(size: float) -> str:
-    if size < _FEW:
-        return "do not trust this"
-    return "take the intervals seriously" if size < _SOME else "enough to go by"

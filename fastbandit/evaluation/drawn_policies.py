@@ -91,21 +91,15 @@ def schema_of(policy: Any) -> Schema | None:
     parts = getattr(policy, "parts", None)
     kind = policy if parts is None else parts[2]
     plan = getattr(policy, "blueprint", None)
-    found: Schema | None = getattr(kind if plan is None else plan.context, "schema", None)
-    return found
-
-
-def _is_certain(policy: Any, rounds: LoggedRounds) -> bool:
-    """Return whether a bandit says that it always takes the same arm in a context."""
-    if not hasattr(policy, "propensities"):
-        return False
-    return bool(policy.propensities(rounds.contexts[0], draws=1, epsilon=0.0).is_exact)
+    return getattr(kind if plan is None else plan.context, "schema", None)
 
 
 def _drawn(
     rounds: LoggedRounds, policy: Any, draws: Draws, *, seed: int, progress: Progress
 ) -> tuple[LoggedRounds, SparsePolicy]:
-    is_drawn = draws.explore and not _is_certain(policy, rounds)
+    is_drawn = draws.explore
+    if is_drawn and hasattr(policy, "propensities"):  # which say whether one arm is always taken
+        is_drawn = not policy.propensities(rounds.contexts[0], draws=1, epsilon=0.0).is_exact
     count = draws.a_round(len(rounds)) if is_drawn else 1
     if hasattr(policy, "__len__"):
         rounds = _with_arms_of(rounds, len(policy))
@@ -164,40 +158,28 @@ class _Names:
         """Return the rows of the arms chosen; one that the log does not know gets the next row."""
         arms: Any = decision.arms
         if self._rounds.ids is None:
-            return _numbered(arms)
-        self._check_kind(arms[0])
-        if self._rounds.vectors is not None:
-            self._check_known(arms)
-        known = self._known
-        return np.array([known.setdefault(arm, len(known)) for arm in arms], dtype=np.int32)
-
-    def _check_known(self, arms: Any) -> None:
-        missing = next((arm for arm in arms if arm not in self._known), None)
+            rows = np.asarray(arms)
+            if rows.ndim == 1 and rows.dtype.kind in "iu":
+                return rows
+            raise UnknownArmError(
+                f"A log whose arms have no ids needs a policy without ids too: it chose "
+                f"{arms[0]!r}. Give the log ids=, the names of its rows."
+            )
+        if self._kinds and type(arms[0]) not in self._kinds:  # "7" and 7 are two arms
+            kinds = " or ".join(sorted(kind.__name__ for kind in self._kinds))
+            raise UnknownArmError(
+                f"The policy's arms need ids of the log's kind, {kinds}: it chose {arms[0]!r}. "
+                f"Turn one into the other before you build the policy or the log."
+            )
+        known, has_all = self._known, self._rounds.vectors is not None
+        missing = next((arm for arm in arms if has_all and arm not in known), None)
         if missing is not None:
             raise UnknownArmError(
                 f"The policy needs arms that the log knows: it chose {missing!r}, which is none of "
                 f"the log's {self._rounds.arms}. Read the log with a table of all arms, or remove "
                 f"that arm."
             )
-
-    def _check_kind(self, arm: Any) -> None:
-        """The text "7" and the number 7 are two arms: a log of one kind never meets the other."""
-        if self._kinds and type(arm) not in self._kinds:
-            kinds = " or ".join(sorted(kind.__name__ for kind in self._kinds))
-            raise UnknownArmError(
-                f"The policy's arms need ids of the log's kind, {kinds}: it chose {arm!r}. Turn "
-                f"one into the other before you build the policy or the log."
-            )
-
-
-def _numbered(arms: Any) -> NDArray[Any]:
-    found = np.asarray(arms)
-    if found.ndim == 1 and found.dtype.kind in "iu":
-        return found
-    raise UnknownArmError(
-        f"A log whose arms have no ids needs a policy without ids too: it chose {arms[0]!r}. Give "
-        f"the log ids=, the names of its rows."
-    )
+        return np.array([known.setdefault(arm, len(known)) for arm in arms], dtype=np.int32)
 
 
 # -- functions

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +28,19 @@ def read_lines(
     of all arms; without one, arms are those that some line offers.
     """
     log = read_dsjson(path, columns=asked.context or None, progress=progress)
-    _check_any(log, path)
-    if asked.context:
-        _check_columns(log, path)
-    kind = str if asked.is_text or not _are_numbers(log.ids) else int
+    if not len(log):
+        why_not = ", ".join(f"{count:,} have {why}" for why, count in log.left_out.items())
+        raise DataError(
+            f"{path} needs lines with a context, actions and a label: it has none "
+            f"({why_not or 'no lines'}). Export decisions with `fastbandit export --format dsjson`."
+        )
+    if asked.context and not log.contexts.any():
+        raise DataError(
+            f"{path} needs contexts with the columns that were named: no line has any of "
+            f"{', '.join(log.columns[:4])}. Name them as read_dsjson does, such as 'User.age'."
+        )
+    are_numbers = all(id.removeprefix("-").isdecimal() and str(int(id)) == id for id in log.ids)
+    kind = int if are_numbers and not asked.is_text else str
     ids: list[Any] = [kind(id) for id in log.ids]
     vectors = log.features if log.feature_columns else None
     if arms is not None:
@@ -50,10 +58,6 @@ def read_lines(
     )
 
 
-def _are_numbers(ids: Sequence[Any]) -> bool:
-    return all(id.removeprefix("-").isdecimal() and str(int(id)) == id for id in ids)
-
-
 def _notes(log: DsjsonLog) -> tuple[str, ...]:
     notes = [f"lines with {why} are left out ({count:,})" for why, count in log.left_out.items()]
     if NO_LABEL in log.left_out:
@@ -61,20 +65,3 @@ def _notes(log: DsjsonLog) -> tuple[str, ...]:
     if any(set(offered) != set(log.ids) for offered in log.eligible):
         notes.append("each arm of any line is taken to have been eligible in every line")
     return tuple(notes)
-
-
-def _check_any(log: DsjsonLog, path: Path) -> None:
-    if not len(log):
-        why_not = ", ".join(f"{count:,} have {why}" for why, count in log.left_out.items())
-        raise DataError(
-            f"{path} needs lines with a context, actions and a label: it has none "
-            f"({why_not or 'no lines'}). Export decisions with `fastbandit export --format dsjson`."
-        )
-
-
-def _check_columns(log: DsjsonLog, path: Path) -> None:
-    if not log.contexts.any():
-        raise DataError(
-            f"{path} needs contexts with the columns that were named: no line has any of "
-            f"{', '.join(log.columns[:4])}. Name them as read_dsjson does, such as 'User.age'."
-        )

@@ -48,7 +48,6 @@ class PreparedRounds:
 
     @property
     def rewards(self) -> Floats:
-        """What each round earned."""
         return np.asarray(self.log.rewards)
 
     @cached_property
@@ -258,7 +257,6 @@ def declared_estimators() -> dict[str, type[Estimator]]:
 
 
 def name_of(estimator: Any) -> str:
-    """Return the name that an estimator was declared with."""
     info = info_of(type(estimator))
     if info is None or info.role != "estimator":
         raise SettingError(

@@ -54,7 +54,6 @@ def expect(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Expected:
-    """Return what a model expects: one that is fitted, or a function."""
     made = Expected(np.empty(len(rounds)), np.empty(len(rounds)))
     rng = np.random.default_rng(seed)
     done = 0
@@ -81,16 +80,7 @@ def _fitted(
     if not isinstance(model, CrossFit):
         yield FunctionRewards(model, rounds.arms), np.arange(len(rounds))
         return
-    _check_folds(model.folds, len(rounds))
-    fit = RewardFit.to(rounds, model.model, strength=model.strength, seed=seed)
-    shuffled = np.random.default_rng(seed).permutation(len(rounds))
-    parts = [np.sort(part) for part in np.array_split(shuffled, model.folds)]
-    for number, part in enumerate(parts):
-        others = np.concatenate([other for at, other in enumerate(parts) if at != number])
-        yield fit.fit(rounds, others), part
-
-
-def _check_folds(folds: int, count: int) -> None:
+    folds, count = model.folds, len(rounds)
     if count < 2:
         raise InputError(
             "A model of the reward needs at least 2 rounds: got 1. Give a longer log, or ask for "
@@ -101,3 +91,9 @@ def _check_folds(folds: int, count: int) -> None:
             f"Cross-fitting needs from 2 folds to one for each of the {count} rounds: got "
             f"{folds!r}. Use 2 or 3."
         )
+    fit = RewardFit.to(rounds, model.model, strength=model.strength, seed=seed)
+    shuffled = np.random.default_rng(seed).permutation(len(rounds))
+    parts = [np.sort(part) for part in np.array_split(shuffled, model.folds)]
+    for number, part in enumerate(parts):
+        others = np.concatenate([other for at, other in enumerate(parts) if at != number])
+        yield fit.fit(rounds, others), part

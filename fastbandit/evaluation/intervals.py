@@ -56,6 +56,8 @@ def intervals_of(
     if interval.kind == "bootstrap":
         drawn = bootstrap(contributions, resamples=interval.resamples, seed=seed, progress=progress)
         return [_percentiles(column, confidence) for column in drawn.T]
+    if len(contributions[0].tops) < 2:
+        return [(float("nan"), float("nan"))] * len(contributions)
     of_one = normal_interval if interval.kind == "normal" else bernstein_interval
     return [of_one(one, confidence=confidence) for one in contributions]
 
@@ -92,8 +94,6 @@ def bootstrap(
 def normal_interval(terms: Contributions, *, confidence: float = 0.95) -> Ends:
     """Return V ± z s / √n, with s the deviation of what each round adds (delta method)."""
     added = terms.influence
-    if len(added) < 2:
-        return float("nan"), float("nan")
     z = NormalDist().inv_cdf(0.5 + confidence / 2.0)
     half = z * float(added.std(ddof=1)) / float(np.sqrt(len(added)))
     return terms.value - half, terms.value + half
@@ -107,8 +107,6 @@ def bernstein_interval(terms: Contributions, *, confidence: float = 0.95) -> End
     those of clipped weights do, and of SNIPS only in the limit.
     """
     added = terms.influence
-    if len(added) < 2:
-        return float("nan"), float("nan")
     count, log = len(added), float(np.log(4.0 / (1.0 - confidence)))
     spread = float(np.sqrt(2.0 * added.var(ddof=1) * log / count))
     half = spread + 7.0 * float(np.ptp(added)) * log / (3.0 * (count - 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,8 +41,21 @@ def is_plain(named: str) -> bool:
 
 
 def load_bandit(named: str) -> Any:
-    """Return the bandit that --policy names, None where it names none."""
-    return None if is_plain(named) else _load_bandit(Path(named).expanduser())
+    if is_plain(named):
+        return None
+    folder = Path(named).expanduser()
+    if not folder.is_dir():
+        raise DataError(
+            f"A policy needs to be 'uniform', 'arm:ID' or a folder: got {str(folder)!r}, and there "
+            f"is no such folder. Save a bandit with save(), or name a service's data folder."
+        )
+    snapshot = snapshot_of(folder)
+    folder = folder if snapshot is None else snapshot.frozen
+    if kind_in(folder) == FROZEN:
+        return FrozenBandit.load(folder)
+    from fastbandit.bandit import Bandit
+
+    return Bandit.load(folder)
 
 
 def load_policy(
@@ -53,14 +67,20 @@ def load_policy(
     `bandit` was loaded before.
     """
     policy = load_bandit(named) if bandit is None else bandit
-    if _may_have_learned(named, log):
-        rounds = rounds.with_notes(_MAY_HAVE_LEARNED)
+    learned = None if is_plain(named) else snapshot_of(Path(named).expanduser())
+    if learned is not None and learned.cut.interactions and not learned_until(named, log):
+        rounds = rounds.with_notes(_MAY_HAVE_LEARNED)  # nothing says that its log was another
     if rounds.vectors is None:
-        decider = policy if isinstance(policy, FrozenBandit) else _decider_of(log)
+        decider = policy if isinstance(policy, FrozenBandit) else None
+        with suppress(DataError, SnapshotError):  # of a service, where the log is its data folder
+            snapshot = None if decider is not None else snapshot_of(Path(log).expanduser())
+            decider = decider if snapshot is None else FrozenBandit.load(snapshot.frozen)
         found = rounds if decider is None else with_arms_of(rounds, decider)
         rounds = found.with_notes(_NO_FEATURES) if found is rounds else found
     if named.startswith("arm:"):
-        policy = SparsePolicy.fixed(rounds, _id_like(named.removeprefix("arm:"), rounds))
+        text, first = named.removeprefix("arm:"), rounds.ids[0] if rounds.ids else 0
+        is_number = isinstance(first, int) and text.lstrip("-").isdigit()  # as the log's ids are
+        policy = SparsePolicy.fixed(rounds, int(text) if is_number else text)
     return rounds, named if policy is None else policy
 
 
@@ -85,21 +105,6 @@ def with_arms_of(rounds: LoggedRounds, bandit: FrozenBandit) -> LoggedRounds:
         vectors=catalogue.points_of(live),
         notes=(*(note for note in rounds.notes if note != UNTAKEN), _TAKEN_OVER),
     )
-
-
-def _load_bandit(folder: Path) -> Any:
-    if not folder.is_dir():
-        raise DataError(
-            f"A policy needs to be 'uniform', 'arm:ID' or a folder: got {str(folder)!r}, and there "
-            f"is no such folder. Save a bandit with save(), or name a service's data folder."
-        )
-    snapshot = snapshot_of(folder)
-    folder = folder if snapshot is None else snapshot.frozen
-    if kind_in(folder) == FROZEN:
-        return FrozenBandit.load(folder)
-    from fastbandit.bandit import Bandit
-
-    return Bandit.load(folder)
 
 
 def snapshot_of(folder: Path) -> Snapshot | None:
@@ -127,12 +132,6 @@ def learned_until(named: str, log: str) -> int:
     return 0 if snapshot is None or not snapshot.cut.interactions else snapshot.cut.seq
 
 
-def _may_have_learned(named: str, log: str) -> bool:
-    """Return whether a service learned from some log, and nothing says that it was another."""
-    snapshot = None if is_plain(named) else snapshot_of(Path(named).expanduser())
-    return snapshot is not None and snapshot.cut.interactions > 0 and not learned_until(named, log)
-
-
 def check_columns(policy: Any, rounds: LoggedRounds, *, given: Collection[str]) -> None:
     """Reject a bandit without a schema where one was inferred from what this log happens to hold.
 
@@ -148,18 +147,3 @@ def check_columns(policy: Any, rounds: LoggedRounds, *, given: Collection[str]) 
             f"what {column!r} means was inferred from this log. Learn one by name (`fastbandit "
             f"learn --log`, or Bandit(context=frame)), or name columns of numbers with --context."
         )
-
-
-def _decider_of(log: str) -> FrozenBandit | None:
-    """Return what a service decides by, where the log is its data folder and that can be had."""
-    try:
-        snapshot = snapshot_of(Path(log).expanduser())
-        return None if snapshot is None else FrozenBandit.load(snapshot.frozen)
-    except (DataError, SnapshotError):
-        return None
-
-
-def _id_like(text: str, rounds: LoggedRounds) -> Any:
-    """Read an id as the log has them: a number where its first is one."""
-    first = rounds.ids[0] if rounds.ids else 0
-    return int(text) if isinstance(first, int) and text.lstrip("-").isdigit() else text

@@ -20,16 +20,6 @@ _ITEM = tuple(f"item_feature_{number}" for number in range(4))
 
 
 @dataclass(frozen=True, eq=False)
-class Campaign:
-    """Rounds of one campaign, logged by one policy, and where each stood on the page, from 0."""
-
-    name: str
-    policy: str
-    rounds: LoggedRounds
-    positions: Rows
-
-
-@dataclass(frozen=True, eq=False)
 class Files:
     """The files of one campaign as arrays: users, items and what was clicked."""
 
@@ -41,7 +31,7 @@ class Files:
     positions: list[str]
 
 
-def read_campaign(folder: Path) -> Campaign:
+def read_campaign(folder: Path) -> LoggedRounds:
     """Read a folder such as obd/random/men; the position on the page is part of the context."""
     name, policy = folder.name, folder.parent.name
     path = folder / f"{name}.csv"
@@ -51,8 +41,7 @@ def read_campaign(folder: Path) -> Campaign:
             f"got {folder}. Name that one."
         )
     read = read_files(path)
-    positions = to_numbers(read.positions, path=path, column="position").astype(np.int64)
-    rounds = LoggedRounds(
+    return LoggedRounds(
         contexts=np.concatenate([read.users, one_hot([read.positions])], axis=1),
         chosen=read.chosen,
         rewards=read.clicks,
@@ -60,11 +49,9 @@ def read_campaign(folder: Path) -> Campaign:
         arms=len(read.items),
         vectors=read.items,
     )
-    return Campaign(name, policy, rounds, np.unique(positions, return_inverse=True)[1].reshape(-1))
 
 
 def read_files(path: Path) -> Files:
-    """Read the log of a campaign, and the items beside it."""
     items = _read_items(path.with_name("item_context.csv"))
     columns = ["item_id", "click", "propensity_score"]
     table = read_csv(path, [*columns, "position", *_USER])

@@ -8,11 +8,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from fastbandit.errors import DataError, MissingExtraError, SettingError
+from fastbandit.errors import DataError, SettingError
 from fastbandit.evaluation.log_columns import LogColumns
 from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.features.schema import Schema
 from fastbandit.features.table_files import TABLES
+from fastbandit.packages import missing
 from fastbandit.progress import Progress, silent
 from fastbandit.settings.passwords import hide_password
 from fastbandit.storage.data_folder import LOG_FILE, data_folder
@@ -67,7 +68,14 @@ def read_log(
     """Read a log as `read_rounds` does; of a service's, decisions `after` an event if there are."""
     columns, notes = columns or LogColumns(), list[str]()
     if str(path).startswith(_SHARED):
-        path = _copied(str(path), notes, progress)
+        try:
+            from fastbandit.storage.local_copy import local_copy
+        except ModuleNotFoundError as error:
+            name = error.name or ""
+            raise missing(name, what="The log of a service", extra="serve,postgres") from error
+        name = sha256(hide_password(str(path)).encode()).hexdigest()[:16]
+        folder = data_folder(None) / "logs" / name
+        path = local_copy(str(path), folder, warn=notes.append, progress=progress)
     found = Path(path).expanduser()
     table = None if arms is None else Path(arms)
     _check_named(found, columns)
@@ -80,7 +88,7 @@ def read_log(
     if (found / "item_context.csv").exists():
         from fastbandit.evaluation.open_bandit import read_campaign
 
-        return read_campaign(found).rounds
+        return read_campaign(found)
     if not found.exists():
         raise DataError(
             f"A log needs a file or folder that exists: found no {found}. Mend the "
@@ -99,19 +107,6 @@ def read_log(
         f"(with item_context.csv), or a file that ends in {', '.join((*TABLES, *_LINES[:3]))}: "
         f"got {found}. Save or export it as one of these."
     )
-
-
-def _copied(url: str, notes: list[str], progress: Progress) -> Path:
-    """Return a copy of a shared log, in a folder of its own."""
-    try:
-        from fastbandit.storage.local_copy import local_copy
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            f"The log of a service needs {error.name}, which is not installed. Run: pip install "
-            f"'fastbandit[serve,postgres]'"
-        ) from error
-    folder = data_folder(None) / "logs" / sha256(hide_password(url).encode()).hexdigest()[:16]
-    return local_copy(url, folder, warn=notes.append, progress=progress)
 
 
 def _check_named(path: Path, columns: LogColumns) -> None:

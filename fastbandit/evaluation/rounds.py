@@ -41,18 +41,24 @@ class LoggedRounds:
     schema: Schema | None = None
 
     def __post_init__(self) -> None:
-        rows = _read_rows(self.chosen)
+        if self.propensities is None:
+            raise InputError(
+                "The propensities need a probability for each round: got None. Log how likely each "
+                "chosen arm was; if every arm was equally likely, give 1 / arms for each round."
+            )
         made = {
             "contexts": _read_features(self.contexts, "contexts"),
-            "chosen": rows,
+            "chosen": _read_rows(self.chosen),
             "rewards": _read_column(self.rewards, "rewards"),
-            "propensities": _read_propensities(self.propensities),
+            "propensities": _read_column(self.propensities, "propensities"),
             "vectors": None if self.vectors is None else _read_features(self.vectors, "vectors"),
         }
         for name, value in made.items():
             object.__setattr__(self, name, value)
         _check_lengths(self)
-        object.__setattr__(self, "arms", _count_arms(self))
+        lists = (given for given in (self.ids, self.vectors) if given is not None)
+        known = max(self.arms, 0, *map(len, lists))
+        object.__setattr__(self, "arms", int(known) or int(self.chosen.max()) + 1)
         _check_arms(self)
         check_rewards(self.rewards)
         check_propensities(self.propensities, self.rewards)
@@ -134,15 +140,6 @@ def _read_column(values: Any, what: str) -> Floats:
     return array
 
 
-def _read_propensities(values: Any) -> Floats:
-    if values is None:
-        raise InputError(
-            "The propensities need a probability for each round: got None. Log how likely each "
-            "chosen arm was; if every arm was equally likely, give 1 / arms for each round."
-        )
-    return _read_column(values, "propensities")
-
-
 # -- checks
 
 
@@ -156,13 +153,6 @@ def _check_lengths(rounds: LoggedRounds) -> None:
         )
     if not len(rounds.chosen):
         raise ShapeError("A log needs at least one round: got none. Give one with rounds.")
-
-
-def _count_arms(rounds: LoggedRounds) -> int:
-    known = [rounds.arms, 0 if rounds.ids is None else len(rounds.ids)]
-    if rounds.vectors is not None:
-        known.append(len(rounds.vectors))
-    return int(max(known)) or int(rounds.chosen.max()) + 1
 
 
 def _check_arms(rounds: LoggedRounds) -> None:

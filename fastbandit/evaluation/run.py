@@ -31,6 +31,8 @@ from fastbandit.evaluation.rounds import LoggedRounds
 from fastbandit.evaluation.sparse_policy import SparsePolicy
 from fastbandit.progress import Progress, silent
 
+_NO_CLUSTERS = "mips was left out: its clusters need pip install 'fastbandit[evaluation]'"
+
 
 def evaluate(
     log: LoggedRounds | str | Path,
@@ -66,7 +68,10 @@ def evaluate(
     rounds = log if isinstance(log, LoggedRounds) else read_log(log, by_name, progress=progress)
     used = possible_estimators(rounds) if asked is None else asked
     rounds, target = policy_of(rounds, policy, draws=asking, seed=seed, progress=progress)
-    prepared = _prepare(rounds, target, reward_model, seed=seed, progress=progress)
+    likely = target.probability_of(rounds.chosen)
+    fit = partial(expect, rounds, target, reward_model, seed=seed, progress=progress)
+    weights = likely / rounds.propensities
+    prepared = PreparedRounds(rounds, target, likely, weights=weights, fit=fit, seed=seed)
     found = [one.contributions(prepared) for one in used]
     diagnostics, notes = _diagnose(prepared, used, found)
     columns = [*found, Contributions(rounds.rewards)]
@@ -76,6 +81,7 @@ def evaluate(
         Estimate(name, one.value, *end, title=title)
         for (name, title), one, end in zip(names, columns, ends, strict=True)
     ]
+    lacks_clusters = estimators is None and rounds.vectors is not None and not can_make_clusters()
     return Evaluation(
         rounds=len(rounds),
         arms=rounds.arms,
@@ -84,26 +90,7 @@ def evaluate(
         diagnostics=diagnostics,
         interval=interval.kind,
         confidence=interval.confidence,
-        notes=(*rounds.notes, *notes, *([] if estimators else _left_out(rounds))),
-    )
-
-
-def _prepare(
-    rounds: LoggedRounds,
-    policy: SparsePolicy,
-    model: CrossFit | RewardFunction,
-    *,
-    seed: int,
-    progress: Progress,
-) -> PreparedRounds:
-    target = policy.probability_of(rounds.chosen)
-    return PreparedRounds(
-        log=rounds,
-        policy=policy,
-        target=target,
-        weights=target / rounds.propensities,
-        fit=partial(expect, rounds, policy, model, seed=seed, progress=progress),
-        seed=seed,
+        notes=(*rounds.notes, *notes, *([_NO_CLUSTERS] if lacks_clusters else [])),
     )
 
 
@@ -129,13 +116,6 @@ def _diagnose(
             f"noise; more draws make them narrower"
         )
     return diagnostics, notes + (cut_notes("clip", prepared.policy) if cuts else [])
-
-
-def _left_out(rounds: LoggedRounds) -> list[str]:
-    """Say which estimator the log allows, and this installation does not."""
-    if rounds.vectors is None or can_make_clusters():
-        return []
-    return ["mips was left out: its clusters need pip install 'fastbandit[evaluation]'"]
 
 
 def _check_order(log: Any, policy: Any) -> None:

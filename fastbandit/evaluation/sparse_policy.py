@@ -39,8 +39,7 @@ class SparsePolicy:
         rows, shares = np.asarray(self.rows), np.asarray(self.probabilities)
         rows = rows[:, None] if rows.ndim == 1 else rows
         shares = shares[:, None] if shares.ndim == 1 else shares
-        _check_shapes(rows, shares)
-        _check_known(rows, self.arms)
+        _check_rows(rows, shares, self.arms)
         shares = shares if shares.dtype == np.float32 else shares.astype(np.float64)
         epsilon = np.broadcast_to(np.asarray(self.epsilon, dtype=np.float64), (len(rows),))
         _check_sums(shares, epsilon)
@@ -89,7 +88,7 @@ class SparsePolicy:
         return np.asarray(found)
 
 
-def _check_shapes(rows: NDArray[Any], shares: NDArray[Any]) -> None:
+def _check_rows(rows: NDArray[Any], shares: NDArray[Any], arms: int) -> None:
     if rows.ndim != 2 or rows.shape != shares.shape:
         raise ShapeError(
             f"A policy needs candidates and probabilities of one shape (n, k): got rows of "
@@ -101,9 +100,6 @@ def _check_shapes(rows: NDArray[Any], shares: NDArray[Any]) -> None:
             f"A policy's candidates need to be rows, whole numbers: got {rows.dtype}. The order "
             f"is SparsePolicy(rows, probabilities, arms)."
         )
-
-
-def _check_known(rows: NDArray[Any], arms: int) -> None:
     if rows.size and (rows.min() < -1 or rows.max() >= arms):
         wrong = rows[(rows < -1) | (rows >= arms)][0]
         raise UnknownArmError(

@@ -105,17 +105,15 @@ def check_numbers(path: Path, name: str, table: Table) -> NDArray[np.float64]:
         found = numbers_of(table, name)
         if found is not None:
             return found[:, 0]
-    elif values.dtype.kind in "fiub" or _are_decimals(values):
-        return values.astype(np.float64)
+    else:
+        is_decimal = values.dtype.kind == "O" and all(hasattr(v, "as_tuple") for v in values)
+        if is_decimal or values.dtype.kind in "fiub":
+            return values.astype(np.float64)
     first = next((n for n, one in enumerate(values.tolist()) if not _is_number(one, table)), 0)
     raise DataError(
         f"{path} needs numbers in the column {name!r}: found {str(values[first])!r} in row "
         f"{first + 1}. Name another column, or mend this one."
     )
-
-
-def _are_decimals(values: Column) -> bool:
-    return values.dtype.kind == "O" and all(hasattr(one, "as_tuple") for one in values.tolist())
 
 
 def _is_number(value: Any, table: Table) -> bool:

@@ -23,5 +23,4 @@ def id_to_json(id: Hashable) -> Any:
 def id_from_json(written: Any) -> Hashable:
     if isinstance(written, dict):
         return tuple(id_from_json(item) for item in written["tuple"])
-    key: Hashable = written
-    return key
+    return written

@@ -24,7 +24,13 @@ from fastbandit.files.mapped import Arrays, map_arrays, pieces_of
 MANIFEST = "manifest.json"
 BANDIT = "bandit"
 SNAPSHOT = "snapshot"
-_LOADERS = {BANDIT: "Bandit.load", "frozen bandit": "FrozenBandit.load", SNAPSHOT: "SnapshotStore"}
+BACKUP = "backup"
+_LOADERS = {
+    BANDIT: "Bandit.load",
+    "frozen bandit": "FrozenBandit.load",
+    SNAPSHOT: "SnapshotStore",
+    BACKUP: "fastbandit restore",
+}
 _TRIES = 3
 
 
@@ -112,18 +118,6 @@ def read_manifest(
             f"The manifest {path} cannot be read ({error}). Load an older copy."
         ) from error
     manifest: dict[str, Any] = read if isinstance(read, dict) else {}
-    _check_kind(path, manifest, kind=kind, format=format, older=older)
-    if manifest.pop("sha256", None) != digest_of(manifest):
-        raise SnapshotError(
-            f"The manifest {path} is not the one that was saved: its SHA-256 differs. Load an "
-            f"older copy."
-        )
-    return manifest
-
-
-def _check_kind(
-    path: Path, manifest: dict[str, Any], *, kind: str, format: int, older: Sequence[int]
-) -> None:
     found, held = manifest.get("format"), str(manifest.get("kind", BANDIT))
     if found is not None and held != kind:
         loader = _LOADERS.get(held, "the version of fastbandit that saved it")
@@ -138,6 +132,12 @@ def _check_kind(
             f"This version reads a {kind} of format {known}: {path} has format {found!r}, saved by "
             f"fastbandit {saved}. Install that version, or a newer one than this."
         )
+    if manifest.pop("sha256", None) != digest_of(manifest):
+        raise SnapshotError(
+            f"The manifest {path} is not the one that was saved: its SHA-256 differs. Load an "
+            f"older copy."
+        )
+    return manifest
 
 
 def _map_file(folder: Path, manifest: dict[str, Any], *, verify: bool) -> Arrays:

@@ -8,11 +8,8 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fastbandit.noise.philox import Stream, uniforms
+from fastbandit.noise.philox import Stream, mixed, uniforms
 
-_ROUNDS = 10
-_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
-_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 _LOW = 0xFFFFFFFF
 
 
@@ -41,14 +38,5 @@ def uniforms_of(seeds: Int[Tensor, " B"], count: int, stream: Stream) -> Float[T
         seeds.new_zeros(shape),
     ]
     key = [(seeds & _LOW)[:, None], ((seeds >> 32) & _LOW)[:, None]]
-    for _ in range(_ROUNDS):
-        first, second = _MULTIPLIERS[0] * counter[0], _MULTIPLIERS[1] * counter[2]
-        counter = [
-            ((second >> 32) & _LOW) ^ counter[1] ^ key[0],
-            second & _LOW,
-            ((first >> 32) & _LOW) ^ counter[3] ^ key[1],
-            first & _LOW,
-        ]
-        key = [(part + step) & _LOW for part, step in zip(key, _KEY_STEPS, strict=True)]
-    words = torch.stack(counter, dim=-1).flatten(1)[:, :count]
+    words = torch.stack(mixed(counter, key), dim=-1).flatten(1)[:, :count]
     return ((words >> 9).float() + 0.5) * 2.0**-23

@@ -8,13 +8,14 @@ any machine, with or without torch.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 _ROUNDS = 10
-_MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
-_KEY_STEPS = (np.uint64(0x9E3779B9), np.uint64(0xBB67AE85))
+_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
@@ -42,17 +43,21 @@ def philox(
         np.full(shape, stream, dtype=np.uint64),
         np.zeros(shape, dtype=np.uint64),
     ]
-    key = [seeds & _LOW, seeds >> _HALF]
+    return np.stack(mixed(counter, [seeds & _LOW, seeds >> _HALF]), axis=-1).astype(np.uint32)
+
+
+def mixed(counter: list[Any], key: list[Any]) -> list[Any]:
+    """Return the words of counters and keys of 32 bits each, held in arrays or tensors of 64."""
     for _ in range(_ROUNDS):
         first, second = _MULTIPLIERS[0] * counter[0], _MULTIPLIERS[1] * counter[2]
         counter = [
-            (second >> _HALF) ^ counter[1] ^ key[0],
-            second & _LOW,
-            (first >> _HALF) ^ counter[3] ^ key[1],
-            first & _LOW,
+            ((second >> 32) & 0xFFFFFFFF) ^ counter[1] ^ key[0],
+            second & 0xFFFFFFFF,
+            ((first >> 32) & 0xFFFFFFFF) ^ counter[3] ^ key[1],
+            first & 0xFFFFFFFF,
         ]
-        key = [(part + step) & _LOW for part, step in zip(key, _KEY_STEPS, strict=True)]
-    return np.stack(counter, axis=-1).astype(np.uint32)
+        key = [(part + step) & 0xFFFFFFFF for part, step in zip(key, _KEY_STEPS, strict=True)]
+    return counter
 
 
 def uniforms(seeds: NDArray[np.uint64], count: int, stream: Stream) -> NDArray[np.float32]:
@@ -83,8 +88,7 @@ def normals_at(
     words = philox(seeds, positions.astype(np.uint64), int(stream))[..., :2]
     numbers = ((words >> np.uint32(9)).astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-23)
     radius = np.sqrt(np.float32(-2.0) * np.log(numbers[..., 0]))
-    drawn: NDArray[np.float32] = radius * np.cos(np.float32(2.0 * np.pi) * numbers[..., 1])
-    return drawn
+    return radius * np.cos(np.float32(2.0 * np.pi) * numbers[..., 1])
 
 
 def decision_seeds(seed: int, first: int, count: int) -> NDArray[np.uint64]:

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
+from fastbandit.types import Floats, Rows
 
 PRIOR = 0.58
 """The first width of constants, in log odds or in deviations of rewards."""
@@ -150,7 +149,6 @@ class ArmConstants:
     # -- files
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all of it as arrays by name."""
         noise = -1.0 if self.noise is None else self.noise
         return {
             "counts": self.counts,
@@ -162,7 +160,6 @@ class ArmConstants:
 
     @staticmethod
     def of(arrays: Mapping[str, NDArray[Any]]) -> ArmConstants:
-        """Return constants from their arrays."""
         width, noise, stamp, temper = arrays["numbers"].tolist()
         sums = (arrays["counts"], arrays["rewards"], arrays["offsets"], arrays["tried"])
         return ArmConstants(*sums, width, None if noise < 0 else noise, int(stamp), temper)

@@ -19,12 +19,9 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastbandit.noise.philox import philox
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
+from fastbandit.types import Floats, Rows
 
 WEIGHING = 1_024
 """So many arms at most, those chosen most often, weigh the context; others have a constant."""
@@ -93,7 +90,9 @@ class ArmEffects:
         first = (priors.constant * unit, priors.slope * unit)
         widths = first if before is None else before
         chosen, theirs = seen.by_arm()
-        weighs = _weighing(seen, theirs)
+        often = np.argsort([-seen.weights[mine].sum() for mine in theirs], kind="stable")
+        weighs = np.zeros(len(theirs), dtype=bool)
+        weighs[often[:WEIGHING]] = True
         # An arm's sums, its covariance, and what is left of both for the shared weights once its
         # own are integrated out. Rewards are measured from their mean.
         loose = np.r_[1e-9, np.full(size - 1, 1.0 / (priors.shared * unit) ** 2)]
@@ -119,7 +118,7 @@ class ArmEffects:
         fitted = _fitted_widths(squares[weighs], first)
         tried, others, order = _never_chosen(chosen, arms, len(seen.rows))
         deviations[tried] = _prior(fitted, size)
-        means[others, 0] = -_BELOW * unit * (1.0 + order)  # no two alike: each has its turn
+        means[others, 0] = -_BELOW * unit * (1.0 + order)  # no two alike: each comes to be tried
         shared[0] += mean
         return ArmEffects(shared, means, deviations, fitted, widths, noise)
 
@@ -166,14 +165,6 @@ class ArmEffects:
         return z @ (self.shared + means).T, np.sqrt((z * z) @ np.square(deviations).T)
 
 
-def _weighing(seen: Seen, theirs: list[Rows]) -> NDArray[np.bool_]:
-    """Return which arms weigh the context: those chosen most often."""
-    counts = np.array([seen.weights[mine].sum() for mine in theirs])
-    weighs = np.zeros(len(theirs), dtype=bool)
-    weighs[np.argsort(-counts, kind="stable")[:WEIGHING]] = True
-    return weighs
-
-
 def _covariance(products: Floats, widths: tuple[float, float]) -> Floats:
     """Return the covariance of an arm's weights, from the products of what it has seen."""
     precision = products + np.diag(1.0 / np.square(_prior(widths, len(products))))
@@ -200,7 +191,7 @@ def _never_chosen(chosen: Rows, arms: int, interactions: int) -> tuple[Rows, Row
     new = np.flatnonzero(is_new)
     root, blocks = np.zeros(1, dtype=np.uint64), new.astype(np.uint64)
     words = philox(root, blocks, _ORDER)[0, :, 0]
-    turns = np.argsort(words, kind="stable")
+    order = np.argsort(words, kind="stable")
     count = max(_FEWEST_NEW, math.isqrt(interactions))
-    later = turns[count:]
-    return np.sort(new[turns[:count]]), new[later], words[later] / 2.0**32
+    later = order[count:]
+    return np.sort(new[order[:count]]), new[later], words[later] / 2.0**32

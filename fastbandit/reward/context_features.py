@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.types import Inputs
+from fastbandit.types import Floats, Inputs
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-Floats = NDArray[np.float64]
 
 CLIP = 5.0
 """So many standard deviations from the mean, a number is cut."""
@@ -63,7 +61,6 @@ class ContextFeatures:
 
     @property
     def count(self) -> int:
-        """The number of features."""
         plain = self.basis.shape[1] or len(self.scale)
         return plain + (_ID_COLUMNS if self.has_ids else 0)
 
@@ -114,7 +111,6 @@ class FeatureNetwork:
 
     @staticmethod
     def none() -> FeatureNetwork:
-        """Return a network without features."""
         nothing = np.zeros(0)
         return FeatureNetwork(np.zeros((0, 0)), nothing, np.zeros((0, 0)), nothing, nothing, 1.0)
 
@@ -142,7 +138,6 @@ class LinearInputs:
         return LinearInputs(ContextFeatures.none(has_ids=False), FeatureNetwork.none())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all of it as arrays by name."""
         features, network = self.features, self.network
         lengths = np.array([features.length, float(features.has_ids), network.length])
         layers = ("first", "first_bias", "second", "second_bias", "centre")
@@ -151,7 +146,6 @@ class LinearInputs:
 
     @staticmethod
     def of(arrays: Mapping[str, NDArray[Any]]) -> LinearInputs:
-        """Return the inputs from their arrays."""
         length, has_ids, scale = arrays["lengths"].tolist()
         plain = (arrays["shift"], arrays["scale"], arrays["basis"])
         layers = (arrays["first"], arrays["first_bias"], arrays["second"], arrays["second_bias"])
@@ -233,9 +227,8 @@ def principal_directions(rows: Any, count: int) -> Floats:
     for _ in range(_ITERATIONS):
         basis = np.linalg.qr(rows.T @ (rows @ basis))[0]
     seen = rows @ basis
-    _, turn = np.linalg.eigh(seen.T @ seen)
-    directions: Floats = basis @ turn[:, ::-1][:, :count]
-    return directions
+    _, axes = np.linalg.eigh(seen.T @ seen)
+    return basis @ axes[:, ::-1][:, :count]
 
 
 def _weighted(matrix: csr_matrix, weights: Floats) -> Any:
@@ -255,5 +248,4 @@ def id_signs(ids: NDArray[np.int64]) -> Floats:
 
     words = philox(np.asarray(ids, dtype=np.uint64), np.zeros(1, dtype=np.uint64), _SEED)[:, 0, 0]
     bits = (words[:, None] >> np.arange(_ID_COLUMNS, dtype=np.uint32)) & np.uint32(1)
-    signs: Floats = (2.0 * bits - 1.0) / np.sqrt(_ID_COLUMNS)
-    return signs
+    return (2.0 * bits - 1.0) / np.sqrt(_ID_COLUMNS)

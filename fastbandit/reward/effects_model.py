@@ -22,12 +22,12 @@ from torch import Generator, Tensor
 
 from fastbandit.interfaces import CompiledModel, RewardModel
 from fastbandit.noise.philox import Stream, normals_at
-from fastbandit.reward.arm_effects import ArmEffects, Floats, Priors, Seen
+from fastbandit.reward.arm_effects import ArmEffects, Priors, Seen
 from fastbandit.reward.context_features import ContextFeatures, LinearInputs
 from fastbandit.reward.feature_network import fit_features
 from fastbandit.reward.model import no_noise
 from fastbandit.score import Score, Seeds
-from fastbandit.types import Inputs, Interactions
+from fastbandit.types import Floats, Inputs, Interactions
 
 _COLUMNS = 8  # of an arm's embedding
 _TINY = 1e-9
@@ -46,7 +46,6 @@ class Fitted:
     trained_at: int
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all of it as arrays by name."""
         effects = self.effects
         return {
             **{f"inputs.{name}": array for name, array in self.inputs.arrays().items()},
@@ -58,7 +57,6 @@ class Fitted:
 
     @staticmethod
     def of(arrays: Mapping[str, NDArray[Any]]) -> Fitted:
-        """Return what was learned from its arrays."""
         *widths, noise, trained_at = arrays["numbers"].tolist()
         fitted, used = (widths[0], widths[1]), (widths[2], widths[3])
         named = {name.removeprefix("inputs."): array for name, array in arrays.items()}
@@ -171,10 +169,12 @@ class EffectsReward(RewardModel):
         weights = np.ones(len(history)) if history.weights is None else history.weights
         rewards = history.rewards.astype(np.float64)
         seen = Seen(inputs(history.contexts), history.arms.ids, rewards, weights)
+        spread = float(rewards.std())  # priors are in units of the rewards seen
+        is_unit = self.reward == "binary" or spread < _TINY
         effects = ArmEffects.fit(
             seen,
             self.arms,
-            priors=self._priors(rewards),
+            priors=self.priors if is_unit else replace(self.priors, unit=spread),
             before=None if before is None else before.effects.widths,
         )
         trained_at = len(history) if before is None or is_due else before.trained_at
@@ -239,20 +239,13 @@ class EffectsReward(RewardModel):
         )
         return LinearInputs(features, network)
 
-    def _priors(self, rewards: Floats) -> Priors:
-        """Return the priors in units of the rewards seen."""
-        spread = float(rewards.std())
-        if self.reward == "binary" or spread < _TINY:
-            return self.priors
-        return replace(self.priors, unit=spread)
-
 
 def embedded(means: Floats, ids: NDArray[np.int64]) -> NDArray[np.float32]:
     """Return fixed random projections of arms' own weights; those of unknown arms are zeros."""
-    turn = np.random.default_rng(_COLUMNS).standard_normal((means.shape[1], _COLUMNS))
+    axes = np.random.default_rng(_COLUMNS).standard_normal((means.shape[1], _COLUMNS))
     is_known = ids < len(means)
     known = means[np.where(is_known, ids, 0)] * is_known[:, None]
-    return (known @ turn / np.sqrt(_COLUMNS)).astype(np.float32)
+    return (known @ axes / np.sqrt(_COLUMNS)).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)

@@ -192,7 +192,6 @@ class PointEncoder(Encoder):
         return self.encode(_tensor(inputs.dense, self.linear.weight))
 
     def encode(self, numbers: Float[Tensor, "*s D"]) -> Float[Tensor, "*s E"]:
-        """Encode points that are tensors already, while climbing."""
         within = (numbers - self.lowest) / self.sides  # from 0 to 1 along each side
         fourier_features = math.sqrt(2) * torch.cos(within @ self.frequencies.T + self.phases)
         return self.linear(torch.cat([within - 0.5, fourier_features], dim=-1))
@@ -302,7 +301,6 @@ class FeaturesAndIdsEncoder(Encoder):
 def encoder_for(
     features: Features, embedding: int, *, fourier_features: int = 0, rng: Generator
 ) -> Encoder:
-    """Make the encoder that reads this kind of features."""
     match features:
         case Dense():
             return DenseEncoder(features, embedding, rng=rng)

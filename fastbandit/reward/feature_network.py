@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fastbandit.cores import threads_for
+from fastbandit.optim.schedule import set_rate
 from fastbandit.reward.context_features import FeatureNetwork
-
-Floats = NDArray[np.float64]
+from fastbandit.types import Floats
 
 _STEPS, _BATCH, _RATE = 400, 512, 5e-3
 _PENALTY = 0.5
@@ -62,8 +62,7 @@ def fit_features(
     optimiser = torch.optim.Adam(weights, lr=_RATE, fused=True)
     for step in range(_STEPS):
         cosine = 0.5 * (1.0 + math.cos(math.pi * step / _STEPS))
-        for group in optimiser.param_groups:
-            group["lr"] = _RATE * (0.02 + 0.98 * cosine)
+        set_rate(optimiser, _RATE * (0.02 + 0.98 * cosine))
         size = min(count, _BATCH)
         if odds is None:
             picked = torch.randint(count, (size,), generator=rng)

@@ -272,32 +272,24 @@ class FourierReward(RewardModel):
         before = int(self.fitted_at)
         is_due = not before or not before <= len(history) < self.grow * before
         if is_due:
-            self._see(history.contexts)
-        seen = self._seen(history)
+            features = ContextFeatures.fit(history.contexts, most=_DIRECTIONS)
+            for name in ("shift", "scale", "basis"):
+                array = torch.from_numpy(np.ascontiguousarray(getattr(features, name)))
+                setattr(self, f"context_{name}", array.to(self.centre.device))
+        weights = np.ones(len(history)) if history.weights is None else history.weights
+        rewards = torch.from_numpy(history.rewards.astype(np.float64)) - float(self.reward_shift)
+        seen = Seen(
+            torch.from_numpy(self._features()(history.contexts)),
+            self.embed_arms(history.arms).double().cpu(),
+            rewards / float(self.reward_scale),
+            torch.from_numpy(weights).clamp_min(_TINY),
+        )
         if is_due:
             self._take(fit_kernel(seen, before=Kernel.of(self.kernel.cpu()) if before else None))
             self.fitted_at.fill_(len(history))
         self._solve(seen)
         late = self.embed_contexts(history.contexts.take(slice(-_TYPICAL, None)))
         self.typical, self._by_others = torch.unique(late, dim=0), None
-
-    def _see(self, contexts: Inputs) -> None:
-        """Fit the features of contexts to those seen so far."""
-        features = ContextFeatures.fit(contexts, most=_DIRECTIONS)
-        device = self.centre.device
-        self.context_shift = torch.from_numpy(features.shift).to(device)
-        self.context_scale = torch.from_numpy(features.scale).to(device)
-        self.context_basis = torch.from_numpy(np.ascontiguousarray(features.basis)).to(device)
-
-    def _seen(self, history: Interactions) -> Seen:
-        rewards = torch.from_numpy(history.rewards.astype(np.float64))
-        weights = np.ones(len(history)) if history.weights is None else history.weights
-        return Seen(
-            torch.from_numpy(self._features()(history.contexts)),
-            self.embed_arms(history.arms).double().cpu(),
-            (rewards - float(self.reward_shift)) / float(self.reward_scale),
-            torch.from_numpy(weights).clamp_min(_TINY),
-        )
 
     def _take(self, kernel: Kernel) -> None:
         """Scale the frequencies, always the same ones, by the lengths of a kernel."""

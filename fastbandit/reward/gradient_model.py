@@ -69,7 +69,9 @@ class GradientReward(NeuralReward):
     def __init__(self, plan: Plan, posterior: GradientPosterior, *, rng: Generator) -> None:
         super().__init__(plan, dropout=True, rng=rng)
         self.ridge, self.gradients = posterior.ridge, posterior.gradients
-        self.parts = _part_sizes(self.network)
+        sizes = [layer.weight.numel() + layer.bias.numel() for layer in self.network.layers]
+        wide = self.network.wide
+        self.parts = sizes if wide is None else [*sizes, wide.weight.numel()]
         parameters = sum(self.parts)
         self.is_full = parameters < posterior.full_below
         self.noise_size = normals_need(parameters)
@@ -77,16 +79,14 @@ class GradientReward(NeuralReward):
         self.register_buffer("information", start.double() * self.ridge)  # Z, or its diagonal
         self.register_buffer("inverse", start / self.ridge)
         self.register_buffer("root", start / self.ridge**0.5)  # root @ root.T = inverse
-        self.bonus = self._surrogate_network(rng) if len(self.settings.hidden) == 1 else None
+        self.bonus: RewardNetwork | None = None
+        if len(self.settings.hidden) == 1:  # it learns the standard deviation
+            size, product, leak = self.network.dim, self.network.product, self.network.leak
+            self.bonus = RewardNetwork(
+                size, (_SURROGATE,), product=product, dropout=False, leak=leak, rng=rng
+            )
         self.register_buffer("bonus_shift", torch.zeros(()))
         self.register_buffer("bonus_scale", torch.zeros(()))
-
-    def _surrogate_network(self, rng: Generator) -> RewardNetwork:
-        """Make the network that learns the standard deviation."""
-        size, product, leak = self.network.dim, self.network.product, self.network.leak
-        return RewardNetwork(
-            size, (_SURROGATE,), product=product, dropout=False, leak=leak, rng=rng
-        )
 
     @property
     def width(self) -> int:
@@ -213,11 +213,11 @@ class GradientReward(NeuralReward):
     def fold_bonus(self, contexts: Float[Tensor, "B E"]) -> Float[Tensor, "B F F"]:
         """Fold the inverse of Z for each context, from both sides."""
         at_once = _FOLDED_AT_ONCE if contexts.device.type == "cpu" else _FOLDED_ON_GPU
-        return torch.cat([self._fold_some(part) for part in contexts.split(at_once)])
-
-    def _fold_some(self, contexts: Float[Tensor, "B E"]) -> Float[Tensor, "B F F"]:
-        half = self._fold_rows(self.inverse[None], contexts)  # (B, P, F)
-        return self._fold_rows(half.transpose(1, 2), contexts)
+        folded = []
+        for some in contexts.split(at_once):
+            half = self._fold_rows(self.inverse[None], some)  # (B, P, F)
+            folded.append(self._fold_rows(half.transpose(1, 2), some))
+        return torch.cat(folded)
 
     def _fold_rows(
         self, rows: Float[Tensor, "b R P"], contexts: Float[Tensor, "B E"]
@@ -236,9 +236,3 @@ class GradientReward(NeuralReward):
             action, constant = self.network.act_on_arm(wide, contexts)
             parts += [action, constant[..., None]]
         return torch.cat(parts, dim=-1)
-
-
-def _part_sizes(network: RewardNetwork) -> list[int]:
-    """Return the number of parameters of each layer, weights and bias, wide path last."""
-    layers = [layer.weight.numel() + layer.bias.numel() for layer in network.layers]
-    return layers if network.wide is None else [*layers, network.wide.weight.numel()]

@@ -26,9 +26,7 @@ from fastbandit.reward.linear_model import TEMPER, LinearReward
 from fastbandit.reward.model import NeuralReward
 from fastbandit.reward.own_constants import ConstantsPosterior, OwnConstants
 from fastbandit.score import Score, Seeds
-from fastbandit.types import Inputs, Interactions
-
-Floats = NDArray[np.float64]
+from fastbandit.types import Floats, Inputs, Interactions
 
 _FEWEST = 50  # interactions that are worth holding some of them back
 _HELD = 4  # one in so many is held back
@@ -215,11 +213,11 @@ class HierarchicalReward(RewardModel):
     @torch.no_grad()
     def likelihoods(self, fresh: Interactions) -> list[float]:
         """Return the log likelihood of rewards under the network and under the regression."""
-        return [self._likelihood(number, fresh) for number in range(len(self._models()))]
+        return [
+            self._likelihood(number, model, fresh) for number, model in enumerate(self._models())
+        ]
 
-    def _likelihood(self, number: int, fresh: Interactions) -> float:
-        """Return the log likelihood of rewards under one of the models."""
-        model = self._models()[number]
+    def _likelihood(self, number: int, model: NeuralReward, fresh: Interactions) -> float:
         scores = self._scores(model, fresh)
         constants = self.constants.get(number)
         if constants is not None and fresh.rows is not None:
@@ -313,8 +311,7 @@ class HierarchicalReward(RewardModel):
 def _in_units(model: NeuralReward, rewards: NDArray[np.float32]) -> Floats:
     """Return rewards in the units that scores are in."""
     numbers = torch.from_numpy(rewards).to(model.log_noise.device)
-    found: Floats = model.standardised(numbers).double().cpu().numpy()
-    return found
+    return model.standardised(numbers).double().cpu().numpy()
 
 
 def _worth_trying(model: NeuralReward, arms: Inputs, history: Interactions) -> NDArray[np.int64]:

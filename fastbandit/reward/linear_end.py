@@ -92,7 +92,6 @@ class LinearEnd(NeuralReward):
         return torch.cat([*parts, constant])
 
     def _fold(self, contexts: Float[Tensor, "B E"], weights: Float[Tensor, "b W"]) -> Folded:
-        """Fold the network with other weights in its linear end."""
         last, wide, constant = weights.split(self.parts, dim=1)
         folded = self.network.fold(contexts)
         count = len(contexts)

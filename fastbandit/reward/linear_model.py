@@ -24,9 +24,7 @@ from fastbandit.reward.encoders import (
     SparseEncoder,
 )
 from fastbandit.reward.last_layer_model import LastLayerReward
-from fastbandit.types import Inputs, Interactions
-
-Floats = NDArray[np.float64]
+from fastbandit.types import Floats, Inputs, Interactions
 
 TEMPER = 0.57
 """Draws are so much narrower than the posterior: 0.4 of its width at the default scale, 0.7."""
@@ -54,14 +52,14 @@ class LinearReward(LastLayerReward):
 
     def observe_arms(self, arms: Inputs) -> None:
         super().observe_arms(arms)
-        self._turn(0, self.arm_encoder, arms)
+        self._orient(0, self.arm_encoder, arms)
 
     def start(self, history: Interactions, *, fresh: int) -> None:
         super().start(history, fresh=fresh)
-        self._turn(1, self.context_encoder, history.contexts)
+        self._orient(1, self.context_encoder, history.contexts)
 
     @torch.no_grad()
-    def _turn(self, which: int, encoder: Encoder, inputs: Inputs) -> None:
+    def _orient(self, which: int, encoder: Encoder, inputs: Inputs) -> None:
         """Have an encoder tell the directions along which its inputs differ most, once."""
         is_turned = self.get_buffer("is_turned")
         features = encoder.features if isinstance(encoder, FeaturesAndIdsEncoder) else encoder
@@ -101,25 +99,21 @@ class LinearReward(LastLayerReward):
         rewards = self.standardised(given).double().cpu().numpy()
         weights = np.ones(len(z)) if history.weights is None else history.weights
         rows = history.rows if own_width > 0 else None
+        size = self.settings.embedding  # of weights: hidden units, context, arm, constant
+        precisions = (np.ones(_HIDDEN + size), np.full(size, _ARM_PRECISION), np.full(1, _FREE))
+        prior = np.concatenate(precisions)
         centre, spread, noise = fitted(
             z,
             rewards,
             weights,
             rows,
-            prior=self._prior(),
+            prior=prior,
             own=own_width,
             is_binary=self.reward == "binary",
         )
         self.centre.copy_(torch.from_numpy(centre))
         self.spread.copy_(torch.from_numpy(TEMPER * spread))
         self.log_noise.fill_(0.5 * np.log(noise))
-
-    def _prior(self) -> Floats:
-        """Return the precision of each weight: hidden units, context, arm, constant."""
-        size = self.settings.embedding
-        return np.r_[
-            np.ones(_HIDDEN), np.ones(size), np.full(size, _ARM_PRECISION), np.full(1, _FREE)
-        ]
 
 
 def fitted(

@@ -40,7 +40,6 @@ class Kernel:
 
     @staticmethod
     def of(numbers: Float[Tensor, " P"]) -> Kernel:
-        """Return the kernel of such logarithms."""
         variance, noise, length = numbers[:3].exp().tolist()
         return Kernel(variance, noise, length, numbers[3:].exp())
 

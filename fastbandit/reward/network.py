@@ -8,6 +8,7 @@ that act on the arm alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,8 +18,10 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from fastbandit.optim.layers import linear
-from fastbandit.reward.concrete_dropout import ConcreteDropout
 from fastbandit.score import Affine
+
+_TEMPERATURE = 0.1
+_FIRST_RATE = 0.1  # of dropout
 
 
 @dataclass(frozen=True)
@@ -35,13 +38,11 @@ class Folded:
     leak: float
 
     def before(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K H"]:
-        """Return the first layer's sums for each arm."""
         if len(arms) < len(self.first):  # the same arms for all contexts: one matrix product
             return torch.einsum("ke,bhe->bkh", arms[0], self.first) + self.first_bias[:, None]
         return torch.baddbmm(self.first_bias[:, None], arms, self.first.transpose(1, 2))
 
     def hidden(self, arms: Float[Tensor, "b K E"]) -> Float[Tensor, "B K L"]:
-        """Return the last hidden layer for each arm."""
         hidden = F.leaky_relu(self.before(arms), self.leak)
         for weight, bias in zip(self.deeper, self.deeper_biases, strict=True):
             hidden = F.leaky_relu(torch.matmul(hidden, weight.transpose(-1, -2)) + bias, self.leak)
@@ -77,6 +78,33 @@ class Folded:
         deep = torch.matmul(self.hidden(arms), self.last[..., None]).squeeze(-1)
         wide = torch.matmul(arms, self.wide[..., None]).squeeze(-1)
         return deep + wide + self.constant[:, None]
+
+
+class ConcreteDropout(nn.Module):
+    """Dropout of the `size` inputs of one layer that learns its own rate: Concrete Dropout.
+
+    Gal, Hron and Kendall (NeurIPS 2017). A mask multiplies the inputs. It is made from uniform
+    numbers that are passed in, so that one draw can be held still while arms are searched.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+        self.logit = nn.Parameter(torch.tensor(math.log(_FIRST_RATE / (1 - _FIRST_RATE))))
+
+    @property
+    def rate(self) -> Float[Tensor, ""]:
+        return torch.sigmoid(self.logit)
+
+    def mask(self, uniforms: Float[Tensor, "*s H"]) -> Float[Tensor, "*s H"]:
+        """Return the factors of the inputs: near 0 (dropped) or near 1 / (1 - rate) (kept)."""
+        drop = torch.sigmoid((self.logit + torch.logit(uniforms)) / _TEMPERATURE)
+        return (1 - drop) / (1 - self.rate)
+
+    def entropy_penalty(self) -> Float[Tensor, ""]:
+        """Return the inputs times the negative entropy of the rate; training makes it small."""
+        rate = self.rate
+        return self.size * (rate * torch.log(rate) + (1 - rate) * torch.log1p(-rate))
 
 
 class RewardNetwork(nn.Module):
@@ -131,7 +159,6 @@ class RewardNetwork(nn.Module):
         arms: Float[Tensor, "B E"],
         masks: list[Tensor] | None = None,
     ) -> Float[Tensor, " B"]:
-        """Return the reward of each context with its arm."""
         inputs = self.features(contexts, arms)  # (B, 3E)
         hidden: Tensor = inputs
         for number, layer in enumerate(self.layers):

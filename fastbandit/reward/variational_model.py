@@ -44,7 +44,6 @@ class VariationalReward(LinearEnd):
 
     @property
     def log_deviation(self) -> Float[Tensor, " W"]:
-        """The logarithms of the weights' standard deviations."""
         return _PACE * self.log_widths
 
     def loss(

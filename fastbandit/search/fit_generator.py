@@ -54,7 +54,13 @@ def fit_generator(
     """Return a generator that knows the score of a task, going on from the one of before."""
     settings, group = task.settings, task.group
     embedded = embed_all(task.model.embed_contexts, task.contexts)
-    generator = _generator_for(task, embedded, before, heads=heads, hidden=hidden)
+    seeds, dim = np.zeros(1, dtype=np.uint64), task.arms.dim
+    example = task.exploration.score(task.model, embedded[:1], seeds=seeds)
+    size = embedded.shape[1] + example.noise.shape[1] + dim
+    generator = ArmGenerator(size, dim, heads=heads, hidden=hidden, rng=task.rng)
+    if before is not None and (before.inputs, before.dim, before.heads) == (size, dim, heads):
+        generator.load_state_dict(before.state_dict())
+    generator = generator.to(embedded.device)
     parameters = list(generator.parameters())
     optimiser = torch.optim.Adam(parameters, lr=settings.rate, fused=True)
     inputs, targets = best_of_samples(task, embedded, rng=group.noise(task.rng))
@@ -111,22 +117,3 @@ def draw_score(
     seeds = torch.randint(2**62, (count,), generator=rng).numpy().astype(np.uint64)
     score = task.exploration.score(task.model, contexts, seeds=seeds).by_surrogate()
     return score.through(task.arms.to_embedding), seeds
-
-
-def _generator_for(
-    task: SearchFit,
-    embedded: Float[Tensor, "n E"],
-    before: ArmGenerator | None,
-    *,
-    heads: int,
-    hidden: int,
-) -> ArmGenerator:
-    """Copy the generator of before, or make one where it does not fit."""
-    seeds = np.zeros(1, dtype=np.uint64)
-    example = task.exploration.score(task.model, embedded[:1], seeds=seeds)
-    inputs = embedded.shape[1] + example.noise.shape[1] + task.arms.dim
-    generator = ArmGenerator(inputs, task.arms.dim, heads=heads, hidden=hidden, rng=task.rng)
-    shape = (inputs, task.arms.dim, heads)
-    if before is not None and (before.inputs, before.dim, before.heads) == shape:
-        generator.load_state_dict(before.state_dict())
-    return generator.to(embedded.device)

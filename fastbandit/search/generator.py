@@ -63,20 +63,19 @@ class GeneratorSearch:
         self, score: Score, arms: ArmSpace, *, count: int, seeds: Seeds, eligible: Eligible = None
     ) -> Choice:
         """Score all arms, which is what it does of a few; more need a generator."""
-        if not self.is_scan:
-            raise SettingError(
-                "A generator search needs a trained generator: got none. Update the bandit "
-                "first; training makes one."
-            )
+        self._check_scan("A generator search")
         return Exhaustive().best(score, arms, count=count, seeds=seeds, eligible=eligible)
 
     def compiled(self) -> CompiledSteps:
+        self._check_scan("A generator search that is frozen")
+        return CompiledSteps()
+
+    def _check_scan(self, what: str) -> None:
         if not self.is_scan:
             raise SettingError(
-                "A generator search needs a trained generator to be frozen: got none. Update the "
-                "bandit first, or select with the Bandit."
+                f"{what} needs a trained generator: got none. Update the bandit first; training "
+                f"makes one."
             )
-        return CompiledSteps()
 
     def fit(self, task: SearchFit, *, before: Search) -> Search:
         if self.scans(task.arms.size):

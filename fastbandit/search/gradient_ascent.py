@@ -135,7 +135,6 @@ def start_points(arms: ArmSpace, count: int, seeds: Seeds) -> Float[Tensor, "B M
 def best_points(
     score: Score, points: Float[Tensor, "B M D"], count: int, tally: Tally
 ) -> Float[Tensor, "B m D"]:
-    """Keep the `count` points with the highest score."""
     tally.evaluations += points.shape[1]
     order = score(points).topk(count, dim=1).indices
     return points.gather(1, order[..., None].expand(-1, -1, points.shape[-1]))

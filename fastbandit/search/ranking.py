@@ -153,7 +153,6 @@ class SearchRun:
         return ranked.joined(self.rank(more))
 
     def choice(self, ranked: Ranked) -> Choice:
-        """Return the best arms that were found."""
         return self.rerank(ranked).as_choice(self.count, self.tally)
 
     def rerank(self, ranked: Ranked) -> Ranked:

@@ -26,7 +26,6 @@ def candidates_for(k: int, diversity: float) -> int:
 
 
 def check_diversity(diversity: Any) -> float:
-    """Raise unless a diversity is a share."""
     is_number = isinstance(diversity, int | float | np.number) and not isinstance(diversity, bool)
     if not is_number or not 0.0 <= diversity <= 1.0:
         raise SettingError(
@@ -50,7 +49,9 @@ def pick_apart(
     """
     is_arm = np.isfinite(scores)
     wanted = _shares(scores.astype(np.float64), is_arm)
-    widest = _widest(points, is_arm)
+    steps = np.linalg.norm(points - points[:, :1], axis=2)
+    farthest = np.where(is_arm, steps, 0.0).max(axis=1)  # from the one wanted most
+    widest = np.maximum(2.0 * farthest, 1e-30)
     contexts = np.arange(len(scores))
     picked = np.zeros((len(scores), k), dtype=np.int64)  # the first is the one wanted most
     gaps = np.full(scores.shape, np.inf)
@@ -72,9 +73,3 @@ def _shares(scores: NDArray[np.float64], is_arm: NDArray[np.bool_]) -> NDArray[n
     low = np.where(is_arm, scores, np.inf).min(axis=1, keepdims=True)
     rises = np.where(is_arm, scores - low, 0.0)
     return np.asarray(rises / np.maximum(rises.max(axis=1, keepdims=True), 1e-30))
-
-
-def _widest(points: NDArray[Any], is_arm: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return twice the distance from the first candidate to the farthest of all."""
-    steps = np.linalg.norm(points - points[:, :1], axis=2)
-    return np.maximum(2.0 * np.where(is_arm, steps, 0.0).max(axis=1), 1e-30)

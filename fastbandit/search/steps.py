@@ -62,5 +62,4 @@ def compiled_steps(search: Search) -> CompiledSteps:
             f"returns CompiledSteps. Write one, use search='generator', 'ascent' or 'exhaustive', "
             f"or select with the Bandit."
         )
-    steps: CompiledSteps = compiled()
-    return steps
+    return compiled()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
@@ -10,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from fastbandit.declaration import info_of, need, range_of
+from fastbandit.declaration import info_of, known_name, need, range_of
 from fastbandit.errors import SettingError
 from fastbandit.settings.parts import Modules, find, parts_of
 
@@ -84,7 +83,7 @@ class Settings:
         former = {range_of(one).formerly: name for name, one in own.items()}
         values = {former.get(name, name): value for name, value in values.items()}
         for name in values:
-            _known(f"a field of [{section}]", name, tuple(own), source=self.source)
+            known_name(f"field of [{section}] in {self.source}", name, tuple(own))
         hints = settable(kind)
         values = {
             name: self._fitted(own[name], hints[name], value, where=f"[{section}]")
@@ -100,7 +99,7 @@ class Settings:
         role, _, name = section.partition(".")
         if ":" in name and role in _SHARED:
             return find(role, name, modules=self.modules)
-        _known("a section", section, tuple(sections()), source=self.source)
+        known_name(f"section in {self.source}", section, tuple(sections()))
         return sections()[section]
 
     def _fitted(self, own: Field[Any], hint: Any, value: Any, *, where: str) -> Value:
@@ -134,7 +133,9 @@ def is_settings_file(preset: Any) -> bool:
 
 def read_settings(path: str | Path, *, modules: Modules = ()) -> Settings:
     """Read a file of settings, or say which of its lines cannot be used."""
-    return parsed(_read_toml(Path(path)), source=str(path), modules=modules)
+    fix = "Write one, or leave out preset= for the defaults."
+    raw = read_toml(Path(path), what="A file of settings", fix=fix)
+    return parsed(raw, source=str(path), modules=modules)
 
 
 def parsed(raw: dict[str, Any], *, source: str, modules: Modules = ()) -> Settings:
@@ -156,29 +157,31 @@ def parsed(raw: dict[str, Any], *, source: str, modules: Modules = ()) -> Settin
     return Settings(found, source, tuple(modules))
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path, *, what: str, fix: str) -> dict[str, Any]:
+    """Read a file; `what` names it in errors, and `fix` says what to do where there is none."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
+        raise SettingError(f"{what} needs to exist: found none at {path}. {fix}") from error
+    except (ValueError, RecursionError, OSError) as error:
         raise SettingError(
-            f"A file of settings needs to exist: found none at {path}. Write one, or leave out "
-            f"preset= for the defaults."
+            f"The file {path} needs to be TOML: got {error}. Correct that place."
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+
+
+def check_section(name: str, table: Any, *, source: str) -> None:
+    if not isinstance(table, dict):
         raise SettingError(
-            f"The settings in {path} need to be TOML: got {error}. Correct that place."
-        ) from error
+            f"{source} needs [{name}] to be a section: got {name} = {table!r}. Write its keys "
+            f"below a line [{name}]."
+        )
 
 
 def _split(name: str, table: Any, *, source: str) -> Iterable[tuple[str, dict[str, Any]]]:
     """Yield sections with their fields: first what all parts share, then what each has alone."""
     name = "posterior" if name == "doubt" else name  # as files of before say
-    _known("a section", name, _ROLES, source=source)
-    if not isinstance(table, dict):
-        raise SettingError(
-            f"The settings in {source} need [{name}] to be a section: got {name} = {table!r}. "
-            f"Write its fields below a line [{name}]."
-        )
+    known_name(f"section in {source}", name, _ROLES)
+    check_section(name, table, source=source)
     if name in sections():
         yield name, table
         return
@@ -188,13 +191,13 @@ def _split(name: str, table: Any, *, source: str) -> Iterable[tuple[str, dict[st
     subs = tuple(key.partition(".")[2] for key in mine)
     for key in loose:
         every = tuple(dict.fromkeys(one for own in known.values() for one in own))
-        _known(f"a field or section of [{name}]", key, every + subs, source=source)
+        known_name(f"field or section of [{name}] in {source}", key, every + subs)
     for section, own in known.items():
         yield section, {key: value for key, value in loose.items() if key in own}
     for key, value in table.items():
         if isinstance(value, dict):
             if ":" not in key:
-                _known(f"a section in [{name}]", key, subs, source=source)
+                known_name(f"section of [{name}] in {source}", key, subs)
             yield f"{name}.{key}", value
 
 
@@ -202,14 +205,3 @@ def _accepted(kind: type[Any]) -> list[str]:
     """Return the names of a part's fields, those of before among them."""
     names = ((own.name, range_of(own).formerly) for own in fields(kind))
     return [name for both in names for name in both if name]
-
-
-def _known(what: str, name: Any, known: tuple[str, ...], *, source: str) -> None:
-    if name not in known:
-        near = difflib.get_close_matches(str(name), known, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else "Leave it out."
-        listed = ", ".join(known) or "(none)"
-        raise SettingError(f"{source}: {what} needs to be one of {listed}: got {name!r}. {hint}")
-
-
-# -- writing

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -103,8 +103,7 @@ def imported(path: str, *, modules: Modules) -> type[Any]:
             f"A part needs to be declared by @part(role, name=...) of fastbandit.declaration: "
             f"{path!r} is not. Declare it."
         )
-    found: type[Any] = kind
-    return found
+    return kind
 
 
 # -- values that can be written down
@@ -124,8 +123,10 @@ def write(part: Any) -> Any:
         )
     is_ours = _classes().get(kind.__name__) is kind
     name = kind.__name__ if is_ours else f"{kind.__module__}:{kind.__qualname__}"
-    stored = [own.name for own in fields(part) if not _is_left_out(part, own)]
-    return {"part": name, **{key: write(getattr(part, key)) for key in stored}}
+    late = {own.name: own.default for own in fields(part) if range_of(own).came_later}
+    values = {own.name: getattr(part, own.name) for own in fields(part)}
+    stored = {key: value for key, value in values.items() if value != late.get(key, MISSING)}
+    return {"part": name, **{key: write(value) for key, value in stored.items()}}
 
 
 def read(written: Any, *, modules: Modules = ()) -> Any:
@@ -155,8 +156,3 @@ def _current(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
     if lost:
         raise SettingError(f"{kind.__name__} has no {lost[0]}={values[lost[0]]!r} any more")
     return {renamed.get(key, key): value for key, value in values.items() if key not in dropped}
-
-
-def _is_left_out(part: Any, own: Field[Any]) -> bool:
-    """Return whether a field came later and is as if it were not there."""
-    return range_of(own).came_later and bool(getattr(part, own.name) == own.default)

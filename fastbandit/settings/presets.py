@@ -73,20 +73,19 @@ def blueprint(
 ) -> Blueprint:
     """Put the parts together that these names stand for; objects are taken as they are."""
     settings = settings_for(preset, modules=parts.modules)
-    named = replace(parts, posterior=_posterior_name(parts, arm))
-    is_fourier = _is(named.posterior, "fourier", FourierPosterior)
-    has_effects = _is(named.posterior, "arm-effects", ArmEffectsPosterior)
+    exploration, posterior, search = parts.exploration, parts.posterior, parts.search
+    if posterior == "auto":  # exact for a box, else effects of arms
+        posterior = "fourier" if isinstance(arm, Point) else "arm-effects"
+    is_fourier = _is(posterior, "fourier", FourierPosterior)
+    has_effects = _is(posterior, "arm-effects", ArmEffectsPosterior)
     has_weights = has_effects and _has_weights(parts.search, arm)
-    exploration, posterior, search = named.exploration, named.posterior, named.search
     if isinstance(exploration, str):
         widths = _widths(context, has_weights=has_weights, is_fourier=is_fourier)
         exploration = settings.over(_exploration(exploration, widths, parts.modules))
     if isinstance(posterior, str):
         posterior = settings.over(_posterior(posterior, exploration, context, arm, parts.modules))
     is_bound = asks(exploration) == "upper"
-    if (
-        search == "auto"
-    ):  # arms' own weights are scanned, Fourier features climbed, networks searched
+    if search == "auto":  # own weights are scanned, Fourier features climbed, networks searched
         search = "exhaustive" if has_weights else "ascent" if is_fourier else "generator"
     if isinstance(search, str):
         found = _search(search, arm, parts.modules, is_fourier=is_fourier)
@@ -124,13 +123,6 @@ def _is(part: Any, name: str, kind: type) -> bool:
     return part == name or isinstance(part, kind)
 
 
-def _posterior_name(parts: PartNames, arm: Features) -> str | Posterior:
-    """Return the posterior that suits arms: exact for a box, else effects of arms."""
-    if parts.posterior != "auto":
-        return parts.posterior
-    return "fourier" if isinstance(arm, Point) else "arm-effects"
-
-
 def _has_weights(search: str | Search, arm: Features) -> bool:
     """Return whether arms are known by ids alone, and scanned: each has weights of its own."""
     if not isinstance(arm, Ids):
@@ -154,8 +146,7 @@ def _exploration(name: str, widths: tuple[float, float], modules: Iterable[str])
         return ThompsonSampling(scale=scale)
     if kind is UpperConfidence:
         return UpperConfidence(width=width, batched=width == 1.0)
-    made: Exploration = kind()
-    return made
+    return kind()
 
 
 def _search(name: str, arm: Features, modules: Iterable[str], *, is_fourier: bool) -> Search:
@@ -172,8 +163,7 @@ def _search(name: str, arm: Features, modules: Iterable[str], *, is_fourier: boo
         return GeneratorSearch(partitions=1, far=0, steps=1, hops=2, beam=1)
     if kind is GeneratorSearch and columns > 8:
         return GeneratorSearch(partitions=4, far=64, steps=4, hops=6, beam=4)
-    made: Search = kind()
-    return made
+    return kind()
 
 
 def _posterior(
@@ -191,8 +181,7 @@ def _posterior(
     kind = find("posterior", name, modules=modules)
     if kind is ArmEffectsPosterior and _has_words(context):  # directions lack nothing of words
         return ArmEffectsPosterior(units=0)
-    made: Posterior = kind()
-    return made
+    return kind()
 
 
 def _neural(exploration: Exploration, arm: Features) -> str:

@@ -6,13 +6,13 @@ import csv
 import json
 import logging
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from fastbandit.declaration import known_name, need, range_of
 from fastbandit.errors import SettingError
+from fastbandit.settings.files import check_section, read_toml
 from fastbandit.settings.passwords import hide_password
 from fastbandit.settings.service import SECTIONS, Config, Setting, all_settings, settings_of
 
@@ -61,7 +61,10 @@ def read_config(
     sources = dict.fromkeys(known, "default")
     found = [*_from_file(path)] if path is not None else []
     found += _from_environment(os.environ if environ is None else environ)
-    found += _from_command_line(overrides or {})
+    for name, value in (overrides or {}).items():
+        known_name("setting", name, tuple(known))
+        if value is not None:
+            found.append((name, str(value) if isinstance(value, Path) else value, "command line"))
     for name, value, source in found:
         values[name] = check_value(known[name], value, source=source)
         sources[name] = source
@@ -74,13 +77,10 @@ def read_config(
 
 def _from_file(path: Path) -> Iterator[tuple[str, Any, str]]:
     """Return the name, value and source of each setting in a file."""
-    for section, table in _read_toml(path).items():
+    raw = read_toml(path, what="A config file", fix=f"Run: fastbandit init {path}")
+    for section, table in raw.items():
         known_name(f"section in {path}", section, tuple(SECTIONS))
-        if not isinstance(table, dict):
-            raise SettingError(
-                f"{path} needs [{section}] to be a section: got {section} = {table!r}. Write its "
-                f"keys below a line [{section}]."
-            )
+        check_section(section, table, source=str(path))
         keys = tuple(setting.key for setting in settings_of(section))
         for given, value in table.items():
             if _is_dropped(f"{section}.{given}", f"file {path}"):
@@ -97,19 +97,6 @@ def _is_dropped(name: str, source: str) -> bool:
     if name in _DROPPED:
         _LOGGER.warning(f"{name} from {source} is not used any more: {_DROPPED[name]}")
     return name in _DROPPED
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise SettingError(
-            f"A config file needs to exist: found none at {path}. Run: fastbandit init {path}"
-        ) from error
-    except (ValueError, RecursionError, OSError) as error:
-        raise SettingError(
-            f"The config file {path} needs to be TOML: got {error}. Correct that place."
-        ) from error
 
 
 def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
@@ -142,13 +129,6 @@ def _parsed(kind: Any, text: str) -> Any:
     return text
 
 
-def _from_command_line(overrides: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
-    for name, value in overrides.items():
-        known_name("setting", name, tuple(setting.name for setting in all_settings()))
-        if value is not None:
-            yield name, str(value) if isinstance(value, Path) else value, "command line"
-
-
 # -- checks
 
 
@@ -156,7 +136,9 @@ def check_value(setting: Setting, value: Any, *, source: str = "code") -> Any:
     """Return a value as its setting takes it, or raise."""
     needed, is_right = need(setting.own, setting.kind, value)
     if is_right and not (setting.kind is float and abs(value) >= _HUGE):
-        return _fitted(setting.kind, value)
+        if setting.kind is float:
+            return float(value)
+        return tuple(value) if isinstance(value, list) else value
     names = range_of(setting.own).choices
     if names and isinstance(value, str):
         try:
@@ -167,9 +149,3 @@ def check_value(setting: Setting, value: Any, *, source: str = "code") -> Any:
     raise SettingError(
         f"The setting {setting.name} needs {needed}: got {got} from {source}. Correct it there."
     )
-
-
-def _fitted(kind: Any, value: Any) -> Any:
-    if kind is float:
-        return float(value)
-    return tuple(value) if isinstance(value, list) else value

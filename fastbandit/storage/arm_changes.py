@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -52,8 +52,16 @@ def apply_change(bandit: HoldsArms, change: ArmsChanged, *, is_trial: bool = Fal
                 f"others have none. Leave columns out, or name them in arms.columns and begin with "
                 f"a new data folder."
             )
-        columns = None if columns is None else _filled(columns, bandit.columns or {})
-        counts = _upsert(bandit, change.upserted, columns, is_trial=is_trial)
+        kinds = {name: column.kind for name, column in (bandit.columns or {}).items()}
+        for name, values in (columns or {}).items():
+            values[:] = [_filled_in(value, kinds.get(name)) for value in values]
+        features, ids = features_of(change.upserted), [arm.id for arm in change.upserted]
+        if features is None and columns is None:  # of those that are there, nothing can differ
+            ids = [id for id in ids if id not in bandit]
+        if ids:
+            counts = bandit.upsert_arms(features, ids=ids, columns=columns, is_trial=is_trial)
+        left_alone = len(change.upserted) - len(ids)
+        counts = counts._replace(unchanged=counts.unchanged + left_alone)
     if change.discarded:
         bandit.discard_arms(change.discarded, is_trial=is_trial)
     return counts
@@ -77,8 +85,8 @@ def apply_offers(bandit: HoldsArms, offers: Iterable[Arm], *, known: ArmIds) -> 
     if not fresh:
         return
     ids, columns = [arm.id for arm in fresh], dict(bandit.columns or {})
-    gaps = _filled({name: [None] * len(ids) for name in columns}, columns) or None
-    bandit.upsert_arms(features_of(fresh), ids=ids, columns=gaps)
+    gaps = {name: [_filled_in(None, one.kind)] * len(ids) for name, one in columns.items()}
+    bandit.upsert_arms(features_of(fresh), ids=ids, columns=gaps or None)
     bandit.discard_arms(ids)
 
 
@@ -100,19 +108,6 @@ def _batches(bandit: HoldsArms, changes: Iterable[ArmsChanged]) -> Iterator[Arms
             discarded |= dict.fromkeys(change.discarded)
             live_count -= gone
     yield ArmsChanged(list(upserted.values()), list(discarded))
-
-
-def _upsert(
-    bandit: HoldsArms, arms: Sequence[Arm], columns: dict[str, list[Any]] | None, *, is_trial: bool
-) -> Upserted:
-    features, ids = features_of(arms), [arm.id for arm in arms]
-    if features is not None or columns is not None:
-        return bandit.upsert_arms(features, ids=ids, columns=columns, is_trial=is_trial)
-    fresh = [id for id in ids if id not in bandit]  # of others nothing can differ
-    if not fresh:
-        return Upserted(0, 0, len(ids))
-    counts = bandit.upsert_arms(None, ids=fresh, is_trial=is_trial)
-    return counts._replace(unchanged=len(ids) - len(fresh))
 
 
 def by_name(
@@ -141,7 +136,9 @@ def by_name(
             f"Arms need features by their names ({', '.join(schema.names)[:200]}): got a list for "
             f"{listed.id!r}. Send an object."
         )
-    rows = [{**_defaults(schema), **arm.features} for arm in arms if isinstance(arm.features, dict)]
+    used = [one for one in schema.columns if one.width and one.default is not None]
+    defaults = {column.name: column.default for column in used}
+    rows = [{**defaults, **arm.features} for arm in arms if isinstance(arm.features, dict)]
     _check_rows(rows, schema)
     table = table_of(rows, what="arms")
     found = columns_for(table, schema, title=title)
@@ -175,21 +172,8 @@ def _columns_for(row: int, wanted: Iterable[str], sources: tuple[Any, Any, Any])
     return {**raw, **own, **came}
 
 
-def _defaults(schema: Schema) -> dict[str, Any]:
-    used = [column for column in schema.columns if column.width]
-    return {column.name: column.default for column in used if column.default is not None}
-
-
-def _filled(columns: dict[str, list[Any]], known: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Fill gaps as columns of that kind have them: NaN in numbers, no text, false."""
-    kinds = {name: known[name].kind for name in columns if name in known}
-    return {
-        name: [_filled_in(value, kinds.get(name)) for value in values]
-        for name, values in columns.items()
-    }
-
-
 def _filled_in(value: Any, kind: str | None) -> Any:
+    """Fill a gap as columns of that kind have it: NaN in numbers, no text, false."""
     if kind == "numbers" and (value is None or isinstance(value, bool)):
         return float("nan") if value is None else float(value)
     if value is None and kind is not None:

@@ -8,7 +8,6 @@ there whole, or not at all.
 from __future__ import annotations
 
 import errno
-import json
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,16 +18,15 @@ from typing import Any
 
 import apsw
 
-from fastbandit.errors import DataError
+from fastbandit.errors import DataError, SnapshotError
 from fastbandit.files import atomic
-from fastbandit.files.manifest import MANIFEST, digest_of, write_json, write_manifest
+from fastbandit.files.manifest import BACKUP, MANIFEST, read_manifest, write_json, write_manifest
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 FORMAT = 1
-KIND = "backup"
 KEYS_FILE, DECIDES_FILE = "keys.json", "decides.json"
 SNAPSHOTS = "snapshots"
 _TABLES = ("decisions", "rewards", "changes", "ticks")
@@ -71,7 +69,7 @@ def back_up(data_dir: Path, target: Path, *, progress: Progress = silent) -> Bac
             files[path.relative_to(draft).as_posix()] = entry
         at = datetime.now(UTC).isoformat()
         notes = {"at": at, "version": version, "counts": counts, "files": files}
-        write_manifest(draft / MANIFEST, notes, kind=KIND, format=FORMAT)
+        write_manifest(draft / MANIFEST, notes, kind=BACKUP, format=FORMAT)
         atomic.sync_folders(draft)
     return _to_backup(target, notes)
 
@@ -85,10 +83,22 @@ def restore(backup: Path, data_dir: Path, *, progress: Progress = silent) -> Bac
             f"Name another, or move that one away."
         )
     names = list(manifest["files"])
+    lost = next((name for name in names if not (backup / name).is_file()), None)
+    if lost is not None:
+        raise DataError(
+            f"A backup needs all of its files: {backup / lost} is not there. Use another backup."
+        )
     with _drafting(data_dir) as draft:
         for done, name in enumerate(names):
             progress(done, len(names) + 1, "Copying")
-            _copy_checked(backup / name, draft / name, manifest["files"][name])
+            entry = manifest["files"][name]
+            size, digest = _copy(backup / name, draft / name)
+            if (size, digest) != (entry["bytes"], entry["sha256"]):
+                raise DataError(
+                    f"A backup needs its files as they were written: {backup / name} should have "
+                    f"{entry['bytes']} bytes with SHA-256 {entry['sha256'][:12]}…, and has {size} "
+                    f"bytes with {digest[:12]}…. Use another backup."
+                )
         progress(len(names), len(names) + 1, "Checking")
         check_integrity(draft / LOG_FILE)
         found, wanted = _counts_in(draft / LOG_FILE), manifest["counts"]
@@ -105,25 +115,17 @@ def restore(backup: Path, data_dir: Path, *, progress: Progress = silent) -> Bac
 
 def read_backup(folder: Path) -> dict[str, Any]:
     """Return the manifest of a backup, or say why it cannot be trusted."""
-    path = folder / MANIFEST
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        is_whole = manifest.pop("sha256") == digest_of(manifest)
-        kind, format = manifest["kind"], manifest["format"]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        manifest = read_manifest(folder / MANIFEST, kind=BACKUP, format=FORMAT)
+    except SnapshotError as error:
         raise DataError(
-            f"A backup needs a {MANIFEST} that can be read: {path} cannot "
-            f"({type(error).__name__}: {error}). Name a folder that `fastbandit backup` wrote."
+            f"A backup needs a folder that `fastbandit backup` wrote: {error}"
         ) from error
-    if (kind, format) != (KIND, FORMAT):
-        raise DataError(
-            f"This version reads a backup of format {FORMAT}: {path} is a {kind} of format "
-            f"{format}. Name another folder, or install a newer fastbandit."
-        )
     paths = [PurePosixPath(name) for name in manifest["files"]]
-    if not is_whole or any(path.is_absolute() or ".." in path.parts for path in paths):
+    if any(path.is_absolute() or ".." in path.parts for path in paths):
         raise DataError(
-            f"A backup needs to be as it was written: {path} was changed since. Use another backup."
+            f"A backup needs to be as it was written: {folder} names files outside of it. Use "
+            f"another backup."
         )
     return manifest
 
@@ -181,21 +183,6 @@ def _copy(source: Path, target: Path) -> tuple[int, str]:
         written = atomic.write_synced(target, iter(lambda: file.read(_PIECE), b""))
     shutil.copymode(source, target)
     return written
-
-
-def _copy_checked(source: Path, target: Path, entry: dict[str, Any]) -> None:
-    try:
-        size, digest = _copy(source, target)
-    except FileNotFoundError as error:
-        raise DataError(
-            f"A backup needs all of its files: {source} is not there. Use another backup."
-        ) from error
-    if (size, digest) != (entry["bytes"], entry["sha256"]):
-        raise DataError(
-            f"A backup needs its files as they were written: {source} should have "
-            f"{entry['bytes']} bytes with SHA-256 {entry['sha256'][:12]}…, and has {size} bytes "
-            f"with {digest[:12]}…. Use another backup."
-        )
 
 
 def _files_in(folder: Path) -> list[Path]:

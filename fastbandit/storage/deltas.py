@@ -103,7 +103,6 @@ class DeltaFiles:
         return self._folder / f"{version:06d}.delta"
 
     def mark(self, version: int) -> tuple[int, int] | None:
-        """Return what changes with each file; None where there is none."""
         return mark_of(self.path(version))
 
     def read(self, version: int, snapshot: str) -> Delta | None:

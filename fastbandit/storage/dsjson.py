@@ -86,12 +86,11 @@ def _plain(features: Any) -> Any:
     """Return features as Vowpal Wabbit reads them: no null, and names in a list as flags."""
     if not isinstance(features, dict):
         return features
-    return {name: _flags(value) for name, value in features.items() if value is not None}
-
-
-def _flags(value: Any) -> Any:
-    is_list = isinstance(value, list) and any(isinstance(one, str) for one in value)
-    return {str(one): True for one in value} if is_list else value
+    plain = {name: value for name, value in features.items() if value is not None}
+    for name, value in plain.items():
+        if isinstance(value, list) and any(isinstance(one, str) for one in value):
+            plain[name] = {str(one): True for one in value}
+    return plain
 
 
 def _probability(row: Row) -> float | None:

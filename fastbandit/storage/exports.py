@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, get_type_hints
 import apsw
 from msgspec import json
 
+from fastbandit.declaration import known_name
 from fastbandit.errors import DataError, SettingError
 from fastbandit.files.atomic import raising, replacing
 from fastbandit.packages import needed
@@ -34,11 +35,7 @@ FORMATS = ("parquet", "dsjson", "jsonl")
 _SUFFIXES = {".parquet": "parquet", ".dsjson": "dsjson", ".jsonl": "jsonl", ".csv": "csv"}
 ALL = Bounds()
 _NAMED = "context."
-_JSON_KINDS = {
-    "text": {"text"},
-    "number": {"integer", "real"},
-    "boolean": {"true", "false"},
-}
+_JSON_KINDS = {"text": {"text"}, "number": {"integer", "real"}, "boolean": {"true", "false"}}
 _ROWS_A_GROUP = 20_000
 Write: TypeAlias = Callable[[Sequence[Row]], Counter[str]]
 """Writes rows; returns how many it left out, by reason."""
@@ -57,11 +54,7 @@ def export(
     data_dir: Path, out: Path, format: str, *, bounds: Bounds = ALL, progress: Progress = silent
 ) -> Exported:
     """Write the decisions of a log that lie within bounds, as they are at one moment."""
-    if format not in FORMATS:
-        raise SettingError(
-            f"An export needs one of the formats {', '.join(FORMATS)}: got {format!r}. Name one "
-            f"of them."
-        )
+    known_name("format of an export", format, FORMATS)
     rows, left_out = 0, Counter[str]()
     with one_moment_of(data_dir / LOG_FILE) as log:
         steps = count_decisions(log, bounds)
@@ -146,23 +139,25 @@ def _parquet(path: Path, *, has_text_ids: bool, names: dict[str, set[str]]) -> I
 
 
 def _cells(rows: Sequence[Row], name: str, has_text_ids: bool, texts: set[str]) -> list[Any]:
-    """Return the values of a column, of which some are `texts` of JSON."""
-    if not name.startswith(_NAMED):
-        return [_cell(row, name, has_text_ids) for row in rows]
+    """Return the values of a column: ids of one kind, predicates and `texts` as JSON."""
     key = name.removeprefix(_NAMED)
-    values = [row.context.get(key) if isinstance(row.context, dict) else None for row in rows]
-    if name not in texts:
-        return values
-    return [None if value is None else json.encode(value).decode() for value in values]
+    if name == key:
+        values = [getattr(row, name) for row in rows]
+    else:
+        values = [row.context.get(key) if isinstance(row.context, dict) else None for row in rows]
+    if name == "arms" and has_text_ids:
+        return [[str(arm) for arm in arms] for arms in values]
+    if name == "other" and has_text_ids:
+        return [None if value is None else str(value) for value in values]
+    if name in ("eligible", "offered") or name in texts:
+        return [None if value is None else json.encode(value).decode() for value in values]
+    return values
 
 
 def _arrow_kind(kinds: set[str]) -> str:
     """Return what a column of values that are such JSON is: numbers, texts, booleans, or JSON."""
     found = kinds - {"null"}
-    for kind, types in _JSON_KINDS.items():
-        if found <= types:
-            return kind
-    return "json"
+    return next((kind for kind, types in _JSON_KINDS.items() if found <= types), "json")
 
 
 def _schema(arrow: Any, *, has_text_ids: bool, names: dict[str, set[str]]) -> Any:
@@ -189,15 +184,3 @@ def _schema(arrow: Any, *, has_text_ids: bool, names: dict[str, set[str]]) -> An
     for name, kind in get_type_hints(Row).items():
         fields += named if name == "context" and named else [(name, kinds[kind])]
     return arrow.schema(fields)
-
-
-def _cell(row: Row, name: str, has_text_ids: bool) -> Any:
-    """Return a value as the column of its name holds it: ids of one kind, predicates as JSON."""
-    value = getattr(row, name)
-    if name == "arms" and has_text_ids:
-        return [str(arm) for arm in value]
-    if name == "other" and has_text_ids and value is not None:
-        return str(value)
-    if name in ("eligible", "offered") and value is not None:
-        return json.encode(value).decode()
-    return value

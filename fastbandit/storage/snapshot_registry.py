@@ -25,7 +25,7 @@ from fastbandit.storage.deltas import Delta
 from fastbandit.storage.postgres_connection import Connection, Server, psycopg, rows
 from fastbandit.storage.postgres_schema import prepare
 from fastbandit.storage.shared_files import fetch, locate, upload
-from fastbandit.storage.snapshot_store import REPORTS
+from fastbandit.storage.snapshot_store import REPORTS, check_follows
 from fastbandit.storage.snapshot_version import Snapshot
 
 _TIMEOUT_SECONDS = 10.0
@@ -142,12 +142,7 @@ class SnapshotRegistry:
     def _move(self, connection: Connection, version: int, *, instead_of: int | None) -> None:
         self._check_lease(connection)
         found = rows(connection, "SELECT version FROM pointer FOR UPDATE")
-        pointed = found[0][0] if found else None
-        if pointed != instead_of:
-            raise SnapshotError(
-                f"A new version needs to follow the current one: it was made from {instead_of}, "
-                f"and {pointed} is served by now. Make it again."
-            )
+        check_follows(instead_of, found[0][0] if found else None)
         connection.execute(
             "INSERT INTO pointer (version) VALUES (%s) "
             "ON CONFLICT (is_one) DO UPDATE SET version = excluded.version, moved_at = now()",

@@ -38,6 +38,14 @@ def nothing_more(step: str) -> None:
     """Do nothing at a step."""
 
 
+def check_follows(made_from: Any, served: Any) -> None:
+    if made_from != served:
+        raise SnapshotError(
+            f"A new version needs to follow the current one: it was made from {made_from}, and "
+            f"{served} is served by now. Make it again."
+        )
+
+
 @contextmanager
 def locking(path: Path) -> Iterator[None]:
     """Wait until nobody else holds the lock of a file, and hold it."""
@@ -113,7 +121,6 @@ class SnapshotStore:
         return max([-1, *self.versions(), *self._refused_versions()]) + 1
 
     def newest_delta(self, snapshot: Snapshot) -> Delta | None:
-        """Return the newest delta that was published for a version."""
         return self.deltas.read(snapshot.version, snapshot.hash)
 
     def has_delta(self) -> bool:
@@ -163,12 +170,7 @@ class SnapshotStore:
         own = {"version": version, "parent": parent and parent.version, "cut": asdict(cut)}
         with self._reporting(), self._writing():
             current = self.current()
-            if (current and current.version) != (parent and parent.version):
-                raise SnapshotError(
-                    f"A new version needs to follow the current one: it was made from "
-                    f"{parent and parent.version}, and {current and current.version} is served by "
-                    f"now. Make it again."
-                )
+            check_follows(parent and parent.version, current and current.version)
             write_notes(draft, {**own, "notes": notes})
             sync_path(draft)
             reached("noted")
@@ -195,15 +197,11 @@ class SnapshotStore:
     def rollback(self, version: int | None = None) -> Snapshot:
         """Serve an older version (None: the parent) from now on; younger ones are refused."""
         versions = self.versions()
-        if not versions:
-            raise SnapshotError(
-                f"A rollback needs versions to choose from: {self.folder} holds none. Name the "
-                f"data folder of a service, with --data-dir or --config."
-            )
-        if version is not None and version not in versions:
+        if not versions or version not in (None, *versions):
             raise SnapshotError(
                 f"A rollback needs a version that is there: got {version}, and {self.folder} holds "
-                f"{', '.join(map(str, versions))}. Name one of them."
+                f"{', '.join(map(str, versions)) or 'none'}. Name one of them, or the data folder "
+                f"of a service with --data-dir or --config."
             )
         with self._reporting(), self._writing():
             snapshot = self.get(self._parent() if version is None else version)

@@ -83,7 +83,11 @@ def read_snapshot(folder: Path, *, check: bool = False) -> Snapshot:
     """Read what a version says of itself; with `check`, raise unless its parts are whole."""
     notes = read_manifest(folder / NOTES, kind=SNAPSHOT, format=FORMAT)
     for part in PARTS if check else ():
-        _check_part(folder / part, notes.get(part))
+        if not _is_whole(folder / part, notes.get(part)):
+            raise SnapshotError(
+                f"A snapshot needs to be as it was written: {folder / part} is not. Roll back to "
+                f"an older one, or restore it from a backup."
+            )
     try:
         parent = None if notes["parent"] is None else int(notes["parent"])
         cut = dict(notes["cut"])
@@ -98,8 +102,8 @@ def read_snapshot(folder: Path, *, check: bool = False) -> Snapshot:
         ) from error
 
 
-def _check_part(folder: Path, entry: Any) -> None:
-    """Check that a manifest is the one that was written, and its arrays have their size.
+def _is_whole(folder: Path, entry: Any) -> bool:
+    """Return whether a manifest is the one that was written, and its arrays have their size.
 
     The manifest is not parsed: it may hold millions of ids, and a service does this as it
     serves.
@@ -107,11 +111,6 @@ def _check_part(folder: Path, entry: Any) -> None:
     try:
         digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
         arrays = folder / Path(str(entry["arrays"])).name
-        is_whole = digest == entry["manifest"] and arrays.stat().st_size == int(entry["bytes"])
+        return digest == entry["manifest"] and arrays.stat().st_size == int(entry["bytes"])
     except (OSError, ValueError, LookupError, TypeError):
-        is_whole = False
-    if not is_whole:
-        raise SnapshotError(
-            f"A snapshot needs to be as it was written: {folder} is not. Roll back to an older "
-            f"one, or restore it from a backup."
-        )
+        return False

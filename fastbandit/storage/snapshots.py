@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,9 +30,6 @@ from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.parts import Modules, read, write
 from fastbandit.training.update import embed
 from fastbandit.types import Inputs, Interactions
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 FORMAT = 3
 OLDER = (2,)
@@ -73,7 +70,16 @@ def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
     try:
         plan: Blueprint = read(manifest["blueprint"], modules=modules)
         version, decisions = int(manifest["version"]), int(manifest["decisions"])
-        policy = _read_policy(plan, manifest, arrays, is_trained=version > 0, device=device)
+        model = plan.model(device=device)
+        arms = _read_box_or_catalogue(manifest, arrays, device=device)
+        model.load_state_dict(_read_tensors("model", arrays))
+        if isinstance(arms, BoxSpace) and version > 0:
+            arms = embed(arms, model)
+        search, notes = plan.search, manifest.get("generator")
+        if isinstance(search, LearnsToSearch) and notes:
+            tensors = _read_tensors("generator", arrays)
+            search = search.restored({name: one.to(device) for name, one in tensors.items()}, notes)
+        policy = Policy(model, plan.exploration, search, arms)
         history = _read_history(arrays) if "history.rewards" in arrays else None
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise SnapshotError(
@@ -108,22 +114,6 @@ def _write_policy(policy: Policy) -> tuple[Arrays, dict[str, Any]]:
         arrays["arms.axes"] = _array(catalogue.frame.to_embedding.axes)
         arrays["arms.inverse"] = _array(catalogue.frame.inverse)
     return arrays, notes
-
-
-def _read_policy(
-    plan: Blueprint, manifest: dict[str, Any], arrays: Arrays, *, is_trained: bool, device: str
-) -> Policy:
-    model = plan.model(device=device)
-    arms = _read_box_or_catalogue(manifest, arrays, device=device)
-    model.load_state_dict(_read_tensors("model", arrays))
-    if isinstance(arms, BoxSpace) and is_trained:
-        arms = embed(arms, model)
-    search, notes = plan.search, manifest.get("generator")
-    if isinstance(search, LearnsToSearch) and notes:
-        tensors = _read_tensors("generator", arrays)
-        moved = {name: tensor.to(device) for name, tensor in tensors.items()}
-        search = search.restored(moved, notes)
-    return Policy(model, plan.exploration, search, arms)
 
 
 def _read_box_or_catalogue(
@@ -164,33 +154,22 @@ def _read_history(arrays: Arrays) -> Interactions:
 
 
 def _write_inputs(name: str, inputs: Inputs) -> Arrays:
-    arrays: Arrays = {}
-    if inputs.dense is not None:
-        arrays[f"{name}.dense"] = inputs.dense
-    if inputs.ids is not None:
-        arrays[f"{name}.ids"] = inputs.ids
+    arrays = {"dense": inputs.dense, "ids": inputs.ids}
     if inputs.sparse is not None:
-        matrix = inputs.sparse
-        arrays[f"{name}.sparse.data"] = matrix.data
-        arrays[f"{name}.sparse.indices"] = matrix.indices.astype(np.int64)
-        arrays[f"{name}.sparse.indptr"] = matrix.indptr.astype(np.int64)
-        arrays[f"{name}.sparse.shape"] = np.array(matrix.shape, dtype=np.int64)
-    return arrays
+        arrays["sparse.data"] = inputs.sparse.data
+        for part in ("indices", "indptr", "shape"):
+            arrays[f"sparse.{part}"] = np.asarray(getattr(inputs.sparse, part), dtype=np.int64)
+    return {f"{name}.{key}": array for key, array in arrays.items() if array is not None}
 
 
 def _read_inputs(name: str, arrays: Arrays) -> Inputs:
-    return Inputs(
-        dense=arrays.get(f"{name}.dense"),
-        sparse=_read_sparse(f"{name}.sparse", arrays) if f"{name}.sparse.data" in arrays else None,
-        ids=arrays.get(f"{name}.ids"),
-    )
+    sparse = None
+    if f"{name}.sparse.data" in arrays:
+        from scipy.sparse import csr_matrix
 
-
-def _read_sparse(name: str, arrays: Arrays) -> csr_matrix:
-    from scipy.sparse import csr_matrix
-
-    parts = (arrays[f"{name}.data"], arrays[f"{name}.indices"], arrays[f"{name}.indptr"])
-    return csr_matrix(parts, shape=tuple(arrays[f"{name}.shape"]))
+        parts = (arrays[f"{name}.sparse.{part}"] for part in ("data", "indices", "indptr"))
+        sparse = csr_matrix(tuple(parts), shape=tuple(arrays[f"{name}.sparse.shape"]))
+    return Inputs(arrays.get(f"{name}.dense"), sparse, arrays.get(f"{name}.ids"))
 
 
 def _write_tensors(name: str, tensors: dict[str, Tensor]) -> Arrays:

@@ -135,7 +135,6 @@ class SpooledLog:
             _LOGGER.error("a spooled decision was made differently elsewhere", extra=both)
 
     def decision(self, id: str) -> DecisionMade | None:
-        """Return the decision of an id, from the spool or from the log."""
         with self._lock:
             spooled = None if self._spool is None else self._spool.decision(id)
         return self._remote.decision(id) if spooled is None else spooled

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -80,26 +82,20 @@ def check_index(
     for eligible in [*masks, lone, np.zeros(total, dtype=bool)]:
         for count in (1, 10, total + 3):
             found = index.search(points, count, eligible=eligible)
-            _check_found(found, points, vectors, count=count, eligible=eligible)
+            need(found.shape == (6, count), f"{found.shape} positions for {count} wanted")
+            for point, row in zip(points, found, strict=True):
+                _check_found(row, point, vectors, eligible)
     own = index.search(vectors[:5], 1)[:, 0]
     need_close(torch.from_numpy(vectors[own]), torch.from_numpy(vectors[:5]), "a vector's nearest")
 
 
-def _check_found(
-    found: NDArray[np.int64],
-    points: NDArray[np.float32],
-    vectors: NDArray[np.float32],
-    *,
-    count: int,
-    eligible: NDArray[np.bool_] | None,
-) -> None:
-    need(found.shape == (len(points), count), f"{found.shape} positions for {count} wanted")
+def _check_found(row: Any, point: Any, vectors: Any, eligible: Any) -> None:
+    """The positions found for a point are different, eligible, as many as there are, and sorted."""
     total = len(vectors) if eligible is None else int(eligible.sum())
-    for point, row in zip(points, found, strict=True):
-        real = row[row >= 0]
-        need(len(set(real.tolist())) == len(real), f"a position comes twice in {row.tolist()}")
-        need(len(real) == min(count, total), f"{len(real)} of {count} wanted, {total} eligible")
-        need(bool((row[len(real) :] == -1).all()), "an empty row before a position")
-        need(eligible is None or bool(eligible[real].all()), "a position that is not eligible")
-        distances = np.square(vectors[real] - point).sum(1)
-        need(bool((np.diff(distances) >= -1e-3).all()), "a nearer position after a farther one")
+    real, count = row[row >= 0], len(row)
+    need(len(set(real.tolist())) == len(real), f"a position comes twice in {row.tolist()}")
+    need(len(real) == min(count, total), f"{len(real)} of {count} wanted, {total} eligible")
+    need(bool((row[len(real) :] == -1).all()), "an empty row before a position")
+    need(eligible is None or bool(eligible[real].all()), "a position that is not eligible")
+    distances = np.square(vectors[real] - point).sum(1)
+    need(bool((np.diff(distances) >= -1e-3).all()), "a nearer position after a farther one")

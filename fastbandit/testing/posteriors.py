@@ -32,7 +32,6 @@ def check_model(
 
 
 def _scores_of(model: RewardModel, contexts: Tensor, uniforms: Tensor) -> dict[str, Score]:
-    """Return each kind of score."""
     return {
         "mean": model.mean(contexts),
         "draw": model.draw(contexts, uniforms, scale=1.0),

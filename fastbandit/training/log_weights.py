@@ -25,26 +25,21 @@ def log_weights(trust: Any, propensities: Any, *, count: int) -> NDArray[np.floa
     Without a trust (None) that is 1, and less for a log longer than `LONGEST`. With propensities
     an interaction counts by their inverse, but no more than ten times the median one.
     """
-    share = min(1.0, LONGEST / max(1, count)) if trust is None else _read_trust(trust)
+    is_number = isinstance(trust, int | float | np.number) and not isinstance(trust, bool)
+    if trust is not None and not (is_number and 0.0 < trust <= 1.0):
+        raise SettingError(
+            f"The trust in a log needs to be a number above 0 and at most 1: got {shown(trust)}. "
+            f"Say how many of a bandit's own interactions one of the log is worth; leave a log "
+            f"out that is worth nothing."
+        )
+    share = min(1.0, LONGEST / max(1, count)) if trust is None else float(trust)
     if propensities is None:
         return None if share == 1.0 else np.full(count, share)
     inverse = 1.0 / _read_propensities(propensities, count=count)
     if not count:
         return None
     bounded = np.minimum(inverse, MOST * np.median(inverse))
-    weights: NDArray[np.float64] = share * bounded / bounded.mean()
-    return weights
-
-
-def _read_trust(trust: Any) -> float:
-    is_number = isinstance(trust, int | float | np.number) and not isinstance(trust, bool)
-    if not is_number or not 0.0 < trust <= 1.0:
-        raise SettingError(
-            f"The trust in a log needs to be a number above 0 and at most 1: got {shown(trust)}. "
-            f"Say how many of a bandit's own interactions one of the log is worth; leave a log "
-            f"out that is worth nothing."
-        )
-    return float(trust)
+    return share * bounded / bounded.mean()
 
 
 def _read_propensities(raw: Any, *, count: int) -> NDArray[np.float64]:

@@ -58,17 +58,33 @@ def update(
     Each rank of a process group calls this with the same arguments, and gets the same policy.
     Small networks are trained by one thread, whatever torch is set to.
     """
-    with threads_for(multiplications_of(policy.model, batch=training.reward.batch)):
-        return _update(
-            policy,
-            recall(history, training.reward),
-            fresh=fresh,
-            training=training,
-            rng=rng,
-            progress=progress,
-            curve=curve,
-            group=group,
-        )
+    history, search = recall(history, training.reward), policy.search
+    model, first = copy.deepcopy(policy.model), training.reward.iterations
+    plan, will_scan = declared(search), scans(search, policy.arms.size)
+    learns = isinstance(plan, LearnsToSearch) and not will_scan
+    steps = first + training.generator.iterations * learns
+    report = partial(_report, progress, 0, steps, "learning rewards")
+    with threads_for(multiplications_of(model, batch=training.reward.batch)):
+        model.requires_grad_(True)
+        if isinstance(policy.arms, Catalogue):
+            model.observe_arms(policy.arms.features)
+        learn = partial(_learn, settings=training.reward, seed=len(history), group=group)
+        model.rehearse(history, learn)
+        model.start(history, fresh=min(fresh, len(history)))
+        fit_reward(model, history, training.reward, rng=rng, done=report, curve=curve, group=group)
+        model.fit_posterior(history)
+        model.requires_grad_(False)
+        arms = embed(policy.arms, model, group=group)
+        if group.size > 1 and not will_scan and isinstance(arms, Catalogue) and arms.lookup:
+            index_in_ranges(arms.lookup, _GroupRanges(group))
+        if not will_scan:
+            model.fit_surrogate(arms, history.contexts, rng=rng)
+        if isinstance(plan, LearnsToSearch):
+            done = partial(_report, progress, first, steps, "training the generator")
+            parts = (model, policy.exploration, arms, history.contexts)
+            task = SearchFit(*parts, training.generator, rng, done, group)
+            search = plan.fit(task, before=search)
+    return replace(policy, model=model, arms=arms, search=search)
 
 
 def multiplications_of(model: nn.Module, *, batch: int) -> int:
@@ -83,53 +99,6 @@ def multiplications_of(model: nn.Module, *, batch: int) -> int:
         if id(p) not in tables
     ]
     return batch * max(sizes, default=0)
-
-
-def _update(
-    policy: Policy,
-    history: Interactions,
-    *,
-    fresh: int,
-    training: Training,
-    rng: Generator,
-    progress: Progress,
-    curve: Curve | None,
-    group: ProcessGroup,
-) -> Policy:
-    model = copy.deepcopy(policy.model).requires_grad_(True)
-    if isinstance(policy.arms, Catalogue):
-        model.observe_arms(policy.arms.features)
-    model.rehearse(
-        history, partial(_learn, settings=training.reward, seed=len(history), group=group)
-    )
-    model.start(history, fresh=min(fresh, len(history)))
-    search, first = policy.search, training.reward.iterations
-    will_scan = scans(search, policy.arms.size)
-    plan = declared(search)
-    learns = isinstance(plan, LearnsToSearch) and not will_scan
-    steps = first + training.generator.iterations * learns
-    report = partial(_report, progress, 0, steps, "learning rewards")
-    fit_reward(model, history, training.reward, rng=rng, done=report, curve=curve, group=group)
-    model.fit_posterior(history)
-    model.requires_grad_(False)
-    arms = embed(policy.arms, model, group=group)
-    if group.size > 1 and not will_scan:
-        _index(arms, group)
-    if not will_scan:
-        model.fit_surrogate(arms, history.contexts, rng=rng)
-    if isinstance(plan, LearnsToSearch):
-        task = SearchFit(
-            model,
-            policy.exploration,
-            arms,
-            history.contexts,
-            training.generator,
-            rng,
-            partial(_report, progress, first, steps, "training the generator"),
-            group,
-        )
-        search = plan.fit(task, before=search)
-    return replace(policy, model=model, arms=arms, search=search)
 
 
 def _learn(
@@ -147,12 +116,6 @@ def _learn(
     model.fit_posterior(history)
 
 
-def _index(arms: Arms, group: ProcessGroup) -> None:
-    """Build the index of a catalogue, a part of it by each rank."""
-    if isinstance(arms, Catalogue) and arms.lookup is not None:
-        index_in_ranges(arms.lookup, _GroupRanges(group))
-
-
 @dataclass(frozen=True)
 class _GroupRanges:
     """Works out ranges, one for each rank; all ranks get all of it."""
@@ -166,8 +129,7 @@ class _GroupRanges:
     def __call__(self, work: RangeWork, count: int) -> Rows:
         """Do work on this rank's range of range(count), and return those of all together."""
         first, last = (count * (self.group.rank + more) // self.group.size for more in (0, 1))
-        rows: Rows = self.group.gather(torch.from_numpy(work(first, last))).numpy()
-        return rows
+        return self.group.gather(torch.from_numpy(work(first, last))).numpy()
 
 
 def _report(progress: Progress, before: int, steps: int, doing: str, iterations: int) -> None:

@@ -15,7 +15,7 @@ from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 from lab.experiments.results import write_beside
 from lab.experiments.tables import between_marks, markdown
-from lab.experiments.tables import print_lines as print_lines
+from lab.printing import print_lines as print_lines
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Measured = TypeVar("Measured")

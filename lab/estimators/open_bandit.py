@@ -11,15 +11,35 @@ import numpy as np
 
 from fastbandit.evaluation.estimators import Contributions, declared_estimators
 from fastbandit.evaluation.intervals import Interval, intervals_of
-from fastbandit.evaluation.open_bandit import Campaign, read_campaign
+from fastbandit.evaluation.open_bandit import read_campaign
 from fastbandit.evaluation.report import Estimate, Evaluation
+from fastbandit.evaluation.rounds import LoggedRounds, Rows
 from fastbandit.evaluation.run import evaluate
 from fastbandit.evaluation.sparse_policy import SparsePolicy
+from fastbandit.features.csv_files import read_csv, to_numbers
 from fastbandit.progress import Progress, silent
 from lab.experiments.datasets.files import find
 from lab.experiments.datasets.openbandit import CAMPAIGNS, FOLDERS
 
 ASKED = ("ips", "snips", "dm", "dr", "switch", "mips")
+
+
+@dataclass(frozen=True, eq=False)
+class Campaign:
+    """Rounds of one campaign, logged by one policy, and where each stood on the page, from 0."""
+
+    name: str
+    policy: str
+    rounds: LoggedRounds
+    positions: Rows
+
+    @staticmethod
+    def read(folder: Path) -> Campaign:
+        """Read a folder such as obd/random/men."""
+        rounds, path = read_campaign(folder), folder / f"{folder.name}.csv"
+        found = to_numbers(read_csv(path, ["position"])["position"], path=path, column="position")
+        positions = np.unique(found, return_inverse=True)[1].reshape(-1)
+        return Campaign(folder.name, folder.parent.name, rounds, positions)
 
 
 @dataclass(frozen=True)
@@ -53,7 +73,7 @@ def check_open_bandit(
 def find_campaign(data: Path | None, policy: str, name: str) -> Campaign:
     """Read a campaign from below the data folder."""
     files = [f"{folder}/{policy}/{name}/{name}.csv" for folder in FOLDERS]
-    return read_campaign(find("openbandit", files, data=data).parent)
+    return Campaign.read(find("openbandit", files, data=data).parent)
 
 
 def policy_behind(log: Campaign, rounds: Campaign) -> SparsePolicy:

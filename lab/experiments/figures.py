@@ -22,7 +22,7 @@ from fastbandit.demo.figures import Line as Line
 from fastbandit.demo.figures import import_matplotlib as import_matplotlib
 from fastbandit.demo.figures import png_of as png_of
 from fastbandit.demo.figures import svg_of as svg_of
-from lab.experiments.tables import format_seconds
+from lab.printing import format_seconds
 
 STYLES = {
     "Random": figures.STYLES["Random"],

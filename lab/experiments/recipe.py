@@ -12,7 +12,7 @@ from typing import Any
 
 from fastbandit.declaration import known_name
 from fastbandit.errors import SettingError
-from fastbandit.files.atomic import write_atomic
+from fastbandit.files.atomic import raising, write_atomic
 from fastbandit.settings.files import (
     FORMAT,
     Sections,
@@ -22,6 +22,7 @@ from fastbandit.settings.files import (
     parsed,
     read_settings,
 )
+from fastbandit.settings.service_files import written
 
 BASES = ("default", "paper", "paper-scaled")
 """What the product does by default, and the two readings of the printed recipe."""
@@ -79,13 +80,16 @@ def recipe_from_json(written: Mapping[str, Any]) -> Recipe:
 
 def write_recipe(path: Path, recipe: Recipe, *, note: str = "") -> None:
     """Write a file that reads back as the same recipe; over the defaults any bandit takes it."""
-    write_settings(path, recipe.settings, note=note)
-    if recipe.base != "default":
-        text = path.read_text(encoding="utf-8")
-        with_base = re.sub(
-            r"^format = .*$", rf'\g<0>\nbase = "{recipe.base}"', text, count=1, flags=re.MULTILINE
-        )
-        write_atomic(path, with_base.encode(), sync=False)
+    lines = [f"# {line}".rstrip() for line in note.splitlines()]
+    lines += [f"format = {FORMAT}"]
+    lines += [f'base = "{recipe.base}"'] if recipe.base != "default" else []
+    for section, values in recipe.sections.items():
+        role, _, name = section.partition(".")
+        lines += ["", f'[{role}."{name}"]' if ":" in name else f"[{section}]"]
+        lines += [f"{name} = {written(value)}" for name, value in values.items()]
+    needs = f"A file of settings needs a folder that can be written to: {path} is in none"
+    with raising(SettingError, needs, fix="Choose another place."):
+        write_atomic(path, "\n".join([*lines, ""]).encode(), sync=False)
 
 
 def _read(path: Path) -> Recipe:

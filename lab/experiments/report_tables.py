@@ -23,7 +23,8 @@ from lab.experiments.comparison import (
     yardstick_of,
 )
 from lab.experiments.policies import NINE
-from lab.experiments.tables import format_seconds, markdown, number
+from lab.experiments.tables import markdown, number
+from lab.printing import format_seconds
 
 NONE = "–"
 

@@ -16,7 +16,7 @@ from fastbandit.learning.schedule import Schedule
 from fastbandit.progress import progress_bar
 from fastbandit.settings.service import LearnConfig
 from lab.experiments.shop_data import Floats, Rows, Shop, Users, make_shop, make_users
-from lab.experiments.tables import print_lines
+from lab.printing import print_lines
 
 EARLY = 3_000
 _STRENGTH = 20.0  # clicks of an item count as if it had been shown so often before

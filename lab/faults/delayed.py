@@ -16,10 +16,10 @@ from typing import Any
 import click
 import numpy as np
 
-from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import ServiceUnavailable
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.serving.decider import Decider
+from lab.experiments.datasets.synthetic import SyntheticRounds
 from lab.faults.ending import end_with_report
 from lab.faults.stage import Caller, Running, Stage, running, set_stage, wait_for
 
@@ -74,7 +74,7 @@ class DelayedReport:
 
 
 def compare(
-    environment: Synthetic,
+    environment: SyntheticRounds,
     home: Path,
     visits: Visits,
     *,
@@ -226,7 +226,7 @@ def delayed_learning(
     visits, results = visits or Visits(), []
     for seed in range(seeds):
         with tempfile.TemporaryDirectory() as home:
-            environment = Synthetic("h2", 4, arms, seed=seed)
+            environment = SyntheticRounds("h2", 4, arms, seed=seed)
 
             def shown(done: int, steps: int, doing: str, seed: int = seed) -> None:
                 progress(seed * steps + done, seeds * steps, f"seed {seed}, {doing}")

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
 
-from lab.experiments.tables import format_seconds
 from lab.planning.cluster_plan_units import GROUP, LogCosts, Units
 from lab.planning.searches import format_bytes, rounded
+from lab.printing import format_seconds
 
 Source = Literal["measured", "given", "assumed", "computed"]
 GIB = 2**30

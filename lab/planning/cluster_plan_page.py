@@ -13,7 +13,7 @@ from fastbandit.errors import SettingError
 from fastbandit.progress import progress_bar
 from lab.benchmarks.reporting import print_lines, read_doc
 from lab.experiments.results import write_beside
-from lab.experiments.tables import between_marks, format_seconds, markdown
+from lab.experiments.tables import between_marks, markdown
 from lab.planning.cluster_plan import (
     ClusterAsk,
     ClusterPlan,
@@ -24,6 +24,7 @@ from lab.planning.cluster_plan import (
 )
 from lab.planning.cluster_plan_scenes import Checked, Played, check, play
 from lab.planning.cluster_plan_units import Units, measure_units, read_units, write_units
+from lab.printing import format_seconds
 
 _STEPS = 9
 _MARKS = ("<!-- plan: written by python -m lab plan cluster -->", "<!-- end of plan -->")

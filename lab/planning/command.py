@@ -11,7 +11,6 @@ import click
 from fastbandit.cli.options import json_option, print_json
 from fastbandit.progress import progress_bar
 from lab.benchmarks.reporting import print_lines
-from lab.experiments.tables import format_seconds
 from lab.planning.cluster_plan import ClusterAsk
 from lab.planning.cluster_plan_page import print_plan
 from lab.planning.searches import (
@@ -27,6 +26,7 @@ from lab.planning.searches import (
     plan_search,
     sizes_for,
 )
+from lab.printing import format_seconds
 
 _POSITIVE = click.FloatRange(0.0, min_open=True)
 _FILE = click.Path(path_type=Path)

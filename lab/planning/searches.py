@@ -18,9 +18,9 @@ from fastbandit.noise.philox import decision_seeds
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.search.exhaustive import Exhaustive
 from fastbandit.search.generator import GeneratorSearch
-from lab.experiments.tables import format_seconds
 from lab.planning.timing import build_seconds, decide_for
 from lab.planning.untrained import untrained
+from lab.printing import format_seconds
 
 Floats = NDArray[np.float32]
 Tick = Callable[[str], None]

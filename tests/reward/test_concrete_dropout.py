@@ -7,8 +7,7 @@ import math
 import pytest
 import torch
 
-from fastbandit.reward.concrete_dropout import ConcreteDropout
-from fastbandit.reward.network import RewardNetwork
+from fastbandit.reward.network import ConcreteDropout, RewardNetwork
 
 
 def test_the_rate_starts_at_a_tenth() -> None:

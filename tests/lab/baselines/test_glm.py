@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from fastbandit.baselines import LinearTS, LinUCB
-from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import (
     EligibilityError,
     FastbanditError,
@@ -21,17 +20,18 @@ from fastbandit.errors import (
 )
 from fastbandit.noise.philox import decision_seeds
 from lab.baselines import GLOC, GLOCTS, QGLOC, glm, inner_product
+from lab.experiments.datasets.synthetic import SyntheticRounds
 from lab.experiments.run import run
 
 Make = Callable[..., Any]
-FEW = Synthetic("h1", 3, 40, noise=0.3, seed=1)
-MANY = Synthetic("h1", 3, 5_000, noise=0.3, seed=1)
+FEW = SyntheticRounds("h1", 3, 40, noise=0.3, seed=1)
+MANY = SyntheticRounds("h1", 3, 5_000, noise=0.3, seed=1)
 every = pytest.mark.parametrize("make", [GLOC, GLOCTS, QGLOC])
 every_searched = pytest.mark.parametrize("make", [GLOCTS, QGLOC])
 few_and_many = pytest.mark.parametrize("world", [FEW, MANY], ids=["few arms", "many arms"])
 
 
-def trained(make: Make, world: Synthetic = FEW, *, rounds: int = 60, **settings: Any) -> Any:
+def trained(make: Make, world: SyntheticRounds = FEW, *, rounds: int = 60, **settings: Any) -> Any:
     bandit = make(arms=world.arms, context=3, **settings)
     contexts = world.contexts(0, rounds)
     decision = bandit.select(contexts)
@@ -59,7 +59,7 @@ def test_the_first_choices_are_uniform_and_say_so(make: Make) -> None:
 
 @few_and_many
 @every
-def test_several_arms_are_different_and_best_first(make: Make, world: Synthetic) -> None:
+def test_several_arms_are_different_and_best_first(make: Make, world: SyntheticRounds) -> None:
     decision = trained(make, world).select(world.contexts(60, 5), k=4)
 
     assert [len(set(arms)) for arms in decision.arms] == [4] * 5
@@ -69,7 +69,7 @@ def test_several_arms_are_different_and_best_first(make: Make, world: Synthetic)
 @few_and_many
 @every
 @pytest.mark.parametrize("is_shared", [True, False], ids=["one mask", "a mask each"])
-def test_only_eligible_arms_are_chosen(make: Make, world: Synthetic, is_shared: bool) -> None:
+def test_only_eligible_arms_are_chosen(make: Make, world: SyntheticRounds, is_shared: bool) -> None:
     mask = np.random.default_rng(0).random((1 if is_shared else 9, world.size)) < 0.1
     mask[:, 0] = True
 
@@ -81,7 +81,7 @@ def test_only_eligible_arms_are_chosen(make: Make, world: Synthetic, is_shared: 
 @few_and_many
 @every
 def test_asking_for_more_than_is_eligible_gives_all_that_is_eligible(
-    make: Make, world: Synthetic
+    make: Make, world: SyntheticRounds
 ) -> None:
     decision = trained(make, world).select(world.contexts(60, 2), k=3, eligible=[[3, 5], [7]])
 
@@ -92,7 +92,7 @@ def test_asking_for_more_than_is_eligible_gives_all_that_is_eligible(
 
 @few_and_many
 @every
-def test_decisions_replay_from_the_seed_in_any_batches(make: Make, world: Synthetic) -> None:
+def test_decisions_replay_from_the_seed_in_any_batches(make: Make, world: SyntheticRounds) -> None:
     whole, split = trained(make, world, seed=5), trained(make, world, seed=5)
     contexts = world.contexts(60, 6)
 
@@ -105,7 +105,7 @@ def test_decisions_replay_from_the_seed_in_any_batches(make: Make, world: Synthe
 
 @few_and_many
 @every
-def test_no_contexts_are_no_decisions(make: Make, world: Synthetic) -> None:
+def test_no_contexts_are_no_decisions(make: Make, world: SyntheticRounds) -> None:
     assert trained(make, world).select(np.zeros((0, 3))).arms == []
 
 
@@ -209,7 +209,7 @@ def test_the_regression_is_on_predictions_made_before_each_reward() -> None:
 
 @few_and_many
 @every
-def test_scores_of_binary_rewards_are_probabilities(make: Make, world: Synthetic) -> None:
+def test_scores_of_binary_rewards_are_probabilities(make: Make, world: SyntheticRounds) -> None:
     decision = trained(make, world, reward="binary").select(world.contexts(60, 20), k=2)
 
     assert ((decision.scores > 0) & (decision.scores < 1)).all()
@@ -230,7 +230,7 @@ def test_a_logistic_model_learns_which_arm_pays(make: Make) -> None:
 
 @few_and_many
 @every
-def test_without_exploration_the_best_mean_is_chosen(make: Make, world: Synthetic) -> None:
+def test_without_exploration_the_best_mean_is_chosen(make: Make, world: SyntheticRounds) -> None:
     bandit = trained(make, world)
     contexts = world.contexts(60, 10)
 
@@ -317,7 +317,7 @@ def test_the_score_of_qgloc_is_the_mean_and_a_multiple_of_the_variance() -> None
 
 @pytest.mark.parametrize(("make", "rival"), [(GLOC, LinUCB), (GLOCTS, LinearTS), (QGLOC, LinUCB)])
 def test_rewards_come_close_to_those_of_exact_regression(make: Make, rival: Make) -> None:
-    world = Synthetic("h1", 4, 5_000, noise=0.1, seed=0)
+    world = SyntheticRounds("h1", 4, 5_000, noise=0.1, seed=0)
     settings = {"rounds": 1_000, "batch": 100, "audits": 0}
 
     online = run(world, make(arms=world.arms, context=4), **settings)

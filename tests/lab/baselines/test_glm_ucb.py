@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from fastbandit.baselines import LinUCB
-from fastbandit.demo.synthetic import Synthetic
 from lab.baselines import GLMUCB
+from lab.experiments.datasets.synthetic import SyntheticRounds
 
-WORLD = Synthetic("h1", 3, 40, noise=0.3, seed=1)
+WORLD = SyntheticRounds("h1", 3, 40, noise=0.3, seed=1)
 
 
-def trained(make: type[Any], world: Synthetic = WORLD, *, batches: int = 1, **more: Any) -> Any:
+def trained(
+    make: type[Any], world: SyntheticRounds = WORLD, *, batches: int = 1, **more: Any
+) -> Any:
     bandit = make(arms=world.arms, context=world.dim, **more)
     for first in range(0, 60 * batches, 60):
         contexts, rows = world.contexts(first, 60), np.arange(first, first + 60) * 7 % world.size

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastbandit.demo.synthetic import Synthetic
 from lab.baselines.inner_product import InnerProductIndex
+from lab.experiments.datasets.synthetic import SyntheticRounds
 
-MANY = Synthetic("h1", 3, 5_000, noise=0.3, seed=1)
+MANY = SyntheticRounds("h1", 3, 5_000, noise=0.3, seed=1)
 
 
 def test_an_index_finds_the_largest_products_of_vectors_of_any_length() -> None:

@@ -17,7 +17,7 @@ from lab.benchmarks.reporting import (
     read_doc,
 )
 from lab.experiments.sizes import sizes_of
-from lab.experiments.tables import format_seconds
+from lab.printing import format_seconds
 
 
 @dataclass(frozen=True)

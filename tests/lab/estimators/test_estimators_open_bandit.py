@@ -9,8 +9,7 @@ import pytest
 
 from fastbandit.errors import DataError
 from fastbandit.evaluation import evaluate
-from fastbandit.evaluation.open_bandit import read_campaign
-from lab.estimators.open_bandit import check_open_bandit, policy_behind
+from lab.estimators.open_bandit import Campaign, check_open_bandit, policy_behind
 
 
 def write(path: Path, text: str) -> Path:
@@ -33,8 +32,8 @@ def open_bandit(folder: Path, policy: str, arms: list[int]) -> Path:
 
 
 def test_the_policy_behind_a_log_has_its_shares_at_each_position(tmp_path: Path) -> None:
-    by = read_campaign(open_bandit(tmp_path, "random", [0, 1, 1, 0]))
-    judged = read_campaign(open_bandit(tmp_path, "bts", [0, 1, 0, 1, 1, 1, 0, 1]))
+    by = Campaign.read(open_bandit(tmp_path, "random", [0, 1, 1, 0]))
+    judged = Campaign.read(open_bandit(tmp_path, "bts", [0, 1, 0, 1, 1, 1, 0, 1]))
 
     policy = policy_behind(judged, by)
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import SettingError
 from lab.experiments import datasets
+from lab.experiments.datasets.synthetic import SyntheticRounds
 from lab.experiments.drift import KINDS, Drift
 
 
-def environment(kind: str, *, dim: int = 4, period: int = 10) -> Synthetic:
-    return Synthetic("h1", dim, 60, noise=0.0, seed=3, drift=Drift(kind, period, 3))
+def environment(kind: str, *, dim: int = 4, period: int = 10) -> SyntheticRounds:
+    return SyntheticRounds("h1", dim, 60, noise=0.0, seed=3, drift=Drift(kind, period, 3))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -38,7 +38,7 @@ def test_a_round_is_rotated_alike_in_any_batch(kind: str) -> None:
 
 
 def test_a_switch_changes_rewards_after_a_period_and_not_before() -> None:
-    still, moved = Synthetic("h1", 4, 60, noise=0.0, seed=3), environment("switch")
+    still, moved = SyntheticRounds("h1", 4, 60, noise=0.0, seed=3), environment("switch")
     rows = np.zeros(20, dtype=np.int64)
 
     same = np.isclose(still.expected(0, rows), moved.expected(0, rows))
@@ -73,7 +73,7 @@ def test_the_best_arm_in_hindsight_earns_most_in_an_environment_that_drifts() ->
 def test_a_drifting_dataset_goes_by_name() -> None:
     env = datasets.load("h2", arms=50, drift="turn", period=500)
 
-    assert isinstance(env, Synthetic)
+    assert isinstance(env, SyntheticRounds)
     assert env.drift == Drift("turn", 500)
 
 

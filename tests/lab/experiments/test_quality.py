@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fastbandit.demo.synthetic import Synthetic
+from lab.experiments.datasets.synthetic import SyntheticRounds
 from lab.experiments.policies import NINE, agent_for
 from lab.experiments.run import run
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("dim", [4, 16])
 @pytest.mark.parametrize("policy", ["GANBandit TS", "GANBandit UCB"])
 def test_the_generator_comes_close_to_the_best_arm_at_small_cost(policy: str, dim: int) -> None:
-    environment = Synthetic("h3", dim, 5_000, seed=1)
+    environment = SyntheticRounds("h3", dim, 5_000, seed=1)
     agent = agent_for(policy, environment, seed=1, rounds=600)
 
     played = run(environment, agent, rounds=600, batch=300, audits=40)
@@ -27,7 +27,7 @@ def test_the_generator_comes_close_to_the_best_arm_at_small_cost(policy: str, di
 
 @pytest.mark.parametrize("policy", ["FastBandit TS", "FastBandit UCB"])
 def test_gradient_ascent_comes_close_to_the_best_arm(policy: str) -> None:
-    environment = Synthetic("h1", 4, 5_000, seed=1)
+    environment = SyntheticRounds("h1", 4, 5_000, seed=1)
     agent = agent_for(policy, environment, seed=1, rounds=600)
 
     played = run(environment, agent, rounds=600, batch=300, audits=40)
@@ -37,7 +37,7 @@ def test_gradient_ascent_comes_close_to_the_best_arm(policy: str) -> None:
 
 
 def test_thompson_sampling_learns_what_linear_thompson_sampling_cannot() -> None:
-    environment = Synthetic("h2", 4, 1_000, seed=0)
+    environment = SyntheticRounds("h2", 4, 1_000, seed=0)
     shares = {}
     for name in ("LinearTS", "GANBandit TS"):
         agent = agent_for(name, environment, seed=0, rounds=1_500)
@@ -47,7 +47,7 @@ def test_thompson_sampling_learns_what_linear_thompson_sampling_cannot() -> None
 
 
 def test_rewards_are_the_environments_own() -> None:
-    environment = Synthetic("h1", 4, 200, seed=0)
+    environment = SyntheticRounds("h1", 4, 200, seed=0)
 
     agent = agent_for("Random", environment, seed=0, rounds=90)
     played = run(environment, agent, rounds=90, batch=30)
@@ -61,7 +61,7 @@ def test_rewards_are_the_environments_own() -> None:
 def test_every_policy_runs_with_the_printed_settings(
     policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    environment = Synthetic("h1", 4, 200, seed=0)
+    environment = SyntheticRounds("h1", 4, 200, seed=0)
     agent = agent_for(policy, environment, preset="paper", seed=0, rounds=60)
 
     played = run(environment, agent, rounds=60, batch=30, audits=10)

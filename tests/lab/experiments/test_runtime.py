@@ -14,7 +14,6 @@ import torch
 from fakes import BowlReward, catalogue_of, seeds_of, vectors_of
 
 from fastbandit.cli.main import run as run_cli
-from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import SettingError
 from fastbandit.features.kinds import Dense
 from fastbandit.score import Score
@@ -23,6 +22,7 @@ from fastbandit.types import Inputs
 from lab.__main__ import cli
 from lab.experiments import datasets, scaling
 from lab.experiments.comparison import Result
+from lab.experiments.datasets.synthetic import SyntheticRounds
 from lab.experiments.environment import Tabled, as_raw
 from lab.experiments.logged import LoggedData
 from lab.experiments.report import load_results
@@ -107,7 +107,7 @@ def test_a_search_scores_one_arm_at_a_time(score: Score) -> None:
 @pytest.mark.usefixtures("little_training")
 @pytest.mark.parametrize("policy", POLICIES)
 def test_one_arm_at_a_time_is_the_same_decision_at_the_same_cost(policy: str) -> None:
-    environment = Synthetic("h1", arms=200)
+    environment = SyntheticRounds("h1", arms=200)
     agent = agents_for(environment, Plan((policy,)))[policy]
     learning(agent, training_batches_for(environment, agent))(0)
     contexts, seeds = requests_after(environment, 3), seeds_of(3)
@@ -208,7 +208,7 @@ def tabled(rounds: int) -> Tabled:
 
 
 def test_training_batches_are_played_evenly_in_the_first_rounds() -> None:
-    environment = Synthetic("h1", arms=20)
+    environment = SyntheticRounds("h1", arms=20)
     agent = agents_for(environment, Plan(("Exhaust TS",)))["Exhaust TS"]
 
     first, second = training_batches_for(environment, agent)

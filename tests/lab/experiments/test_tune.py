@@ -15,11 +15,11 @@ import pytest
 from click.testing import CliRunner
 
 from fastbandit import Bandit
-from fastbandit.demo.synthetic import Synthetic
 from fastbandit.errors import MissingExtraError, SettingError
 from fastbandit.features.kinds import Dense
 from fastbandit.settings.files import Settings
 from fastbandit.types import Audit, Inputs
+from lab.experiments.datasets.synthetic import SyntheticRounds
 from lab.experiments.logged import LoggedData
 from lab.experiments.recipe import Recipe, recipe_for, write_recipe
 from lab.experiments.tune import Tuned, tune, tune_command
@@ -43,7 +43,7 @@ SMALL = ("--trials", "2", "--rounds", "200", "--batch", "50", "-O", "arms=200")
 
 
 def environment() -> Any:
-    return Synthetic("h1", 3, 200, seed=0)
+    return SyntheticRounds("h1", 3, 200, seed=0)
 
 
 def bench(

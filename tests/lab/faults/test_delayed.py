@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fastbandit.demo.synthetic import Synthetic
 from fastbandit.storage.events import RewardCame
 from fastbandit.storage.sqlite_log import SqliteLog
+from lab.experiments.datasets.synthetic import SyntheticRounds
 from lab.faults import delayed as campaign
 from lab.faults.delayed import DelayedReport, SeedResult, Visits, compare, learning_command
 
@@ -22,7 +22,7 @@ def report(*services: float) -> DelayedReport:
 
 @pytest.mark.slow
 def test_a_service_learns_from_late_rewards_in_any_order(tmp_path: Path) -> None:
-    environment, visits = Synthetic("h2", 3, 50), Visits(rounds=80, fresh=30, latest=20)
+    environment, visits = SyntheticRounds("h2", 3, 50), Visits(rounds=80, fresh=30, latest=20)
     found = compare(environment, tmp_path, visits, seed=4, preset="little")
     assert found.versions == 2
     assert found.out_of_order > 0
@@ -35,7 +35,7 @@ def test_a_service_learns_from_late_rewards_in_any_order(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_without_delay_both_choose_the_same_until_the_end(tmp_path: Path) -> None:
-    environment, visits = Synthetic("h2", 3, 50), Visits(rounds=60, fresh=30, latest=0)
+    environment, visits = SyntheticRounds("h2", 3, 50), Visits(rounds=60, fresh=30, latest=0)
     found = compare(environment, tmp_path, visits, seed=4, preset="little")
     assert found.service == pytest.approx(found.in_process)
 

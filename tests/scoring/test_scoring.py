@@ -424,9 +424,7 @@ def test_a_value_of_another_kind_is_named_with_its_row(named: Path, tmp_path: Pa
     wrong = [*VISITS[:20], {"age": "old", "city": "Rome"}, *VISITS[21:]]
     file = write_visits(tmp_path / "c.csv", ["age", "city"], wrong)
 
-    with pytest.raises(
-        ValueOfColumnError, match=r"'old'.*row 4 of the rows of .*c\.csv from 16 on"
-    ):
+    with pytest.raises(DataError, match=r"'old'.*row 4 of the rows of .*c\.csv from 16 on"):
         score(named, file, tmp_path / "out", rows=16)
 
 

@@ -62,7 +62,7 @@ def test_lines_of_vowpal_wabbit_are_read(tmp_path: Path) -> None:
 def test_lines_hold_no_contexts_by_name(tmp_path: Path) -> None:
     schema = Schema.infer([{"age": 1}, {"age": 2}])
 
-    with pytest.raises(DataError, match="schema needs contexts by name: .* is DSJSON"):
+    with pytest.raises(DataError, match=r"schema needs contexts by name: .* is DSJSON"):
         read_rounds(write(tmp_path / "log.dsjson", line()), schema=schema)
 
 

@@ -185,7 +185,7 @@ def _schema(arrow: Any, *, has_text_ids: bool, names: dict[str, set[str]]) -> An
     }
     plain = {"number": number, "text": text, "boolean": arrow.bool_(), "json": text}
     named = [_named_field(arrow, name, _arrow_kind(types), plain) for name, types in names.items()]
-    fields = []
+    fields: list[Any] = []
     for name, kind in get_type_hints(Row).items():
         fields += named if name == "context" and named else [(name, kinds[kind])]
     return arrow.schema(fields)

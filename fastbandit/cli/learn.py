@@ -168,6 +168,7 @@ def _learn_tables(options: Options) -> None:
         say=lambda text: click.echo(text, err=True),
     )
     bandit, learned = how.learn(read)
+    done = "written" if config is None else "kept"
     report = {"log": str(log), "out": str(out), **learned.to_json()}
     preset = options.preset
     if preset != "default":
@@ -178,8 +179,7 @@ def _learn_tables(options: Options) -> None:
         options.as_json,
         report,
         *(f"- {sentence}" for sentence in learned.sentences),
-        f"{out / SETTINGS} is {'kept' if config else 'written'}, with version {bandit.version}. Serve "
-        f"it:",
+        f"{out / SETTINGS} is {done}, with version {bandit.version}. Serve it:",
         f"  fastbandit serve --from {shlex.quote(str(out))}",
     )
 

@@ -162,7 +162,7 @@ def _defaults(schema: Schema) -> dict[str, Any]:
 
 
 def _filled(columns: dict[str, list[Any]], known: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Fill gaps as columns of that kind have them: NaN in numbers, no text, false."""
+    """Fill gaps as columns of that kind have them: NaN in numbers, no text."""
     kinds = {name: known[name].kind for name in columns if name in known}
     return {
         name: [_filled_in(value, kinds.get(name)) for value in values]
@@ -173,9 +173,7 @@ def _filled(columns: dict[str, list[Any]], known: Mapping[str, Any]) -> dict[str
 def _filled_in(value: Any, kind: str | None) -> Any:
     if kind == "numbers" and (value is None or isinstance(value, bool)):
         return float("nan") if value is None else float(value)
-    if value is None and kind is not None:
-        return "" if kind == "text" else False
-    return value
+    return "" if value is None and kind == "text" else value
 
 
 def _features_of(arms: Sequence[Arm]) -> NDArray[np.float32] | list[Any] | None:

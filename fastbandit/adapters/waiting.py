@@ -18,13 +18,11 @@ from fastbandit.learning.schedule import Schedule
 _GROWTH = 0.2  # an update learns from all there is: so much more of it is worth one
 
 
-def numbers_of(contexts: Any, bandit: Bandit) -> NDArray[np.float32]:
+def numbers_of(contexts: Any, bandit: Bandit) -> Any:
     """Return contexts as numbers; those with names through the schema of a bandit."""
-    if not is_named(contexts):
-        return to_floats(contexts, what="contexts")
-    found = bandit.blueprint.context.read(contexts, what="contexts").dense
-    assert found is not None
-    return found
+    if is_named(contexts):
+        return bandit.blueprint.context.read(contexts, what="contexts").dense
+    return to_floats(contexts, what="contexts")
 
 
 class Waiting:

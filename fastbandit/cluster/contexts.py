@@ -80,7 +80,7 @@ def find_sources(url: str, *, progress: Progress = silent) -> list[Source]:
 def _read_footer(found: tuple[str, dict[str, Any]]) -> Source:
     url, info = found
     if _is_csv(url):
-        with open_csv(url) as reader:
+        with _open_csv(url) as reader:
             rows, columns = sum(map(len, reader)), tuple(reader.schema.names)
         check_header(columns, Path(plain(url)))
         return Source(url, int(info["size"]), stamp_of(info), (rows,), columns)
@@ -95,7 +95,7 @@ def _is_csv(url: str) -> bool:
 
 
 @contextmanager
-def open_csv(url: str, columns: Sequence[str] = ()) -> Generator[Any, None, None]:
+def _open_csv(url: str, columns: Sequence[str] = ()) -> Generator[Any, None, None]:
     """Open a CSV file, gzipped or not, whose cells are texts: a reader of batches of rows."""
     csv = needed("pyarrow.csv", what="Scoring files", extra="score")
     pyarrow = needed("pyarrow", what="Scoring files", extra="score")
@@ -247,7 +247,7 @@ class RowReader:
 def _batches(source: Source, groups: list[int], columns: Columns) -> Generator[Any, None, None]:
     """Yield rows from a group on."""
     if _is_csv(source.url):
-        with open_csv(source.url, columns.names) as reader:
+        with _open_csv(source.url, columns.names) as reader:
             yield from reader
         return
     which = {"row_groups": groups, "columns": columns.names}

@@ -184,17 +184,15 @@ def _schema(arrow: Any, *, has_text_ids: bool, names: dict[str, set[str]]) -> An
         Any: text,
     }
     plain = {"number": number, "text": text, "boolean": arrow.bool_(), "json": text}
-    named = [_named_field(arrow, name, _arrow_kind(types), plain) for name, types in names.items()]
+    said = {"json": {"json": "yes"}}  # texts that are JSON
+    named = [
+        arrow.field(f"{_NAMED}{name}", plain[kind], metadata=said.get(kind))
+        for name, kind in ((name, _arrow_kind(types)) for name, types in names.items())
+    ]
     fields: list[Any] = []
     for name, kind in get_type_hints(Row).items():
         fields += named if name == "context" and named else [(name, kinds[kind])]
     return arrow.schema(fields)
-
-
-def _named_field(arrow: Any, name: str, kind: str, types: dict[str, Any]) -> Any:
-    """Return a column of contexts; one whose texts are JSON says so."""
-    metadata = {"json": "yes"} if kind == "json" else None
-    return arrow.field(f"{_NAMED}{name}", types[kind], metadata=metadata)
 
 
 def _cell(row: Row, name: str, has_text_ids: bool) -> Any:

@@ -115,8 +115,8 @@ def _row_of(context: Any) -> NDArray[np.float32]:
         return np.ones(1, dtype=np.float32)
     if isinstance(context, Mapping) or hasattr(context, "keys"):
         raise InputError(
-            "A context needs to be a row of numbers: got a mapping of sparse features. Make them "
-            "dense with Environments.dense(...)."
+            "A context needs to be a row of numbers: got a mapping of names. Make sparse features "
+            "dense with Environments.dense(...), and others numbers with Schema.infer and encode."
         )
     numbers = context if _is_row(context) else [context]
     return to_floats([list(numbers)], what="contexts")[0]

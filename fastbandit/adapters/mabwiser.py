@@ -14,6 +14,7 @@ from fastbandit.bandit import Bandit
 from fastbandit.errors import InputError, SettingError, UnknownArmError
 from fastbandit.features.kinds import to_floats
 from fastbandit.features.rewards import RewardKind
+from fastbandit.features.tables import Table, is_named, table_of
 
 _MOST_NUMBERS = 10_000_000
 
@@ -22,9 +23,9 @@ class MabwiserBandit:
     """A `Bandit` with the methods of MABWiser's `MAB`.
 
     `arm_to_features` maps each arm to a row of numbers, through which arms learn from one
-    another; without it each arm has an embedding of its own. Without contexts there is one
-    context, the same for all. Unlike there, `predict_expectations` returns expected rewards,
-    whatever the exploration.
+    another; without it each arm has an embedding of its own. Contexts in a frame go by the names
+    of its columns. Without any there is one context, the same for all. Unlike there,
+    `predict_expectations` returns expected rewards, whatever the exploration.
     """
 
     def __init__(
@@ -66,7 +67,8 @@ class MabwiserBandit:
         decisions = _listed(decisions)
         rows = _rows(contexts, count=len(decisions))
         if bandit is None:
-            bandit = self._new_bandit(arms=self._rows_of(self.arms), context=rows.shape[1])
+            context = rows if isinstance(rows, Table) else rows.shape[1]
+            bandit = self._new_bandit(arms=self._rows_of(self.arms), context=context)
         bandit.update(contexts=rows, arms=decisions, rewards=_listed(rewards))
         return bandit
 
@@ -83,10 +85,11 @@ class MabwiserBandit:
         Scores all arms, so it is meant for few.
         """
         rows, bandit = _rows(contexts, count=1), self._trained()
-        if len(rows) * len(self.arms) > _MOST_NUMBERS:
+        count = rows.rows if isinstance(rows, Table) else len(rows)
+        if count * len(self.arms) > _MOST_NUMBERS:
             raise SettingError(
                 f"Expectations of all arms need at most {_MOST_NUMBERS:,} numbers: got "
-                f"{len(rows):,} contexts times {len(self.arms):,} arms. Ask for fewer contexts, "
+                f"{count:,} contexts times {len(self.arms):,} arms. Ask for fewer contexts, "
                 f"or use predict()."
             )
         found = bandit.select(rows, k=max(2, len(self.arms)), explore=False)
@@ -151,10 +154,12 @@ class MabwiserBandit:
         return to_floats([self._features[arm] for arm in arms], what="arm features")
 
 
-def _rows(contexts: Any, *, count: int) -> NDArray[np.float32]:
-    """Read contexts: a row for each, one row alone, or none at all."""
+def _rows(contexts: Any, *, count: int) -> NDArray[np.float32] | Table:
+    """Read contexts: by name, a row for each, one row alone, or none at all."""
     if contexts is None:
         return np.ones((count, 1), dtype=np.float32)
+    if is_named(contexts):
+        return table_of(contexts, what="contexts")
     rows = to_floats(contexts, what="contexts")
     return rows[None] if rows.ndim == 1 else rows
 

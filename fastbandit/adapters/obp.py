@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.adapters.waiting import Waiting
+from fastbandit.adapters.waiting import Waiting, numbers_of
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.ids import ArmIds
 from fastbandit.bandit import Bandit
@@ -86,7 +86,7 @@ class ObpPolicy:
                 f"Give the row of the arm."
             )
         id = _table_of(self.bandit).id(row)
-        self._waiting.add(to_floats(context, what="contexts").reshape(-1), id, reward)
+        self._waiting.add(numbers_of(context, self.bandit).reshape(-1), id, reward)
         self.n_trial += 1
         if self._waiting.is_due:
             self._waiting.train(self.bandit)
@@ -99,7 +99,7 @@ class ObpPolicy:
         Each number is the share of the draws in which an action had that position. An array of
         more than `most_bytes` is rejected.
         """
-        rows = to_floats(contexts, what="contexts")
+        rows = numbers_of(contexts, self.bandit)
         wanted = len(rows) * self.n_actions * self.len_list * 8
         if wanted > most_bytes:
             raise SettingError(
@@ -170,7 +170,7 @@ def to_feedback(
     """Return what came of decisions as a `bandit_feedback`; arms are ids, actions their rows."""
     table, first = _table_of(bandit), np.zeros(len(arms), np.int64)
     logged = Logged(
-        contexts=to_floats(contexts, what="contexts"),
+        contexts=numbers_of(contexts, bandit),
         arms=table.rows(arms),
         rewards=to_floats(rewards, what="rewards"),
         propensities=None if propensities is None else np.asarray(propensities, np.float64),

@@ -7,7 +7,9 @@ from typing import Any, Self
 import numpy as np
 
 from fastbandit.bandit import Bandit
-from fastbandit.errors import MissingExtraError, SettingError, ShapeError
+from fastbandit.errors import InputError, MissingExtraError, SettingError, ShapeError
+from fastbandit.features.schema import Schema
+from fastbandit.features.tables import is_named
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -28,6 +30,8 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     `fit(X, arms, rewards)` learns from what came of one arm for each row. Without rewards the
     arms are labels: each is worth 1 and all others 0, so the estimator is a classifier.
     `predict` gives the arms of highest expected reward; to explore, ask `bandit_.select(X)`.
+    A frame is read by the names of its columns, through the schema (`schema_`) that the first
+    one had: texts, dates and gaps included.
     Save a fitted one with `bandit_.save(folder)`: that outlives a change of version.
     """
 
@@ -72,14 +76,14 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Any:  # noqa: N803
         """Return the arm of highest expected reward for each row."""
         check_is_fitted(self, "bandit_")
-        rows = validate_data(self, X, reset=False, dtype=np.float32)
+        rows = validate_data(self, self._numbers(X), reset=False, dtype=np.float32)
         return self.classes_[self.bandit_.select(rows, explore=False).rows[:, 0]]
 
     def _start(self, rows: Any, classes: Any) -> None:
         self.classes_ = classes
         self.bandit_ = Bandit(
             ids=list(range(len(classes))),
-            context=rows.shape[1],
+            context=rows.shape[1] if self.schema_ is None else self.schema_,
             reward=self.reward,  # type: ignore[arg-type]
             exploration=self.exploration,
             search=self.search,
@@ -90,9 +94,23 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _read(self, X: Any, y: Any, *, is_first: bool) -> tuple[Any, Any]:  # noqa: N803
-        rows, arms = validate_data(self, X, y, reset=is_first, dtype=np.float32)
+        if is_first:
+            self.schema_ = Schema.infer(X) if is_named(X) else None
+        numbers = self._numbers(X)
+        rows, arms = validate_data(self, numbers, y, reset=is_first, dtype=np.float32)
         check_classification_targets(arms)
         return rows, arms
+
+    def _numbers(self, X: Any) -> Any:  # noqa: N803
+        """Return named rows as numbers, others as they are."""
+        if self.schema_ is None:
+            return X
+        if is_named(X):
+            return self.schema_.encode(X, what="rows")
+        raise InputError(
+            f"An estimator that was fitted by name needs {', '.join(self.schema_.names)}: got a "
+            f"{type(X).__name__} without names. Give a frame."
+        )
 
     def _learn(self, rows: Any, arms: Any, rewards: Any) -> Self:
         classes = np.searchsorted(self.classes_, arms).clip(max=len(self.classes_) - 1)

@@ -10,10 +10,19 @@ from numpy.typing import NDArray
 
 from fastbandit.bandit import Bandit
 from fastbandit.errors import SettingError
+from fastbandit.features.kinds import to_floats
 from fastbandit.features.rewards import RewardKind, read_rewards
+from fastbandit.features.tables import is_named
 from fastbandit.learning.schedule import Schedule
 
 _GROWTH = 0.2  # an update learns from all there is: so much more of it is worth one
+
+
+def numbers_of(contexts: Any, bandit: Bandit) -> Any:
+    """Return contexts as numbers; those with names through the schema of a bandit."""
+    if is_named(contexts):
+        return bandit.blueprint.context.read(contexts, what="contexts").dense
+    return to_floats(contexts, what="contexts")
 
 
 class Waiting:

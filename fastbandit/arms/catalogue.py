@@ -218,8 +218,8 @@ class Catalogue:
 
 
 def _are_same(some: Inputs, others: Inputs) -> NDArray[np.bool_]:
-    """Compare features row by row; ids of an embedding alone are never the same."""
-    is_same = np.full(len(some), some.dense is not None or some.sparse is not None)
+    """Compare features row by row; where ids alone are known, nothing differs."""
+    is_same = np.ones(len(some), dtype=np.bool_)
     if some.dense is not None:
         is_same &= (some.dense == others.dense).all(axis=1)
     if some.sparse is not None:

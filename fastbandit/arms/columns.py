@@ -38,6 +38,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 _OPERATORS = (*_COMPARISONS, "in", "not in")
 _ORDERED = ("<", "<=", ">", ">=")
+_WITH_GAPS = np.dtype(np.float16)
 _NEEDED = {"numbers": "a number", "booleans": "True or False", "text": "a string"}
 
 
@@ -66,7 +67,8 @@ class Recent(Generic[_Answer]):
 class Column:
     """One value for each row: numbers, booleans, or the positions of texts among `categories`.
 
-    A number that is missing is NaN: no condition but "not" holds of it.
+    A number or boolean that is missing is NaN: no condition but "not" holds of it. So booleans with
+    gaps are floats of 16 bits.
     """
 
     values: Array
@@ -77,13 +79,15 @@ class Column:
         """What it holds: "text", "booleans" or "numbers"."""
         if self.categories is not None:
             return "text"
-        return "booleans" if self.values.dtype == np.bool_ else "numbers"
+        return "booleans" if self.values.dtype in (np.bool_, _WITH_GAPS) else "numbers"
 
     def value(self, row: int) -> Any:
         value = self.values[row].item()
         if self.categories is not None:
             return self.categories[value]
-        return value if value == value else None
+        if value != value:
+            return None
+        return bool(value) if self.kind == "booleans" else value
 
     def holds(self, sign: str, value: Any) -> Mask:
         """Return for each row whether a condition holds."""
@@ -284,16 +288,18 @@ def _read(name: str, raw: Any, rows: int) -> Column:
             f"The column {name!r} needs numbers, booleans or strings: got {array.dtype}. Turn "
             f"dates into numbers or text first."
         )
-    return Column(read_only(array.copy()))
+    return Column(read_only(array.astype(np.float32 if array.dtype == _WITH_GAPS else array.dtype)))
 
 
 def _read_objects(name: str, values: list[Any]) -> Column:
-    """Read Python values: strings, or booleans and numbers among which none is missing."""
+    """Read Python values: strings, numbers among which none is missing, or booleans."""
     kinds = set(map(type, values))
     if kinds <= {str}:
         codes: dict[str, int] = {}
         positions = [codes.setdefault(value, len(codes)) for value in values]
         return Column(read_only(np.array(positions, dtype=np.int32)), tuple(codes))
+    if kinds <= {bool, type(None)} and kinds != {bool}:
+        return Column(read_only(np.array(values, dtype=_WITH_GAPS)))
     if kinds in ({bool}, {int}, {float}, {int, float}):
         return _read(name, np.array(values), len(values))
     wrong = next(row for row, value in enumerate(values) if not isinstance(value, str))

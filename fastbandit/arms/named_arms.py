@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from fastbandit.declaration import known_name
 from fastbandit.errors import InputError
 from fastbandit.features.columns import Flag, Ignored, Number, is_missing, listed
@@ -109,8 +107,10 @@ def _filterable(column: Any, values: list[Any]) -> list[Any]:
     if isinstance(column, Number):
         return [column.number(value) for value in values]
     if isinstance(column, Flag):
-        numbers = [np.nan if is_missing(value) else float(value) for value in values]
-        return numbers if any(n != n for n in numbers) else [bool(n) for n in numbers]
+        return [None if is_missing(value) else bool(value) for value in values]
+    if isinstance(column, Date) and column.unit:
+        many = 1.0 if column.unit == "s" else 1000.0
+        return [round(column.seconds(value) * many, 3) for value in values]
     if isinstance(column, Date):
         return ["" if is_missing(value) else str(value) for value in values]
     return ["" if is_missing(value) else level_of(column, value) for value in values]

@@ -85,11 +85,9 @@ def _start(log: Path | None, arms: Path | None, out: Path | None) -> None:
     named = shlex.quote(str(out))
     click.echo(f"{out / SETTINGS} is written, and beside it what columns mean. Serve it:")
     click.echo(f"  fastbandit serve --from {named}")
-    click.echo("Or let it learn from the log first, with what you corrected:")
-    click.echo(
-        f"  fastbandit learn --log {shlex.quote(str(log))} --arms {shlex.quote(str(arms))} --out "
-        f"{named}-learned --context-schema {named}/context.json --arm-schema {named}/arms.json"
-    )
+    click.echo("Or let it learn from the log first, with what you corrected there:")
+    tables = f"--log {shlex.quote(str(log))} --arms {shlex.quote(str(arms))}"
+    click.echo(f"  fastbandit learn {tables} --out {named}")
 
 
 def write_config(

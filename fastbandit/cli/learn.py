@@ -131,7 +131,7 @@ def _learn_tables(options: Options) -> None:
     """Learn from tables, report, and write a folder to serve from."""
     from fastbandit.cli.log_learning import LogLearning
     from fastbandit.cli.log_tables import print_schemas, read_log_and_arms
-    from fastbandit.cli.service_folder import SETTINGS, check_new, write_service
+    from fastbandit.cli.service_folder import SETTINGS, begun, write_service
 
     log, arms, out = options.log, options.arms, options.out
     if log is None or arms is None or out is None or options.path or options.data_dir:
@@ -140,11 +140,16 @@ def _learn_tables(options: Options) -> None:
             f"--arms {arms}, --out {out}, --config {options.path}. Name all three, for example "
             f"--log decisions.csv --arms items.csv --out shop."
         )
-    check_new(out)
-    schemas = [
-        None if path is None else Schema.load(path)
-        for path in (options.context_schema, options.arm_schema)
-    ]
+    config, paths = begun(out), (options.context_schema, options.arm_schema)
+    schemas: list[Schema | None] = [None if one is None else Schema.load(one) for one in paths]
+    if config is not None:
+        own = [config.context.read_schema(), config.arms.read_schema()]
+        if any(one not in (None, its) for one, its in zip(schemas, own, strict=True)):
+            raise SettingError(
+                f"A folder with settings is learned into by its own schemas: got others than those "
+                f"that {out / SETTINGS} names. Correct these, or name another --out."
+            )
+        schemas = own
     columns = LogColumns(
         context=options.context,
         arm=options.arm,
@@ -163,6 +168,7 @@ def _learn_tables(options: Options) -> None:
         say=lambda text: click.echo(text, err=True),
     )
     bandit, learned = how.learn(read)
+    done = "written" if config is None else "kept"
     report = {"log": str(log), "out": str(out), **learned.to_json()}
     preset = options.preset
     if preset != "default":
@@ -173,7 +179,7 @@ def _learn_tables(options: Options) -> None:
         options.as_json,
         report,
         *(f"- {sentence}" for sentence in learned.sentences),
-        f"{out / SETTINGS} is written, with version {bandit.version}. Serve it:",
+        f"{out / SETTINGS} is {done}, with version {bandit.version}. Serve it:",
         f"  fastbandit serve --from {shlex.quote(str(out))}",
     )
 

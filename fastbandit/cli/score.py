@@ -38,12 +38,14 @@ class Options:
 
 @click.command("score", cls=taking(Options))
 @click.option("--frozen", required=True, help="A frozen bandit's folder, or a service's snapshot.")
-@click.option("--contexts", required=True, help="Parquet: a file, a folder or a pattern.")
+@click.option("--contexts", required=True, help="Parquet or CSV: a file, a folder or a pattern.")
 @click.option("--out", required=True, help="Folder for the parts; one that was begun goes on.")
 @click.option("--k", default=1, show_default=True, type=click.IntRange(1), help="Arms for each.")
 @click.option("--explore/--greedy", default=True, help="Draw as the bandit does, or take the best.")
 @click.option("--seed", default=0, show_default=True, help="Another seed, other draws.")
-@click.option("--columns", default="", help="Columns of the context, comma-separated; x_* for all.")
+@click.option(
+    "--columns", default="", help="Of the context, comma-separated: x_*; by a schema none."
+)
 @click.option("--ids", help="The column of ids, for contexts that are (also) ids.")
 @click.option("--keep", default="", help="Columns to copy beside the arms, comma-separated.")
 @click.option("--eligible", help='JSON: ids, or a predicate such as {"price": {"<=": 10}}.')
@@ -53,10 +55,11 @@ class Options:
 @click.option("--address", help="Of a Ray cluster; without, one is started here.")
 @json_option
 def command(options: Options) -> None:
-    """Choose arms for each row of Parquet files, and write them as Parquet.
+    """Choose arms for each row of Parquet or CSV files, and write them as Parquet.
 
-    Files and folders are paths or URLs (s3://bucket/folder). What is asked for a second time goes
-    on with the parts that are missing; neither workers nor engine change an arm.
+    A bandit with a schema finds the columns of contexts by their names, in any order. Files and
+    folders are paths or URLs (s3://bucket/folder). What is asked for a second time goes on with
+    the parts that are missing; neither workers nor engine change an arm.
     """
     settings = ScoringSettings(
         k=options.k,

@@ -13,6 +13,9 @@ from fastbandit.cli.log_tables import LogAndArms
 from fastbandit.errors import SettingError
 from fastbandit.files.atomic import making_folder, raising, write_atomic
 from fastbandit.learning.candidates import save_draft
+from fastbandit.settings.service import Config
+from fastbandit.settings.service_files import read_config
+from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.snapshot_store import SnapshotStore, nothing_more
 from fastbandit.storage.snapshot_version import Cut
 
@@ -29,6 +32,24 @@ def check_new(out: Path) -> None:
         )
 
 
+def begun(out: Path) -> Config | None:
+    """Return the settings of a folder that `fastbandit init` wrote, None of one that is new.
+
+    Raise where it holds something else.
+    """
+    has_versions = any((out / name).exists() for name in (_SNAPSHOTS, LOG_FILE))
+    if has_versions or not (out / SETTINGS).exists():
+        check_new(out)
+        return None
+    config = read_config(out / SETTINGS)
+    if not (config.context.schema and config.arms.schema):
+        raise SettingError(
+            f"Learning into a folder needs context.schema and arms.schema in its settings: got "
+            f"{out / SETTINGS} without. Run `fastbandit init` with --log, or name another --out."
+        )
+    return config
+
+
 def write_service(
     out: Path,
     read: LogAndArms,
@@ -36,8 +57,14 @@ def write_service(
     *,
     learned: tuple[Bandit, dict[str, Any]] | None = None,
 ) -> None:
-    """Write the folder of a service, whole or not at all; a bandit that learned is version 1."""
+    """Write the folder of a service, whole or not at all; a bandit that learned is version 1.
+
+    Settings that are there already stay.
+    """
     place = out.expanduser().absolute()
+    if learned is not None and (place / SETTINGS).exists():
+        _write_learned(place, *learned)
+        return
     needs = f"A service needs a folder that can be written to: {place} cannot"
     with raising(SettingError, needs, fix="Choose another."), making_folder(place) as folder:
         read.context.save(folder / CONTEXT)
@@ -51,20 +78,20 @@ def write_service(
         }
         write_config(folder / SETTINGS, values={**own, **settings})
         if learned is not None:
-            bandit, report = learned
-            _publish(SnapshotStore(folder / _SNAPSHOTS), bandit, report)
-            text = json.dumps(report, indent=1, ensure_ascii=False)
-            write_atomic(folder / REPORT, f"{text}\n".encode())
+            _write_learned(folder, *learned)
 
 
-def _publish(store: SnapshotStore, bandit: Bandit, report: dict[str, Any]) -> None:
+def _write_learned(folder: Path, bandit: Bandit, report: dict[str, Any]) -> None:
     """Publish a bandit that learned from a log of elsewhere: none of the service's own events."""
+    text = json.dumps(report, indent=1, ensure_ascii=False)
+    write_atomic(folder / REPORT, f"{text}\n".encode())
     notes = {
         "arms": len(bandit),
         "learned": report["decisions"],
         "mean_reward": report["mean_reward"],
         "checks": report["checks"],
     }
+    store = SnapshotStore(folder / _SNAPSHOTS)
     with store.drafting() as draft:
         save_draft(draft, bandit, reached=nothing_more)
         store.publish(draft, notes, version=bandit.version, parent=None, cut=Cut())

@@ -1,19 +1,23 @@
-"""Contexts in Parquet files: which files and columns, and their rows as checked arrays."""
+"""Contexts in Parquet or CSV files: which files and columns, their rows as checked arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastbandit.cluster.urls import find_parquet, open_url, plain, stamp_of
+from fastbandit.cluster.urls import find_tables, open_url, plain, stamp_of
 from fastbandit.errors import DataError
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids, Sparse
+from fastbandit.features.table_files import check_header
+from fastbandit.features.tables import table_of
 from fastbandit.packages import needed
 from fastbandit.progress import Progress, silent
 from fastbandit.types import Features
@@ -62,8 +66,8 @@ class Columns:
 
 
 def find_sources(url: str, *, progress: Progress = silent) -> list[Source]:
-    """Read the footers of all files, which hold their rows and columns, in the order of names."""
-    files = find_parquet(url)
+    """Read the rows and columns of all files, in the order of names; CSV is read whole for it."""
+    files = find_tables(url)
     sources: list[Source] = []
     with ThreadPoolExecutor(_FOOTERS) as pool:
         for done, source in enumerate(pool.map(_read_footer, files), start=1):
@@ -75,32 +79,71 @@ def find_sources(url: str, *, progress: Progress = silent) -> list[Source]:
 
 def _read_footer(found: tuple[str, dict[str, Any]]) -> Source:
     url, info = found
-    file = open_parquet(url)
-    footer = file.metadata
-    groups = tuple(footer.row_group(number).num_rows for number in range(footer.num_row_groups))
-    columns = tuple(file.schema_arrow.names)
-    file.close(force=True)
+    if _is_csv(url):
+        with _open_csv(url) as reader:
+            rows, columns = sum(map(len, reader)), tuple(reader.schema.names)
+        check_header(columns, Path(plain(url)))
+        return Source(url, int(info["size"]), stamp_of(info), (rows,), columns)
+    with open_parquet(url) as file:
+        footer, columns = file.metadata, tuple(file.schema_arrow.names)
+        groups = tuple(footer.row_group(number).num_rows for number in range(footer.num_row_groups))
     return Source(url, int(info["size"]), stamp_of(info), groups, columns)
 
 
-def open_parquet(url: str) -> Any:
+def _is_csv(url: str) -> bool:
+    return url.endswith((".csv", ".csv.gz"))
+
+
+@contextmanager
+def _open_csv(url: str, columns: Sequence[str] = ()) -> Generator[Any, None, None]:
+    """Open a CSV file, gzipped or not, whose cells are texts: a reader of batches of rows."""
+    csv = needed("pyarrow.csv", what="Scoring files", extra="score")
+    pyarrow = needed("pyarrow", what="Scoring files", extra="score")
+    system, path = open_url(url)
+    parsing = csv.ParseOptions(newlines_in_values=True)
+    try:
+        with system.open(path, "rb", compression="infer") as file:
+            names = csv.open_csv(file, parse_options=parsing).schema.names
+            types = dict.fromkeys(names, pyarrow.string())
+        reading = csv.ConvertOptions(include_columns=list(columns), column_types=types)
+        with system.open(path, "rb", compression="infer") as file:
+            yield csv.open_csv(file, parse_options=parsing, convert_options=reading)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(
+            f"{plain(url)} needs to be a whole CSV file: {error}. Write it again, or leave it out."
+        ) from error
+
+
+@contextmanager
+def open_parquet(url: str) -> Generator[Any, None, None]:
+    """Open a Parquet file."""
     parquet = needed("pyarrow.parquet", what="Scoring files", extra="score")
     system, path = open_url(url)
     try:
-        return parquet.ParquetFile(system.open(path, "rb"))
+        file = parquet.ParquetFile(system.open(path, "rb"))
     except (OSError, ValueError) as error:
         raise DataError(
             f"{plain(url)} needs to be a whole Parquet file: {error}. Write it again, or leave it "
             f"out."
         ) from error
+    try:
+        yield file
+    finally:
+        file.close(force=True)
 
 
 def find_columns(sources: Sequence[Source], kind: Features, wanted: Columns) -> Columns:
-    """Find the columns in the first file, and make sure that all others have them too."""
-    first, ids = sources[0], wanted.ids
+    """Find the columns in the first file, and make sure that all others have them too.
+
+    Those of a schema are all that any file has.
+    """
+    first, ids, schema = sources[0], wanted.ids, _schema_of(kind)
     named: list[str] = []
     if isinstance(kind, Ids):
         ids = ids or _single(wanted.features, first)
+    elif schema is not None and not wanted.features:
+        present = {column for source in sources for column in source.columns}
+        named = [name for name in schema.names if name in present]
     else:
         usual = (p for p in _USUAL if any(fnmatchcase(column, p) for column in first.columns))
         patterns = wanted.features or [next(usual, _USUAL[0])]
@@ -116,6 +159,11 @@ def find_columns(sources: Sequence[Source], kind: Features, wanted: Columns) -> 
         if missing is not None:
             raise _no_column(missing, source)
     return found
+
+
+def _schema_of(kind: Features) -> Any:
+    """Return what features are read by, where they have names."""
+    return getattr(kind.features if isinstance(kind, FeaturesAndIds) else kind, "schema", None)
 
 
 def _single(columns: Sequence[str], source: Source) -> str:
@@ -152,9 +200,8 @@ class RowReader:
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
         self._source: Source | None = None
-        self._file: Any = None
         self._at = 0
-        self._batches: Iterator[Any] = iter(())
+        self._batches: Any = iter(())  # of rows that follow
         self._rest: Any = None
 
     def read(self, source: Source, first: int, count: int) -> Any:
@@ -168,13 +215,9 @@ class RowReader:
         return pyarrow.Table.from_batches(self._take(count))
 
     def _open(self, source: Source, group: int, start: int) -> None:
-        groups = list(range(group, len(source.groups)))
-        if self._file is not None:
-            self._file.close(force=True)
-        self._file = open_parquet(source.url)
-        self._batches = self._file.iter_batches(
-            _AT_ONCE, row_groups=groups, columns=self.columns.names, use_threads=False
-        )
+        if self._source is not None:
+            self._batches.close()
+        self._batches = _batches(source, list(range(group, len(source.groups))), self.columns)
         self._source, self._at, self._rest = source, start, None
 
     def _take(self, count: int) -> list[Any]:
@@ -201,15 +244,31 @@ class RowReader:
             ) from error
 
 
+def _batches(source: Source, groups: list[int], columns: Columns) -> Generator[Any, None, None]:
+    """Yield rows from a group on."""
+    if _is_csv(source.url):
+        with _open_csv(source.url, columns.names) as reader:
+            yield from reader
+        return
+    which = {"row_groups": groups, "columns": columns.names}
+    with open_parquet(source.url) as file:
+        yield from file.iter_batches(_AT_ONCE, use_threads=False, **which)
+
+
 def read_contexts(table: Any, columns: Columns, kind: Features, *, where: str, first: int) -> Any:
     """Turn a table into contexts of a kind; errors name the file and the row in it."""
-    rows = _Rows(table, where, first)
+    rows, schema = _Rows(table, where, first), _schema_of(kind)
     if isinstance(kind, Ids):
         assert columns.ids is not None
         return rows.whole_numbers(columns.ids)
     dense = kind.features if isinstance(kind, FeaturesAndIds) else kind
     assert isinstance(dense, Dense | Sparse)
-    features = np.concatenate([rows.floats(name) for name in columns.features], axis=1)
+    if schema is not None:
+        named = table_of(table.select(columns.features), what="rows")
+        what = f"rows of {where}" + f" from {first} on" * (first > 0)
+        features = schema.encode(replace(named, is_text=_is_csv(where)), what=what)
+    else:
+        features = np.concatenate([rows.floats(name) for name in columns.features], axis=1)
     if features.shape[1] != dense.dim:
         names = ", ".join(columns.features[:6]) + ", …" * (len(columns.features) > 6)
         raise DataError(
@@ -235,7 +294,7 @@ class _Rows:
         """Return the numbers of a column, or of the lists in it: (n, 1) or (n, width)."""
         import pyarrow
 
-        column, types = self.table.column(name), pyarrow.types
+        column, types = self._column(name, pyarrow.float64()), pyarrow.types
         checks = (types.is_list, types.is_large_list, types.is_fixed_size_list)
         is_list = any(check(column.type) for check in checks)
         numbers = self._flattened(name, column) if is_list else column.to_numpy()
@@ -257,6 +316,14 @@ class _Rows:
             )
         return floats
 
+    def _column(self, name: str, kind: Any) -> Any:
+        """Return a column; texts of CSV as numbers of a kind, where they are such."""
+        column = self.table.column(name)
+        if _is_csv(self.where):
+            with suppress(ValueError):
+                return column.cast(kind)
+        return column
+
     def _flattened(self, name: str, column: Any) -> NDArray[Any]:
         """Return the numbers of lists of one length, one after the other."""
         from pyarrow import compute
@@ -275,7 +342,9 @@ class _Rows:
         return numbers
 
     def whole_numbers(self, name: str) -> NDArray[np.int64]:
-        column = self.table.column(name)
+        import pyarrow
+
+        column = self._column(name, pyarrow.int64())
         numbers = column.to_numpy()
         if numbers.dtype.kind not in "iu":
             is_null = column.is_null().to_numpy()

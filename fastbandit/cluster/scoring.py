@@ -52,8 +52,9 @@ _REHEARSED = 8  # rows that are decided for before the work
 class ScoringSettings:
     """How contexts are scored: `k` arms each, by draws that `seed` and a row's number fix.
 
-    `columns` are those of the context (patterns such as x_* too), `ids` that of its id, `keep`
-    those to copy beside the arms. `eligible` are ids or a predicate. `rows` is the size of a part.
+    `columns` are those of the context (patterns such as x_* too; a schema names its own), `ids`
+    that of its id, `keep` those to copy beside. `eligible` are ids or a predicate. `rows` is the
+    size of a part.
     """
 
     k: int = 1
@@ -122,7 +123,7 @@ def score_contexts(
     engine: Engine | None = None,
     progress: Progress = silent,
 ) -> Scored:
-    """Choose arms for each row of Parquet files, and write them as Parquet into a folder.
+    """Choose arms for each row of Parquet or CSV files, and write them as Parquet into a folder.
 
     All three are paths or URLs that fsspec knows. Neither workers nor parts change an arm. Where a
     run was stopped, the same call resumes with the parts that are missing.

@@ -20,6 +20,7 @@ from fastbandit.storage.shared_files import locate
 from fastbandit.storage.snapshot_store import SnapshotStore
 
 _BESIDE = ".part"
+_KINDS = (".parquet", (".csv", ".csv.gz"))
 _STAMPS = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "created")
 
 
@@ -49,8 +50,11 @@ def stamp_of(info: dict[str, Any]) -> str:
     return str(next((info[name] for name in _STAMPS if info.get(name) is not None), ""))
 
 
-def find_parquet(url: str) -> list[tuple[str, dict[str, Any]]]:
-    """List Parquet files, by URL and with what is known of each: one, a folder's, or a glob's."""
+def find_tables(url: str) -> list[tuple[str, dict[str, Any]]]:
+    """List files, by URL and with what is known of each: one, a folder's, or a glob's.
+
+    Those of a folder are its Parquet files, or those in CSV where it has none.
+    """
     system, path = open_url(url)
     if system.isfile(path):
         return [(system.unstrip_protocol(path), system.info(path))]
@@ -60,14 +64,15 @@ def find_parquet(url: str) -> list[tuple[str, dict[str, Any]]]:
     files = {
         name: info
         for name, info in found.items()
-        if info["type"] == "file"
-        and (name.endswith(".parquet") or not is_folder)
-        and not name.rpartition("/")[2].startswith(("_", "."))
+        if info["type"] == "file" and not name.rpartition("/")[2].startswith(("_", "."))
     }
+    if is_folder:
+        of_kinds = ({n: files[n] for n in files if n.endswith(kinds)} for kinds in _KINDS)
+        files = next(filter(None, of_kinds), {})
     if not files:
         raise DataError(
-            f"Contexts need Parquet files: found none at {url}. Name a file, a folder that holds "
-            f"some (*.parquet), or a pattern in quotes."
+            f"Contexts need Parquet or CSV files: found none at {url}. Name a file, a folder that "
+            f"holds some (*.parquet, *.csv), or a pattern in quotes."
         )
     return [(system.unstrip_protocol(name), files[name]) for name in sorted(files)]
 

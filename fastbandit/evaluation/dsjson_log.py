@@ -27,6 +27,11 @@ def read_lines(
     The context has the columns asked for, by default all that the lines have. `arms` is a table
     of all arms; without one, arms are those that some line offers.
     """
+    if asked.schema is not None:
+        raise DataError(
+            f"A bandit with a schema needs contexts by name: {path} is DSJSON, which has neither "
+            f"gaps nor dates. Name a data folder, or `fastbandit export --format parquet`."
+        )
     log = read_dsjson(path, columns=asked.context or None, progress=progress)
     if not len(log):
         why_not = ", ".join(f"{count:,} have {why}" for why, count in log.left_out.items())

@@ -11,7 +11,10 @@ from typing import Any
 from fastbandit.errors import DataError
 from fastbandit.features.schema import Schema
 
-_CONTEXTS = ("context", "context_*", "x_*", "user_feature_*")
+NAMED = "context."
+"""What names of contexts begin with in an export of a service, which has all of `OURS`."""
+OURS = {"decision", "eligible", "until"}
+_CONTEXTS = ("context", f"{NAMED}*", "context_*", "x_*", "user_feature_*")
 _USUAL_NAMES = {
     "arm": ("arm", "arms", "action", "item_id"),
     "reward": ("reward", "click"),
@@ -71,12 +74,15 @@ def _context(
     header: Sequence[str], path: Path, asked: LogColumns, *, but: Sequence[str], is_judged: bool
 ) -> list[str]:
     """Return the columns that are named, or those of the schema, or the usual, or all others."""
+    is_ours = set(header) >= OURS
     if asked.context:
         return _match(asked.context, header, path, but=but)
     if asked.schema is not None:
-        return [name for name in asked.schema.names if name in header]
+        before = NAMED if is_ours else ""
+        names = [f"{before}{name}" for name in asked.schema.names]
+        return [name for name in names if name in header]
     usual = [p for p in _CONTEXTS if any(fnmatchcase(column, p) for column in header)]
-    if usual and is_judged:
+    if usual and (is_judged or is_ours):
         return _match(usual, header, path, but=but)
     found = [name for name in header if name not in but and name.lower() not in _NO_CONTEXT]
     return found or _match(_CONTEXTS[:1], header, path, but=but)
@@ -111,7 +117,8 @@ def _match(
     """Return the columns that names and patterns stand for; outcomes are none of them."""
     found: list[str] = []
     for pattern in patterns:
-        matched = [c for c in header if fnmatchcase(c, pattern) and c not in but]
+        both = (pattern, f"{NAMED}{pattern}")
+        matched = [c for c in header if c not in but and any(fnmatchcase(c, p) for p in both)]
         if not matched:
             raise DataError(
                 f"{path} needs columns of the context such as {pattern!r}: found {some(header)}. "

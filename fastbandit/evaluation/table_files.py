@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,13 @@ def read_columns(path: Path, columns: Sequence[str]) -> Table:
     if is_parquet(path):
         file = open_parquet(path)
         check_any(file.metadata.num_rows, path)
-        return table_of(file.read(columns=list(columns)), what="rows")
+        arrow = file.read(columns=list(columns))
+        found = table_of(arrow, what="rows")
+        written = [one.name for one in arrow.schema if b"json" in (one.metadata or {})]
+        read = {
+            name: [json.loads(cell or "null") for cell in found.values(name)] for name in written
+        }
+        return replace(found, columns={**found.columns, **read})
     cells = read_csv(path, columns)
     rows = len(next(iter(cells.values())))
     check_any(rows, path)

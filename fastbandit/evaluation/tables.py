@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastbandit.errors import DataError, DuplicateArmError, SettingError, UnknownArmError
-from fastbandit.evaluation.log_columns import LogColumns, columns_in, some
+from fastbandit.evaluation.log_columns import NAMED, OURS, LogColumns, columns_in, some
 from fastbandit.evaluation.rounds import (
     Floats,
     LoggedRounds,
@@ -37,7 +37,6 @@ WAITING = "come with or after the first that waits for its reward"
 UNLIKELY = "do not say how likely their arm was"
 LISTED = "were made among eligible arms only"
 UNTAKEN = "arms that were never taken are not known"
-_OURS = {"decision", "eligible", "until"}  # columns that an export of a service has
 _WHOLE = re.compile("0|-?[1-9][0-9]*")
 _MOST = float(np.finfo(np.float32).max)
 Kinds = Mapping[str, str | ColumnKind]
@@ -76,7 +75,7 @@ def read_log_table(path: Path, asked: LogColumns, *, is_judged: bool = True) -> 
     """
     header = header_of(path)
     found = columns_in(header, path, asked, is_judged=is_judged)
-    is_ours = set(header) >= _OURS
+    is_ours = set(header) >= OURS
     single = [found.arm, found.reward, *filter(None, [found.propensity, found.time])]
     table = read_columns(path, [*dict.fromkeys([*found.context, *single, *["eligible"] * is_ours])])
     rewards = check_numbers(path, found.reward, table)
@@ -87,9 +86,13 @@ def read_log_table(path: Path, asked: LogColumns, *, is_judged: bool = True) -> 
     notes: tuple[str, ...] = ()
     if is_ours and propensities is not None:
         eligible = first_of(table, "eligible")
-        rows, notes = _of_export(rewards, propensities, eligible, path=path)
+        rows, notes = _of_export(rewards, propensities, eligible, path=path, is_judged=is_judged)
     places = rows - 1
-    contexts = Table({c: table.columns[c] for c in found.context}, table.rows, table.is_text)
+    if propensities is not None and not is_judged and np.isnan(propensities[places]).any():
+        propensities = None  # what was learned cannot be judged by them
+    before = NAMED if is_ours else ""
+    columns = {name.removeprefix(before): table.columns[name] for name in found.context}
+    contexts = Table(columns, table.rows, table.is_text)
     log = LogTable(
         path=path,
         arm=found.arm,
@@ -279,13 +282,19 @@ def _check_kinds(kinds: Kinds, known: Sequence[str]) -> None:
 
 
 def _of_export(
-    rewards: Floats, propensities: Floats, eligible: Column, *, path: Path
+    rewards: Floats, propensities: Floats, eligible: Column, *, path: Path, is_judged: bool
 ) -> tuple[Rows, tuple[str, ...]]:
-    """Return the rows of a service's export, from 1 on, that `read_service` would read."""
+    """Return the rows of a service's export, from 1 on, that `read_service` would read.
+
+    Those that are learned need no propensity; that of an arm among some eligible ones is unknown.
+    """
     is_late = np.maximum.accumulate(np.isnan(rewards))
     is_unlikely = ~is_late & np.isnan(propensities)
     is_free = eligible == "" if eligible.dtype.kind == "U" else eligible != eligible
     is_listed = ~is_late & ~is_unlikely & ~is_free
+    if not is_judged:
+        propensities[is_listed] = np.nan
+        is_unlikely, is_listed = (np.zeros_like(is_late),) * 2
     is_used = ~(is_late | is_unlikely | is_listed)
     if not is_used.any():
         raise DataError(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import UTC, date, datetime
-from functools import cache
+from datetime import UTC, date, datetime, timedelta
+from functools import cache, lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -30,6 +30,7 @@ from fastbandit.features.tables import InUtc
 
 _SECONDS = {"day": 86_400, "week": 604_800, "year": 31_556_952}
 _STEPS = {"day": 1440, "week": 168, "year": 366}  # of a cycle: its table has so many
+_QUARTER = 900.0  # seconds in which no zone changes its clocks twice
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WITHOUT_ZONE = datetime(1970, 1, 1)
 
@@ -38,8 +39,8 @@ _WITHOUT_ZONE = datetime(1970, 1, 1)
 class Date:
     """A date or a time: a trend, and where in the day, the week and the year it lies.
 
-    One without a zone counts as of `zone`. Numbers are no dates, unless `unit` says what they
-    count since 1970: "s" or "ms".
+    One without a zone counts as of `zone`, and cycles follow the clocks there. Numbers are no
+    dates, unless `unit` says what they count since 1970: "s" or "ms".
     """
 
     name: str
@@ -107,6 +108,13 @@ class Date:
             return np.where(np.isnat(micros), np.nan, since / 1e6)
         return floats_of(self.seconds, listed_dates(values))
 
+    def _local(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return times as clocks in the zone show them."""
+        if self.zone == "UTC":
+            return seconds
+        quarters, rows = np.unique(seconds // _QUARTER, return_inverse=True)
+        return seconds + np.array([_offset(self.zone, one) for one in quarters.tolist()])[rows]
+
     def fitted(self, values: Values) -> Date:
         seconds = self._all(values)
         seconds = seconds[~np.isnan(seconds)]
@@ -114,14 +122,15 @@ class Date:
             return self
         std = float(seconds.std())
         cycles = self.cycles
-        if (seconds % 86_400 == seconds[0] % 86_400).all():
+        local = self._local(seconds)
+        if (local % 86_400 == local[0] % 86_400).all():
             cycles = tuple(cycle for cycle in cycles if cycle != "day")
         return replace(
             self, mean=float(seconds.mean()), std=std if std > 1e-3 else 1.0, cycles=cycles
         )
 
     def writer(self, at: int) -> Write:
-        seconds, mean, std = self.seconds, self.mean, self.std
+        seconds, mean, std, zone = self.seconds, self.mean, self.std, self.zone
         tables = [
             (at + 2 + 2 * number, _SECONDS[one] / _STEPS[one], _STEPS[one], *_cycle(one))
             for number, one in enumerate(self.cycles)
@@ -134,6 +143,8 @@ class Date:
                 return
             trend = (found - mean) / std
             out[at + 1] = CLIP if trend > CLIP else -CLIP if trend < -CLIP else trend
+            if zone != "UTC":
+                found += _offset(zone, found // _QUARTER)
             for place, step, steps, sines, cosines in tables:
                 number = int(found // step) % steps
                 out[place] = sines[number]
@@ -147,8 +158,9 @@ class Date:
         out[:, 0] = gaps
         known = np.where(gaps, self.mean, seconds)
         out[:, 1] = np.clip((known - self.mean) / self.std, -CLIP, CLIP)
+        local = self._local(known)
         for number, one in enumerate(self.cycles):
-            steps = (known // (_SECONDS[one] / _STEPS[one])).astype(np.int64) % _STEPS[one]
+            steps = (local // (_SECONDS[one] / _STEPS[one])).astype(np.int64) % _STEPS[one]
             both = np.array(_cycle(one), dtype=np.float32).T[steps]
             out[:, 2 + 2 * number : 4 + 2 * number] = np.where(gaps[:, None], 0.0, both)
 
@@ -164,7 +176,8 @@ class Date:
         return {"type": ["string", "null"], "format": "date-time"}
 
     def says(self) -> str:
-        return f"trend; cycles of {', '.join(self.cycles)}" if self.cycles else "trend"
+        where = "" if self.zone == "UTC" else f" in {self.zone}"
+        return f"trend; cycles of {', '.join(self.cycles)}{where}" if self.cycles else "trend"
 
 
 def listed_dates(values: Values) -> list[Any]:
@@ -177,6 +190,13 @@ def listed_dates(values: Values) -> list[Any]:
 def _since(value: datetime) -> float:
     """Return the seconds since 1970 of a time in UTC that names no zone."""
     return (value - _WITHOUT_ZONE).total_seconds()
+
+
+@lru_cache(2**16)
+def _offset(zone: str, quarter: float) -> float:
+    """Return how many seconds the clocks of a zone are ahead of UTC."""
+    at = _EPOCH + timedelta(seconds=min(max(quarter * _QUARTER, -6e10), 2.5e11))
+    return (at.astimezone(ZoneInfo(zone)).replace(tzinfo=UTC) - at).total_seconds()
 
 
 @cache

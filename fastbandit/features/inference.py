@@ -26,6 +26,9 @@ _SEPARATORS = ("|", ";")
 _CODE = re.compile(
     r"(^|_)(?i:id|ids|code|key|zip|postcode|sku|uuid)$|[a-z](Id|ID|Ids|IDs|Code|Key|Zip|Sku|Uuid)$"
 )
+_TIME = re.compile(r"(?i:time|date)|(^|_)(?i:at|ts)$|[a-z](At|TS)$")
+_EPOCHS = {"s": ("seconds", 1.0), "ms": ("milliseconds", 1000.0)}
+_PLAUSIBLE = (5e8, 4e9)  # seconds since 1970: from 1985 to 2096
 _FLAG_TEXTS = {"true", "false", "yes", "no", "t", "f", "y", "n"}
 
 
@@ -111,6 +114,9 @@ def _of_numbers(seen: _Seen, numbers: Any, *, texts: bool) -> Any:
         return Flag(seen.name, note=f"zeros and ones{written}")
     if is_whole and _CODE.search(seen.name):
         return _of_names(seen, "a code by its name")
+    for unit, (said, many) in _EPOCHS.items() if not texts and _TIME.search(seen.name) else ():
+        if (numbers >= _PLAUSIBLE[0] * many).all() and (numbers <= _PLAUSIBLE[1] * many).all():
+            return Date(seen.name, unit=unit, note=f"{said} since 1970, by name and size")
     low, middle, high = np.quantile(numbers, (0.01, 0.5, 0.99))
     is_heavy = numbers.min() >= 0 and high - middle > 5 * max(middle - low, 1e-12) and high > 2
     said = "heavy-tailed numbers" if is_heavy else "whole numbers" if is_whole else "numbers"

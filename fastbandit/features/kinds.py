@@ -205,8 +205,8 @@ def to_floats(raw: Any, *, what: str) -> NDArray[np.float32]:
             array = array.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"The {what} need to be numbers: got {array.dtype} ({error}). Encode text "
-                f"and categories as numbers first."
+                f"The {what} need to be numbers: got {array.dtype} ({error}). Give texts, "
+                f"categories and dates by name, in a frame or dicts: Bandit(context=frame)."
             ) from error
     with np.errstate(over="ignore"):
         floats = np.array(array, dtype=np.float32, order="C")  # a copy: the caller may go on

@@ -26,7 +26,7 @@ def read_table_file(path: str | Path) -> Table:
         table = table_of(_read_json(found), what="rows")
     elif is_parquet(found):
         file = open_parquet(found)
-        _check_header(file.schema_arrow.names, found)
+        check_header(file.schema_arrow.names, found)
         table = table_of(file.read(), what="rows")
     else:
         header = header_of(found)
@@ -64,7 +64,7 @@ def header_of(path: Path) -> list[str]:
     else:
         with open_text(path) as file:
             header = next(csv.reader(file), [])
-    _check_header(header, path)
+    check_header(header, path)
     return header
 
 
@@ -76,7 +76,8 @@ def is_parquet(path: Path) -> bool:
 # -- checks
 
 
-def _check_header(header: Sequence[str], path: Path) -> None:
+def check_header(header: Sequence[str], path: Path) -> None:
+    """Raise where names of columns are missing, twice, or not parted by commas."""
     if not header:
         raise DataError(
             f"{path} needs a header and a row for each round: it is empty. Write it again."

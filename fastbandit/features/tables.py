@@ -76,7 +76,7 @@ class Table:
 def is_named(raw: Any) -> bool:
     """Return whether rows have named columns: a frame, an Arrow table, dicts."""
     if isinstance(raw, Table | Mapping):
-        return True
+        return not hasattr(raw, "tocsr")  # a sparse matrix may be a dict, too
     if isinstance(raw, list | tuple):
         return len(raw) > 0 and isinstance(raw[0], Mapping)
     if _is_arrow(raw):

@@ -355,7 +355,7 @@ class FrozenBandit:
         listed = list_ids(ids)
         points = self._codec.points(arms, listed)
         return self._arms.change(
-            lambda now: now.upserted(points, listed, columns), is_trial=is_trial
+            lambda now: now.upserted(points, listed, columns, by_id=arms is None), is_trial=is_trial
         )
 
     def discard_arms(self, ids: Iterable[Any], *, is_trial: bool = False) -> list[Any]:

@@ -180,14 +180,17 @@ class FrozenCatalogue:
         return self._grown(rows, points)
 
     def upserted(
-        self, points: Floats, ids: list[Any], columns: Any = None
+        self, points: Floats, ids: list[Any], columns: Any = None, *, by_id: bool = False
     ) -> tuple[FrozenCatalogue, Upserted]:
-        """Return a catalogue with more arms, in place of those of the same ids, and counts."""
+        """Return a catalogue with more arms, in place of those of the same ids, and counts.
+
+        Where ids alone are known, points say nothing.
+        """
 
         def are_near(given: NDArray[np.int64], rows: Rows) -> Mask:
             """Compare coordinates, but for rounding."""
             gaps = np.isclose(self.points_of(rows), points[given], rtol=1e-4, atol=1e-4)
-            return np.asarray(gaps.all(axis=1))
+            return np.asarray(gaps.all(axis=1) | by_id)
 
         rows, fresh, counts = self.rows.upserted(
             ids, features=None, columns=columns, is_same=are_near

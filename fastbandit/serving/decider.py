@@ -98,12 +98,13 @@ class Decider:
         if self.shadow is not None:
             return self._decide_beside(self.shadow, serving, request)
         check_no_baseline(request)
-        return self._decide(serving, request, self._reader.read(request))
+        parsed = self._reader.read(request, serving.bandit.parts[2].schema)
+        return self._decide(serving, request, parsed)
 
     def _decide_beside(
         self, shadow: Shadow, serving: Serving, request: SelectRequest
     ) -> list[DecisionMade]:
-        parsed = self._reader.read(request)
+        parsed = self._reader.read(request, serving.bandit.parts[2].schema)
         plan = shadow.plan(request, len(parsed.contexts))
         if plan.decides == "baseline":  # of which only the baseline's propensity matters
             request = structs.replace(request, propensity=False)

@@ -1,6 +1,7 @@
 """The meaning of contexts and arms belongs to a data folder: another schema must not serve it.
 
-Values that are read by other names, or in another order, would be learned as what they are not.
+Values that are read by other names would be learned as what they are not. Columns of a schema may
+stand in another order: a version encodes by its own.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class SchemaGuard:
 
 
 def _difference(ours: Schema | None, theirs: Schema | None, *, is_fitted: bool = True) -> str:
-    """Say how two schemas differ; only names and kinds count where one is not fitted."""
+    """Say how two schemas differ, but for order; only names and kinds where one is not fitted."""
     if ours is None or theirs is None:
         if ours is theirs:
             return ""
@@ -57,7 +58,7 @@ def _difference(ours: Schema | None, theirs: Schema | None, *, is_fitted: bool =
         return f"it {is_lacking} with the columns {columns}" + (
             "" if ours is None else ", and the folder has none"
         )
-    if names := _of_names(list(ours.names), list(theirs.names)):
+    if names := _of_names(sorted(ours.names), sorted(theirs.names)):
         return names
     own, other = (one.as_dict()["columns"] for one in (ours, theirs))
     for name in ours.names:

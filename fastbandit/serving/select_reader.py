@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Mapping
+from functools import partial
 from math import isnan
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from msgspec import UNSET, UnsetType
 
 from fastbandit.errors import ValueOfColumnError
 from fastbandit.features.columns import to_float
+from fastbandit.features.schema import Schema
 from fastbandit.serving.problems import rejection_of_error, wrong_field
 from fastbandit.serving.schemas import MOST_ANSWERED, SelectRequest
 from fastbandit.settings.service import ContextConfig
@@ -43,9 +45,9 @@ class SelectReader:
         own = len(context.names) or context.features
         self.columns = own if self.schema is None else self.schema.dim
 
-    def read(self, request: SelectRequest) -> ParsedSelect:
-        """Return what is asked for, or reject it."""
-        contexts, numbers = self._read_contexts(request)
+    def read(self, request: SelectRequest, schema: Schema | None = None) -> ParsedSelect:
+        """Return what is asked for, or reject it; the `schema` of a version has its own order."""
+        contexts, numbers = self._read_contexts(request, schema or self.schema)
         ids = _read_ids(request, len(contexts))
         _check_depth(request.eligible)
         if request.propensity and request.k != 1:
@@ -65,39 +67,24 @@ class SelectReader:
             )
         return ParsedSelect(contexts, Inputs(dense=np.array(numbers, dtype=np.float32)), ids)
 
-    def _read_contexts(self, request: SelectRequest) -> tuple[list[Context], list[Any]]:
+    def _read_contexts(
+        self, request: SelectRequest, schema: Schema | None
+    ) -> tuple[list[Context], list[Any]]:
         """Return contexts as they are logged, and as numbers."""
         one, many = request.context, request.contexts
-        read = self._read_context if self.schema is None else self._encoded
+        read = self._read_context if schema is None else partial(_encoded, schema)
         if not isinstance(one, UnsetType) and many is UNSET:
             numbers = [read(one, "context")]
-            return ([one] if self.schema is not None else numbers), numbers
+            return ([one] if schema is not None else numbers), numbers
         if not isinstance(many, UnsetType) and one is UNSET:
             numbers = [read(raw, f"contexts[{n}]") for n, raw in enumerate(many)]
-            return (many if self.schema is not None else numbers), numbers
+            return (many if schema is not None else numbers), numbers
         raise wrong_field(
             "A request needs either one context or a list of contexts: got "
             f"{'neither' if one is UNSET else 'both'}.",
             fix="Send context, or contexts.",
             field="context",
         )
-
-    def _encoded(self, raw: Any, field: str) -> Any:
-        """Encode named values by the schema."""
-        assert self.schema is not None
-        if not isinstance(raw, dict):
-            known = ", ".join(self.schema.names)
-            raise wrong_field(
-                f"A context needs values by their names ({known[:80]}): got a list.",
-                fix="Send an object; /openapi.json describes it.",
-                field=field,
-                value=raw,
-            )
-        try:
-            return self.schema.encode_one(raw)
-        except ValueOfColumnError as error:
-            at, value = f"{field}.{error.column}", raw.get(error.column)
-            raise rejection_of_error(error, field=at, value=value) from error
 
     def _read_context(self, raw: Any, field: str) -> list[float]:
         values = self._by_name(raw, field) if isinstance(raw, Mapping) else raw
@@ -137,6 +124,23 @@ class SelectReader:
             field=f"{field}.{odd[0]}",
             value=raw.get(odd[0]),
         )
+
+
+def _encoded(schema: Schema, raw: Any, field: str) -> Any:
+    """Encode named values by a schema."""
+    if not isinstance(raw, dict):
+        known = ", ".join(schema.names)
+        raise wrong_field(
+            f"A context needs values by their names ({known[:80]}): got a list.",
+            fix="Send an object; /openapi.json describes it.",
+            field=field,
+            value=raw,
+        )
+    try:
+        return schema.encode_one(raw)
+    except ValueOfColumnError as error:
+        at, value = f"{field}.{error.column}", raw.get(error.column)
+        raise rejection_of_error(error, field=at, value=value) from error
 
 
 def _number(value: Any, field: str) -> float:

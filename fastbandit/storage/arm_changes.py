@@ -85,7 +85,8 @@ def apply_offers(bandit: HoldsArms, offers: Iterable[Arm], *, known: ArmIds) -> 
     if not fresh:
         return
     ids, columns = [arm.id for arm in fresh], dict(bandit.columns or {})
-    gaps = {name: [_filled_in(None, one.kind)] * len(ids) for name, one in columns.items()}
+    gap = {"numbers": float("nan"), "text": ""}
+    gaps = {name: [gap.get(one.kind, False)] * len(ids) for name, one in columns.items()}
     bandit.upsert_arms(features_of(fresh), ids=ids, columns=gaps or None)
     bandit.discard_arms(ids)
 
@@ -173,12 +174,10 @@ def _columns_for(row: int, wanted: Iterable[str], sources: tuple[Any, Any, Any])
 
 
 def _filled_in(value: Any, kind: str | None) -> Any:
-    """Fill a gap as columns of that kind have it: NaN in numbers, no text, false."""
+    """Fill a gap as columns of that kind have it: NaN in numbers, no text."""
     if kind == "numbers" and (value is None or isinstance(value, bool)):
         return float("nan") if value is None else float(value)
-    if value is None and kind is not None:
-        return "" if kind == "text" else False
-    return value
+    return "" if value is None and kind == "text" else value
 
 
 def features_of(arms: Sequence[Arm]) -> NDArray[np.float32] | list[Any] | None:

@@ -179,8 +179,12 @@ def _schema(arrow: Any, *, has_text_ids: bool, names: dict[str, set[str]]) -> An
         Any: text,
     }
     plain = {"number": number, "text": text, "boolean": arrow.bool_(), "json": text}
-    named = [(f"{_NAMED}{name}", plain[_arrow_kind(types)]) for name, types in names.items()]
-    fields = []
+    said = {"json": {"json": "yes"}}  # texts that are JSON
+    named = [
+        arrow.field(f"{_NAMED}{name}", plain[kind], metadata=said.get(kind))
+        for name, kind in ((name, _arrow_kind(types)) for name, types in names.items())
+    ]
+    fields: list[Any] = []
     for name, kind in get_type_hints(Row).items():
         fields += named if name == "context" and named else [(name, kinds[kind])]
     return arrow.schema(fields)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from fakes import vectors_of
 
@@ -87,6 +88,18 @@ def test_arms_may_have_features() -> None:
     assert set(mab.predict_expectations(CONTEXTS[0])) == {*"abcd"}
     with pytest.raises(InputError, match="none for 'e'"):
         mab.add_arm("e")
+
+
+def test_contexts_in_a_frame_go_by_name() -> None:
+    frame = pd.DataFrame({"city": ["Oslo", "Rome"] * 30, "age": [3.0, None, 4.0] * 20})
+    mab = MabwiserBandit(["a", "b"], search="exhaustive")
+    mab.fit(["a", "b"] * 30, [1, 0] * 30, frame)
+
+    mab.partial_fit(["a", "b"], [1, 0], frame[["age", "city"]][:2])
+
+    assert mab.predict({"age": None, "city": "Oslo"}) in {"a", "b"}
+    turned = mab.predict_expectations(frame[["age", "city"]][:2])
+    assert turned == mab.predict_expectations(frame[:2])
 
 
 def test_a_single_arm_is_the_best() -> None:

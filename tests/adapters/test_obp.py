@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fakes import vectors_of
 
-from fastbandit import Bandit, Box
+from fastbandit import Bandit, Box, Schema
 from fastbandit.adapters.obp import ObpPolicy, from_feedback, to_feedback
 from fastbandit.errors import InputError, SettingError, ShapeError
 
@@ -80,6 +80,23 @@ def test_initialize_forgets() -> None:
 
     assert (policy.n_trial, policy.bandit.version) == (0, 0)
     assert np.array_equal(simulate(policy, feedback()), first)
+
+
+def test_contexts_by_name_go_through_the_schema_of_the_bandit() -> None:
+    named = [{"city": "Oslo", "age": 3}, {"city": "Rome", "age": None}]
+    one = bandit(context=Schema.infer(named))
+    policy = ObpPolicy(one, batch_size=1)
+
+    policy.update_params(policy.select_action(named[:1])[0], 1.0, named[0])
+    found = to_feedback(policy.bandit, contexts=named, arms=["a", "b"], rewards=[0, 1])
+
+    assert policy.bandit.version == 1
+    assert found["context"].tolist() == Schema.infer(named).encode(named).tolist()
+
+
+def test_a_bandit_of_positions_refuses_contexts_by_name() -> None:
+    with pytest.raises(InputError, match="came with names"):
+        ObpPolicy(bandit()).update_params(0, 1.0, {"city": "Oslo"})
 
 
 def test_a_list_longer_than_the_arms_is_rejected() -> None:

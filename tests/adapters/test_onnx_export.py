@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from fastbandit import (
     Bandit,
     Exhaustive,
+    Schema,
 )
 from fastbandit.adapters import onnx_export
 from fastbandit.adapters.onnx_export import check_onnx, export_onnx, export_snapshot
@@ -35,7 +36,7 @@ from fastbandit.search.gradient_ascent import best_points, climb
 from fastbandit.search.ranking import Tally
 from fastbandit.settings.files import Settings
 
-pytest.importorskip("onnx", reason="onnx is not installed: pip install 'fastbandit[onnx]'")
+onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install 'fastbandit[onnx]'")
 
 PAGE = Path(__file__).parents[2] / "docs" / "adapters.md"
 COUNT, NEAR = 24, 128
@@ -203,6 +204,18 @@ def test_an_export_has_the_sums_of_its_files(tmp_path: Path) -> None:
         check_onnx(made.folder)
     with pytest.raises(SnapshotError, match="holds no ONNX export"):
         check_onnx(tmp_path)
+
+
+def test_an_export_holds_the_schema_whose_numbers_its_networks_take(tmp_path: Path) -> None:
+    visits = [{"city": ("Oslo", "Rome")[row % 2], "age": row or None} for row in range(COUNT)]
+    bandit = trained(visits, context=Schema.infer(visits))
+
+    export_onnx(bandit, tmp_path / "out")
+
+    schema = Schema.from_dict(check_onnx(tmp_path / "out")["context"]["schema"])
+    shape = onnx.load(str(tmp_path / "out" / "score.onnx")).graph.input[0].type.tensor_type.shape
+    assert schema == bandit.blueprint.context.schema
+    assert shape.dim[1].dim_value == schema.dim == schema.encode(visits).shape[1]
 
 
 def test_an_export_needs_a_new_folder(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from fakes import LITTLE, vectors_of
 
@@ -19,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fastbandit.adapters.scikit_learn import BanditClassifier
-from fastbandit.errors import SettingError, ShapeError
+from fastbandit.errors import InputError, SettingError, ShapeError
 from fastbandit.training.fit_reward import RewardFit
 
 CONTEXTS = vectors_of(60, 2)
@@ -53,6 +54,30 @@ def test_rewards_tell_which_arm_is_right() -> None:
 
     assert estimator.score(CONTEXTS, LABELS) > 0.9
     assert estimator.bandit_.version == 1
+
+
+FRAME = pd.DataFrame({"city": np.where(CONTEXTS[:, 0] > 0, "Oslo", "Rome"), "age": [None, 3] * 30})
+
+
+def test_a_frame_is_read_by_name_in_any_order() -> None:
+    estimator = BanditClassifier().fit(FRAME, LABELS)
+
+    assert estimator.score(FRAME[["age", "city"]], LABELS) == 1.0
+    assert estimator.bandit_.select(FRAME[["age", "city"]]).rows.shape == (60, 1)
+    assert estimator.schema_.names == ("city", "age")
+
+
+def test_a_frame_goes_through_folds() -> None:
+    assert cross_val_score(BanditClassifier(), FRAME, LABELS, cv=2).min() > 0.9
+
+
+def test_an_estimator_that_was_fitted_by_name_needs_names() -> None:
+    estimator = BanditClassifier().fit(FRAME, LABELS)
+
+    with pytest.raises(InputError, match="needs city, age: got a ndarray"):
+        estimator.predict(CONTEXTS)
+    with pytest.raises(InputError, match="need the column 'age'"):
+        estimator.predict(FRAME[["city"]])
 
 
 def test_a_partial_fit_goes_on() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from fastbandit import Bandit, Schema
-from fastbandit.arms.named_arms import named_arms
+from fastbandit.arms.named_arms import columns_for, named_arms
 from fastbandit.errors import InputError, SettingError
+from fastbandit.features.tables import table_of
 
 ARMS = pd.DataFrame(
     {
@@ -72,3 +74,13 @@ def test_a_bandit_takes_more_arms_by_name() -> None:
     assert "e" in bandit
     assert counts.changed == 1
     assert bandit.select({"age": 25.0}, eligible={"price": {"<": 3}}).arms == ["e"]
+
+
+@pytest.mark.parametrize(("unit", "first"), [("s", 1_700_000_000), ("ms", 1_700_000_000_123)])
+def test_dates_that_are_numbers_are_filtered_as_such(unit: str, first: int) -> None:
+    schema = Schema.from_dict({"columns": {"at": {"kind": "date", "unit": unit}}})
+
+    found = columns_for(table_of({"at": [first, None]}, what="arms"), schema)["at"]
+
+    assert found[0] == first
+    assert np.isnan(found[1])

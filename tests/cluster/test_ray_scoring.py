@@ -6,15 +6,19 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from fakes import vectors_of
-from little_files import bytes_of, frozen_folder, score, write_files
+from little_files import bytes_of, frozen_folder, load, read_scores, score, write_files
 
+from fastbandit import Bandit
 from fastbandit.cluster.engine import Engine, make_engine
 from fastbandit.cluster.local_engine import LocalEngine
+from fastbandit.noise.philox import decision_seeds
 from lab.experiments.results import Key, read_results
 from lab.experiments.suite import run_suite
 
@@ -41,6 +45,24 @@ def test_ray_changes_no_byte(engine: Engine, frozen: Path, tmp_path: Path) -> No
 
     assert bytes_of(tmp_path / "ray") == bytes_of(tmp_path / "here")
     assert (scored.workers, scored.repeated) == (2, 0)
+
+
+@pytest.mark.parametrize("name", ["c.csv", "c.parquet"])
+def test_actors_read_contexts_by_name(
+    name: str, little_training: None, engine: Engine, tmp_path: Path
+) -> None:
+    visits = pd.DataFrame({"age": range(30), "city": ["Oslo", "Rome", "Köln"] * 10})
+    bandit = Bandit(arms=vectors_of(40, 3), context=visits, reward="real", seed=3)
+    bandit.update(contexts=visits, arms=bandit.select(visits).arms, rewards=visits["age"])
+    bandit.freeze().save(tmp_path / "frozen")
+    turned = visits[["city", "age"]].assign(user="a")
+    write = partial(turned.to_csv, index=False) if name.endswith("csv") else turned.to_parquet
+    write(tmp_path / name)
+
+    score(tmp_path / "frozen", tmp_path / name, tmp_path / "ray", rows=7, engine=engine)
+
+    expected = load(tmp_path / "frozen").select(visits, seeds=decision_seeds(0, 0, 30))
+    assert read_scores(tmp_path / "ray")["arm"] == expected.arms
 
 
 def test_an_actor_killed_midway_changes_no_byte(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fastbandit import Schema
 from fastbandit.errors import (
     DataError,
     SettingError,
@@ -56,6 +57,13 @@ def test_lines_of_vowpal_wabbit_are_read(tmp_path: Path) -> None:
     assert found.rewards.tolist() == [1.0, 0.0]
     assert found.propensities.tolist() == [0.8, 0.2]
     assert found.contexts.tolist() == [[30.0, 1.0], [30.0, 1.0]]
+
+
+def test_lines_hold_no_contexts_by_name(tmp_path: Path) -> None:
+    schema = Schema.infer([{"age": 1}, {"age": 2}])
+
+    with pytest.raises(DataError, match=r"schema needs contexts by name: .* is DSJSON"):
+        read_rounds(write(tmp_path / "log.dsjson", line()), schema=schema)
 
 
 def test_late_rewards_between_the_lines_are_left_out(tmp_path: Path) -> None:

@@ -45,6 +45,39 @@ def test_a_date_without_a_zone_is_of_the_zone_declared() -> None:
     assert oslo.seconds("2024-01-01T12:00") == oslo.seconds("2024-01-01T11:00Z")
 
 
+@pytest.mark.parametrize(
+    ("zone", "winter"), [("Europe/Oslo", "2024-03-30T07:00Z"), ("UTC", "2024-03-30T06:00Z")]
+)
+def test_cycles_follow_the_clocks_of_the_zone_across_a_change(zone: str, winter: str) -> None:
+    column = Date("at", zone=zone, cycles=("day",), std=1e9)
+
+    before, after = one(column, winter), one(column, "2024-03-31T06:00Z")  # both at 8 in Oslo
+
+    assert before[2:] == after[2:]
+
+
+def test_a_table_and_a_row_have_the_same_clocks() -> None:
+    oslo = Date("at", zone="Europe/Oslo", std=1e9)
+    times = [f"2024-{month:02}-{day}T0{hour}:30Z" for month in (3, 10) for day in (26, 27, 31)
+             for hour in range(4)]  # fmt: skip
+    out = np.zeros((len(times), oslo.width), dtype=np.float32)
+
+    oslo.fill(times, out)
+
+    assert out.tolist() == [one(oslo, time) for time in times]
+
+
+@pytest.mark.parametrize("seconds", [-1e15, 1e15])
+def test_a_number_beyond_all_calendars_has_a_place_in_cycles(seconds: float) -> None:
+    assert len(one(Date("at", zone="Europe/Oslo", unit="s"), seconds)) == 8
+
+
+def test_days_of_a_zone_have_no_cycle_of_the_day() -> None:
+    days = ["2024-01-01", "2024-07-05"]
+
+    assert Date("at", zone="Europe/Oslo").fitted(days).cycles == ("week", "year")
+
+
 def test_times_that_came_with_a_zone_are_in_utc() -> None:
     oslo, times = Date("at", zone="Europe/Oslo"), np.array(["2024-07-01T10:00"], "datetime64[s]")
     both = np.zeros((2, 1, oslo.width), dtype=np.float32)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fastbandit import Schema
+from fastbandit.features.columns import Number
+from fastbandit.features.date_columns import Date
 from fastbandit.features.tables import Table
 
 N = 100
@@ -42,6 +45,34 @@ def test_a_kind_is_inferred_with_a_reason(
 
     assert found[1] == kind
     assert why in found[3]
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "unit"),
+    [
+        ("created_at", 1_700_000_000, "s"),
+        ("timestamp", 900_000_000, "s"),
+        ("updatedAt", 1_700_000_000_000, "ms"),
+        ("clickTime", 1_700_000_000.5, "s"),
+    ],
+)
+@pytest.mark.parametrize("is_text", [False, True])
+def test_numbers_that_count_since_1970_are_dates(
+    name: str, first: float, unit: str, is_text: bool
+) -> None:
+    values: list[Any] = [first + step * 86_401 for step in range(30)]
+    table = Table({name: list(map(str, values)) if is_text else values}, 30, is_text)
+
+    column = Schema.infer(table)[name]
+
+    assert isinstance(column, Date)
+    assert (column.unit, column.note.partition(",")[2]) == (unit, " by name and size")
+    assert np.isfinite(Schema.infer(table).encode(table)).all()
+
+
+@pytest.mark.parametrize(("name", "first"), [("price", 1_700_000_000), ("playtime", 3_000)])
+def test_other_numbers_are_no_dates(name: str, first: int) -> None:
+    assert isinstance(Schema.infer({name: [first + step for step in range(30)]})[name], Number)
 
 
 def test_gaps_are_told() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import json
 import os
 import shutil
@@ -9,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
@@ -29,11 +32,17 @@ from little_files import (
 )
 from pyarrow import parquet
 
-from fastbandit import Bandit
+from fastbandit import Bandit, Schema
 from fastbandit.cluster import scoring
 from fastbandit.cluster.local_engine import LocalEngine
 from fastbandit.cluster.scoring import MANIFEST, SUCCESS
-from fastbandit.errors import DataError, FastbanditError, SettingError, SnapshotError
+from fastbandit.errors import (
+    DataError,
+    FastbanditError,
+    SettingError,
+    SnapshotError,
+    ValueOfColumnError,
+)
 from fastbandit.features.kinds import Dense, FeaturesAndIds, Ids
 from fastbandit.noise.philox import decision_seeds
 from fastbandit.storage.snapshot_store import SnapshotStore
@@ -325,6 +334,124 @@ def test_a_worker_rejects_another_bandit(
 
     with pytest.raises(DataError, match="another than the run was started with"):
         score(frozen, files, tmp_path / "out")
+
+
+# -- by name
+
+VISITS = [
+    {"age": None if row % 7 == 0 else row, "city": ("Oslo", "Rome", "Köln, West")[row % 3]}
+    for row in range(60)
+]
+
+
+@pytest.fixture(scope="module")
+def named(little_training: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save a frozen bandit whose contexts have names."""
+    bandit = Bandit(arms=ARMS, context=Schema.infer(VISITS), reward="real", seed=3)
+    bandit.update(contexts=VISITS, arms=bandit.select(VISITS).arms, rewards=np.arange(60.0))
+    folder = tmp_path_factory.mktemp("named")
+    bandit.freeze().save(folder)
+    return folder
+
+
+def write_visits(path: Path, columns: Sequence[str], visits: Any = VISITS) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    cells = {"user": range(len(visits)), **{c: [one[c] for one in visits] for c in columns}}
+    if path.suffix == ".parquet":
+        parquet.write_table(pyarrow.table({c: list(cells[c]) for c in cells}), path)
+        return path
+    with (gzip.open if path.suffix == ".gz" else open)(path, "wt", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(cells)
+        rows.writerows(zip(*cells.values(), strict=True))
+    return path
+
+
+@pytest.mark.parametrize("name", ["c.parquet", "c.csv", "c.csv.gz"])
+@pytest.mark.parametrize("columns", [("age", "city"), ("city", "age")])
+def test_columns_of_a_schema_are_read_by_name_in_any_order(
+    name: str, columns: tuple[str, ...], named: Path, tmp_path: Path
+) -> None:
+    file = write_visits(tmp_path / name, columns)
+
+    score(named, file, tmp_path / "out", rows=7, keep=["user"])
+
+    found = read_scores(tmp_path / "out")
+    assert found["arm"] == load(named).select(VISITS, seeds=decision_seeds(0, 0, 60)).arms
+    assert list(map(int, found["user"])) == list(range(60))
+
+
+def test_workers_read_a_folder_of_csv_by_name(named: Path, tmp_path: Path) -> None:
+    write_visits(tmp_path / "visits" / "a.csv", ("age", "city"), VISITS[:30])
+    write_visits(tmp_path / "visits" / "b.csv", ("city", "age"), VISITS[30:])
+
+    score(named, tmp_path / "visits", tmp_path / "out", rows=7, engine=LocalEngine(2))
+
+    expected = load(named).select(VISITS, seeds=decision_seeds(0, 0, 60))
+    assert read_scores(tmp_path / "out")["arm"] == expected.arms
+
+
+@pytest.mark.parametrize("name", ["c.parquet", "c.csv"])
+def test_a_column_of_the_schema_that_no_file_has_is_named(
+    name: str, named: Path, tmp_path: Path
+) -> None:
+    file = write_visits(tmp_path / name, ["city"])
+
+    with pytest.raises(ValueOfColumnError, match=rf"rows of .*{name} need the column 'age'"):
+        score(named, file, tmp_path / "out")
+
+
+def test_a_column_that_only_some_files_have_is_no_default_in_others(
+    named: Path, tmp_path: Path
+) -> None:
+    write_visits(tmp_path / "visits" / "a.csv", ["city"])
+    write_visits(tmp_path / "visits" / "b.csv", ["age", "city"])
+
+    with pytest.raises(DataError, match=r"a\.csv needs a column 'age': it has user, city"):
+        score(named, tmp_path / "visits", tmp_path / "out")
+
+
+def test_a_column_that_is_asked_for_and_not_in_the_schema_is_named(
+    named: Path, tmp_path: Path
+) -> None:
+    file = write_visits(tmp_path / "c.parquet", ["age", "city"])
+
+    with pytest.raises(ValueOfColumnError, match="'user' is not one of them"):
+        score(named, file, tmp_path / "out", columns=["age", "city", "user"])
+
+
+def test_a_value_of_another_kind_is_named_with_its_row(named: Path, tmp_path: Path) -> None:
+    wrong = [*VISITS[:20], {"age": "old", "city": "Rome"}, *VISITS[21:]]
+    file = write_visits(tmp_path / "c.csv", ["age", "city"], wrong)
+
+    with pytest.raises(DataError, match=r"'old'.*row 4 of the rows of .*c\.csv from 16 on"):
+        score(named, file, tmp_path / "out", rows=16)
+
+
+def test_numbers_without_a_schema_are_read_from_csv_too(frozen: Path, tmp_path: Path) -> None:
+    np.savetxt(tmp_path / "c.csv", CONTEXTS, "%.9g", ",", header="x_0,x_1,x_2,x_3", comments="")
+
+    score(frozen, tmp_path / "c.csv", tmp_path / "out")
+
+    assert read_scores(tmp_path / "out")["arm"] == load(frozen).select(CONTEXTS, seeds=SEEDS).arms
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "Empty CSV"),
+        ("x_0,x_0\n1,2\n", "'x_0' stands twice"),
+        ("x_0,x_1,x_2,x_3\n1,2,3\n", "whole CSV file"),
+        ("x_0,x_1,x_2,x_3\n1,2,3,four\n", "'x_3' of .* holds string"),
+    ],
+)
+def test_csv_that_is_no_table_of_contexts_is_named(
+    text: str, message: str, frozen: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "c.csv").write_text(text)
+
+    with pytest.raises(DataError, match=message):
+        score(frozen, tmp_path / "c.csv", tmp_path / "out")
 
 
 # -- what is wrong

@@ -13,7 +13,7 @@ from fastbandit.cluster.urls import (
     absolute,
     fetch_frozen,
     find_frozen,
-    find_parquet,
+    find_tables,
     is_local,
     open_url,
     plain,
@@ -37,12 +37,12 @@ def test_files_that_are_hidden_or_of_another_kind_are_no_contexts(tmp_path: Path
     for name in ("b.parquet", "a.parquet", "_SUCCESS.parquet", ".c.parquet", "d.json"):
         (tmp_path / name).touch()
 
-    assert [Path(url).name for url, _ in find_parquet(str(tmp_path))] == ["a.parquet", "b.parquet"]
+    assert [Path(url).name for url, _ in find_tables(str(tmp_path))] == ["a.parquet", "b.parquet"]
 
 
 def test_a_folder_without_parquet_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="found none at"):
-        find_parquet(str(tmp_path))
+        find_tables(str(tmp_path))
 
 
 @pytest.mark.parametrize("kind", ["disk", "memory"])

@@ -8,14 +8,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from fastbandit.cli.evaluate import command as evaluate_command
+from fastbandit.cli.learn import command as learn_command
 from fastbandit.errors import SettingError
+from fastbandit.evaluation import read_rounds
 from fastbandit.features.schema import Schema
+from fastbandit.features.text_columns import CategorySet
 from fastbandit.learning.initial_version import publish_initial_version
 from fastbandit.learning.learner import Learner
 from fastbandit.settings.service import Config
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import ArmsChanged, DecisionMade
+from fastbandit.storage.exports import export
 from fastbandit.storage.snapshot_store import SnapshotStore
 from tests.serving.little_named import CONTEXT, SCHEMA, ask_for, by_name, events_of
 from tests.serving.little_service import Caller, Reply, config_in, run
@@ -108,13 +114,19 @@ def test_the_learner_learns_from_named_values_and_publishes(tmp_path: Path) -> N
     step = learner.step()
 
     assert (step.did, step.version) == ("published", 1)
-    assert ask_for(config, context=CONTEXT).body["version"] == 1
+    first = ask_for(config, context=CONTEXT, id="one").body
+    assert first["version"] == 1
+
+    # the columns of a schema may stand in another order: the version has its own
+    (tmp_path / LOG_FILE).unlink()
+    turned = by_name(tmp_path, {"columns": dict(reversed(SCHEMA["columns"].items()))})
+    other = ask_for(turned, context=CONTEXT, id="one").body
+    assert (other["arms"], other["scores"]) == (first["arms"], first["scores"])
 
 
 @pytest.mark.parametrize(
     ("columns", "difference"),
     [
-        (dict(reversed(SCHEMA["columns"].items())), "another order"),
         ({**SCHEMA["columns"], "height": {"kind": "number"}}, "'height' is new"),
         ({**SCHEMA["columns"], "age": {"kind": "category"}}, "'age' has kind"),
         ({**SCHEMA["columns"], "age": {"kind": "number"}}, "'age' has mean"),
@@ -249,6 +261,71 @@ def test_arms_without_features_may_have_names(tmp_path: Path) -> None:
         assert (answer["arms"], answer["columns"]) == (["z"], [{"name": "Zed"}])
 
     run(config, story)
+
+
+# -- exports
+
+VISITS: list[dict[str, Any]] = [
+    {**CONTEXT, "age": None, "likes": [["jazz"], ["jazz", "rock"], None, ["rock"]][n % 4]}
+    if n % 3
+    else {"member": bool(n % 2), "country": None, "age": n, "likes": []}
+    for n in range(40)
+]
+
+
+@pytest.fixture
+def exported(named: Config, tmp_path: Path) -> Path:
+    """Export decisions with rewards, of which the first was made among eligible arms."""
+
+    async def story(ask: Caller) -> None:
+        for n, context in enumerate(VISITS):
+            eligible = {"eligible": ["a", "b"]} if n == 0 else {}
+            told = {"context": context, "propensity": n > 0, **eligible}
+            decision = (await ask("POST", "/v1/select", told)).body["decision"]
+            await ask("POST", "/v1/reward", {"decision": decision, "value": float(n % 2)})
+
+    run(named, story)
+    export(tmp_path, tmp_path / "log.parquet", "parquet")
+    return tmp_path / "log.parquet"
+
+
+def test_an_export_is_read_as_the_log_itself(exported: Path) -> None:
+    schema = Schema.from_dict(SCHEMA)
+
+    read, kept = read_rounds(exported, schema=schema), read_rounds(exported.parent)
+
+    assert read.contexts.tolist() == kept.contexts.tolist() == schema.encode(VISITS[1:]).tolist()
+    assert [(read.ids or ())[arm] for arm in read.chosen] == [
+        (kept.ids or ())[arm] for arm in kept.chosen
+    ]
+
+
+def test_an_export_is_judged_by_name(exported: Path) -> None:
+    told = ["--log", str(exported), "--policy", str(exported.parent), "--json", "--greedy"]
+
+    found = CliRunner().invoke(evaluate_command, told, catch_exceptions=False)
+
+    assert json.loads(found.stdout)["rounds"] == 39
+
+
+@pytest.mark.usefixtures("little_training")
+def test_an_export_is_learned_from_by_name(exported: Path) -> None:
+    folder, out = exported.parent, exported.parent / "out"
+    told = ["--log", exported, "--arms", folder / "arms.csv", "--out", out, "--json"]
+    told += ["--context-schema", folder / "context.json", "--preset", folder / "short.toml"]
+
+    found = CliRunner().invoke(learn_command, list(map(str, told)), catch_exceptions=False)
+
+    assert json.loads(found.stdout)["decisions"] == 40
+    assert Schema.load(out / "context.json") == Schema.from_dict(SCHEMA)
+
+
+def test_what_an_export_means_can_be_inferred(exported: Path) -> None:
+    found = read_rounds(exported)
+
+    assert found.schema is not None
+    assert {*found.schema.names} == {*CONTEXT}
+    assert isinstance(found.schema["likes"], CategorySet)
 
 
 def test_the_description_names_the_features(named: Config) -> None:

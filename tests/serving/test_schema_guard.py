@@ -46,6 +46,15 @@ def test_the_same_schemas_serve(tmp_path: Path) -> None:
     )
 
 
+def test_columns_may_stand_in_another_order(tmp_path: Path) -> None:
+    arms = {"genre": {"kind": "category"}, "price": {"kind": "number"}}
+    turned = dict(reversed(AGE.items()))
+
+    SchemaGuard(config(tmp_path, turned, arms)).check(
+        frozen(Schema.from_dict({"columns": AGE})), snapshot()
+    )
+
+
 @pytest.mark.parametrize(
     ("arms", "difference"),
     [

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pytest
 from fakes import vectors_of
 
-from fastbandit import Bandit
+from fastbandit import Bandit, Schema
 from fastbandit.errors import EligibilityError, FastbanditError
-from fastbandit.storage.arm_changes import apply_change, apply_changes
+from fastbandit.storage.arm_changes import apply_change, apply_changes, by_name
 from fastbandit.storage.events import Arm, ArmsChanged
 
 ARMS = vectors_of(4, 2, seed=2)
@@ -99,6 +100,36 @@ def test_columns_grow_with_the_rows(bandit: Bandit) -> None:
 
     assert bandit.columns is not None
     assert bandit.columns["price"].values.tolist() == [1.0, 2.0, 3.0, 4.0, 1.0]
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_an_arm_known_by_its_id_is_left_alone_while_its_columns_are_the_same(
+    is_frozen: bool,
+) -> None:
+    bandit: Any = Bandit(ids=["a", "b"], columns={"price": [1.0, 2.0]}, context=2)
+    bandit = bandit.freeze() if is_frozen else bandit
+
+    same = apply_change(bandit, ArmsChanged([Arm("a", [], {"price": 1.0})]))
+    other = apply_change(bandit, ArmsChanged([Arm("b", [], {"price": 3.0})]))
+
+    assert (same.unchanged, other.changed) == (1, 1)
+    assert bandit.columns["price"].values.tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("first", [[True, False], [True, None]])
+def test_a_flag_that_is_missing_is_neither_true_nor_false(first: list[bool | None]) -> None:
+    schema = Schema.infer({"adult": [True, False]})
+    bandit = Bandit(arms=schema.table({"adult": first}), ids=["a", "b"], context=2)
+    put = by_name([Arm("c", {"adult": None})], schema, wanted=["adult"])
+
+    apply_change(bandit, ArmsChanged(put))
+
+    assert bandit.columns is not None
+    missing = [first[1] is None, True]
+    assert (~bandit.columns.mask({"adult": False}))[1:].tolist() == missing
+    assert bandit.columns.mask({"adult": {"not": True}}).tolist() == [False, True, True]
+    assert bandit.columns.row(2) == {"adult": None}
+    assert apply_change(bandit, ArmsChanged(put)).unchanged == 1
 
 
 def test_an_update_may_have_a_number_of_its_own_and_tells_its_losses(

@@ -86,6 +86,11 @@ _BENCHMARKS: Lazy = {
         "log_command",
         "Time appends to the event log, in PostgreSQL and in SQLite.",
     ),
+    "named": (
+        "lab.benchmarks.named",
+        "named_command",
+        "Time selects over HTTP by name, beside the same features as lists.",
+    ),
     "peers": (
         "lab.benchmarks.peers",
         "peers_command",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from html import escape
@@ -24,7 +24,7 @@ from fastbandit.errors import DataError, SettingError, ValueOfColumnError
 from fastbandit.features.columns import Column, Flag, Ignored, Number, Write
 from fastbandit.features.date_columns import Date
 from fastbandit.features.tables import ABSENT, Table, lacks_some, table_of
-from fastbandit.features.text_columns import Category, CategorySet, Id, Text
+from fastbandit.features.text_columns import Category, CategorySet, Id, Text, hashed_writer
 from fastbandit.features.vector_columns import Picture, Vector
 
 _KINDS: dict[str, type[Any]] = {
@@ -96,25 +96,40 @@ class Schema:
 
     def encode_one(self, row: Mapping[str, Any]) -> NDArray[np.float32]:
         """Return one row of named values as numbers: (dim,). The quickest way."""
-        out = np.zeros(self.dim, dtype=np.float32)
-        used = 0
-        for name, write, default in self._writers:
-            if name in row:
-                used += 1
+        out, (plain, names, write_hashed) = np.zeros(self.dim, dtype=np.float32), self._writers
+        if len(row) != len(self.columns):
+            row = self._whole(row)
+        try:
+            for name, write in plain:
                 write(row[name], out)
-            elif default is None:
-                raise self._missing(name, "contexts")
-            else:
-                write(default, out)
-        if used != len(row):
-            raise self._unknown(next(name for name in row if name not in self.names), "contexts")
+            if names:
+                write_hashed([row[name] for name in names], out)
+        except KeyError:
+            self._whole(row)
+            raise
         return out
 
     @cached_property
-    def _writers(self) -> list[tuple[str, Write, Any]]:
-        starts = np.cumsum([0, *(column.width for column in self.columns)]).tolist()
-        both = zip(self.columns, starts[:-1], strict=True)
-        return [(column.name, column.writer(at), column.default) for column, at in both]
+    def _writers(self) -> tuple[list[tuple[str, Write]], list[str], Callable[..., None]]:
+        """What writes a value of each column into a row; those that are hashed are written last."""
+        plain, hashed, at = [], [], 0
+        for column in self.columns:
+            if getattr(column, "is_hashed", False):
+                hashed.append((at, column))
+            else:
+                plain.append((column.name, column.writer(at)))
+            at += column.width
+        return plain, [column.name for _, column in hashed], hashed_writer(hashed)
+
+    def _whole(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row with all names, by defaults; raise where one is missing or not known."""
+        unknown = next((name for name in row if name not in self._known), None)
+        for column in self.columns:
+            if column.name not in row and column.default is None:
+                raise self._missing(column.name, "contexts")
+        if unknown is not None:
+            raise self._unknown(unknown, "contexts")
+        return {**{column.name: column.default for column in self.columns}, **row}
 
     def _fill(
         self, column: Column, table: Table, rows: slice, out: NDArray[np.float32], what: str

@@ -20,9 +20,9 @@ from fastbandit.features.columns import (
     Row,
     Values,
     Write,
-    floats_of,
     is_missing,
     listed,
+    read_each,
     to_float,
     wrong,
 )
@@ -105,7 +105,7 @@ class Date:
             micros = np.asarray(values).astype("datetime64[us]")
             since = micros.astype(np.int64)
             return np.where(np.isnat(micros), np.nan, since / 1e6)
-        return floats_of(self.seconds, listed_dates(values))
+        return np.array(read_each(self.seconds, listed_dates(values)), dtype=np.float64)
 
     def fitted(self, values: Values) -> Date:
         seconds = self._all(values)
@@ -123,7 +123,7 @@ class Date:
     def writer(self, at: int) -> Write:
         seconds, mean, std = self.seconds, self.mean, self.std
         tables = [
-            (at + 2 + 2 * number, _SECONDS[one] / _STEPS[one], _STEPS[one], *_cycle(one))
+            (at + 2 + 2 * number, _SECONDS[one] / _STEPS[one], _STEPS[one], *_cycle(one).tolist())
             for number, one in enumerate(self.cycles)
         ]
 
@@ -144,13 +144,15 @@ class Date:
     def fill(self, values: Values, out: Row) -> None:
         seconds = self._all(values)
         gaps = np.isnan(seconds)
-        out[:, 0] = gaps
         known = np.where(gaps, self.mean, seconds)
         out[:, 1] = np.clip((known - self.mean) / self.std, -CLIP, CLIP)
         for number, one in enumerate(self.cycles):
             steps = (known // (_SECONDS[one] / _STEPS[one])).astype(np.int64) % _STEPS[one]
-            both = np.array(_cycle(one), dtype=np.float32).T[steps]
-            out[:, 2 + 2 * number : 4 + 2 * number] = np.where(gaps[:, None], 0.0, both)
+            for half, table in enumerate(_cycle(one)):
+                out[:, 2 + 2 * number + half] = table[steps]
+        if gaps.any():
+            out[gaps] = 0.0
+            out[:, 0] = gaps
 
     def from_text(self, text: str) -> Any:
         if not self.unit:
@@ -180,7 +182,7 @@ def _since(value: datetime) -> float:
 
 
 @cache
-def _cycle(name: str) -> tuple[list[float], list[float]]:
+def _cycle(name: str) -> NDArray[np.float64]:
     """Return the sine and the cosine of each step of a cycle."""
     angles = [2 * math.pi * step / _STEPS[name] for step in range(_STEPS[name])]
-    return [math.sin(angle) for angle in angles], [math.cos(angle) for angle in angles]
+    return np.array([list(map(math.sin, angles)), list(map(math.cos, angles))])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import count, repeat
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from fastbandit.features.columns import (
     fill_each,
     is_missing,
     listed,
+    read_each,
     wrong,
 )
 from fastbandit.features.hashing import (
@@ -48,7 +49,6 @@ MOST_LEVELS = 64
 _RARE, _LARGE = 5, 500  # of so many rows on, levels seen less often share a number
 _IDF = 0.6  # a digit of rarity stands for so much
 _ROWS = 10_000  # texts that tell how common words are, read at a time
-_CHUNK = 65_536
 
 
 def level_of(column: Any, value: Any) -> str:
@@ -286,6 +286,7 @@ class Text:
     longest: int = 100_000
     default: Any = None
     note: str = ""
+    is_hashed: ClassVar[bool] = True
 
     @property
     def width(self) -> int:
@@ -304,10 +305,7 @@ class Text:
     def _texts(self, values: Sequence[Any]) -> list[str]:
         if are_texts(values) and max(map(len, values)) <= self.longest:
             return list(values)
-        return [
-            one if type(one) is str and len(one) <= self.longest else self._text(one)
-            for one in values
-        ]
+        return read_each(self._text, values)
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
@@ -324,10 +322,6 @@ class Text:
         digits = np.clip(np.rint(idf / _IDF), 0, 15).astype(int)
         return replace(self, rarity="".join(f"{digit:x}" for digit in digits))
 
-    @property
-    def is_hashed(self) -> bool:
-        return True
-
     def as_bytes(self, value: Any) -> bytes:
         text = value if type(value) is str and len(value) <= self.longest else self._text(value)
         return text.lower().encode("utf-8", "surrogatepass")
@@ -336,15 +330,7 @@ class Text:
         return _one_writer(self, at)
 
     def fill(self, values: Values, out: Row) -> None:
-        weights, rows = self.weights, listed(values)
-        for first in range(0, len(rows), _CHUNK):
-            some = rows[first : first + _CHUNK]
-            try:
-                texts = self._texts(some)
-            except ValueError:
-                fill_each(self.writer(0), some, out[first : first + _CHUNK])
-                raise
-            add_tokens(bytes_of(texts), weights, out[first : first + _CHUNK])
+        add_tokens(bytes_of(self._texts(listed(values))), self.weights, out)
 
     def from_text(self, text: str) -> Any:
         return text
@@ -364,6 +350,7 @@ class Id:
     dim: int = 16
     default: Any = None
     note: str = ""
+    is_hashed: ClassVar[bool] = True
 
     @property
     def width(self) -> int:
@@ -371,10 +358,6 @@ class Id:
 
     def fitted(self, values: Values) -> Id:
         return self
-
-    @property
-    def is_hashed(self) -> bool:
-        return True
 
     def as_bytes(self, value: Any) -> bytes:
         return _name_bytes(self, value)

@@ -110,7 +110,7 @@ def measure(
     kinds.append((f"as lists of {ONE}", ONE, plain))
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         schema.save(Path(folder) / "schema.json")
-        served = []
+        served: list[_Served] = []
         for what, numbers, contexts in kinds:
             home = Path(folder) / str(len(served))
             own: dict[str, Any] = {"context.features": numbers}

@@ -71,6 +71,11 @@ _BENCHMARKS: Lazy = {
         "engines_command",
         "Learn one log in one process and on workers of Ray, and compare.",
     ),
+    "explain": (
+        "lab.benchmarks.explain",
+        "explain_command",
+        "Time explanations of decisions, and add their parts up.",
+    ),
     "gpu": (
         "lab.benchmarks.gpu",
         "gpu_command",

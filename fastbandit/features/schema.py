@@ -87,7 +87,7 @@ class Schema:
 
     def encode(self, raw: Any, *, what: str = "rows") -> NDArray[np.float32]:
         """Return named rows as numbers: (n, dim)."""
-        table = self._checked(table_of(raw, what=what), what)
+        table = self._checked(raw, what)
         encoded = np.zeros((table.rows, self.dim), dtype=np.float32)
 
         def fill(first: int, last: int) -> None:
@@ -101,7 +101,7 @@ class Schema:
         self, raw: Any, *, rows: int = _CHUNK, what: str = "rows"
     ) -> Iterator[NDArray[np.float32]]:
         """Yield named rows as numbers, so many rows at a time: what need not be held at once."""
-        table = self._checked(table_of(raw, what=what), what)
+        table = self._checked(raw, what)
         for first in range(0, table.rows, rows):
             encoded = np.zeros((min(rows, table.rows - first), self.dim), dtype=np.float32)
             self._fill(table, first, encoded, what)
@@ -136,12 +136,7 @@ class Schema:
 
     def _whole(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row with all names, by defaults; raise where one is missing or not known."""
-        unknown = next((name for name in row if name not in self._known), None)
-        for column in self.columns:
-            if column.name not in row and column.default is None:
-                raise self._missing(column.name, "contexts")
-        if unknown is not None:
-            raise self._unknown(unknown, "contexts")
+        self._check(row, "contexts")
         return {**{column.name: column.default for column in self.columns}, **row}
 
     def _fill(self, table: Table, first: int, out: NDArray[np.float32], what: str) -> None:
@@ -163,26 +158,25 @@ class Schema:
             return [column.default] * (rows.stop - rows.start)
         values = table.values(column.name, rows)
         if lacks_some(table):
-            values = [self._or_default(column, value, what) for value in values]
+            if column.default is None and any(value is ABSENT for value in values):
+                raise self._missing(column.name, what)
+            values = [column.default if value is ABSENT else value for value in values]
         if table.is_text:
             values = [column.from_text(text) if text else None for text in values]
         return values
 
-    def _or_default(self, column: Column, value: Any, what: str) -> Any:
-        if value is not ABSENT:
-            return value
-        if column.default is None:
-            raise self._missing(column.name, what)
-        return column.default
+    def _checked(self, raw: Any, what: str) -> Table:
+        table = table_of(raw, what=what)
+        self._check(table.columns, what)
+        return table
 
-    def _checked(self, table: Table, what: str) -> Table:
+    def _check(self, names: Mapping[str, Any], what: str) -> None:
         for column in self.columns:
-            if column.default is None and column.name not in table.columns:
+            if column.default is None and column.name not in names:
                 raise self._missing(column.name, what)
-        for name in table.columns:
+        for name in names:
             if name not in self._known:
                 raise self._unknown(name, what)
-        return table
 
     @cached_property
     def _known(self) -> frozenset[str]:
@@ -215,7 +209,7 @@ class Schema:
 
     def fit(self, raw: Any) -> Schema:
         """Return the schema with what a table says of its columns: levels, means, rare words."""
-        table = self._checked(table_of(raw, what="rows"), "rows")
+        table = self._checked(raw, "rows")
         return Schema(tuple(fitted(column, table) for column in self.columns))
 
     def table(self, raw: Any) -> Table:

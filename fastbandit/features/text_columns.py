@@ -66,6 +66,19 @@ def level_of(column: Any, value: Any) -> str:
     raise wrong(column, "a category, as text or a number", value, "Send its name, or null.")
 
 
+def _name_of(column: Any, value: Any, row: int | None = None) -> str:
+    try:
+        return "" if is_missing(value) else level_of(column, value)
+    except ValueOfColumnError as error:
+        raise (error if row is None else error.at(row)) from None
+
+
+def name_bytes(column: Any, value: Any) -> bytes:
+    """Return the name of a category as bytes to hash: none where it is missing."""
+    name = value if type(value) is str else _name_of(column, value)
+    return name.encode("utf-8", "surrogatepass")
+
+
 def _frequent(counts: Counter[str], rows: int) -> tuple[tuple[str, ...], int]:
     """Return levels that are kept, by name, and how many numbers all are hashed to (0: not)."""
     least = _RARE if rows >= _LARGE else 1
@@ -92,6 +105,7 @@ class Category:
     hashed: int = setting(default=0, least=0)
     default: Any = None
     note: str = ""
+    as_bytes = name_bytes
 
     @property
     def width(self) -> int:
@@ -142,9 +156,6 @@ class Category:
     def is_hashed(self) -> bool:
         return self.hashed > 0
 
-    def as_bytes(self, value: Any) -> bytes:
-        return _name_bytes(self, value)
-
     def from_text(self, text: str) -> Any:
         return text
 
@@ -179,21 +190,9 @@ def _one_writer(column: Any, at: int) -> Write:
     return lambda value, out: write((value,), out)
 
 
-def _name_bytes(column: Category | Id, value: Any) -> bytes:
-    name = value if type(value) is str else _name_of(column, value)
-    return name.encode("utf-8", "surrogatepass")
-
-
 def _fill_hashed(column: Category | Id, values: list[Any], out: Row) -> None:
     names = values if are_texts(values) else [_name_of(column, v, n) for n, v in enumerate(values)]
     add_names(*names_of(names), crc_table(), out)
-
-
-def _name_of(column: Category | Id, value: Any, row: int | None = None) -> str:
-    try:
-        return "" if is_missing(value) else level_of(column, value)
-    except ValueOfColumnError as error:
-        raise (error if row is None else error.at(row)) from None
 
 
 @part("column", name="set")
@@ -351,6 +350,7 @@ class Id:
     default: Any = None
     note: str = ""
     is_hashed: ClassVar[bool] = True
+    as_bytes = name_bytes
 
     @property
     def width(self) -> int:
@@ -358,9 +358,6 @@ class Id:
 
     def fitted(self, values: Values) -> Id:
         return self
-
-    def as_bytes(self, value: Any) -> bytes:
-        return _name_bytes(self, value)
 
     def writer(self, at: int) -> Write:
         return _one_writer(self, at)

@@ -58,11 +58,9 @@ class Codec:
         columns = arm.matrix[:, :-1].T.astype(np.float64) @ inverse  # (C, D)
         usual = np.asarray(arm.typical if arm.typical.size else np.zeros(len(columns)), np.float64)
         origin = self.origin + arm.matrix[:, -1].astype(np.float64) @ inverse + usual @ columns
-        is_known = columns.shape[0] <= columns.shape[1]
-        if is_known:
-            sizes = np.linalg.svd(columns, compute_uv=False)
-            is_known = bool(sizes[-1] > _FLAT * sizes[0])
-        return columns, usual, origin, np.linalg.pinv(columns) if is_known else np.zeros((0, 0))
+        is_known = 0 < len(columns) <= columns.shape[1] and np.linalg.cond(columns) < 1 / _FLAT
+        solver = np.linalg.pinv(columns) if is_known else np.zeros((0, 0))
+        return columns, usual, origin, np.asarray(solver, np.float64)
 
     def read(self, contexts: Any) -> Inputs:
         """Read contexts and check them; those that come as Inputs were checked by the caller."""

@@ -61,8 +61,8 @@ def measure(features: int, *, arms: int, calls: int, rounds: int = 1_000) -> lis
             if number >= _WARM:
                 taken[what].append(1e3 * took)
     return [
-        Row(what, features, arms, *np.quantile(times, (0.5, 0.95)).tolist(), gaps[what])
-        for what, times in taken.items()
+        Row(what, features, arms, float(np.median(times)), float(np.quantile(times, 0.95)), gap)
+        for (what, times), gap in zip(taken.items(), gaps.values(), strict=True)
     ]
 
 

@@ -133,6 +133,11 @@ _EXPERIMENTS: Lazy = {
         "scaling_command",
         "Time decisions as the number of arms grows.",
     ),
+    "text-widths": (
+        "lab.experiments.text_widths",
+        "text_widths_command",
+        "Compare held-out losses as texts become fewer numbers.",
+    ),
 }
 _ESTIMATORS: Lazy = {
     "coverage": (

@@ -83,6 +83,7 @@ LABORATORY = (
     "experiment run",
     "experiment runtime",
     "experiment scaling",
+    "experiment text-widths",
     "faults cluster",
     "faults disk",
     "faults kills",

@@ -128,18 +128,18 @@ def _add_name(name: Bytes, table: NDArray[np.uint32], out: NDArray[np.float32]) 
 @compiled()
 def add_row(
     data: Bytes,
-    places: NDArray[np.int64],
+    spans: NDArray[np.int64],
     weights: NDArray[np.float64],
     table: NDArray[np.uint32],
     out: NDArray[np.float32],
 ) -> None:
-    """Add the values of one row, which zero bytes part, to `out`, each in its own place.
+    """Add the values of one row, which zero bytes part, to `out`, each in its own span.
 
-    A place (n, 3) says where its numbers begin and end, and which of `weights` words have: -1
+    A span (n, 3) says where its numbers begin and end, and which of `weights` words have: -1
     where the value is a name.
     """
     first = 0
-    for begin, end, kind in places:
+    for begin, end, kind in spans:
         last = first
         while last < len(data) and data[last]:
             last += 1

@@ -71,6 +71,11 @@ _BENCHMARKS: Lazy = {
         "engines_command",
         "Learn one log in one process and on workers of Ray, and compare.",
     ),
+    "explain": (
+        "lab.benchmarks.explain",
+        "explain_command",
+        "Time explanations of decisions, and add their parts up.",
+    ),
     "gpu": (
         "lab.benchmarks.gpu",
         "gpu_command",
@@ -85,6 +90,11 @@ _BENCHMARKS: Lazy = {
         "lab.benchmarks.log",
         "log_command",
         "Time appends to the event log, in PostgreSQL and in SQLite.",
+    ),
+    "named": (
+        "lab.benchmarks.named",
+        "named_command",
+        "Time selects over HTTP by name, beside the same features as lists.",
     ),
     "peers": (
         "lab.benchmarks.peers",
@@ -122,6 +132,11 @@ _EXPERIMENTS: Lazy = {
         "lab.experiments.scaling",
         "scaling_command",
         "Time decisions as the number of arms grows.",
+    ),
+    "text-widths": (
+        "lab.experiments.text_widths",
+        "text_widths_command",
+        "Compare held-out losses as texts become fewer numbers.",
     ),
 }
 _ESTIMATORS: Lazy = {

@@ -134,7 +134,7 @@ class Number:
             numbers = values.astype(np.float64)
             if not np.isinf(numbers).any():
                 return numbers
-        return floats_of(self.number, listed(values))
+        return np.array(read_each(self.number, listed(values)), dtype=np.float64)
 
     def _scaled(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self.log:
@@ -185,15 +185,14 @@ def to_float(value: Any) -> float:
         return math.inf
 
 
-def floats_of(read: Callable[[Any], float], values: list[Any]) -> NDArray[np.float64]:
+def read_each(read: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
     """Read values one by one; an error says in which row."""
-    found = np.empty(len(values))
-    row = 0
+    found: list[Any] = []
     try:
-        for row, value in enumerate(values):
-            found[row] = read(value)
+        for value in values:
+            found.append(read(value))
     except ValueOfColumnError as error:
-        raise error.at(row) from None
+        raise error.at(len(found)) from None
     return found
 
 

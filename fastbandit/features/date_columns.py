@@ -20,9 +20,9 @@ from fastbandit.features.columns import (
     Row,
     Values,
     Write,
-    floats_of,
     is_missing,
     listed,
+    read_each,
     to_float,
     wrong,
 )
@@ -106,7 +106,7 @@ class Date:
             micros = np.asarray(values).astype("datetime64[us]")
             since = micros.astype(np.int64)
             return np.where(np.isnat(micros), np.nan, since / 1e6)
-        return floats_of(self.seconds, listed_dates(values))
+        return np.array(read_each(self.seconds, listed_dates(values)), dtype=np.float64)
 
     def _local(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return times as clocks in the zone show them."""
@@ -132,7 +132,7 @@ class Date:
     def writer(self, at: int) -> Write:
         seconds, mean, std, zone = self.seconds, self.mean, self.std, self.zone
         tables = [
-            (at + 2 + 2 * number, _SECONDS[one] / _STEPS[one], _STEPS[one], *_cycle(one))
+            (at + 2 + 2 * number, _SECONDS[one] / _STEPS[one], _STEPS[one], *_cycle(one).tolist())
             for number, one in enumerate(self.cycles)
         ]
 
@@ -155,14 +155,16 @@ class Date:
     def fill(self, values: Values, out: Row) -> None:
         seconds = self._all(values)
         gaps = np.isnan(seconds)
-        out[:, 0] = gaps
         known = np.where(gaps, self.mean, seconds)
         out[:, 1] = np.clip((known - self.mean) / self.std, -CLIP, CLIP)
         local = self._local(known)
         for number, one in enumerate(self.cycles):
             steps = (local // (_SECONDS[one] / _STEPS[one])).astype(np.int64) % _STEPS[one]
-            both = np.array(_cycle(one), dtype=np.float32).T[steps]
-            out[:, 2 + 2 * number : 4 + 2 * number] = np.where(gaps[:, None], 0.0, both)
+            for half, table in enumerate(_cycle(one)):
+                out[:, 2 + 2 * number + half] = table[steps]
+        if gaps.any():
+            out[gaps] = 0.0
+            out[:, 0] = gaps
 
     def from_text(self, text: str) -> Any:
         if not self.unit:
@@ -200,7 +202,7 @@ def _offset(zone: str, quarter: float) -> float:
 
 
 @cache
-def _cycle(name: str) -> tuple[list[float], list[float]]:
+def _cycle(name: str) -> NDArray[np.float64]:
     """Return the sine and the cosine of each step of a cycle."""
     angles = [2 * math.pi * step / _STEPS[name] for step in range(_STEPS[name])]
-    return [math.sin(angle) for angle in angles], [math.cos(angle) for angle in angles]
+    return np.array([list(map(math.sin, angles)), list(map(math.cos, angles))])

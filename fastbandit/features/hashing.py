@@ -18,6 +18,7 @@ from fastbandit.compiler.compiled import compiled
 RARITIES = 4096
 """Words share so many counts of how common they are."""
 _SEPARATOR = "\x00"
+_ZERO = 255  # no byte of UTF-8: stands for a zero within a text
 _FIRST, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)  # FNV-1a
 _MIX = np.uint64(0xFF51AFD7ED558CCD)  # the finaliser of MurmurHash3
 _MIX_NAME, _BITS, _HALF = 0xFF51AFD7ED558CCD, 2**64 - 1, 0.5**0.5
@@ -27,8 +28,9 @@ Bytes = NDArray[np.uint8]
 
 @compiled()
 def _is_letter(byte: int) -> bool:
-    """Return whether a byte is part of a word: a digit, a letter, or any beyond ASCII."""
-    return 48 <= byte <= 57 or 97 <= byte <= 122 or 65 <= byte <= 90 or byte >= 128 or byte == 95
+    """Return whether a byte is part of a word: a digit, a letter, or any of those beyond ASCII."""
+    is_plain = 48 <= byte <= 57 or 97 <= byte <= 122 or 65 <= byte <= 90 or byte == 95
+    return is_plain or 128 <= byte < _ZERO
 
 
 @compiled()
@@ -97,27 +99,55 @@ def count_tokens(data: Bytes, counts: NDArray[np.int64]) -> int:
 def add_names(
     data: Bytes, sizes: NDArray[np.int64], table: NDArray[np.uint32], out: NDArray[np.float32]
 ) -> None:
-    """Add names of so many bytes each to the rows of `out` (n, 1 + dim), as `name_numbers` says.
-
-    The first column of a row is 1 where its name is empty.
-    """
-    dim, at = np.uint64(out.shape[1] - 1), 0
+    """Add names of so many bytes each to the rows of `out` (n, 1 + dim), as `name_numbers` says."""
+    at = 0
     for row in range(len(sizes)):
-        if not sizes[row]:
-            out[row, 0] = 1.0
-            continue
-        crc = np.uint32(0xFFFFFFFF)
-        for byte in data[at : at + sizes[row]]:
-            crc = table[(crc ^ np.uint32(byte)) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))
+        _add_name(data[at : at + sizes[row]], table, out[row])
         at += sizes[row]
-        code = (np.uint64(crc ^ np.uint32(0xFFFFFFFF)) + np.uint64(1)) * _MIX
-        code ^= code >> np.uint64(33)
-        this = np.float32(_HALF if code & np.uint64(1) else -_HALF)
-        that = np.float32(_HALF if code & np.uint64(0x100000) else -_HALF)
-        one = (code >> np.uint64(1)) % dim
-        apart = np.uint64(1) + (code >> np.uint64(21)) % max(dim - np.uint64(1), np.uint64(1))
-        out[row, np.int64(1) + np.int64(one)] += this
-        out[row, np.int64(1) + np.int64((one + apart) % dim)] += that
+
+
+@compiled()
+def _add_name(name: Bytes, table: NDArray[np.uint32], out: NDArray[np.float32]) -> None:
+    """Add a name to `out` (1 + dim), of which the first is 1 where the name is empty."""
+    if not len(name):
+        out[0] = 1.0
+        return
+    dim, crc = np.uint64(len(out) - 1), np.uint32(0xFFFFFFFF)
+    for byte in name:
+        plain = np.uint32(0 if byte == _ZERO else byte)
+        crc = table[(crc ^ plain) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))
+    code = (np.uint64(crc ^ np.uint32(0xFFFFFFFF)) + np.uint64(1)) * _MIX
+    code ^= code >> np.uint64(33)
+    one = (code >> np.uint64(1)) % dim
+    apart = np.uint64(1) + (code >> np.uint64(21)) % max(dim - np.uint64(1), np.uint64(1))
+    out[np.int64(1) + np.int64(one)] += np.float32(_HALF if code & np.uint64(1) else -_HALF)
+    that = np.float32(_HALF if code & np.uint64(0x100000) else -_HALF)
+    out[np.int64(1) + np.int64((one + apart) % dim)] += that
+
+
+@compiled()
+def add_row(
+    data: Bytes,
+    spans: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    table: NDArray[np.uint32],
+    out: NDArray[np.float32],
+) -> None:
+    """Add the values of one row, which zero bytes part, to `out`, each in its own span.
+
+    A span (n, 3) says where its numbers begin and end, and which of `weights` words have: -1
+    where the value is a name.
+    """
+    first = 0
+    for begin, end, kind in spans:
+        last = first
+        while last < len(data) and data[last]:
+            last += 1
+        if kind < 0:
+            _add_name(data[first:last], table, out[begin:end])
+        else:
+            add_tokens(data[first:last], weights[kind], out[begin:end].reshape(1, end - begin))
+        first = last + 1
 
 
 def crc_table() -> NDArray[np.uint32]:
@@ -146,6 +176,14 @@ def name_numbers(name: str, dim: int) -> tuple[int, float, int, float]:
     one = (code >> 1) % dim
     other = (one + 1 + (code >> 21) % (dim - 1 or 1)) % dim
     return one, _HALF if code & 1 else -_HALF, other, _HALF if code & 0x100000 else -_HALF
+
+
+def joined_bytes(values: Sequence[bytes]) -> Bytes:
+    """Return the values of a row, parted by zero bytes."""
+    data = b"\0".join(values)
+    if data.count(0) != len(values) - 1:
+        data = b"\0".join(one.replace(b"\0", bytes([_ZERO])) for one in values)
+    return np.frombuffer(data, np.uint8)
 
 
 def bytes_of(texts: Sequence[str]) -> Bytes:

@@ -144,7 +144,7 @@ def _of_texts(seen: _Seen, *, is_text: bool) -> Any:
 
 def _of_words(seen: _Seen, words: float) -> Any:
     vocabulary = len({word for value in seen.values[:5000] for word in value.lower().split()})
-    dim = 16 if vocabulary < 200 else 32 if vocabulary < 5000 else 64
+    dim = 16 if vocabulary < 5000 else 64  # lab experiment text-widths
     return Text(seen.name, dim=dim, note=f"texts of {words:.0f} words, {vocabulary:,} different")
 
 

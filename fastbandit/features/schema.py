@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from html import escape
@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastbandit.cores import cores, in_parts
 from fastbandit.declaration import info_of, known_name, part
 from fastbandit.errors import DataError, SettingError, ValueOfColumnError
-from fastbandit.features.columns import Column, Flag, Ignored, Number, Write
+from fastbandit.features.columns import Column, Flag, Ignored, Number, Values, Write
 from fastbandit.features.date_columns import Date
 from fastbandit.features.tables import ABSENT, Table, lacks_some, table_of
-from fastbandit.features.text_columns import Category, CategorySet, Id, Text
+from fastbandit.features.text_columns import Category, CategorySet, Id, Text, hashed_writer
 from fastbandit.features.vector_columns import Picture, Vector
 
 _KINDS: dict[str, type[Any]] = {
@@ -32,6 +33,7 @@ _KINDS: dict[str, type[Any]] = {
     for kind in (Number, Flag, Category, CategorySet, Text, Date, Id, Vector, Picture, Ignored)
 }
 _CHUNK = 8_192  # rows whose numbers stay near the processor
+_MANY = 4 * _CHUNK  # from so many rows on, two threads: half of the work holds Python's lock
 
 
 @part("features", name="schema")
@@ -85,70 +87,96 @@ class Schema:
 
     def encode(self, raw: Any, *, what: str = "rows") -> NDArray[np.float32]:
         """Return named rows as numbers: (n, dim)."""
-        table = self._checked(table_of(raw, what=what), what)
+        table = self._checked(raw, what)
         encoded = np.zeros((table.rows, self.dim), dtype=np.float32)
-        for first in range(0, table.rows, _CHUNK):
-            rows = slice(first, min(first + _CHUNK, table.rows))
-            for column in self.columns:
-                if column.width:
-                    self._fill(column, table, rows, encoded, what)
+
+        def fill(first: int, last: int) -> None:
+            for start in range(first, last, _CHUNK):
+                self._fill(table, start, encoded[start : min(start + _CHUNK, last)], what)
+
+        in_parts(table.rows, fill, threads=min(cores(), 2) if table.rows >= _MANY else 1)
         return encoded
+
+    def encode_batches(
+        self, raw: Any, *, rows: int = _CHUNK, what: str = "rows"
+    ) -> Iterator[NDArray[np.float32]]:
+        """Yield named rows as numbers, so many rows at a time: what need not be held at once."""
+        table = self._checked(raw, what)
+        for first in range(0, table.rows, rows):
+            encoded = np.zeros((min(rows, table.rows - first), self.dim), dtype=np.float32)
+            self._fill(table, first, encoded, what)
+            yield encoded
 
     def encode_one(self, row: Mapping[str, Any]) -> NDArray[np.float32]:
         """Return one row of named values as numbers: (dim,). The quickest way."""
-        out = np.zeros(self.dim, dtype=np.float32)
-        used = 0
-        for name, write, default in self._writers:
-            if name in row:
-                used += 1
+        out, (plain, names, write_hashed) = np.zeros(self.dim, dtype=np.float32), self._writers
+        if len(row) != len(self.columns):
+            row = self._whole(row)
+        try:
+            for name, write in plain:
                 write(row[name], out)
-            elif default is None:
-                raise self._missing(name, "contexts")
-            else:
-                write(default, out)
-        if used != len(row):
-            raise self._unknown(next(name for name in row if name not in self.names), "contexts")
+            if names:
+                write_hashed([row[name] for name in names], out)
+        except KeyError:
+            self._whole(row)
+            raise
         return out
 
     @cached_property
-    def _writers(self) -> list[tuple[str, Write, Any]]:
-        starts = np.cumsum([0, *(column.width for column in self.columns)]).tolist()
-        both = zip(self.columns, starts[:-1], strict=True)
-        return [(column.name, column.writer(at), column.default) for column, at in both]
-
-    def _fill(
-        self, column: Column, table: Table, rows: slice, out: NDArray[np.float32], what: str
-    ) -> None:
-        if column.name in table.columns:
-            values = table.values(column.name, rows)
-            if lacks_some(table):
-                values = [self._or_default(column, value, what) for value in values]
-            if table.is_text:
-                values = [column.from_text(text) if text else None for text in values]
-        else:
-            values = [column.default] * (rows.stop - rows.start)
-        try:
-            column.fill(values, out[rows, self.spans[column.name]])
-        except ValueOfColumnError as error:
-            where = "" if error.row is None else f" (row {rows.start + error.row} of the {what})"
-            row = None if error.row is None else rows.start + error.row
-            raise ValueOfColumnError(f"{error}{where}", column=column.name, row=row) from None
-
-    def _or_default(self, column: Column, value: Any, what: str) -> Any:
-        if value is not ABSENT:
-            return value
-        if column.default is None:
-            raise self._missing(column.name, what)
-        return column.default
-
-    def _checked(self, table: Table, what: str) -> Table:
+    def _writers(self) -> tuple[list[tuple[str, Write]], list[str], Callable[..., None]]:
+        """What writes a value of each column into a row; those that are hashed are written last."""
+        plain, hashed, at = [], [], 0
         for column in self.columns:
-            if column.default is None and column.name not in table.columns:
+            if getattr(column, "is_hashed", False):
+                hashed.append((at, column))
+            else:
+                plain.append((column.name, column.writer(at)))
+            at += column.width
+        return plain, [column.name for _, column in hashed], hashed_writer(hashed)
+
+    def _whole(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row with all names, by defaults; raise where one is missing or not known."""
+        self._check(row, "contexts")
+        return {**{column.name: column.default for column in self.columns}, **row}
+
+    def _fill(self, table: Table, first: int, out: NDArray[np.float32], what: str) -> None:
+        """Write rows of a table, from the first on, into rows of zeros."""
+        rows = slice(first, first + len(out))
+        for name, span in self.spans.items():
+            column = self[name]
+            try:
+                column.fill(self._values(column, table, rows, what), out[:, span])
+            except ValueOfColumnError as error:
+                if error.row is None:
+                    raise
+                row = first + error.row
+                said = f"{error} (row {row} of the {what})"
+                raise ValueOfColumnError(said, column=name, row=row) from None
+
+    def _values(self, column: Column, table: Table, rows: slice, what: str) -> Values:
+        if column.name not in table.columns:
+            return [column.default] * (rows.stop - rows.start)
+        values = table.values(column.name, rows)
+        if lacks_some(table):
+            if column.default is None and any(value is ABSENT for value in values):
                 raise self._missing(column.name, what)
-        for name in table.columns:
+            values = [column.default if value is ABSENT else value for value in values]
+        if table.is_text:
+            values = [column.from_text(text) if text else None for text in values]
+        return values
+
+    def _checked(self, raw: Any, what: str) -> Table:
+        table = table_of(raw, what=what)
+        self._check(table.columns, what)
+        return table
+
+    def _check(self, names: Mapping[str, Any], what: str) -> None:
+        for column in self.columns:
+            if column.default is None and column.name not in names:
+                raise self._missing(column.name, what)
+        for name in names:
             if name not in self._known:
                 raise self._unknown(name, what)
-        return table
 
     @cached_property
     def _known(self) -> frozenset[str]:
@@ -181,7 +209,7 @@ class Schema:
 
     def fit(self, raw: Any) -> Schema:
         """Return the schema with what a table says of its columns: levels, means, rare words."""
-        table = self._checked(table_of(raw, what="rows"), "rows")
+        table = self._checked(raw, "rows")
         return Schema(tuple(fitted(column, table) for column in self.columns))
 
     def table(self, raw: Any) -> Table:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import repeat
-from typing import Any
+from itertools import count, repeat
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastbandit.declaration import Range, part, ranged, setting
 from fastbandit.errors import ValueOfColumnError
@@ -27,15 +28,18 @@ from fastbandit.features.columns import (
     fill_each,
     is_missing,
     listed,
+    read_each,
     wrong,
 )
 from fastbandit.features.hashing import (
     RARITIES,
     add_names,
+    add_row,
     add_tokens,
     bytes_of,
     count_tokens,
     crc_table,
+    joined_bytes,
     name_numbers,
     names_of,
 )
@@ -45,7 +49,6 @@ MOST_LEVELS = 64
 _RARE, _LARGE = 5, 500  # of so many rows on, levels seen less often share a number
 _IDF = 0.6  # a digit of rarity stands for so much
 _ROWS = 10_000  # texts that tell how common words are, read at a time
-_CHUNK = 65_536
 
 
 def level_of(column: Any, value: Any) -> str:
@@ -61,6 +64,19 @@ def level_of(column: Any, value: Any) -> str:
     if isinstance(value, str):
         return str(value)
     raise wrong(column, "a category, as text or a number", value, "Send its name, or null.")
+
+
+def _name_of(column: Any, value: Any, row: int | None = None) -> str:
+    try:
+        return "" if is_missing(value) else level_of(column, value)
+    except ValueOfColumnError as error:
+        raise (error if row is None else error.at(row)) from None
+
+
+def name_bytes(column: Any, value: Any) -> bytes:
+    """Return the name of a category as bytes to hash: none where it is missing."""
+    name = value if type(value) is str else _name_of(column, value)
+    return name.encode("utf-8", "surrogatepass")
 
 
 def _frequent(counts: Counter[str], rows: int) -> tuple[tuple[str, ...], int]:
@@ -89,6 +105,7 @@ class Category:
     hashed: int = setting(default=0, least=0)
     default: Any = None
     note: str = ""
+    as_bytes = name_bytes
 
     @property
     def width(self) -> int:
@@ -103,7 +120,7 @@ class Category:
 
     def writer(self, at: int) -> Write:
         if self.hashed:
-            return _hashed(self, at)
+            return _one_writer(self, at)
         places = {level: at + 2 + number for number, level in enumerate(self.levels)}
 
         def write(value: Any, out: Row) -> None:
@@ -132,11 +149,12 @@ class Category:
         out[np.arange(len(rows)), found] = 1.0
 
     def _place(self, value: Any, places: dict[Any, int], row: int) -> int:
-        if is_missing(value):
-            return 0
-        if type(value) is str:
-            return places.get(value, 1)
-        return places.get(_name_of(self, value, row), 1)
+        name = _name_of(self, value, row)
+        return places.get(name, 1) if name else 0
+
+    @property
+    def is_hashed(self) -> bool:
+        return self.hashed > 0
 
     def from_text(self, text: str) -> Any:
         return text
@@ -151,36 +169,30 @@ class Category:
         return f"{len(self.levels)} levels: {some}"
 
 
-def _hashed(column: Category | Id, at: int) -> Write:
-    """Return what writes a hashed name, or that there is none."""
-    dim, first = column.width - 1, at + 1
+def hashed_writer(placed: Sequence[tuple[int, Any]]) -> Callable[[Sequence[Any], Row], None]:
+    """Return what writes the values of hashed columns, all of a row in one compiled call."""
+    reads = [column.as_bytes for _, column in placed]
+    kinds = [getattr(column, "weights", None) for _, column in placed]
+    weights = np.array([one for one in kinds if one is not None]).reshape(-1, RARITIES)
+    number, table, places = count(), crc_table(), np.empty((len(placed), 3), np.int64)
+    for row, ((at, column), kind) in enumerate(zip(placed, kinds, strict=True)):
+        places[row] = at, at + column.width, -1 if kind is None else next(number)
 
-    def write(value: Any, out: Row) -> None:
-        if is_missing(value):
-            out[at] = 1.0
-            return
-        name = value if type(value) is str else level_of(column, value)
-        one, this, other, that = name_numbers(name, dim)
-        out[first + one] = this
-        out[first + other] = that if one != other else this + that
+    def write(values: Sequence[Any], out: Row) -> None:
+        read = [as_bytes(value) for as_bytes, value in zip(reads, values, strict=True)]
+        add_row(joined_bytes(read), places, weights, table, out)
 
     return write
+
+
+def _one_writer(column: Any, at: int) -> Write:
+    write = hashed_writer([(at, column)])
+    return lambda value, out: write((value,), out)
 
 
 def _fill_hashed(column: Category | Id, values: list[Any], out: Row) -> None:
     names = values if are_texts(values) else [_name_of(column, v, n) for n, v in enumerate(values)]
     add_names(*names_of(names), crc_table(), out)
-
-
-def _name_of(column: Category | Id, value: Any, row: int) -> str:
-    if type(value) is str:
-        return value
-    if is_missing(value):
-        return ""
-    try:
-        return level_of(column, value)
-    except ValueOfColumnError as error:
-        raise error.at(row) from None
 
 
 @part("column", name="set")
@@ -273,6 +285,7 @@ class Text:
     longest: int = 100_000
     default: Any = None
     note: str = ""
+    is_hashed: ClassVar[bool] = True
 
     @property
     def width(self) -> int:
@@ -291,13 +304,11 @@ class Text:
     def _texts(self, values: Sequence[Any]) -> list[str]:
         if are_texts(values) and max(map(len, values)) <= self.longest:
             return list(values)
-        return [
-            one if type(one) is str and len(one) <= self.longest else self._text(one)
-            for one in values
-        ]
+        return read_each(self._text, values)
 
     @cached_property
-    def _weights(self) -> Any:
+    def weights(self) -> NDArray[np.float64]:
+        """How much a word of each shared count counts."""
         if not self.rarity:
             return np.ones(RARITIES)
         return np.array([_IDF * int(digit, 16) for digit in self.rarity])
@@ -310,26 +321,15 @@ class Text:
         digits = np.clip(np.rint(idf / _IDF), 0, 15).astype(int)
         return replace(self, rarity="".join(f"{digit:x}" for digit in digits))
 
+    def as_bytes(self, value: Any) -> bytes:
+        text = value if type(value) is str and len(value) <= self.longest else self._text(value)
+        return text.lower().encode("utf-8", "surrogatepass")
+
     def writer(self, at: int) -> Write:
-        weights, end, text, longest = self._weights, at + self.width, self._text, self.longest
-
-        def write(value: Any, out: Row) -> None:
-            found = value if type(value) is str and len(value) <= longest else text(value)
-            data = found.replace("\x00", " ").lower().encode("utf-8", "surrogatepass")
-            add_tokens(np.frombuffer(data, np.uint8), weights, out[None, at:end])
-
-        return write
+        return _one_writer(self, at)
 
     def fill(self, values: Values, out: Row) -> None:
-        weights, rows = self._weights, listed(values)
-        for first in range(0, len(rows), _CHUNK):
-            some = rows[first : first + _CHUNK]
-            try:
-                texts = self._texts(some)
-            except ValueError:
-                fill_each(self.writer(0), some, out[first : first + _CHUNK])
-                raise
-            add_tokens(bytes_of(texts), weights, out[first : first + _CHUNK])
+        add_tokens(bytes_of(self._texts(listed(values))), self.weights, out)
 
     def from_text(self, text: str) -> Any:
         return text
@@ -349,6 +349,8 @@ class Id:
     dim: int = 16
     default: Any = None
     note: str = ""
+    is_hashed: ClassVar[bool] = True
+    as_bytes = name_bytes
 
     @property
     def width(self) -> int:
@@ -358,7 +360,7 @@ class Id:
         return self
 
     def writer(self, at: int) -> Write:
-        return _hashed(self, at)
+        return _one_writer(self, at)
 
     def fill(self, values: Values, out: Row) -> None:
         _fill_hashed(self, listed(values), out)

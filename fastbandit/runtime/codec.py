@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastbandit.arms.partitions import Floats
 from fastbandit.errors import InputError, ShapeError
@@ -19,6 +21,7 @@ from fastbandit.runtime.encodings import Encoding, LinearEncoding
 from fastbandit.types import Inputs
 
 _UNKNOWN = np.iinfo(np.int64).max
+_FLAT = 1e-3  # columns that move an arm so little, beside others, cannot be told from its point
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,25 @@ class Codec:
     def schema(self) -> Schema | None:
         """What contexts are read by, where they have names."""
         return getattr(self.context.kind, "schema", None)
+
+    @property
+    def origin(self) -> NDArray[np.float64]:
+        """The coordinates of an arm whose embedding is all zeros."""
+        return np.asarray(-self.centre.astype(np.float64) @ self.inverse.astype(np.float64))
+
+    @cached_property
+    def arm_axes(self) -> tuple[NDArray[np.float64], ...]:
+        """What dense columns of arms add to coordinates, typical ones, where these lead, and back.
+
+        The last has no rows where coordinates do not tell the columns apart.
+        """
+        arm, inverse = self.arm, self.inverse.astype(np.float64)
+        columns = arm.matrix[:, :-1].T.astype(np.float64) @ inverse  # (C, D)
+        usual = np.asarray(arm.typical if arm.typical.size else np.zeros(len(columns)), np.float64)
+        origin = self.origin + arm.matrix[:, -1].astype(np.float64) @ inverse + usual @ columns
+        is_known = 0 < len(columns) <= columns.shape[1] and np.linalg.cond(columns) < 1 / _FLAT
+        solver = np.linalg.pinv(columns) if is_known else np.zeros((0, 0))
+        return columns, usual, origin, np.asarray(solver, np.float64)
 
     def read(self, contexts: Any) -> Inputs:
         """Read contexts and check them; those that come as Inputs were checked by the caller."""

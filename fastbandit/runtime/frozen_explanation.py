@@ -16,8 +16,6 @@ from fastbandit.runtime.frozen_scores import FrozenArmScores
 from fastbandit.runtime.parts import FrozenModel
 from fastbandit.types import Inputs
 
-_FLAT = 1e-3  # features that move an arm so little, beside others, cannot be told from its point
-
 Parts = tuple[FrozenModel, FrozenCatalogue, Codec]
 
 
@@ -122,29 +120,21 @@ def _own_step(codec: Codec, row: int, point: Floats) -> Floats | None:
     if not ids.size:
         return None
     if isinstance(codec.arm.kind, Ids):  # nothing else is known of it
-        return point - _origin(codec)
+        return point - codec.origin
     inverse = codec.inverse.astype(np.float64)
     return ids[row].astype(np.float64) @ inverse if row < len(ids) else np.zeros(len(point))
-
-
-def _origin(codec: Codec) -> Floats:
-    """Return the coordinates of an arm whose embedding is all zeros."""
-    return -codec.centre.astype(np.float64) @ codec.inverse.astype(np.float64)
 
 
 def _feature_steps(codec: Codec, point: Floats, features: Any) -> _Steps:
     """Return what each feature adds to an arm's coordinates, or all of them together."""
     kind, arm = codec.arm.kind, codec.arm
     plain = kind.features if isinstance(kind, FeaturesAndIds) else kind
-    inverse = codec.inverse.astype(np.float64)
     if isinstance(plain, Ids):
         return _Steps((), np.zeros((0, len(point))))
     if arm.matrix.size:
-        columns = arm.matrix[:, :-1].T.astype(np.float64) @ inverse  # (C, D)
-        usual = arm.typical if arm.typical.size else np.zeros(len(columns))
-        origin = _origin(codec) + arm.matrix[:, -1].astype(np.float64) @ inverse + usual @ columns
+        columns, usual, origin, solver = codec.arm_axes
         away = _from_typical(codec, usual, features)
-        away = _solved(columns, point - origin) if away is None else away
+        away = (point - origin) @ solver if away is None and solver.size else away
         if away is None:
             return _Steps((ARM,), (point - origin)[None])
         spans = names_and_spans(plain, prefix="arm")
@@ -153,9 +143,11 @@ def _feature_steps(codec: Codec, point: Floats, features: Any) -> _Steps:
         row = plain.read(features, what="features of the arm").sparse
         assert row is not None
         length = float(np.sqrt(np.square(row.data).sum())) or 1.0
-        steps = (row.data / length)[:, None] * (arm.tokens[row.indices] @ inverse)
+        steps = (row.data / length)[:, None] * (
+            arm.tokens[row.indices] @ codec.inverse.astype(np.float64)
+        )
         return _Steps(tuple(f"arm[{n}]" for n in row.indices), steps)
-    return _Steps((ARM,), (point - _origin(codec))[None])
+    return _Steps((ARM,), (point - codec.origin)[None])
 
 
 def _from_typical(codec: Codec, usual: Any, features: Any) -> Floats | None:
@@ -169,12 +161,3 @@ def _from_typical(codec: Codec, usual: Any, features: Any) -> Floats | None:
     bounds = codec.arm.bounds
     cut = np.clip(row[0], *bounds) if bounds.size else row[0]
     return np.asarray(cut - usual, dtype=np.float64)
-
-
-def _solved(columns: Floats, step: Floats) -> Floats | None:
-    """Return the features that moved an arm so far, if its coordinates tell them apart."""
-    if columns.shape[0] > columns.shape[1]:
-        return None
-    found, _, rank, sizes = np.linalg.lstsq(columns.T, step, rcond=None)
-    is_known = rank == len(columns) and sizes[-1] > _FLAT * sizes[0]
-    return np.asarray(found) if is_known else None

@@ -156,6 +156,13 @@ class FrozenArmScores:
 
     def _inputs(self, present: Mask) -> Floats:
         """Return what the first layer reads: (n, inputs)."""
+        return self._whole if len(present) == 1 and present.all() else self._read(present)
+
+    @cached_property
+    def _whole(self) -> Floats:
+        return self._read(np.ones((1, len(self.names)), dtype=np.bool_))
+
+    def _read(self, present: Mask) -> Floats:
         contexts = self._contexts(present)
         missing = ~present[:, self.context_features :]
         arms = self.embedding - missing @ self.steps

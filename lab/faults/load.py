@@ -10,8 +10,9 @@ import subprocess
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from ipaddress import ip_address
+from pathlib import Path
 from typing import cast
 
 import msgspec
@@ -36,6 +37,8 @@ class Load(msgspec.Struct, frozen=True):
     path: str = "/v1/select"
     seed: int = 0
     key: str = ""
+    bodies: str = ""
+    """A file with a body in each line, in place of random contexts."""
 
 
 class Answers(msgspec.Struct, frozen=True):
@@ -178,12 +181,11 @@ class _Driver:
 
 
 def requests_of(load: Load, *, count: int = 512) -> list[bytes]:
-    """Return requests with random contexts, as bytes to send."""
-    rng = np.random.default_rng(load.seed)
+    """Return requests with random contexts, or with bodies from a file, as bytes to send."""
     requests = []
-    for numbers in rng.normal(size=(count, load.contexts, load.features)).round(6).tolist():
-        request = {"context": numbers[0]} if load.contexts == 1 else {"contexts": numbers}
-        body = msgspec.json.encode(request)
+    for body in (
+        Path(load.bodies).read_bytes().splitlines() if load.bodies else _random(load, count)
+    ):
         key = f"authorization: Bearer {load.key}\r\n" if load.key else ""
         head = (
             f"POST {load.path} HTTP/1.1\r\nhost: {load.host}\r\n{key}"
@@ -191,6 +193,13 @@ def requests_of(load: Load, *, count: int = 512) -> list[bytes]:
         )
         requests.append(head.encode() + body)
     return requests
+
+
+def _random(load: Load, count: int) -> Iterator[bytes]:
+    rng = np.random.default_rng(load.seed)
+    for numbers in rng.normal(size=(count, load.contexts, load.features)).round(6).tolist():
+        request = {"context": numbers[0]} if load.contexts == 1 else {"contexts": numbers}
+        yield msgspec.json.encode(request)
 
 
 def load_from_process(load: Load) -> Answers:

@@ -140,9 +140,14 @@ def trained_stage(
 
 def train(stage: Stage, *, rounds: int) -> None:
     """Let a service that is not running learn once, from so many random choices."""
+    _write_interactions(stage, rounds)
+    learn_once(stage, rounds=rounds)
+
+
+def learn_once(stage: Stage, *, rounds: int) -> None:
+    """Let a service that is not running learn once from its log of so many rewards."""
     from fastbandit.learning.learner import Learner
 
-    _write_interactions(stage, rounds)
     learn = replace(stage.config.learn, fresh=rounds, growth=0.0, held_out=0.0)
     step = Learner(replace(stage.config, learn=learn)).step()
     if step.did != "published":

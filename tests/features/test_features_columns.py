@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fastbandit.errors import ValueOfColumnError
-from fastbandit.features.columns import Flag, Ignored, Number, floats_of, is_missing
+from fastbandit.features.columns import Flag, Ignored, Number, is_missing, read_each
 
 
 def one(column: Number | Flag, value: object) -> list[float]:
@@ -68,6 +68,6 @@ def test_what_is_missing_is_known(value: object) -> None:
 
 def test_an_error_of_many_values_names_its_row() -> None:
     with pytest.raises(ValueOfColumnError) as raised:
-        floats_of(Number("x").number, [1.0, 2.0, "three"])
+        read_each(Number("x").number, [1.0, 2.0, "three"])
 
     assert raised.value.row == 2

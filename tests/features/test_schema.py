@@ -67,6 +67,43 @@ def test_one_row_and_many_are_encoded_alike(some: list[dict[str, Any]]) -> None:
     assert many.tobytes() == np.stack([SCHEMA.encode_one(row) for row in some]).tobytes()
 
 
+def test_batches_are_what_the_whole_is() -> None:
+    some = rows(30)
+
+    batches = list(SCHEMA.encode_batches(some, rows=8))
+
+    assert [len(batch) for batch in batches] == [8, 8, 8, 6]
+    assert np.concatenate(batches).tobytes() == SCHEMA.encode(some).tobytes()
+
+
+def test_an_error_of_a_batch_names_the_row_of_the_table() -> None:
+    some = rows(20)
+    some[13]["member"] = "maybe"
+
+    with pytest.raises(ValueOfColumnError, match="row 13 of the rows"):
+        list(SCHEMA.encode_batches(some, rows=8))
+
+
+def test_many_rows_are_encoded_by_threads_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = rows(30)
+    alone = SCHEMA.encode(some)
+    monkeypatch.setattr("fastbandit.features.schema._MANY", 1)
+    monkeypatch.setattr("fastbandit.features.schema.cores", lambda: 2)
+
+    assert SCHEMA.encode(some).tobytes() == alone.tobytes()
+
+
+def test_zero_bytes_in_names_and_texts_are_encoded_alike() -> None:
+    plain = Schema.from_dict({"columns": {"user": "id", "query": "text"}})
+    some = [{"user": "a\0b", "query": "red\0shoe"}, {"user": "", "query": "\0"}]
+
+    assert plain.encode(some).tobytes() == np.stack(list(map(plain.encode_one, some))).tobytes()
+    assert np.array_equal(
+        plain.encode_one(some[0])[17:],
+        plain.encode_one({"user": "", "query": "red shoe"})[17:],
+    )
+
+
 @settings(max_examples=40, deadline=None)
 @given(some_rows())
 def test_the_order_of_columns_never_matters(some: list[dict[str, Any]]) -> None:

@@ -40,6 +40,7 @@ OF_THE_LABORATORY = (
     "bench arm-effects",
     "bench batch",
     "bench before-after",
+    "bench explain",
     "bench gpu",
     "bench index",
     "bench peers",

@@ -110,7 +110,7 @@ BUILDING = {
         made(arms=np.where(ARMS[7, 0] == ARMS, NAN, ARMS)), "arms", "nan in row 7", "Fill or drop"
     ),
     "an id twice": Mistake(made(ids=["a"] * 30), "id", "'a' for rows 0 and 1", "Drop or rename"),
-    "a missing id": Mistake(made(ids=[NAN, *range(29)]), "id", "nan for row 0", "Fill in the id"),
+    "a missing id": Mistake(made(ids=[NAN, *range(29)]), "id", "nan for row 0", "drop that arm"),
     "too few ids": Mistake(made(ids=["a", "b"]), "id", "2 ids and 30 rows", "Drop the arms"),
     "rewards of another kind": Mistake(
         made(reward="clicks"), "Rewards", "'clicks'", "Use 'binary' for 0 and 1"
@@ -169,7 +169,7 @@ DECIDING = {
     "contexts of another width": Mistake(
         chosen(CONTEXTS[:, :3]), "contexts", "(20, 3)", "one row of 4 numbers"
     ),
-    "contexts of text": Mistake(chosen([["a"] * 4]), "contexts", "'a'", "Encode text"),
+    "contexts of text": Mistake(chosen([["a"] * 4]), "contexts", "'a'", "by name, in a frame"),
     "a mapping for contexts": Mistake(chosen({"age": 3}), "contexts", "a dict", "Build the bandit"),
     "no contexts": Mistake(chosen(None), "contexts", "None", "Give one row"),
     "contexts with a gap": Mistake(
@@ -253,7 +253,7 @@ LEARNING = {
     ),
     "one reward for all": Mistake(told(rewards=1), "rewards", "()", "Leave out the contexts"),
     "rewards out of range": Mistake(told(rewards=HALVES), "rewards", "0.5", "reward='real'"),
-    "rewards of text": Mistake(told(rewards=["yes"] * 20), "rewards", "'yes'", "Encode text"),
+    "rewards of text": Mistake(told(rewards=["yes"] * 20), "rewards", "'yes'", "by name, in a frame"),
     "rewards with a gap": Mistake(
         told(rewards=np.where(ROWS == 3, NAN, 1)), "rewards", "nan in row 3", "Fill or drop"
     ),

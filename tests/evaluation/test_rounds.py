@@ -110,12 +110,12 @@ MISTAKES: dict[str, tuple[Do, type[FastbanditError], str]] = {
     "contexts as strings": (
         logged(contexts=["young", "old", "old", "young"]),
         InputError,
-        r"contexts need to be numbers: got .*'young'.* Encode text",
+        r"contexts need to be numbers: got .*'young'.* by name, in a frame",
     ),
     "contexts as dicts": (
         logged(contexts=[{"age": 3}] * 4),
         InputError,
-        r"contexts need to be numbers: got object .*dict.* Encode text",
+        r"contexts need to be numbers: got object .*dict.* by name, in a frame",
     ),
     "contexts in one dimension": (
         logged(contexts=np.arange(4.0)),

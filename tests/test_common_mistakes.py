@@ -253,7 +253,9 @@ LEARNING = {
     ),
     "one reward for all": Mistake(told(rewards=1), "rewards", "()", "Leave out the contexts"),
     "rewards out of range": Mistake(told(rewards=HALVES), "rewards", "0.5", "reward='real'"),
-    "rewards of text": Mistake(told(rewards=["yes"] * 20), "rewards", "'yes'", "by name, in a frame"),
+    "rewards of text": Mistake(
+        told(rewards=["yes"] * 20), "rewards", "'yes'", "by name, in a frame"
+    ),
     "rewards with a gap": Mistake(
         told(rewards=np.where(ROWS == 3, NAN, 1)), "rewards", "nan in row 3", "Fill or drop"
     ),

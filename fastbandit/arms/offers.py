@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import blake2b
 from typing import Any
-
-from msgspec import json
 
 
 def offer_name(id: str | int, features: Any) -> str | int:
@@ -17,5 +16,5 @@ def offer_name(id: str | int, features: Any) -> str | int:
     features = features.tolist() if hasattr(features, "tolist") else features
     if not features:
         return id
-    written = json.encode([id, features], order="deterministic")
+    written = json.dumps([id, features], sort_keys=True).encode()
     return f"{id}\x1f{blake2b(written, digest_size=12).hexdigest()}"

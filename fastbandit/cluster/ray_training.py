@@ -57,10 +57,7 @@ class RayTraining:
                     failure_config=train.FailureConfig(max_failures=_RETRIES),
                 ),
             )
-            try:
-                trained: _Trained = trainer.fit().return_value
-            except train.TrainingFailedError as error:
-                raise _cause_of(error) from error
+            trained = _fitted(train, trainer)
         for steps, loss in trained.curve:
             curve(steps, loss)
         return trained.bandit()
@@ -86,15 +83,20 @@ class _Trained:
         return bandit
 
 
-def _cause_of(error: Exception) -> FastbanditError:
-    """Return the error of ours that a worker raised, or one that says what happened to it."""
-    causes = getattr(error, "worker_failures", {}).values()
-    known = next((cause for cause in causes if isinstance(cause, FastbanditError)), None)
-    cause = " ".join(str(next(iter(causes), error)).split())
-    return known or FastbanditError(
-        f"Training on workers needs all of them to the end: it failed {_RETRIES + 1} times "
-        f"({cause[-300:]}). Look at their logs, or use fewer workers."
-    )
+def _fitted(train: Any, trainer: Any) -> _Trained:
+    try:
+        trained: _Trained = trainer.fit().return_value
+    except train.TrainingFailedError as error:
+        causes = getattr(error, "worker_failures", {}).values()
+        known = next((cause for cause in causes if isinstance(cause, FastbanditError)), None)
+        if known is not None:
+            raise known from error
+        cause = " ".join(str(next(iter(causes), error)).split())
+        raise FastbanditError(
+            f"Training on workers needs all of them to the end: it failed {_RETRIES + 1} times "
+            f"({cause[-300:]}). Look at their logs, or use fewer workers."
+        ) from error
+    return trained
 
 
 def _train(loop: dict[str, Any]) -> _Trained | None:
@@ -108,11 +110,15 @@ def _train(loop: dict[str, Any]) -> _Trained | None:
     train_here(bandit, data, lambda steps, loss: curve.append((steps, loss)), group=group)
     if group.rank:
         return None
+    return _Trained(packed(bandit), curve, _index_of(bandit))
+
+
+def _index_of(bandit: Bandit) -> tuple[Partitions, Positions] | None:
     arms = bandit.policy.arms
     lookup = arms.lookup if isinstance(arms, Catalogue) else None
-    is_indexed = lookup is not None and {"partitions", "near"} <= vars(lookup).keys()
-    index = (lookup.partitions, lookup.near) if lookup is not None and is_indexed else None
-    return _Trained(packed(bandit), curve, index)
+    if lookup is None or not {"partitions", "near"} <= vars(lookup).keys():
+        return None
+    return lookup.partitions, lookup.near
 
 
 def packed(bandit: Bandit) -> Files:

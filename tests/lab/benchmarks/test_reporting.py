@@ -17,7 +17,6 @@ from lab.benchmarks.reporting import (
     read_doc,
 )
 from lab.experiments.sizes import sizes_of
-from lab.printing import format_seconds
 
 
 @dataclass(frozen=True)
@@ -93,20 +92,3 @@ def test_a_table_too_wide_for_the_terminal_is_not_cut(
     printed = capsys.readouterr().out
     assert printed.count("1,000,000") == 20
     assert "heading19" in printed
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (4.03, "4.03 s"),
-        (31.49, "31.5 s"),
-        (1234.0, "1,234 s"),
-        (0.012, "12 ms"),
-        (1.56e-4, "156 µs"),
-        (9.69e-7, "969 ns"),
-        (0.99999, "1 s"),
-        (0.0, "0 s"),
-    ],
-)
-def test_seconds_have_the_unit_that_suits_them(seconds: float, text: str) -> None:
-    assert format_seconds(seconds) == text

@@ -11,72 +11,33 @@ from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, get_type_hints
 
-from fastbandit.declaration import Range, info_of, part, range_of, ranged
+from fastbandit.declaration import info_of, part, range_of
 from fastbandit.errors import SettingError
 from fastbandit.features.schema import Schema
-from fastbandit.settings.parts import names_of
 from fastbandit.settings.passwords import hide_password
+from fastbandit.settings.ranges import (
+    ANY_NUMBER,
+    ARMS_FILE,
+    BASELINE,
+    DISTINCT,
+    FEATURES,
+    FROM_0,
+    FROM_1,
+    LOG_URL,
+    NOT_EMPTY,
+    PART,
+    PAUSE,
+    PORT,
+    PRESET,
+    SCHEMA_FILE,
+    SECONDS,
+    SHARE,
+    entry,
+    one_of,
+    part_name,
+)
 
 _PREFIX = "FASTBANDIT_"
-_TABLES = (".csv", ".csv.gz", ".parquet", ".npy", ".json", ".jsonl")
-
-
-def one_of(*names: str) -> Range:
-    """Return the range of a text that is one of some names."""
-    return Range(choices=names)
-
-
-NOT_EMPTY = Range(holds=bool, needed="at least one character")
-PORT = Range(least=0, most=65_535)
-FEATURES = Range(least=0, most=100_000)
-SECONDS = Range(above=0, most=1e9)
-PAUSE = Range(least=0, most=1e9)
-FROM_0 = Range(least=0)
-FROM_1 = Range(least=1)
-SHARE = Range(least=0, most=1)
-PART = Range(least=0, below=1)
-ANYTHING = Range()
-ANY_NUMBER = Range(least=float("-inf"))
-DISTINCT = Range(
-    holds=lambda value: all(value) and len({*value}) == len(value), needed="not empty, none twice"
-)
-ARMS_FILE = Range(
-    holds=lambda value: value == "" or value.endswith(_TABLES),
-    needed="a path that ends in .csv, .csv.gz, .parquet, .npy, .json or .jsonl",
-)
-SCHEMA_FILE = Range(
-    holds=lambda value: value == "" or value.endswith((".json", ".toml")),
-    needed="a path that ends in .json or .toml",
-)
-LOG_URL = Range(
-    holds=lambda value: value == "" or value.startswith(("postgresql://", "postgres://")),
-    needed="empty, or a URL such as postgresql://user@host/database",
-)
-BASELINE = Range(
-    holds=lambda value: value in ("", "request", "random"),
-    needed="empty, request or random",
-    choices=("request", "random"),
-)
-PRESET = Range(
-    holds=lambda value: value == "default" or value.endswith(".toml"),
-    needed="default, or a path that ends in .toml",
-    choices=("default",),
-)
-
-
-def part_name(role: str, *others: str) -> Range:
-    """Return the range of a part's name: that of one of ours, or the import path of another."""
-    names = (*others, *names_of(role))
-    return Range(
-        holds=lambda value: value in names or ":" in value,
-        needed=f"one of {', '.join(names)}, or an import path such as my_module:MyPart",
-        choices=names,
-    )
-
-
-def _field(default: Any, text: str, limits: Range = ANYTHING, *, is_asked: bool = False) -> Any:
-    """Return a field; one that is asked for has no default that suits everyone."""
-    return ranged(limits._replace(text=text, is_asked=is_asked), default=default)
 
 
 # -- sections
@@ -86,27 +47,25 @@ def _field(default: Any, text: str, limits: Range = ANYTHING, *, is_asked: bool 
 class ServerConfig:
     """Where the service listens, and what it stores."""
 
-    host: str = _field("127.0.0.1", "address to listen on", NOT_EMPTY)
-    port: int = _field(8080, "port to listen on; 0 takes a free one", PORT)
-    data_dir: str = _field(
+    host: str = entry("127.0.0.1", "address to listen on", NOT_EMPTY)
+    port: int = entry(8080, "port to listen on; 0 takes a free one", PORT)
+    data_dir: str = entry(
         "fastbandit-data",
         "folder of log, snapshots and keys; relative to the working directory",
         NOT_EMPTY,
     )
-    tls_cert: str = _field("", "file of the TLS certificate (PEM, the whole chain)")
-    tls_key: str = _field("", "file of the certificate's private key (PEM)")
-    allow_plain_http: bool = _field(
+    tls_cert: str = entry("", "file of the TLS certificate (PEM, the whole chain)")
+    tls_key: str = entry("", "file of the certificate's private key (PEM)")
+    allow_plain_http: bool = entry(
         False, "serve other machines without TLS, as behind a proxy that has it"
     )
-    max_body_bytes: int = _field(4194304, "largest request that is read", FROM_1)
-    max_waiting: int = _field(
-        256, "requests that may be under way; further selects get 503", FROM_1
-    )
-    log_level: str = _field(
+    max_body_bytes: int = entry(4194304, "largest request that is read", FROM_1)
+    max_waiting: int = entry(256, "requests that may be under way; further selects get 503", FROM_1)
+    log_level: str = entry(
         "info", "debug, info, warning or error", one_of("debug", "info", "warning", "error")
     )
-    console: bool = _field(True, "serve the web page")
-    keys_file: str = _field("", "file of the keys, which deciders may share; else in data_dir")
+    console: bool = entry(True, "serve the web page")
+    keys_file: str = entry("", "file of the keys, which deciders may share; else in data_dir")
 
     def __post_init__(self) -> None:
         if bool(self.tls_cert) != bool(self.tls_key):
@@ -134,14 +93,14 @@ class ServerConfig:
 class ContextConfig:
     """What is known when an arm is chosen."""
 
-    features: int = _field(
+    features: int = entry(
         0,
         "how many numbers a context has; needed without names and schema",
         FEATURES,
         is_asked=True,
     )
-    names: tuple[str, ...] = _field((), "their names; a context may then be an object", DISTINCT)
-    schema: str = _field(
+    names: tuple[str, ...] = entry((), "their names; a context may then be an object", DISTINCT)
+    schema: str = entry(
         "",
         "file of a schema (.json, .toml), beside the settings: contexts are then named values",
         SCHEMA_FILE,
@@ -183,22 +142,22 @@ class ContextConfig:
 class ArmsConfig:
     """The arms that a new service starts with."""
 
-    file: str = _field(
+    file: str = entry(
         "",
         "first catalogue, a table (.csv, .parquet, .json) or .npy; or PUT the arms later",
         ARMS_FILE,
         is_asked=True,
     )
-    id: str = _field("id", "column of the arms' ids", NOT_EMPTY)
-    columns: tuple[str, ...] = _field(
+    id: str = entry("id", "column of the arms' ids", NOT_EMPTY)
+    columns: tuple[str, ...] = entry(
         (), "columns for predicates alone; all others are features", DISTINCT
     )
-    schema: str = _field(
+    schema: str = entry(
         "",
         "file of a schema (.json, .toml) of the first arms, beside the settings; else inferred",
         SCHEMA_FILE,
     )
-    title: str = _field(
+    title: str = entry(
         "", "column that people read beside an id; else one called title, name or label"
     )
 
@@ -218,14 +177,12 @@ class ArmsConfig:
 class RewardConfig:
     """What counts as the reward of a decision."""
 
-    kind: str = _field(
-        "binary", "binary (0 and 1) or real", one_of("binary", "real"), is_asked=True
-    )
-    wait_seconds: float = _field(
+    kind: str = entry("binary", "binary (0 and 1) or real", one_of("binary", "real"), is_asked=True)
+    wait_seconds: float = entry(
         600.0, "how long a reward may take; later ones are not learned from", SECONDS, is_asked=True
     )
-    default: float = _field(0.0, "reward of an arm for which none came in time", ANY_NUMBER)
-    combine: str = _field(
+    default: float = entry(0.0, "reward of an arm for which none came in time", ANY_NUMBER)
+    combine: str = entry(
         "first", "where several come: first, or sum (real only)", one_of("first", "sum")
     )
 
@@ -248,30 +205,30 @@ class RewardConfig:
 class SelectConfig:
     """How arms are chosen."""
 
-    exploration: str = _field(
+    exploration: str = entry(
         "ts",
         "ts (Thompson sampling), ucb, or greedy, which does not explore",
         part_name("exploration"),
     )
-    search: str = _field(
+    search: str = entry(
         "generator",
         "generator, ascent, exhaustive, or auto: by the arms",
         part_name("search", "auto"),
     )
-    posterior: str = _field(
+    posterior: str = entry(
         "auto",
         "one of the posteriors, auto or neural: by the arms",
         part_name("posterior", "auto", "neural"),
     )
-    part_modules: tuple[str, ...] = _field(
+    part_modules: tuple[str, ...] = entry(
         (), "modules from which parts may be named, as my_module:MySearch", DISTINCT
     )
-    preset: str = _field("default", "default, or a TOML file of settings", PRESET)
-    seed: int = _field(0, "fixes everything random", FROM_0)
-    epsilon: float = _field(
+    preset: str = entry("default", "default, or a TOML file of settings", PRESET)
+    seed: int = entry(0, "fixes everything random", FROM_0)
+    epsilon: float = entry(
         0.0, "share of decisions that take any eligible arm, each as likely (uniform mixing)", SHARE
     )
-    propensity_draws: int = _field(
+    propensity_draws: int = entry(
         200, "draws by which propensities are estimated, where asked", FROM_1
     )
 
@@ -280,26 +237,26 @@ class SelectConfig:
 class LearnConfig:
     """When the service learns, and what a new version must pass."""
 
-    enabled: bool = _field(True, "learn in a process beside the service")
-    fresh: int = _field(500, "new rewards after which to learn", FROM_1)
-    growth: float = _field(
+    enabled: bool = entry(True, "learn in a process beside the service")
+    fresh: int = entry(500, "new rewards after which to learn", FROM_1)
+    growth: float = entry(
         0.1, "share of the rewards learned before that must be new, if that is more", FROM_0
     )
-    seconds: float = _field(60.0, "learn after so long, if any reward is new", SECONDS)
-    delta_seconds: float = _field(
+    seconds: float = entry(60.0, "learn after so long, if any reward is new", SECONDS)
+    delta_seconds: float = entry(
         1.0, "let arms' own constants follow rewards so often; 0 for never", PAUSE
     )
-    held_out: float = _field(0.1, "share of the new rewards held out to check a new version", PART)
-    min_quality: float = _field(0.9, "least argmax quality q of a new version", SHARE)
-    keep: int = _field(5, "versions that are retained", FROM_1)
-    audited: int = _field(64, "contexts on which q is measured", FROM_1)
+    held_out: float = entry(0.1, "share of the new rewards held out to check a new version", PART)
+    min_quality: float = entry(0.9, "least argmax quality q of a new version", SHARE)
+    keep: int = entry(5, "versions that are retained", FROM_1)
+    audited: int = entry(64, "contexts on which q is measured", FROM_1)
 
 
 @part("service", name="shadow")
 class ShadowConfig:
     """Whether a baseline decides, and the bandit only learns and is compared with it."""
 
-    baseline: str = _field(
+    baseline: str = entry(
         "", "decides until promoted: request (who asks), random, or empty for none", BASELINE
     )
 
@@ -308,8 +265,8 @@ class ShadowConfig:
 class LogConfig:
     """Where events are stored: in the data folder, or in a database that services share."""
 
-    url: str = _field("", "URL of PostgreSQL; empty for a file in the data folder", LOG_URL)
-    spool_events: int = _field(
+    url: str = entry("", "URL of PostgreSQL; empty for a file in the data folder", LOG_URL)
+    spool_events: int = entry(
         100000, "decisions stored on this machine while the database is unavailable", FROM_0
     )
 
@@ -318,7 +275,7 @@ class LogConfig:
 class SnapshotsConfig:
     """Where versions of the bandit are stored for all who share the log."""
 
-    url: str = _field("", "folder or URL that all reach, such as s3://bucket/folder; needs log.url")
+    url: str = entry("", "folder or URL that all reach, such as s3://bucket/folder; needs log.url")
 
 
 @dataclass(frozen=True)

@@ -37,14 +37,14 @@ class FirstArm:
         return Choice(rows, points, score(points), ones, 0 * ones)
 
 
-def taught(search: str) -> Bandit:
+def trained(search: str) -> Bandit:
     bandit = Bandit(arms=ARMS, context=3, reward="real", search=search, seed=1)
     bandit.update(contexts=CONTEXTS, arms=range(50), rewards=CONTEXTS[:, 0])
     return bandit
 
 
 def test_an_exhaustive_search_has_quality_1() -> None:
-    report = taught("exhaustive").audit(CONTEXTS)
+    report = trained("exhaustive").audit(CONTEXTS)
 
     assert report.quality == pytest.approx(1)
     assert (report.evaluations, report.lookups, report.contexts) == (200, 0, 50)
@@ -52,7 +52,7 @@ def test_an_exhaustive_search_has_quality_1() -> None:
 
 @pytest.mark.parametrize("search", ["generator", "ascent"])
 def test_other_searches_have_a_quality_of_at_most_1(search: str) -> None:
-    report = taught(search).audit(CONTEXTS)
+    report = trained(search).audit(CONTEXTS)
 
     assert report.qualities.max() <= 1 + 1e-4
     assert 0.8 < report.quality <= 1 + 1e-4
@@ -85,7 +85,7 @@ def test_arms_that_are_all_alike_leave_nothing_to_miss() -> None:
 
 
 def test_an_audit_changes_nothing() -> None:
-    bandit = taught("generator")
+    bandit = trained("generator")
     untouched = compiled(bandit)
 
     bandit.audit(CONTEXTS)
@@ -94,7 +94,7 @@ def test_an_audit_changes_nothing() -> None:
 
 
 def test_removed_arms_are_not_what_an_audit_compares_with() -> None:
-    bandit = taught("ascent")
+    bandit = trained("ascent")
     favourites = sorted(set(bandit.select(CONTEXTS, explore=False).arms))
     bandit.discard_arms(favourites)
     bandit.update(contexts=CONTEXTS[:5], arms=range(5), rewards=CONTEXTS[:5, 0])

@@ -60,7 +60,7 @@ def by_search(little_training: None, request: pytest.FixtureRequest) -> Bandit:
 
 
 @pytest.fixture
-def taught(shared: Bandit) -> Bandit:
+def trained(shared: Bandit) -> Bandit:
     return compiled(shared)
 
 
@@ -140,26 +140,26 @@ def test_scores_of_binary_rewards_are_probabilities() -> None:
     assert ((scores > 0) & (scores < 1)).all()
 
 
-def test_each_update_counts_as_a_version(taught: Bandit) -> None:
-    teach(taught)
+def test_each_update_counts_as_a_version(trained: Bandit) -> None:
+    teach(trained)
 
-    assert taught.version == taught.select(CONTEXTS).version == 2
-
-
-def test_an_update_with_nothing_in_it_changes_nothing(taught: Bandit) -> None:
-    before = compiled(taught)
-
-    taught.update(contexts=CONTEXTS[:0], arms=[], rewards=[])
-
-    assert taught.version == 1
-    assert taught.policy is before.policy
+    assert trained.version == trained.select(CONTEXTS).version == 2
 
 
-def test_an_update_leaves_the_old_policy_as_it_was(taught: Bandit) -> None:
-    before = compiled(taught)
-    expected = compiled(taught).select(CONTEXTS)
+def test_an_update_with_nothing_in_it_changes_nothing(trained: Bandit) -> None:
+    before = compiled(trained)
 
-    teach(taught)
+    trained.update(contexts=CONTEXTS[:0], arms=[], rewards=[])
+
+    assert trained.version == 1
+    assert trained.policy is before.policy
+
+
+def test_an_update_leaves_the_old_policy_as_it_was(trained: Bandit) -> None:
+    before = compiled(trained)
+    expected = compiled(trained).select(CONTEXTS)
+
+    teach(trained)
 
     assert same_decision(before.select(CONTEXTS), expected)
 
@@ -189,12 +189,12 @@ def test_seeds_of_a_decision_replay_it(by_search: Bandit) -> None:
     assert same_decision(bandit.select(CONTEXTS, k=3, seeds=first.seeds), first)
 
 
-def test_a_replay_does_not_use_up_seeds(taught: Bandit) -> None:
-    other = compiled(taught)
+def test_a_replay_does_not_use_up_seeds(trained: Bandit) -> None:
+    other = compiled(trained)
 
-    taught.select(CONTEXTS, seeds=np.arange(len(CONTEXTS)))
+    trained.select(CONTEXTS, seeds=np.arange(len(CONTEXTS)))
 
-    assert same_decision(taught.select(CONTEXTS), other.select(CONTEXTS))
+    assert same_decision(trained.select(CONTEXTS), other.select(CONTEXTS))
 
 
 def test_one_by_one_or_in_a_batch_the_decisions_are_the_same(by_search: Bandit) -> None:
@@ -209,18 +209,18 @@ def test_one_by_one_or_in_a_batch_the_decisions_are_the_same(by_search: Bandit) 
     )
 
 
-def test_more_contexts_than_fit_a_chunk_are_decided_alike(taught: Bandit) -> None:
+def test_more_contexts_than_fit_a_chunk_are_decided_alike(trained: Bandit) -> None:
     contexts = np.repeat(CONTEXTS, 8, axis=0)  # 320, beyond two chunks
     seeds = np.repeat(np.arange(len(CONTEXTS), dtype=np.uint64), 8)
 
-    rows = taught.select(contexts, seeds=seeds, eligible=np.ones((320, 120), dtype=bool)).rows
+    rows = trained.select(contexts, seeds=seeds, eligible=np.ones((320, 120), dtype=bool)).rows
 
     assert (rows.reshape(40, 8) == rows[::8]).all()
 
 
-def test_without_exploring_the_seeds_do_not_matter(taught: Bandit) -> None:
-    one = taught.select(CONTEXTS, explore=False)
-    two = taught.select(CONTEXTS, explore=False)
+def test_without_exploring_the_seeds_do_not_matter(trained: Bandit) -> None:
+    one = trained.select(CONTEXTS, explore=False)
+    two = trained.select(CONTEXTS, explore=False)
 
     assert (one.seeds != two.seeds).all()
     assert (one.rows == two.rows).all()
@@ -241,10 +241,10 @@ def test_without_exploring_an_exhaustive_bandit_takes_the_highest_mean() -> None
     )
 
 
-def test_thompson_sampling_explores(taught: Bandit) -> None:
+def test_thompson_sampling_explores(trained: Bandit) -> None:
     same_context = np.repeat(CONTEXTS[:1], 64, axis=0)
 
-    assert len(set(taught.select(same_context).arms)) > 1
+    assert len(set(trained.select(same_context).arms)) > 1
 
 
 # -- k arms and who may be chosen
@@ -295,16 +295,16 @@ def test_each_context_may_have_its_own_list(by_search: Bandit) -> None:
     assert all(set(arms) <= set(own) for arms, own in zip(decision.arms, lists, strict=True))
 
 
-def test_few_eligible_arms_are_searched_exactly(taught: Bandit) -> None:
+def test_few_eligible_arms_are_searched_exactly(trained: Bandit) -> None:
     """So few arms are all scored: any search finds the best."""
     mask = np.random.default_rng(1).random((len(CONTEXTS), 120)) < 0.4
-    exact = replace(taught.policy, search=Exhaustive())
-    inputs = taught.blueprint.context.read(CONTEXTS, what="contexts")
+    exact = replace(trained.policy, search=Exhaustive())
+    inputs = trained.blueprint.context.read(CONTEXTS, what="contexts")
 
-    found = taught.select(CONTEXTS, eligible=mask)
+    found = trained.select(CONTEXTS, eligible=mask)
     best = exact.select(inputs, seeds=found.seeds, eligible=torch.from_numpy(mask))
 
-    scores = taught.policy.model.in_rewards(best.scores).numpy()
+    scores = trained.policy.model.in_rewards(best.scores).numpy()
     assert found.scores == pytest.approx(scores, rel=1e-4, abs=1e-4)
 
 
@@ -407,19 +407,19 @@ def test_a_removed_id_can_be_added_again_as_another_arm() -> None:
     assert (decision.rows == 120).all()
 
 
-def test_a_removed_arm_is_not_eligible(taught: Bandit) -> None:
-    taught.discard_arms([4])
+def test_a_removed_arm_is_not_eligible(trained: Bandit) -> None:
+    trained.discard_arms([4])
 
     with pytest.raises(EligibilityError):
-        taught.select(CONTEXTS, eligible=[4])
+        trained.select(CONTEXTS, eligible=[4])
 
 
-def test_rewards_of_removed_arms_are_still_learned_from(taught: Bandit) -> None:
-    taught.discard_arms([4])
+def test_rewards_of_removed_arms_are_still_learned_from(trained: Bandit) -> None:
+    trained.discard_arms([4])
 
-    taught.update(contexts=CONTEXTS[:1], arms=[4], rewards=[1.0])
+    trained.update(contexts=CONTEXTS[:1], arms=[4], rewards=[1.0])
 
-    assert taught.version == 2
+    assert trained.version == 2
 
 
 def test_arms_can_be_added_before_any_update() -> None:
@@ -547,8 +547,8 @@ def test_wildly_scaled_features_are_no_obstacle() -> None:
     assert np.isfinite(bandit.select(CONTEXTS * [1e-20, 1.0, 1e6, 1e20]).scores).all()
 
 
-def test_no_contexts_give_no_decisions(taught: Bandit) -> None:
-    assert taught.select(CONTEXTS[:0]).arms == []
+def test_no_contexts_give_no_decisions(trained: Bandit) -> None:
+    assert trained.select(CONTEXTS[:0]).arms == []
 
 
 def test_what_the_caller_does_with_an_array_later_does_not_matter() -> None:
@@ -573,9 +573,9 @@ def test_features_for_arms_that_are_known_by_id_alone_are_refused() -> None:
         bandit.add_arms(ARMS[:2])
 
 
-def test_discarding_returns_the_ids_that_were_not_there(taught: Bandit) -> None:
-    assert taught.discard_arms([1]) == []
-    assert taught.discard_arms([1, 2, "x"]) == [1, "x"]
+def test_discarding_returns_the_ids_that_were_not_there(trained: Bandit) -> None:
+    assert trained.discard_arms([1]) == []
+    assert trained.discard_arms([1, 2, "x"]) == [1, "x"]
 
 
 @pytest.mark.parametrize("updates", [0, 1])

@@ -130,7 +130,7 @@ BUILDING = {
     "a class of searches": Mistake(
         made(search=Exhaustive), "search", "Exhaustive", "search=Exhaustive()"
     ),
-    "a doubt misspelt": Mistake(
+    "a posterior misspelt": Mistake(
         made(posterior="dropot"), "posterior", "'dropot'", "mean 'dropout'"
     ),
     "a preset that is a wish": Mistake(made(preset="fast"), "preset", "'fast'", "Use one of them"),

@@ -29,7 +29,7 @@ def are_liked(contexts: NDArray[np.float32]) -> NDArray[np.bool_]:
     return likings > np.quantile(likings, 0.8, axis=1, keepdims=True)
 
 
-def taught(kind: str, wild: float | None = None) -> Bandit:
+def trained(kind: str, wild: float | None = None) -> Bandit:
     """Return a bandit after 1,500 interactions, one number of which may be wild."""
     bandit = Bandit(**KINDS[kind], context=3, seed=4)
     told, rows = CONTEXTS.copy(), np.arange(1500) % 40
@@ -48,7 +48,7 @@ def share_liked(bandit: Bandit) -> float:
 @pytest.fixture(scope="module")
 def clean() -> dict[str, float]:
     """The share of liked arms where no context is wild, by the kind of arms."""
-    return {kind: share_liked(taught(kind)) for kind in KINDS}
+    return {kind: share_liked(trained(kind)) for kind in KINDS}
 
 
 @pytest.mark.parametrize("wild", [1e6, 1e30])
@@ -57,14 +57,14 @@ def test_one_wild_context_hardly_changes_what_is_learned(
     kind: str, wild: float, clean: dict[str, float]
 ) -> None:
     assert clean[kind] > 0.8
-    assert share_liked(taught(kind, wild)) > clean[kind] - 0.05
+    assert share_liked(trained(kind, wild)) > clean[kind] - 0.05
 
 
 @pytest.fixture(scope="module")
 def bandits(little_training: None) -> dict[str, Bandit]:
     """A bandit of each kind that learned little, and one whose contexts have ids beside."""
     both = FeaturesAndIds(Dense(3), Ids(2))
-    found = {kind: taught(kind) for kind in KINDS}
+    found = {kind: trained(kind) for kind in KINDS}
     found["dense with ids"] = Bandit(arms=ARMS, context=both, search="exhaustive")
     found["dense with ids"].update(
         contexts=(CONTEXTS, np.arange(1500) % 2), arms=np.arange(1500) % 40, rewards=np.ones(1500)

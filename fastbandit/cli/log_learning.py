@@ -107,7 +107,7 @@ class LogLearning:
     say: Say = lambda text: None
 
     def learn(self, read: LogAndArms) -> tuple[Bandit, LearnedLog]:
-        """Return a bandit that has learned all of a log, and what a part of it taught."""
+        """Return a bandit that has learned all of a log, and what the held-out part says of it."""
         contexts = read.context.encode(read.log.contexts, what="contexts")
         learned, unseen, how = self._split(read.log.times, len(contexts))
         self.say(f"Learning from {len(learned):,} of {len(contexts):,} decisions")

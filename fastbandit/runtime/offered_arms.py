@@ -84,14 +84,26 @@ def _placed(
             )
     if given:
         own = codec.points(features, [offers[position].id for position in given])
-        gaps = np.isclose(points[given], own, rtol=1e-4, atol=1e-4)
-        is_same = np.asarray(gaps.all(axis=1)) & (live[given] >= 0)
+        is_same = _are_alike(points[given], own) & (live[given] >= 0)
         for position, is_held in zip(given, is_same.tolist(), strict=True):
             if not is_held:
                 name = offer_name(*offers[position])
                 rows[position] = whole.ids.rows([name])[0] if name in whole.ids else _UNKNOWN
         points[given] = own
     return points, rows
+
+
+def _are_alike(points: Floats, others: Floats) -> NDArray[np.bool_]:
+    return np.asarray(np.isclose(points, others, rtol=1e-4, atol=1e-4).all(axis=1))
+
+
+def unchanged(whole: FrozenCatalogue, few: FrozenCatalogue, ids: Sequence[Any]) -> set[Any]:
+    """Return those ids whose features in a catalogue of few arms are those of the whole one."""
+    known = [id for id in ids if id in whole.ids]
+    rows = whole.rows.live_rows_of(known)
+    own = few.points_of(few.rows.live_rows_of(known))
+    is_same = _are_alike(whole.points_of(np.maximum(rows, 0)), own) & (rows >= 0)
+    return {id for id, is_held in zip(known, is_same.tolist(), strict=True) if is_held}
 
 
 def _stacked(features: list[Any]) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fastbandit.errors import FastbanditError, ValueOfColumnError
 from fastbandit.runtime.frozen import FrozenBandit
-from fastbandit.runtime.offered_arms import Offer
+from fastbandit.runtime.offered_arms import Offer, unchanged
 from fastbandit.serving.problems import rejection_of_error, wrong_field
 from fastbandit.serving.schema_guard import arm_schema_of
 from fastbandit.serving.schemas import MOST_OFFERED, OfferedArm, SelectRequest
@@ -52,7 +52,9 @@ def offered_to(bandit: FrozenBandit, arms: Sequence[OfferedArm]) -> tuple[Frozen
         if featured:
             by_name(featured, arm_schema_of(bandit), wanted=())
             features_of(featured)
-        return offering(bandit, [Arm(arm.id, arm.features or []) for arm in arms]), offered
+        few = offering(bandit, [Arm(arm.id, arm.features or []) for arm in arms])
+        same = unchanged(bandit.parts[1], few.parts[1], [arm.id for arm in featured])
+        return few, [arm for arm in offered if arm.id not in same]
     except ValueOfColumnError as error:
         arm = featured[error.row or 0]
         at = f"arms[{ids.index(arm.id)}].features.{error.column}"

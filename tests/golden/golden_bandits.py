@@ -23,7 +23,7 @@ from fastbandit import Bandit, Decision, FastbanditError
 RECORDED = Path(__file__).parent / "decisions.json"
 QUICK_TRAINING = Path(__file__).parent / "quick_training.toml"
 COUNT = 1_000
-TAUGHT = 200
+TRAINED = 200
 EVERY = 10
 """One score in so many is kept."""
 
@@ -83,7 +83,7 @@ def taught_bandit(combination: Combination) -> Bandit:
     """Give a bandit after one short update."""
     dim = combination.dim
     features = _normal(combination.arms, dim, seed=[combination.arms, dim, 1])
-    contexts = _normal(TAUGHT, dim, seed=[combination.arms, dim, 2])
+    contexts = _normal(TRAINED, dim, seed=[combination.arms, dim, 2])
     bandit = Bandit(
         arms=features,
         ids=[id_of(row) for row in range(combination.arms)],

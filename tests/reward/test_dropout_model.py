@@ -1,4 +1,4 @@
-"""Doubt from masks that are held still."""
+"""A posterior from masks that are held still."""
 
 from __future__ import annotations
 

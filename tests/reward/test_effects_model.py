@@ -32,7 +32,7 @@ COLUMNS = 5
 CHEAP = ArmEffectsPosterior(units=0)
 
 
-def taught(arms: int = 30, *, updates: int = 3, rounds: int = 200, **settings: Any) -> Bandit:
+def trained(arms: int = 30, *, updates: int = 3, rounds: int = 200, **settings: Any) -> Bandit:
     """Return a bandit whose arms each like contexts in a direction of their own."""
     rng = np.random.default_rng(0)
     likes = rng.normal(size=(arms, COLUMNS))
@@ -69,7 +69,7 @@ def test_it_learns_which_arm_is_liked_in_which_context() -> None:
 
 
 def test_a_draw_changes_choices() -> None:
-    bandit = taught()
+    bandit = trained()
 
     drawn, greedy = (bandit.select(asked(300), explore=explore).rows for explore in (True, False))
 
@@ -94,7 +94,7 @@ def test_an_arm_s_noise_does_not_depend_on_the_others() -> None:
 @pytest.mark.parametrize("explore", [ThompsonSampling(0.3), UpperConfidence(0.5), "greedy"])
 @pytest.mark.parametrize("arms", [30, 700])
 def test_a_frozen_bandit_chooses_the_same_arms(arms: int, explore: Any) -> None:
-    bandit = taught(arms, exploration=explore)
+    bandit = trained(arms, exploration=explore)
     frozen = bandit.freeze()
     request = bandit._read_request(asked(), k=3, eligible=None)
 
@@ -106,7 +106,7 @@ def test_a_frozen_bandit_chooses_the_same_arms(arms: int, explore: Any) -> None:
 
 
 def test_a_frozen_bandit_comes_back_from_its_folder(tmp_path: Path) -> None:
-    frozen = taught(context=COLUMNS).freeze()
+    frozen = trained(context=COLUMNS).freeze()
     frozen.save(tmp_path / "frozen")
 
     again = FrozenBandit.load(tmp_path / "frozen")
@@ -117,7 +117,7 @@ def test_a_frozen_bandit_comes_back_from_its_folder(tmp_path: Path) -> None:
 
 
 def test_a_loaded_bandit_learns_exactly_as_the_saved_one(tmp_path: Path) -> None:
-    bandit = taught()
+    bandit = trained()
     bandit.save(tmp_path / "bandit")
     other = Bandit.load(tmp_path / "bandit")
 
@@ -130,7 +130,7 @@ def test_a_loaded_bandit_learns_exactly_as_the_saved_one(tmp_path: Path) -> None
 
 
 def test_new_arms_are_tried_and_removed_ones_never() -> None:
-    bandit = taught(ids=[f"arm {n}" for n in range(30)], exploration=ThompsonSampling(2.0))
+    bandit = trained(ids=[f"arm {n}" for n in range(30)], exploration=ThompsonSampling(2.0))
     bandit.add_arms(ids=["new"])
     bandit.discard_arms(["arm 3"])
 
@@ -158,7 +158,7 @@ def test_rewards_of_any_size_are_learned() -> None:
 
 
 def test_the_same_history_gives_the_same_bits() -> None:
-    one, two = (taught(posterior=ArmEffectsPosterior(units=8)) for _ in range(2))
+    one, two = (trained(posterior=ArmEffectsPosterior(units=8)) for _ in range(2))
 
     left, right = (each.policy.model.state_dict() for each in (one, two))
 
@@ -166,7 +166,7 @@ def test_the_same_history_gives_the_same_bits() -> None:
 
 
 def test_a_context_that_is_not_finite_is_refused_and_changes_nothing() -> None:
-    bandit = taught()
+    bandit = trained()
     before = bandit.select(asked(), seeds=seeds()).arms
 
     with pytest.raises(NotFiniteError):
@@ -200,7 +200,7 @@ def weights_of(bandit: Bandit) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_order_of_observed_rewards_changes_nothing_beyond_rounding() -> None:
-    bandit = taught()
+    bandit = trained()
 
     one, two = (observed(bandit, order) for order in (list(range(50)), list(range(49, -1, -1))))
 
@@ -209,7 +209,7 @@ def test_the_order_of_observed_rewards_changes_nothing_beyond_rounding() -> None
 
 
 def test_an_observed_reward_moves_its_arm_as_all_of_its_rewards_at_once_would() -> None:
-    bandit = taught()
+    bandit = trained()
     fitted = bandit.policy.model.fitted
     history = bandit._state.history
     assert history is not None
@@ -232,7 +232,7 @@ def asked32(count: int) -> np.ndarray:
 
 
 def test_observing_leaves_copies_and_other_arms_alone() -> None:
-    bandit = taught()
+    bandit = trained()
     before = [part.copy() for part in weights_of(bandit)]
 
     other = copy.copy(bandit)
@@ -244,7 +244,7 @@ def test_observing_leaves_copies_and_other_arms_alone() -> None:
 
 
 def test_a_new_arm_is_learned_from_its_first_reward() -> None:
-    bandit = taught()
+    bandit = trained()
     bandit.add_arms(ids=["new"])
 
     bandit.observe(contexts=asked(1), arms=["new"], rewards=[1.0])
@@ -256,7 +256,7 @@ def test_a_new_arm_is_learned_from_its_first_reward() -> None:
 
 
 def test_what_was_observed_is_saved_and_learned_in_the_next_update(tmp_path: Path) -> None:
-    bandit = observed(taught(), list(range(50)))
+    bandit = observed(trained(), list(range(50)))
     bandit.save(tmp_path / "bandit")
     other = Bandit.load(tmp_path / "bandit")
     assert bandit.select(asked(), seeds=seeds()).arms == other.select(asked(), seeds=seeds()).arms
@@ -270,7 +270,7 @@ def test_what_was_observed_is_saved_and_learned_in_the_next_update(tmp_path: Pat
 
 
 def test_bad_rewards_are_refused_and_change_nothing() -> None:
-    bandit = taught()
+    bandit = trained()
     before = weights_of(bandit)[0].copy()
 
     with pytest.raises(NotFiniteError):

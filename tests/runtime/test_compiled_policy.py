@@ -32,7 +32,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
 }
 
 
-def taught(**settings: Any) -> Bandit:
+def trained(**settings: Any) -> Bandit:
     bandit = Bandit(**{"arms": ARMS, "context": 4, "reward": "real", **settings})
     return learned(bandit)
 
@@ -60,7 +60,7 @@ def compiled_of(bandit: Bandit) -> Any:
 
 @pytest.fixture(scope="module", params=WAYS)
 def bandit(little_training: None, request: pytest.FixtureRequest) -> Bandit:
-    return taught(**WAYS[request.param])
+    return trained(**WAYS[request.param])
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -84,7 +84,7 @@ def test_seeds_are_counted_by_the_bandit(bandit: Bandit) -> None:
 
 
 def test_it_is_made_once_for_many_decisions() -> None:
-    bandit = taught()
+    bandit = trained()
     bandit.select(CONTEXTS)
     compiled = compiled_of(bandit)
 
@@ -95,7 +95,7 @@ def test_it_is_made_once_for_many_decisions() -> None:
 
 
 def test_what_is_learned_later_counts() -> None:
-    bandit = learned(taught())
+    bandit = learned(trained())
 
     decision = bandit.select(CONTEXTS, seeds=SEEDS)
 
@@ -104,7 +104,7 @@ def test_what_is_learned_later_counts() -> None:
 
 
 def test_arms_that_come_and_go_count_at_once() -> None:
-    bandit = taught(search="exhaustive", posterior="neural")
+    bandit = trained(search="exhaustive", posterior="neural")
     chosen = set(bandit.select(CONTEXTS, seeds=SEEDS).arms)
 
     bandit.discard_arms(chosen)
@@ -117,7 +117,7 @@ def test_arms_that_come_and_go_count_at_once() -> None:
 
 
 def test_few_arms_are_left_to_torch() -> None:
-    bandit = taught(arms=ARMS[:512])
+    bandit = trained(arms=ARMS[:512])
     bandit.select(CONTEXTS)
 
     assert compiled_of(bandit) is None
@@ -128,7 +128,7 @@ def test_few_arms_are_left_to_torch() -> None:
     [{"exploration": "ucb", "search": "exhaustive"}, {"search": GeneratorSearch(neighbours=3)}],
 )
 def test_what_cannot_be_frozen_is_left_to_torch(settings: dict[str, Any]) -> None:
-    bandit = taught(**settings)
+    bandit = trained(**settings)
     bandit.select(CONTEXTS)
 
     assert not can_freeze(bandit.policy)
@@ -136,7 +136,7 @@ def test_what_cannot_be_frozen_is_left_to_torch(settings: dict[str, Any]) -> Non
 
 
 def test_a_box_is_left_to_torch() -> None:
-    bandit = taught(arms=Box((0.0, 0.0), (1.0, 1.0)))
+    bandit = trained(arms=Box((0.0, 0.0), (1.0, 1.0)))
     bandit.select(CONTEXTS)
 
     assert compiled_of(bandit) is None

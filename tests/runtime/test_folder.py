@@ -52,7 +52,7 @@ CASES: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
-def taught(settings: dict[str, Any], contexts: Any) -> Bandit:
+def trained(settings: dict[str, Any], contexts: Any) -> Bandit:
     bandit = Bandit(**{"reward": "real", "seed": 5, **settings})
     decision = bandit.select(contexts)
     rewards = np.linspace(-1, 1, len(decision))
@@ -62,7 +62,7 @@ def taught(settings: dict[str, Any], contexts: Any) -> Bandit:
 
 @pytest.fixture(scope="module")
 def bandit(little_training: None) -> Bandit:
-    return taught(*CASES["named"])
+    return trained(*CASES["named"])
 
 
 def parts_of(frozen: FrozenBandit) -> list[Any]:
@@ -77,7 +77,7 @@ def parts_of(frozen: FrozenBandit) -> list[Any]:
 @pytest.mark.parametrize("case", CASES)
 def test_a_loaded_bandit_decides_exactly_as_the_saved_one(case: str, tmp_path: Path) -> None:
     settings, contexts = CASES[case]
-    frozen = taught(settings, contexts).freeze()
+    frozen = trained(settings, contexts).freeze()
     frozen.save(tmp_path)
 
     loaded = FrozenBandit.load(tmp_path)
@@ -202,7 +202,7 @@ def test_ids_are_all_read_only_when_one_is_looked_for(saved: Path) -> None:
 
 
 def test_numbered_arms_have_no_ids_on_disk(tmp_path: Path) -> None:
-    frozen = taught(*CASES["exhaustive"]).freeze()
+    frozen = trained(*CASES["exhaustive"]).freeze()
     frozen.save(tmp_path)
 
     with arrays_of(tmp_path).open("rb") as file:

@@ -27,7 +27,7 @@ QUICK = Settings(
 CONTEXTS = vectors_of(7, 3, seed=6)
 
 
-def taught(arms: Any, **more: Any) -> Bandit:
+def trained(arms: Any, **more: Any) -> Bandit:
     bandit = Bandit(arms=arms, context=3, reward="real", preset=QUICK, progress=False, **more)
     contexts = vectors_of(80, 3, seed=5)
     chosen: Any = vectors_of(80, 2, seed=4).clip(-1, 1)
@@ -106,7 +106,7 @@ def test_only_a_slate_with_diversity_looks_for_more_arms() -> None:
 @pytest.mark.parametrize("count", [40, 700])  # the latter is decided by compiled code
 @pytest.mark.parametrize("search", ["generator", "exhaustive"])
 def test_a_bandit_without_diversity_chooses_the_plain_k(count: int, search: str) -> None:
-    bandit = taught(vectors_of(count, 3, seed=2), search=search)
+    bandit = trained(vectors_of(count, 3, seed=2), search=search)
     plain = bandit.select(CONTEXTS, k=5)
 
     assert same_decision(bandit.select(CONTEXTS, k=5, diversity=0.0, seeds=plain.seeds), plain)
@@ -116,7 +116,7 @@ def test_a_bandit_without_diversity_chooses_the_plain_k(count: int, search: str)
 
 @pytest.mark.parametrize("count", [40, 700])
 def test_a_slate_has_different_arms_the_best_first_and_repeats_itself(count: int) -> None:
-    bandit = taught(vectors_of(count, 3, seed=2), search="exhaustive")
+    bandit = trained(vectors_of(count, 3, seed=2), search="exhaustive")
     plain = bandit.select(CONTEXTS, k=5)
 
     slate = bandit.select(CONTEXTS, k=5, diversity=0.6, seeds=plain.seeds)
@@ -128,7 +128,7 @@ def test_a_slate_has_different_arms_the_best_first_and_repeats_itself(count: int
 
 
 def test_a_slate_of_a_frozen_bandit_is_that_of_the_bandit() -> None:
-    bandit = taught(vectors_of(40, 3, seed=2))
+    bandit = trained(vectors_of(40, 3, seed=2))
     frozen = bandit.freeze()
 
     mine = bandit.select(CONTEXTS, k=4, diversity=0.5)
@@ -138,7 +138,7 @@ def test_a_slate_of_a_frozen_bandit_is_that_of_the_bandit() -> None:
 
 
 def test_a_slate_spreads_over_arms_that_were_added_to_a_frozen_bandit() -> None:
-    frozen = taught(vectors_of(40, 3, seed=2)).freeze()
+    frozen = trained(vectors_of(40, 3, seed=2)).freeze()
     frozen.add_arms(vectors_of(3, 3, seed=9), ids=["x", "y", "z"])
 
     slate = frozen.select(CONTEXTS, k=43, diversity=0.5)
@@ -147,7 +147,7 @@ def test_a_slate_spreads_over_arms_that_were_added_to_a_frozen_bandit() -> None:
 
 
 def test_a_slate_holds_all_that_are_eligible_where_those_are_few() -> None:
-    bandit = taught(vectors_of(40, 3, seed=2))
+    bandit = trained(vectors_of(40, 3, seed=2))
 
     slate = bandit.select(CONTEXTS, k=5, diversity=0.5, eligible=[3, 8, 9])
 
@@ -155,7 +155,7 @@ def test_a_slate_holds_all_that_are_eligible_where_those_are_few() -> None:
 
 
 def test_points_of_a_box_spread_out_too() -> None:
-    bandit = taught(Box([-1.0, -1.0], [1.0, 1.0], cover=400), search="exhaustive")
+    bandit = trained(Box([-1.0, -1.0], [1.0, 1.0], cover=400), search="exhaustive")
     plain = bandit.select(CONTEXTS, k=6)
 
     slate = bandit.select(CONTEXTS, k=6, diversity=0.7, seeds=plain.seeds)

@@ -43,6 +43,18 @@ def test_the_log_holds_them_as_they_came(named: Config) -> None:
     assert made.eligible == ["z", "b"]
 
 
+def test_an_arm_with_the_features_of_the_catalogue_is_that_of_the_catalogue(
+    named: Config,
+) -> None:
+    known = {"title": "A quiet evening", "price": 10, "genre": "jazz", "since": "2024-01-03"}
+    dearer = known | {"price": 99}
+
+    ask_for(named, context=CONTEXT, arms=[{"id": "a", "features": known}])
+    ask_for(named, context=CONTEXT, arms=[{"id": "a", "features": dearer}])
+
+    assert [made.offered for made in events_of(named)] == [None, [Arm("a", dearer)]]
+
+
 def test_a_retry_gets_the_same_answer_and_other_arms_are_a_conflict(
     named: Config,
 ) -> None:

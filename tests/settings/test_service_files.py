@@ -192,6 +192,19 @@ def misspellings(draw: st.DrawFn) -> tuple[Setting, str]:
     return setting, misspelt
 
 
+def edits_of(text: str) -> set[str]:
+    """Return a text as it is and with each character left out or hidden."""
+    places = range(len(text))
+    less = {text[:at] + text[at + 1 :] for at in places}
+    return {text} | less | {f"{text[:at]}?{text[at + 1 :]}" for at in places}
+
+
+def is_clear(setting: Setting, misspelt: str) -> bool:
+    """Return whether a misspelt key can be no other; a short one is listed with all others."""
+    others = {own.key for own in settings_of(setting.section)} - {setting.key}
+    return len(setting.key) > 2 and not any(edits_of(misspelt) & edits_of(one) for one in others)
+
+
 @given(misspellings())
 def test_a_key_with_one_wrong_character_is_refused_and_named(drawn: tuple[Setting, str]) -> None:
     setting, misspelt = drawn
@@ -206,7 +219,7 @@ def test_a_key_with_one_wrong_character_is_refused_and_named(drawn: tuple[Settin
 
     assert setting.variable in in_variable
     assert setting.name in by_option
-    if len(setting.key) > 2:  # a shorter one is listed
+    if is_clear(setting, misspelt):
         assert f"Did you mean '{setting.variable}'?" in in_variable
         assert f"Did you mean '{setting.name}'?" in by_option
 
@@ -223,9 +236,9 @@ def test_a_file_with_one_wrong_character_is_refused_and_the_key_named(
     message = in_file(folder, f"[{setting.section}]\n{misspelt} = 1\n")
 
     assert f"got '{misspelt}'" in message
-    if len(setting.key) > 2:  # a shorter one is listed
+    if is_clear(setting, misspelt):
         assert f"Did you mean '{setting.key}'?" in message
-    else:
+    elif len(setting.key) <= 2:
         assert f" {setting.key}," in message
 
 

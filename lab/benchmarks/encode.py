@@ -23,6 +23,8 @@ from fastbandit.errors import SettingError
 from fastbandit.features.schema import Schema
 from fastbandit.features.tables import Table
 from fastbandit.packages import needed
+from fastbandit.runtime.frozen import FrozenBandit
+from fastbandit.runtime.offered_arms import Offer
 from lab.benchmarks.peers import worded
 from lab.benchmarks.reporting import output_options, print_rows, read_doc
 from lab.experiments.timing import machine_of
@@ -30,7 +32,9 @@ from lab.experiments.timing import machine_of
 ONE, MANY = 20, 30
 """Columns of the one context, and of the large table."""
 _SAMPLE = 2_000
-_ARMS = 2_000
+_ARMS, _ARM_FEATURES = 2_000, 8
+OFFERED = (10, 200)
+"""Arms that a request brings."""
 _WORDS = [f"word{number}" for number in range(3_000)]
 HEADINGS = ("what", "rows", "columns", "numbers", "figure", "bar")
 
@@ -123,16 +127,28 @@ def measure_one(*, calls: int) -> list[Row]:
     named = _cpu_us(lambda number: frozen.select_one(rows[number % 500], seed=number), calls)
     plain = _cpu_us(lambda number: frozen.select_one(encoded[number % 500], seed=number), calls)
     size = (1, ONE, schema.dim)
-    return [
+    found = [
         Row("encode one dict", *size, took, "µs", 15.0),
         Row("select_one by name", *size, named, "µs", 0.0),
         Row("select_one by an array", *size, plain, "µs", 0.0),
     ]
+    return found + [_among(frozen, rows, count, calls) for count in OFFERED]
 
 
-def _frozen(schema: Schema, rows: list[dict[str, Any]]) -> Any:
+def _among(frozen: FrozenBandit, rows: list[dict[str, Any]], count: int, calls: int) -> Row:
+    """Time decisions among arms that a request brings, unknown to the catalogue."""
+    features = np.random.default_rng(2).normal(size=(count, _ARM_FEATURES)).astype(np.float32)
+    offers = [Offer(f"new {number}", one) for number, one in enumerate(features)]
+    took = _cpu_us(lambda n: frozen.offering(offers).select_one(rows[n % 500], seed=n), calls)
+    schema = frozen.parts[2].schema
+    assert schema is not None
+    what = f"select_one among {count} arms of a request"
+    return Row(what, 1, ONE, schema.dim, took, "µs", 0.0)
+
+
+def _frozen(schema: Schema, rows: list[dict[str, Any]]) -> FrozenBandit:
     rng = np.random.default_rng(1)
-    arms = rng.normal(size=(_ARMS, 8)).astype(np.float32)
+    arms = rng.normal(size=(_ARMS, _ARM_FEATURES)).astype(np.float32)
     bandit = Bandit(arms=arms, context=schema, progress=False)
     chosen, rewards = rng.integers(0, _ARMS, len(rows)), rng.integers(0, 2, len(rows))
     bandit.update(contexts=rows, arms=chosen, rewards=rewards)

@@ -18,6 +18,7 @@ def test_one_context_and_a_table_are_measured(little_training: None) -> None:
 
     assert found["encode one dict"]["columns"] == 20
     assert found["encode a table, again"]["columns"] == 30
+    assert found["select_one among 200 arms of a request"]["figure"] > 0
     assert all(row["figure"] >= 0 for row in found.values())
     assert found["of which the numbers"]["figure"] > 0
 

@@ -253,6 +253,10 @@ class PostgresLog:
     def last_at(self) -> int:
         return self._number("SELECT at FROM head")
 
+    @property
+    def identity(self) -> str:
+        return ""
+
     def _number(self, query: str) -> int:
         with self._server.reporting("read"), self._reading() as connection:
             return int(rows(connection, query)[0][0])

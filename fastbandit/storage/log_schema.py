@@ -117,6 +117,9 @@ def prepare(
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {number}")
         reached(f"after step {number}")
+    connection.execute(
+        "PRAGMA wal_checkpoint(TRUNCATE)"
+    ).fetchall()  # who it is, in the file itself
 
 
 def open_for_reading(connection: apsw.Connection, path: Path) -> None:

@@ -157,6 +157,11 @@ _ESTIMATORS: Lazy = {
     ),
 }
 _FAULTS: Lazy = {
+    "clock": (
+        "lab.faults.clock",
+        "clock_command",
+        "Step the wall clock of a log ahead and back.",
+    ),
     "cluster": (
         "lab.faults.cluster",
         "cluster_command",

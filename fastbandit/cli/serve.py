@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import click
 from fastbandit.cli.main import needs_extra
 from fastbandit.cli.options import config_option, data_dir_option
 from fastbandit.errors import SettingError
+from fastbandit.settings.service import Config
 from fastbandit.settings.service_files import find_config, read_config
 
 _DEMO: dict[str, Any] = {
@@ -36,6 +37,9 @@ _DEMO: dict[str, Any] = {
 @data_dir_option
 @click.option("--demo", is_flag=True, help="10,000 built-in arms and simulated visitors.")
 @click.option("--no-learner", is_flag=True, help="Do not learn: another process does.")
+@click.option(
+    "--accept-log", is_flag=True, help="Go on with a log that is not the one of the snapshots."
+)
 def command(
     path: Path | None,
     data_dir: Path | None,
@@ -44,6 +48,7 @@ def command(
     port: int | None,
     demo: bool,
     no_learner: bool,
+    accept_log: bool,
 ) -> None:
     """Serve decisions over HTTP, and learn from the rewards in a process beside it.
 
@@ -63,6 +68,8 @@ def command(
     config = read_config(None if demo else find_config(path), overrides=overrides)
     config.context.dim  # noqa: B018 - raises where it is not known
     start_json_logs(config.server.log_level)
+    if accept_log:
+        _accept_log(config)
     learns = config.learn.enabled and not no_learner
     if learns:
         check_startup(config)
@@ -94,6 +101,23 @@ def named_by(
             f"items.csv --out {folder}` first, or name the config alone."
         )
     return folder / "service.toml", data_dir or folder
+
+
+def _accept_log(config: Config) -> None:
+    """Let the snapshots of a data folder go on with the log there, whatever they learned from."""
+    from fastbandit.storage.log_match import accept_log
+    from fastbandit.storage.shared import open_log, open_store
+
+    if config.log.url:
+        raise SettingError(
+            "--accept-log is for a log in the data folder: log.url names a shared one. Restore its "
+            "database, or roll back to a version that it covers: fastbandit rollback"
+        )
+    folder = Path(config.server.data_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    with closing(open_log("", folder)) as log:
+        found = accept_log(log, open_store("", "", folder), folder)
+    click.echo(f"Accepted: {found}" if found else "The log is the one of the snapshots.", err=True)
 
 
 def _demo_settings(overrides: dict[str, Any]) -> dict[str, Any]:

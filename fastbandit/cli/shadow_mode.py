@@ -20,7 +20,6 @@ from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import Who
 from fastbandit.storage.local_copy import local_copy
 from fastbandit.storage.snapshot_store import SnapshotStore
-from fastbandit.storage.sqlite_log import now
 
 if TYPE_CHECKING:
     from fastbandit.serving.shared_promotion import SharedPromotion
@@ -76,7 +75,7 @@ def find_evidence(config: Config, minutes: int | None) -> list[Evidence]:
         log = folder / LOG_FILE
         if config.log.url:
             log = local_copy(config.log.url, folder, warn=warn, progress=progress)
-        found = read_evidence(log, minutes=minutes, now=now(), progress=progress)
+        found = read_evidence(log, minutes=minutes, progress=progress)
     if not found and minutes is None and not config.shadow.baseline:
         raise SettingError(
             f"Shadow mode needs a baseline beside the bandit: shadow.baseline is empty, and {log} "

@@ -162,7 +162,7 @@ class Learner:
             "error": error,
             "seconds": self._seconds,
             "lag_seconds": 0.0 if due_at is None else self._lag(due_at),
-            "due_at": due_at,
+            "measured_at": None if due_at is None else round(time.monotonic(), 3),
             **({} if fresh is None else {"fresh": fresh}),
             **({} if needed is None else {"needed": needed}),
         }

@@ -10,6 +10,7 @@ from fastbandit.files.atomic import mark_of
 from fastbandit.settings.service import Config
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import Event, EventLog
+from fastbandit.storage.log_match import check_log
 from fastbandit.storage.shared import AnyLog, open_log, open_store
 
 _PAGE = 10_000
@@ -36,9 +37,12 @@ class ServiceData:
 
     @property
     def log(self) -> AnyLog | None:
-        """The log, opened when it is first found."""
+        """The log, opened when it is first found; raises where it is not that of the snapshots."""
         if self._log is None and (self._url or (self.folder / LOG_FILE).exists()):
-            self._log = open_log(self._url, self.folder, is_reader=True)
+            log = open_log(self._url, self.folder, is_reader=True)
+            check_log(log, self.store, self.folder)
+            self.store.name_log(log.identity)
+            self._log = log
         return self._log
 
     def events(self, *, after: int, until: float = inf, most: float = inf) -> Iterator[Event]:

@@ -50,9 +50,9 @@ class LearnerProcess:
         """Return what the learner reports of itself; a version that is due gets later meanwhile."""
         try:
             state = dict(json.decode(self._report.read_bytes()))
-            if (due_at := state.pop("due_at", None)) is not None:
-                late = round(time.time() - due_at / 1e6, 3)
-                state["lag_seconds"] = max(late, state["lag_seconds"])
+            if (measured_at := state.pop("measured_at", None)) is not None:
+                since = max(0.0, time.monotonic() - measured_at)  # one clock for all processes
+                state["lag_seconds"] = round(state["lag_seconds"] + since, 3)
         except (OSError, ValueError, TypeError, LookupError):
             return {}
         return state

@@ -226,6 +226,7 @@ class Routes:
         if status.baseline:
             gauges["baseline_decides"] = float(status.decides == "baseline")
         spooled = self.service.spooled
+        gauges |= self.service.log_watch.gauges()
         gauges["log_unavailable"] = float(spooled is not None and spooled.unavailable is not None)
         gauges["spooled"] = float(0 if spooled is None else spooled.waiting)
         if spooled is not None:

@@ -20,8 +20,9 @@ from fastbandit.errors import LogError, SettingError
 from fastbandit.learning.arm_file import first_arms
 from fastbandit.serving.access import Access
 from fastbandit.serving.console.process import FiguresProcess
-from fastbandit.serving.decider import Decider, not_ready
+from fastbandit.serving.decider import Decider, ask_the_same, not_ready
 from fastbandit.serving.learner_process import LearnerProcess
+from fastbandit.serving.log_watch import LogWatch
 from fastbandit.serving.metrics import Metrics
 from fastbandit.serving.problems import Rejection
 from fastbandit.serving.schema_guard import arm_schema_of
@@ -84,6 +85,7 @@ class Service:
         self._last_event = self._last_own = time.monotonic()
         self.started = time.time()
         self.spooled: SpooledLog | None = None  # the log, where it is shared
+        self.log_watch = LogWatch(self.folder, is_shared=self._is_shared)
 
     @property
     def _outage(self) -> str | None:
@@ -94,6 +96,7 @@ class Service:
     def _open_log(self) -> EventLog:
         config = self.config.log
         log = open_log(config.url, self.folder, timeout_seconds=_LOG_SECONDS)
+        self.log_watch.clock = log.clock
         if not self._is_shared:
             return log
         self.spooled = SpooledLog(log, self.folder / "spool.db", most=config.spool_events)
@@ -114,8 +117,10 @@ class Service:
         if shadow is not None:
             await shadow.start()
         try:
+            if self._outage is None:
+                await asyncio.to_thread(self.log_watch.check, self.reader, self.follower.store)
             await self.follower.swap_if_new(is_start=True)
-        except SettingError:
+        except (SettingError, LogError):
             await self.stop()
             raise
         jobs = [self._watch_snapshots(), self._let_time_pass()]
@@ -136,6 +141,7 @@ class Service:
         await self.learner.stop()
         await self.figures.stop()
         await self.writer.stop()
+        self.log_watch.mark(self.reader, is_last=True)
         self.reader.close()
         self.follower.store.close()
         _LOGGER.info("stopped")
@@ -220,7 +226,7 @@ class Service:
         stored = (self.spooled or self.reader).decision(made.id)
         assert stored is not None
         is_named = self.config.shadow.baseline == "request"
-        if not _ask_the_same(stored, made) or (is_named and named_arm(stored) != named_arm(made)):
+        if not ask_the_same(stored, made) or (is_named and named_arm(stored) != named_arm(made)):
             raise Rejection(
                 409,
                 "id taken",
@@ -289,7 +295,7 @@ class Service:
         state = self.learner.state()
         if state.get("state") == "failed":
             found.append(Reason("learner", str(state.get("error")), _MEND))
-        return found + self._not_learning(state)
+        return found + self.log_watch.problems() + self._not_learning(state)
 
     def _not_learning(self, state: dict[str, Any]) -> list[Reason]:
         """Return why what serves gets old: versions are refused, or come too late."""
@@ -336,6 +342,7 @@ class Service:
         while True:
             await asyncio.sleep(_POLL_SECONDS)
             self.metrics.close_window()
+            self.log_watch.mark(self.reader)
             if self.decider.shadow is not None:
                 self.decider.shadow.follow()
             try:
@@ -374,20 +381,3 @@ class Service:
                 self._last_event = now
                 with suppress(LogError):
                     await self.writer.submit([TimePassed()])
-
-
-def _ask_the_same(stored: DecisionMade, made: DecisionMade) -> bool:
-    """Return whether two decisions answer one request; meanwhile arms may have come or gone."""
-    before, now = stored.eligible, made.eligible
-    if isinstance(before, list) and isinstance(now, list):
-        is_part = set(before) <= set(now) or set(now) <= set(before)
-    else:
-        is_part = before == now
-    return (
-        is_part
-        and all(
-            getattr(stored, name) == getattr(made, name)
-            for name in ("context", "explored", "offered")
-        )
-        and len(stored.arms) == len(made.arms)
-    )

@@ -25,6 +25,7 @@ from fastbandit.progress import Progress, silent
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
 from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.sqlite_files import connect
 
 FORMAT = 1
 KEYS_FILE, DECIDES_FILE = "keys.json", "decides.json"
@@ -132,7 +133,7 @@ def read_backup(folder: Path) -> dict[str, Any]:
 
 def _copy_log(log: Path, copy: Path, progress: Progress) -> dict[str, int]:
     """Copy one moment of a log; return how many events of each kind it holds."""
-    with one_moment_of(log) as source, closing(apsw.Connection(str(copy))) as target:
+    with one_moment_of(log) as source, closing(connect(copy)) as target:
         try:
             with target.backup("main", source, "main") as backup:
                 while not backup.done:

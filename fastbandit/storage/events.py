@@ -151,5 +151,9 @@ class EventLog(Protocol):
     def last(self) -> int:
         """The number of the last event, 0 where there is none."""
 
+    @property
+    def identity(self) -> str:
+        """What tells this log from all others, "" where it cannot say."""
+
     def close(self) -> None:
         """Let go of what is held open."""

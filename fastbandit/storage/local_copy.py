@@ -19,14 +19,13 @@ from pathlib import Path
 from shutil import disk_usage, rmtree
 from typing import NamedTuple
 
-import apsw
-
 from fastbandit.errors import LogError, LogUnavailableError
 from fastbandit.files.atomic import raising
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import Event, EventLog
 from fastbandit.storage.shared import open_log
+from fastbandit.storage.sqlite_files import is_damage
 from fastbandit.storage.sqlite_log import SqliteLog
 
 COPY = "copy"
@@ -34,7 +33,6 @@ _WHOLE = "whole"  # an empty file in the copy: written to whenever nothing was m
 _PAUSE = 0.1
 _ROOM = 2**30  # bytes that are left free: a decider's spool is on the same disk
 _UNITS = ((86400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
-_DAMAGED = (apsw.CorruptError, apsw.NotADBError)
 
 
 class OtherLogError(LogError):
@@ -184,7 +182,7 @@ def _go_on(source: EventLog, folder: Path, seconds: float, progress: Progress) -
     except OtherLogError:
         return None
     except LogError as error:
-        if isinstance(error.__cause__, _DAMAGED):
+        if error.__cause__ is not None and is_damage(error.__cause__):
             return None
         raise
 

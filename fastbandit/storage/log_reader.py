@@ -10,6 +10,7 @@ import apsw
 
 from fastbandit.errors import LogError
 from fastbandit.storage.log_schema import version_of
+from fastbandit.storage.sqlite_files import connect
 
 
 @contextmanager
@@ -21,7 +22,7 @@ def one_moment_of(path: Path) -> Iterator[apsw.Connection]:
             f"folder that the service writes to."
         )
     try:
-        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+        with closing(connect(path, is_reader=True)) as connection:
             connection.set_busy_timeout(5_000)
             connection.execute("BEGIN")
             version_of(connection, path)

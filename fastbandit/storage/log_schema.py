@@ -15,6 +15,7 @@ import apsw
 
 from fastbandit.errors import LogError
 from fastbandit.files.atomic import replacing
+from fastbandit.storage.sqlite_files import connect
 
 APPLICATION_ID = 0x46424C47  # "FBLG", in the header: this file is ours
 STEPS: tuple[str, ...] = (
@@ -60,19 +61,34 @@ STEPS: tuple[str, ...] = (
         ALTER TABLE decisions ADD COLUMN offered TEXT;
         CREATE INDEX offering_decisions ON decisions (seq) WHERE offered IS NOT NULL;
     """,
+    """
+        -- which log this is, and how its time follows from that of the machine
+        CREATE TABLE about (
+            is_one INTEGER PRIMARY KEY CHECK (is_one = 1), identity TEXT NOT NULL,
+            boot TEXT, ahead INTEGER, skew INTEGER
+        ) STRICT;
+        INSERT INTO about (is_one, identity) VALUES (1, lower(hex(randomblob(16))));
+    """,
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)
+_NO_ABOUT = """
+    CREATE TEMP VIEW IF NOT EXISTS about AS SELECT '' AS identity, NULL AS boot, NULL AS ahead,
+        NULL AS skew;
+"""
 _AS_TODAY = {
-    3: """
+    3: _NO_ABOUT
+    + """
     CREATE TEMP VIEW IF NOT EXISTS decisions AS SELECT *, otherwise AS default_reward,
         sums AS adds_up, floor AS epsilon, NULL AS offered FROM main.decisions;
     CREATE TEMP VIEW IF NOT EXISTS changes AS SELECT *, put AS upserted, taken AS discarded
         FROM main.changes;
     """,
-    4: """
+    4: _NO_ABOUT
+    + """
     CREATE TEMP VIEW IF NOT EXISTS decisions AS SELECT *, NULL AS offered FROM main.decisions;
     """,
+    5: _NO_ABOUT,
 }
 """By older versions that can be read as they are: views that name columns as today."""
 
@@ -87,7 +103,7 @@ def prepare(
     if found:
         with replacing(path.with_name(f"{path.name}.version-{found}")) as beside:
             with (
-                closing(apsw.Connection(str(beside))) as copy,
+                closing(connect(beside)) as copy,
                 copy.backup("main", connection, "main") as backup,
             ):
                 backup.step()
@@ -101,6 +117,9 @@ def prepare(
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {number}")
         reached(f"after step {number}")
+    connection.execute(
+        "PRAGMA wal_checkpoint(TRUNCATE)"
+    ).fetchall()  # who it is, in the file itself
 
 
 def open_for_reading(connection: apsw.Connection, path: Path) -> None:

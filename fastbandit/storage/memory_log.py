@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
+from secrets import token_hex
 
 from msgspec import json, structs
 
 from fastbandit.storage.events import DecisionMade, Event, Outcome, RewardCame, RewardStatus
+from fastbandit.storage.log_clock import LogClock
 from fastbandit.storage.log_input import check_events, text_of
 
 
 class MemoryLog:
     """Remembers events as long as it lives; `clock` returns the time in microseconds."""
 
-    def __init__(self, *, clock: Callable[[], int] = lambda: time.time_ns() // 1000) -> None:
-        self._clock = clock
+    def __init__(self, *, clock: Callable[[], int] | None = None) -> None:
+        self._clock, self.identity = clock or LogClock(), token_hex(16)
         self._events: list[Event] = []
 
     def append(self, events: Sequence[Event]) -> list[Outcome]:

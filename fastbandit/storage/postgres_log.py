@@ -68,7 +68,7 @@ class PostgresLog:
                 f"another, such as fastbandit."
             )
         self._server = Server(url, schema=schema, timeout_seconds=timeout_seconds)
-        self._is_reader, self._clock, self._reached = is_reader, clock, reached
+        self._is_reader, self.clock, self._reached = is_reader, clock, reached
         self._writer, self._appends = uuid4(), 0
         self._connection: Connection | None = None
         self._pool: Pool | None = self._server.pool(_READERS)
@@ -128,7 +128,7 @@ class PostgresLog:
         _copy(connection, sql.COPY_DECISIONS, staged.decisions)
         _copy(connection, sql.COPY_REWARDS, staged.rewards)
         self._reached("copied")
-        clock = None if self._clock is None else self._clock()
+        clock = None if self.clock is None else self.clock()
         ((last, at),) = rows(connection, sql.LOCK, clock)
         known: dict[int, int] = {}
         if staged.decisions:
@@ -253,6 +253,10 @@ class PostgresLog:
     def last_at(self) -> int:
         return self._number("SELECT at FROM head")
 
+    @property
+    def identity(self) -> str:
+        return ""
+
     def _number(self, query: str) -> int:
         with self._server.reporting("read"), self._reading() as connection:
             return int(rows(connection, query)[0][0])
@@ -284,7 +288,7 @@ class PostgresLog:
         if self._connection is None or self._connection.closed:
             self._connection = self._server.connect(self._prepare_to_write)
             self._is_prepared = True
-            now = time.time_ns() // 1000 if self._clock is None else self._clock()
+            now = time.time_ns() // 1000 if self.clock is None else self.clock()
             ((at,),) = rows(self._connection, "SELECT at FROM head")
             self._make_days(max(at, now))
         return self._connection

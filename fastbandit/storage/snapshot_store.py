@@ -26,6 +26,7 @@ from fastbandit.storage.deltas import Delta, DeltaFiles
 from fastbandit.storage.snapshot_version import Cut, Snapshot, read_snapshot, write_notes
 
 POINTER = "current.json"
+LOG_NAME = "log.json"
 REPORTS = 100
 """So many reports of refused versions stay."""
 _ROLLED_BACK = "Rolled back"
@@ -120,6 +121,14 @@ class SnapshotStore:
         """Return the number of the next version: one that none ever had."""
         return max([-1, *self.versions(), *self._refused_versions()]) + 1
 
+    @property
+    def log(self) -> str:
+        """The identity of the log that versions learn from, "" where that is not known."""
+        try:
+            return str(json.loads((self.folder / LOG_NAME).read_bytes())["log"])
+        except (OSError, ValueError, TypeError, LookupError):
+            return ""
+
     def newest_delta(self, snapshot: Snapshot) -> Delta | None:
         return self.deltas.read(snapshot.version, snapshot.hash)
 
@@ -182,6 +191,19 @@ class SnapshotStore:
 
     def publish_delta(self, delta: Delta) -> None:
         self.deltas.write(delta)
+
+    def name_log(self, identity: str) -> None:
+        """Write down which log versions learn from."""
+        if identity != self.log:
+            with self._reporting():
+                self.folder.mkdir(parents=True, exist_ok=True)
+                write_json(self.folder / LOG_NAME, {"log": identity})
+
+    def move_cut(self, snapshot: Snapshot, cut: Cut) -> None:
+        """Let what comes after a version be read from another cut of the log."""
+        own = {"version": snapshot.version, "parent": snapshot.parent, "cut": asdict(cut)}
+        with self._reporting(), self._writing():
+            write_notes(snapshot.folder, {**own, "notes": snapshot.notes})
 
     def recover(self) -> None:
         """Finish what a writer that died left half-done, and sweep away its drafts."""

@@ -150,6 +150,10 @@ class SpooledLog:
         return self._last
 
     @property
+    def identity(self) -> str:
+        return self._remote.identity
+
+    @property
     def waiting(self) -> int:
         return max(0, self._spooled - self._sent)
 

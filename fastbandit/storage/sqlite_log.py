@@ -7,7 +7,6 @@ the transaction that stores them.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -30,29 +29,26 @@ from fastbandit.storage.events import (
     RewardCame,
     TimePassed,
 )
+from fastbandit.storage.log_clock import Anchor, LogClock
 from fastbandit.storage.log_input import check_events, text_of
 from fastbandit.storage.log_schema import open_for_reading, prepare, version_of
+from fastbandit.storage.sqlite_files import connect, is_damage
 
 OLDEST_SQLITE = 3051003  # earlier ones can lose a page of the write-ahead log
-_DAMAGED = (apsw.CorruptError, apsw.NotADBError, MsgspecError, TypeError, ValueError)
+_DAMAGED = (MsgspecError, TypeError, ValueError)
 _MEND = "Make room on the disk, or let it be written to; nothing that was acknowledged is lost."
 _CANNOT = ("cannot", _MEND)
 
 _E = TypeVar("_E", DecisionMade, RewardCame, ArmsChanged, TimePassed)
 
 
-def now() -> int:
-    """Return the time in microseconds since 1970."""
-    return time.time_ns() // 1000
-
-
 class SqliteLog:
     """Remembers events in the file `path`; with `is_reader` it cannot write.
 
     A log is used by one thread at a time: each thread that reads opens one of its own.
-    `clock` returns the time in microseconds. `reached` is called at each step of an upgrade of
-    the file, `vfs` names the SQLite file system to write through, and `pragmas` are settings of
-    SQLite to try in place of ours, such as "wal_autocheckpoint = 9".
+    `clock` returns the time in microseconds; None stands for one that no step of the machine's
+    clock can stop or rush. `reached` is called at each step of an upgrade of the file, and
+    `pragmas` are settings of SQLite to try in place of ours, such as "wal_autocheckpoint = 9".
     """
 
     def __init__(
@@ -60,13 +56,14 @@ class SqliteLog:
         path: str | Path,
         *,
         is_reader: bool = False,
-        clock: Callable[[], int] = now,
+        clock: Callable[[], int] | None = None,
         reached: Callable[[str], None] = lambda step: None,
-        vfs: str | None = None,
         pragmas: Sequence[str] = (),
     ) -> None:
-        self._path, self._is_reader, self._clock, self._vfs = Path(path), is_reader, clock, vfs
+        self._path, self._is_reader, self.clock = Path(path), is_reader, clock or LogClock()
         self._reached, self._pragmas, self._last, self._at = reached, pragmas, 0, 0
+        self._identity = ""
+        self._anchor: Anchor | None = None
         self._connection: apsw.Connection | None = None
         self._lock: apsw.Connection | None = None
         check_sqlite()
@@ -77,7 +74,8 @@ class SqliteLog:
         check_events(events)
         with self._reporting("written to"):
             connection = self._opened()  # after an error, only the file knows the last number
-            at = max(self._at, self._clock())
+            at = max(self._at, self.clock())
+            self._save_anchor(connection)
             following = enumerate(events, start=self._last + 1)
             numbered = [structs.replace(event, seq=seq, at=at) for seq, event in following]
             found = self._write(connection, numbered)
@@ -151,6 +149,11 @@ class SqliteLog:
         """The time of the last event that this log has seen, 0 where there is none."""
         return self._at
 
+    @property
+    def identity(self) -> str:
+        """What tells this log from all others, "" where it is too old to have that."""
+        return self._identity
+
     def close(self) -> None:
         held = (self._lock, self._connection)
         self._lock = self._connection = None
@@ -164,12 +167,21 @@ class SqliteLog:
                 self._lock = _lock_out_others(self._path)
             self._connection = self._connect()
             ((self._last, self._at),) = _rows(self._connection, sql.LAST)
+            ((self._identity,),) = _rows(self._connection, sql.IDENTITY)
+            if not self._is_reader and isinstance(self.clock, LogClock):
+                self._anchor = _stored_anchor(self._connection)
+                self.clock.resumed(self._anchor, last_at=self._at)
+                self._save_anchor(self._connection)
         return self._connection
 
+    def _save_anchor(self, connection: apsw.Connection) -> None:
+        """Store how time goes on, where that changed: at another boot, or a step of the clock."""
+        if isinstance(self.clock, LogClock) and self.clock.anchor != self._anchor:
+            self._anchor = self.clock.anchor
+            connection.execute(sql.SAVE_ANCHOR, self._anchor)
+
     def _connect(self) -> apsw.Connection:
-        writes = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        flags = apsw.SQLITE_OPEN_READONLY if self._is_reader else writes
-        connection = apsw.Connection(str(self._path), flags=flags, vfs=self._vfs)
+        connection = connect(self._path, is_reader=self._is_reader)
         try:
             connection.set_busy_timeout(5_000)
             version_of(connection, self._path)  # raises where it cannot be used
@@ -195,7 +207,7 @@ class SqliteLog:
         except BaseException as error:
             with suppress(apsw.Error):
                 self.close()
-            is_damaged = isinstance(error, _DAMAGED)
+            is_damaged = isinstance(error, _DAMAGED) or is_damage(error)
             if isinstance(error, FastbanditError) or not isinstance(error, (*_DAMAGED, apsw.Error)):
                 raise
             said, fix = ("is damaged", "Restore a backup of it.") if is_damaged else _CANNOT
@@ -203,6 +215,18 @@ class SqliteLog:
                 f"The event log needs a file that can be {done}: {self._path} {said} "
                 f"({type(error).__name__}: {error}). {fix}"
             ) from error
+
+
+def _stored_anchor(connection: apsw.Connection) -> Anchor | None:
+    """Return how the time of a log goes on, None where that was never stored."""
+    return next((Anchor(*row) for row in _rows(connection, sql.ANCHOR)), None)
+
+
+def clock_of(connection: apsw.Connection) -> LogClock:
+    """Return the clock of a log that others write."""
+    clock = LogClock()
+    clock.resumed(_stored_anchor(connection), last_at=0)
+    return clock
 
 
 def check_sqlite() -> None:

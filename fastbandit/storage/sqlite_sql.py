@@ -79,5 +79,8 @@ REWARD = "SELECT decision, value, arm, part, status, seq, at FROM rewards"
 CHANGE = "SELECT upserted, discarded, seq, at FROM changes"
 TICK = "SELECT seq, at FROM ticks"
 KINDS = (DECISION, REWARD, CHANGE, TICK)
+IDENTITY = "SELECT identity FROM about"
+ANCHOR = "SELECT boot, ahead, skew FROM about WHERE boot IS NOT NULL"
+SAVE_ANCHOR = "UPDATE about SET boot = ?, ahead = ?, skew = ?"
 LAST_CHANGE = "SELECT coalesce(max(seq), 0) FROM changes"
 SOME = " WHERE seq > ? ORDER BY seq LIMIT ?"

@@ -22,6 +22,7 @@ from fastbandit.errors import LogError
 from fastbandit.progress import Progress, progress_bar, silent
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Event, RewardCame, TimePassed
+from fastbandit.storage.sqlite_files import connect
 from fastbandit.storage.sqlite_log import SqliteLog
 from lab.faults.ending import end_with_report
 from lab.faults.volatile_disk import VolatileDisk
@@ -110,7 +111,7 @@ def _cut_once(
     logs: list[SqliteLog] = []
     try:
         path = life.folder / LOG_FILE
-        logs.append(SqliteLog(path, clock=_still, vfs=disk.vfs, pragmas=pragmas))
+        logs.append(SqliteLog(path, clock=_still, pragmas=pragmas))
         _live(logs[0], life, disk, rng=rng)
     except (LogError, apsw.Error):
         if disk.has_power:
@@ -212,7 +213,7 @@ def _check(life: _Life, after: _Life, found: _Found) -> _Life:
 
 
 def _check_integrity(path: Path) -> None:
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    connection = connect(path, is_reader=True)
     rows = connection.execute("PRAGMA integrity_check").fetchall()
     connection.close()
     if rows != [("ok",)]:

@@ -34,8 +34,20 @@ class Row(NamedTuple):
 def _power_cut(run: Run) -> Iterator[Row]:
     lost = f"{run['lost']} lost, {run['corrupt']} corrupt, {run['torn']} torn"
     found = f"{run['cuts']:,} cuts, {run['acknowledged']:,} acknowledged events looked for: {lost}"
-    is_met = run["cuts"] >= 1000 and run["lost"] == run["corrupt"] == run["torn"] == 0
-    yield Row("1,000 cuts: 0 acknowledged lost, 0 corrupt", found, is_met)
+    is_met = run["cuts"] >= 10_000 and run["lost"] == run["corrupt"] == run["torn"] == 0
+    yield Row("10,000 cuts: 0 acknowledged lost, 0 corrupt", found, is_met)
+
+
+def _clock(run: Run) -> Iterator[Row]:
+    found = (
+        f"{run['steps']:,} steps, {run['restarts']} restarts, {run['boots']} boots, "
+        f"{run['interactions']:,} interactions: {run['differ']} differ ({run['by_wall_clock']:,} "
+        f"if the wall clock were trusted)"
+    )
+    bar = "500 steps of ± 1 s, 1 h or 1 day: joined as an oracle on the true time does"
+    yield Row(bar, found, run["steps"] >= 500 and run["differ"] == 0 < run["by_wall_clock"])
+    found = f"{run['noticed']:,} of {run['steps']:,}"
+    yield Row("each step is noticed", found, run["noticed"] == run["steps"])
 
 
 def _kills(run: Run) -> Iterator[Row]:
@@ -202,6 +214,7 @@ def _ray(run: Run) -> Iterator[Row]:
 CAMPAIGNS: dict[str, tuple[str, Callable[[Run], Iterator[Row]]]] = {
     "kills": ("rounds", _kills),
     "power-cut": ("cuts", _power_cut),
+    "clock": ("steps", _clock),
     "disk": ("", _disk),
     "swaps": ("swaps", _swaps),
     "overload": ("", _overload),

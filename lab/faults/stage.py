@@ -16,7 +16,6 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import apsw
 import numpy as np
 
 from fastbandit.demo.synthetic import Synthetic
@@ -26,6 +25,7 @@ from fastbandit.settings.service_files import read_config, written
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import DecisionMade, Event
 from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.sqlite_files import connect
 from fastbandit.storage.sqlite_log import SqliteLog
 
 HOST = "127.0.0.1"
@@ -109,7 +109,7 @@ class Stage:
     def check_log(self) -> None:
         """Raise unless SQLite finds the log whole."""
         path = self.data / LOG_FILE
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection = connect(path, is_reader=True)
         rows = connection.execute("PRAGMA integrity_check").fetchall()
         connection.close()
         if rows != [("ok",)]:

@@ -8,13 +8,19 @@ since by a choice of its own, so later writes can survive earlier ones.
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import apsw
 import numpy as np
+from apsw import sqlite_extra
+
+from fastbandit.storage.sqlite_files import checksums, load_checksums
 
 _SECTOR = 512
 _SYNCS_FOLDER = (  # SQLite syncs the folder when it first syncs such a file
@@ -50,20 +56,20 @@ class _Stored:
 
 
 class VolatileDisk:
-    """The files of one folder, written by SQLite through the file system called `vfs`.
+    """The files of one folder, which this process writes through SQLite; logs as always.
 
     `doing` is what the cut is said to have interrupted. `steps_left` counts the writes, syncs,
     creations and removals up to the one at which the power fails; None stands for never.
     """
 
     def __init__(self, folder: Path, *, steps_left: int | None = None) -> None:
-        self.vfs, self.doing, self.has_power = f"volatile-{id(self)}", "opening", True
+        self.doing, self.has_power = "opening", True
         self.interrupted, self.steps_left = "", steps_left
         self._folder = folder
         self._files = {path.name: _Stored(bytearray(path.read_bytes())) for path in _files(folder)}
         self._names = dict(self._files)  # those that would be found after a cut
         self._index: dict[str, bytes] = {}
-        self._system = _System(self)
+        _system().disks[folder] = self
 
     def cut(self, target: Path, *, rng: np.random.Generator) -> None:
         """Take the power away, and write the files as they could be found into a new folder."""
@@ -79,8 +85,8 @@ class VolatileDisk:
                 (target / name).write_bytes(data)
 
     def close(self) -> None:
-        """Take the file system away from SQLite."""
-        self._system.unregister()
+        """Be an ordinary folder again."""
+        del _system().disks[self._folder]
 
     # -- called by the file system
 
@@ -122,33 +128,59 @@ class VolatileDisk:
             self._index[path.name] = path.read_bytes()
 
 
-class _System(apsw.VFS):
-    """The file system that SQLite is given."""
+@cache
+def _system() -> _System:
+    """Put a file system of ours below the one that writes checksums: another copy of that.
 
-    def __init__(self, disk: VolatileDisk) -> None:
-        self._disk = disk
-        super().__init__(disk.vfs, "")
+    From now on SQLite finds the copy by the name. What belongs to no disk is passed on.
+    """
+    default, name, system = apsw.vfs_names()[0], checksums(), _System()
+    assert name is not None
+    apsw.unregister_vfs(name)
+    with tempfile.TemporaryDirectory() as folder:
+        library = shutil.copy(sqlite_extra.path("cksumvfs"), folder)
+        apsw.set_default_vfs(system.name)
+        load_checksums(library)
+        apsw.set_default_vfs(default)
+    return system
+
+
+class _System(apsw.VFS):
+    """The file system that SQLite is given, with the disks whose power may fail, by folder."""
+
+    name = "volatile"
+
+    def __init__(self) -> None:
+        self.disks: dict[Path, VolatileDisk] = {}
+        super().__init__(self.name, "unix")
 
     def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
-        if name is None:
+        path = Path("" if name is None else _filename(name))
+        disk = self.disks.get(path.parent)
+        if disk is None:
             return super().xOpen(name, flags)
-        path = Path(name.filename() if isinstance(name, apsw.URIFilename) else name)
         if flags[0] & apsw.SQLITE_OPEN_CREATE and not path.exists():
-            self._disk.step(path.name, lambda: self._disk.created(path.name))
-        return _File(self._disk, name, path.name, flags)
+            disk.step(path.name, lambda: disk.created(path.name))
+        return _File(disk, name, path.name, flags)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802
-        name = Path(filename).name
-        self._disk.step(name, lambda: self._disk.removed(name, with_folder=False))
+        name, disk = Path(filename).name, self.disks.get(Path(filename).parent)
+        if disk is not None:
+            disk.step(name, lambda: disk.removed(name, with_folder=False))
         super().xDelete(filename, syncdir)
-        self._disk.removed(name, with_folder=syncdir)
+        if disk is not None:
+            disk.removed(name, with_folder=syncdir)
+
+
+def _filename(name: Any) -> str:
+    return name.filename() if isinstance(name, apsw.URIFilename) else name
 
 
 class _File(apsw.VFSFile):
     """A real file whose changes the disk records."""
 
     def __init__(self, disk: VolatileDisk, path: Any, name: str, flags: list[int]) -> None:
-        super().__init__("", path, flags)
+        super().__init__("unix", path, flags)
         self._disk, self._name = disk, name
         self._syncs_folder = bool(flags[0] & _SYNCS_FOLDER)
 

@@ -134,7 +134,7 @@ def test_an_upgrade_outlives_a_power_cut_at_any_step(
         write(folder / "events.db", VERSION_1)
         disk = VolatileDisk(folder, steps_left=step)
         try:
-            SqliteLog(folder / "events.db", vfs=disk.vfs).close()
+            SqliteLog(folder / "events.db").close()
         except (LogError, apsw.Error):
             assert not disk.has_power
         is_last = disk.has_power

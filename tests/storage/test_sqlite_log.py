@@ -61,7 +61,7 @@ def failures(log: SqliteLog, disk: VolatileDisk, events: list[Event]) -> int:
 def test_a_failed_append_leaves_all_or_nothing_and_the_next_one_works(
     path: Path, disk: VolatileDisk, events: list[Event]
 ) -> None:
-    log = SqliteLog(path, vfs=disk.vfs, pragmas=["wal_autocheckpoint = 1"])
+    log = SqliteLog(path, pragmas=["wal_autocheckpoint = 1"])
     log.append([made("a"), TimePassed()])
 
     count = failures(log, disk, events)
@@ -76,7 +76,7 @@ def test_a_failed_append_leaves_all_or_nothing_and_the_next_one_works(
 def test_events_of_another_kind_after_a_failed_append_get_other_numbers(
     path: Path, disk: VolatileDisk
 ) -> None:
-    log = SqliteLog(path, vfs=disk.vfs, pragmas=["wal_autocheckpoint = 1"])
+    log = SqliteLog(path, pragmas=["wal_autocheckpoint = 1"])
     log.append([made("a")])
 
     for step in range(1, 12):
@@ -93,7 +93,7 @@ def test_events_of_another_kind_after_a_failed_append_get_other_numbers(
 
 
 def test_a_disk_that_fails_is_named_in_the_error(path: Path, disk: VolatileDisk) -> None:
-    log = SqliteLog(path, vfs=disk.vfs)
+    log = SqliteLog(path)
     disk.steps_left = 1
 
     with pytest.raises(LogError, match="nothing that was acknowledged is lost"):

@@ -27,6 +27,7 @@ from fastbandit.serving.console.buckets import (
 from fastbandit.storage.events import WHO
 from fastbandit.storage.log_reader import one_moment_of
 from fastbandit.storage.log_schema import open_for_reading
+from fastbandit.storage.sqlite_log import clock_of
 
 _SUMS = ("n", "m", "w", "ww", "r", "mr", "wr", "wwr", "rr", "wrr", "wwrr")
 _ALL = ", ".join(_SUMS)
@@ -126,11 +127,15 @@ class ComparisonTally:
 
 
 def read_evidence(
-    path: Path, *, minutes: int | None, now: int, progress: Progress = silent
+    path: Path, *, minutes: int | None, now: int | None = None, progress: Progress = silent
 ) -> list[Evidence]:
-    """Read the evidence of a whole log, or of its last minutes, as it is at one moment."""
+    """Read the evidence of a whole log, or of its last minutes, as it is at one moment.
+
+    `now` is the time of the log, unless it is given.
+    """
     with one_moment_of(path) as log:
         open_for_reading(log, path)
+        now = clock_of(log)() if now is None else now
         tally, last = ComparisonTally(log), last_event(log)
         if not tally.has_any():
             return []

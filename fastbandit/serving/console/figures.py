@@ -21,7 +21,8 @@ from fastbandit.serving.console.notes import RULES, Notes
 from fastbandit.serving.console.tally import BASELINE, DELAYS_S, Sums, Tally
 from fastbandit.storage.events import REWARD_STATUSES
 from fastbandit.storage.snapshot_store import SnapshotStore
-from fastbandit.storage.sqlite_log import now as clock_now
+from fastbandit.storage.sqlite_files import connect
+from fastbandit.storage.sqlite_log import clock_of
 
 _MOST_BUCKETS = 72
 _WIDTHS_S = (10, 30, 60, 120, 300, 600, 1200, 3600, 10800, 21600, 43200, 86400)
@@ -59,9 +60,9 @@ class Figures:
         data_dir: str | Path,
         *,
         is_shared: bool = False,
-        clock: Callable[[], int] = clock_now,
+        clock: Callable[[], int] | None = None,
     ) -> None:
-        self._path, self._is_shared, self._clock = Path(log_path), is_shared, clock
+        self._path, self._is_shared, self._given_clock = Path(log_path), is_shared, clock
         self._models = Models(SnapshotStore(store_folder), Path(data_dir))
         self._connection: apsw.Connection | None = None
 
@@ -92,9 +93,10 @@ class Figures:
             self._connection = None
 
     def _open(self) -> None:
-        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection = connect(self._path, is_reader=True)
         connection.set_busy_timeout(5_000)
         self._opened = _identity(self._path)
+        self._clock = self._given_clock or clock_of(connection)
         self._tally, self._chosen = Tally(connection), ArmCounts(connection)
         self._connection = connection
 

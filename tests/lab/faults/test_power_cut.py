@@ -46,7 +46,7 @@ def test_a_file_whose_folder_was_not_synced_may_vanish(
     home.mkdir()
     disk = VolatileDisk(home, steps_left=3)
     with pytest.raises(OSError, match="power"):
-        SqliteLog(home / "events.db", vfs=disk.vfs)
+        SqliteLog(home / "events.db")
     for cut in range(20):
         disk.cut(tmp_path / f"{cut}", rng=numbers)
     disk.close()
@@ -61,7 +61,7 @@ def test_what_was_synced_is_found_after_every_cut(
     home = tmp_path / "home"
     home.mkdir()
     disk = VolatileDisk(home)
-    log = SqliteLog(home / "events.db", vfs=disk.vfs)
+    log = SqliteLog(home / "events.db")
     log.append([TimePassed()])
     log.close()
     disk.cut(tmp_path / "after", rng=numbers)

@@ -1,0 +1,55 @@
+"""Watches over the log of a service: that it is the right one, its last event, and its clock."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from fastbandit.errors import LogError, SnapshotError
+from fastbandit.serving.schemas import Reason
+from fastbandit.storage.log_clock import LogClock
+from fastbandit.storage.log_match import check_log, write_mark
+from fastbandit.storage.shared import AnyLog
+from fastbandit.storage.snapshot_store import SnapshotStore
+
+_MARK_SECONDS = 1.0
+
+
+class LogWatch:
+    """Watches the log of a data folder, which is marked there unless others write it, too."""
+
+    def __init__(self, folder: Path, *, is_shared: bool) -> None:
+        self._folder, self._is_shared, self._marked = folder, is_shared, 0.0
+        self.clock: object = None  # of the log that is written
+
+    def check(self, log: AnyLog, store: SnapshotStore) -> None:
+        """Raise where a log is not the one of the snapshots; a damaged one is noticed elsewhere."""
+        with suppress(SnapshotError):
+            check_log(log, store, self._folder)
+
+    def mark(self, log: AnyLog, *, is_last: bool = False) -> None:
+        """Write down the last event of a log, once a second at most."""
+        if self._is_shared or (time.monotonic() - self._marked < _MARK_SECONDS and not is_last):
+            return
+        self._marked = time.monotonic()
+        with suppress(LogError):
+            write_mark(log, self._folder)
+
+    def problems(self) -> list[Reason]:
+        """Return that the clock of the machine stepped within the last hour."""
+        clock = self.clock
+        if not isinstance(clock, LogClock) or not clock.has_stepped:
+            return []
+        text = (
+            f"The clock of this machine stepped {clock.steps} times, and is {clock.skew_seconds:g} "
+            f"s ahead of the log. Waits go on as if it had not."
+        )
+        return [Reason("clock", text, "See that one service alone sets the clock, slowly.")]
+
+    def gauges(self) -> dict[str, float]:
+        """Return how far the wall clock is ahead of the log, and its steps, if any."""
+        clock = self.clock
+        if not isinstance(clock, LogClock) or not clock.has_stepped:
+            return {}
+        return {"clock_skew_seconds": clock.skew_seconds, "clock_steps": clock.steps}

@@ -19,6 +19,7 @@ from msgspec import json
 
 from fastbandit.client.shapes import Reward, encode
 from fastbandit.errors import SpoolError, SpoolFull
+from fastbandit.files.private import private_file
 
 APPLICATION_ID = 0x46425350  # "FBSP", in the header: this file is ours
 _TABLE = """
@@ -63,6 +64,7 @@ class Spool:
     ) -> None:
         self.path, self.limit, self._clock = Path(path), limit, clock
         self.unknown_seconds = unknown_seconds
+        private_file(self.path)
         with self._opened() as connection, _writing(connection):
             self._prepare(connection)
 

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from fastbandit.errors import FastbanditError, LogUnavailableError
+from fastbandit.files.private import make_private
 from fastbandit.learning.backlog import JoinRange
 from fastbandit.learning.candidates import Train, train_here
 from fastbandit.learning.deltas import Deltas
@@ -46,7 +47,7 @@ def run_learner(
     """
     torch.set_num_threads(1)  # sums of several threads may differ in their last digits
     folder = Path(config.server.data_dir)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private(folder)
     with _ending_on_sigterm(), locking(folder / "learner.lock"):
         learner, pause = Learner(config, reached=reached, train=train, join=join), _FIRST_PAUSE
         failures = _Failures()

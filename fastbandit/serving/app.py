@@ -8,19 +8,20 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
-
-import msgspec
 
 from fastbandit import __version__
 from fastbandit.errors import LogError
-from fastbandit.serving.access import Access
+from fastbandit.serving.access import Access, headers_of
+from fastbandit.serving.arrivals import Arrivals
 from fastbandit.serving.console import CONTENT_SECURITY_POLICY, STATIC
 from fastbandit.serving.keys import KeyRing
 from fastbandit.serving.overload import Capacity
 from fastbandit.serving.problems import Rejection
-from fastbandit.serving.routes import Route, Routes
+from fastbandit.serving.quotas import Quotas
+from fastbandit.serving.rejections import too_large
+from fastbandit.serving.routes import Handler, Route, Routes
 from fastbandit.serving.service import Service
 
 Scope = dict[str, Any]
@@ -28,8 +29,8 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 _LOGGER = logging.getLogger("fastbandit.serving")
-_ENCODE = msgspec.json.Encoder().encode
 _EXPLANATION = "/explanation"
+_LITTLE = 4096  # bytes of a body that nobody reads
 _JSON = (b"content-type", b"application/json")
 _PROBLEM = (b"content-type", b"application/problem+json")
 _SAFE = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
@@ -46,41 +47,82 @@ _HEADERS = {"/metrics": (_METRICS, *_SAFE), "/": (*_CONSOLE, *_SAFE)} | {
 """What is sent with answers that are not JSON."""
 
 
+class Admitted(NamedTuple):
+    """A request that may be made: what answers it, for whom, and how large its body may be."""
+
+    handle: Handler
+    path: str
+    given: bytes
+    key: str
+    most_bytes: int
+    setting: str
+
+    def too_large(self) -> Rejection:
+        return too_large(self.most_bytes, self.setting)
+
+
 class App:
     """The routes of a service, as an ASGI application."""
 
     def __init__(self, service: Service, keys: KeyRing) -> None:
-        self.service, self.capacity = service, Capacity(service.config.server.max_waiting)
-        self.access = service.access = Access(keys)
-        self.routes = Routes(service, self.capacity).table()
-        self._most_bytes = service.config.server.max_body_bytes
+        self.service, config = service, service.config
+        self.capacity, self.arrivals = Capacity(config.server.max_waiting), Arrivals(config.limits)
+        self.access, self.quotas = Access(keys), Quotas(config.limits)
+        service.access = self.access
+        self.routes = Routes(service, self.capacity, self.quotas).table()
+        self._most = min(
+            (config.limits.body_bytes, "limits.body_bytes"),
+            (config.server.max_body_bytes, "server.max_body_bytes"),
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             await self._answer(scope, receive, send)
 
+    def admit(self, scope: Scope) -> Admitted:
+        """Let a request through, by its headers alone, or reject it."""
+        path, given = _template_of(scope["path"])
+        headers, method = headers_of(scope), scope["method"]
+        needed, handle = self._route(scope, path)
+        key = ""
+        if needed:
+            key = self.access.admit(headers, needed, is_change=method != "GET")
+            self.quotas.take(key, "requests")
+        most, setting = self._most
+        if method == "GET":
+            most = min(most, _LITTLE)
+        elif needed == "admin":
+            most, setting = self.service.config.server.max_body_bytes, "server.max_body_bytes"
+        admitted = Admitted(handle, path, given, key, most, setting)
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and (len(length) > 18 or int(length) > most):
+            raise admitted.too_large()
+        return admitted
+
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
-        path, given = _template_of(scope["path"])
+        path = _template_of(scope["path"])[0]
         headers: tuple[tuple[bytes, bytes], ...] = (_JSON, *_SAFE)
         try:
-            needed, handle = self._route(scope, path)
-            if needed:
-                self.access.admit(scope, needed)
-            status, body = await handle(given + await self._body(scope, receive))
+            admitted = scope.get("admitted") or self.admit(scope)  # by the server, or here
+            body = admitted.given + await _body(scope, receive, admitted)
+            status, body = await admitted.handle(body, admitted.key)
             headers = _HEADERS.get(path, headers)
         except Exception as error:
             rejection = _rejection_of(error, path)
-            status, body = rejection.status, _ENCODE(rejection.problem)
+            status, body = rejection.status, rejection.body
             headers = (_PROBLEM, *_SAFE, *rejection.headers)
         size = (b"content-length", str(len(body)).encode())
         await send({"type": "http.response.start", "status": status, "headers": [*headers, size]})
         await send({"type": "http.response.body", "body": body})
-        self._count(path, status, time.perf_counter() - began)
+        self.count(path, status, time.perf_counter() - began)
 
-    def _count(self, path: str, status: int, seconds: float) -> None:
+    def count(self, path: str, status: int, seconds: float | None = None) -> None:
+        """Count an answer, and how long it took where it was worked for."""
         metrics = self.service.metrics
         metrics.answers[(path if path in self.routes else "other", status)] += 1
+        if seconds is None:
+            return
         if path == "/v1/select" and status == 200:
             metrics.selected(seconds)
         elif path == "/v1/reward":
@@ -110,25 +152,20 @@ class App:
             )
         return found
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        """Read the body, but never more than the limit."""
-        if scope["method"] == "GET":
-            return scope["query_string"]
+
+async def _body(scope: Scope, receive: Receive, admitted: Admitted) -> bytes:
+    """Read the body, but never more than the limit."""
+    if scope["method"] == "GET":
+        query: bytes = scope["query_string"]
+        return query
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    while message.get("more_body") and len(body) <= admitted.most_bytes:
         message = await receive()
-        body = message.get("body", b"")
-        while message.get("more_body") and len(body) <= self._most_bytes:
-            message = await receive()
-            body += message.get("body", b"")
-        if len(body) > self._most_bytes:
-            raise Rejection(
-                413,
-                "too large",
-                f"A body may have at most {self._most_bytes} bytes.",
-                fix="Send fewer at a time, or raise server.max_body_bytes.",
-                field="body",
-                headers=((b"connection", b"close"),),
-            )
-        return body
+        body += message.get("body", b"")
+    if len(body) > admitted.most_bytes:
+        raise admitted.too_large()
+    return body
 
 
 def _template_of(path: str) -> tuple[str, bytes]:

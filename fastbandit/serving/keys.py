@@ -214,7 +214,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     beside = path.with_name(f"{path.name}.part")
     needs = f"The keys need a folder that can be written to: {path.parent} cannot"
     with raising(DataError, needs, fix="Make room there, or name another with --data-dir."):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         except FileExistsError as error:

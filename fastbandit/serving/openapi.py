@@ -29,13 +29,18 @@ _SHAPES = (
     schemas.Status,
 )
 _REJECTIONS = {
-    "400": "The body is not JSON.",
+    "400": "The body is not JSON, or a key or header stands there twice.",
     "401": "No key, or one that is not known.",
-    "403": "The key lacks the scope.",
+    "403": "The key lacks the scope; or, without keys, another site's page asks.",
+    "408": "The headers or the body came too slowly.",
     "413": "The body is too large.",
+    "415": "Without keys, the header Content-Type: application/json is needed.",
     "422": "A field cannot be used; the answer names it.",
+    "429": "The quota of the key is used up; Retry-After says until when.",
+    "431": "The headers are too large.",
     "503": "Not ready, overloaded, or the log cannot be written to; nothing was acknowledged.",
 }
+_OF_HEADERS = ("400", "401", "403", "408", "413", "429", "431")
 
 
 def openapi(context: Schema | None = None, arms: Schema | None = None) -> dict[str, Any]:
@@ -57,6 +62,8 @@ def _every_route() -> dict[str, Any]:
     _, components = msgspec.json.schema_components(
         _SHAPES, ref_template="#/components/schemas/{name}"
     )
+    plain = msgspec.json.encode(components).replace(rb"\\Z", b"$")  # JSON Schema's $ is the end
+    components = msgspec.json.decode(plain)
     select = {
         "200": ("The arms chosen.", ["SelectAnswer", "SelectAnswers"]),
         "409": ("The id stands for the decision of another request.", ["Problem"]),
@@ -121,7 +128,7 @@ def _operation(
 def _reading(name: str, said: str, shape: str | None, *others: str) -> dict[str, Any]:
     answers = {"200": _answer(said, [shape] if shape else [])}
     answers |= {status: _answer("The reasons.", [shape] if shape else []) for status in others}
-    answers |= {status: _answer(_REJECTIONS[status], ["Problem"]) for status in ("401", "403")}
+    answers |= {status: _answer(_REJECTIONS[status], ["Problem"]) for status in _OF_HEADERS}
     return {"operationId": name, "summary": said, "responses": answers}
 
 
@@ -138,7 +145,7 @@ def _explaining(name: str, said: str, *queries: str) -> dict[str, Any]:
 def _metrics() -> dict[str, Any]:
     text = {"text/plain": {"schema": {"type": "string"}}}
     answers = {"200": {"description": "Counts and times for Prometheus.", "content": text}}
-    answers |= {status: _answer(_REJECTIONS[status], ["Problem"]) for status in ("401", "403")}
+    answers |= {status: _answer(_REJECTIONS[status], ["Problem"]) for status in _OF_HEADERS}
     return {"operationId": "metrics", "summary": "For Prometheus", "responses": answers}
 
 

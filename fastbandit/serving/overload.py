@@ -13,11 +13,19 @@ from asyncio import AbstractEventLoop
 from collections import deque
 from typing import Any
 
-import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from fastbandit.serving.arrivals import Book
 from fastbandit.serving.problems import Rejection
+from fastbandit.serving.rejections import (
+    MOST_HEADERS,
+    NO_HTTP,
+    OVERLOADED,
+    long_headers,
+    on_wire,
+    too_slow,
+)
 
 _SELECT, _REWARD = b"/v1/select", b"/v1/reward"
 _LINE = b"POST /v1/select HTTP/1.1\r\n"
@@ -26,6 +34,8 @@ _ROWS = 8
 _NEARLY = 32  # rows: a request of so many contexts would find no room
 _TICK_SECONDS = 0.005
 _FREE = 5  # rejections in a tick that hold up no connection
+_LINGER_SECONDS = 1.0  # for who reads an answer before all was sent
+_MOST_DISCARDED = 2**22
 
 
 class Capacity:
@@ -71,61 +81,128 @@ class Capacity:
 
 
 class OverloadProtocol(HttpToolsProtocol):
-    """HTTP as uvicorn speaks it, with a limit on the requests that are under way.
+    """HTTP as uvicorn speaks it, with limits on what arrives and on what is under way.
 
-    The limit and the metrics are those of the app: see `App.capacity`. Rewards, of which
-    nothing may be lost, have twice the room of selects.
+    The limits and the metrics are those of the app: see `App.capacity` and `App.arrivals`. A
+    request is admitted, or not, when its headers are in. Rewards, of which nothing may be lost,
+    have twice the room of selects.
     """
 
+    book: Book | None = None
     _is_between = True  # no request is half read
-    _is_rejecting = False
+    _has_headers = _has_body = _is_ended = False
+    _rejection: Rejection | None = None  # of the request that is being read
     _running: RequestResponseCycle | None = None
     _held: Any = None  # the app, for a request whose body is not there yet
     _rejected_at = 0.0
+    _bytes = _head_bytes = 0  # of all that is not answered yet, and what of it is no body
+    _tail = b""  # of headers that are not whole
 
     # -- what comes over the wire
 
+    def connection_made(self, transport: Any) -> None:
+        """Take a connection, if need be in place of one that is silent."""
+        arrivals = self._app.arrivals
+        if arrivals.make_room(len(self.connections)):
+            super().connection_made(transport)
+            arrivals.move(self, arrivals.headers, self.loop)
+        else:
+            self.transport = transport
+            self._write(OVERLOADED, is_last=True)
+            transport.close()
+
     def data_received(self, data: bytes) -> None:
         """Read on; a whole request that will be rejected is not even parsed."""
-        app: Any = self.config.app
+        app = self._app
         is_full = app.capacity.is_full(len(self.tasks))
-        if is_full and self._is_between and self._is_free and is_whole_select(data):
-            self._reject(_SELECT)
+        if self._is_ended:
+            self._discard(len(data))
+        elif is_full and self._is_between and self._is_free and is_whole_select(data):
+            self._reject(OVERLOADED, path=_SELECT)
+            app.arrivals.move(self, app.arrivals.idle, self.loop)
+        elif self._has_long_head(data):
+            self._end(long_headers(app.arrivals.limits.header_bytes))
         else:
+            self._has_body = False
             super().data_received(data)
+            self._note(data)
+
+    def _has_long_head(self, data: bytes) -> bool:
+        """Return whether headers would be longer than they may, before they are parsed."""
+        most = self._app.arrivals.limits.header_bytes - self._head_bytes
+        if len(data) <= most or (self._has_headers and not self._is_between):
+            return False
+        return b"\r\n\r\n" not in self._tail + data[:most]
+
+    def _note(self, data: bytes) -> None:
+        """Count what came, and note what is waited for now."""
+        arrivals, waits = self._app.arrivals, None
+        if self._is_ended or self.transport.is_closing():
+            return
+        rejection = self._rejection
+        if rejection is None:
+            self._bytes += len(data)
+            arrivals.bytes += len(data)
+        if self._is_between:
+            self._head_bytes, self._tail = 0, b""
+            if self._is_free:
+                self._let_go()
+                waits = arrivals.idle
+        elif rejection is not None and (rejection is not OVERLOADED or self.expect_100_continue):
+            self._end(rejection)
+            return
+        else:
+            self._head_bytes += 0 if self._has_body else len(data)
+            self._tail = b"" if self._has_headers else data[-3:]
+            if self._head_bytes > arrivals.limits.header_bytes:
+                self._end(long_headers(arrivals.limits.header_bytes))
+                return
+            if arrivals.is_full:
+                self._end(OVERLOADED)
+                return
+            waits = arrivals.bodies if self._has_headers else arrivals.headers
+        arrivals.move(self, waits, self.loop)
 
     def on_message_begin(self) -> None:
-        self._is_between = False
+        self._is_between = self._has_headers = False
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if len(self.headers) >= MOST_HEADERS:
+            self._end(long_headers(self._app.arrivals.limits.header_bytes))
+            raise ValueError("too many headers")  # which ends the parsing
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Begin a request, or see that it will be rejected."""
-        if not (self._is_free and self._has_no_room()):
-            super().on_headers_complete()
-        elif self.expect_100_continue:  # its body will not come, or be taken for a request
-            self._is_rejecting = True
-            self._reject(self._path, is_last=True)
+        self._has_headers = True
+        if self._is_free and self._has_no_room():
+            self._rejection = OVERLOADED
         else:
-            self._is_rejecting = True
+            super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        if self._is_rejecting:
+        self._has_body = True
+        if self._rejection is not None:
             return
         if self._held is None:
             super().on_body(body)
             return
         self.cycle.body += body
-        service = self.config.app.service  # type: ignore[union-attr]
-        if len(self.cycle.body) > service.config.server.max_body_bytes:
-            self._begin()
+        admitted = self.cycle.scope["admitted"]  # type: ignore[typeddict-item]
+        if len(self.cycle.body) > admitted.most_bytes:
+            self._rejection, self._held = admitted.too_large(), None
+            self.cycle.body.clear()
+            self.cycle.response_complete = True
 
     def on_message_complete(self) -> None:
         """End a request: reject it, if that is how it began."""
         self._is_between = True
-        if self._is_rejecting:
-            self._is_rejecting = False
+        rejection, self._rejection = self._rejection, None
+        if rejection is not None:
             is_old = self.parser.get_http_version() == "1.0"
-            self._reject(self._path, is_last=is_old or not self.parser.should_keep_alive())
+            is_last = is_old or not self.parser.should_keep_alive()
+            self._reject(rejection, path=self._path, is_last=is_last)
             return
         super().on_message_complete()
         if self._held is not None:
@@ -133,6 +210,8 @@ class OverloadProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let a request that is under way know that its answer is not waited for."""
+        self._app.arrivals.move(self, None, self.loop)
+        self._let_go()
         self._give_up()
         super().connection_lost(exc)
 
@@ -140,15 +219,28 @@ class OverloadProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
-        if cycle.more_body and not cycle.waiting_for_100_continue:
-            self._held = app
-        else:
-            super()._start_asgi_task(cycle, app)
+        if cycle.more_body and cycle is self.cycle:
+            try:
+                cycle.scope["admitted"] = self._app.admit(cycle.scope)  # type: ignore[typeddict-unknown-key]
+            except Rejection as rejection:
+                self._rejection, cycle.response_complete = rejection, True
+                return
+            if not cycle.waiting_for_100_continue:
+                self._held = app
+                return
+        super()._start_asgi_task(cycle, app)
 
     def _begin(self) -> None:
         """Start the task of the request that was held."""
         app, self._held = self._held, None
         super()._start_asgi_task(self.cycle, app)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, and hold nothing of this one."""
+        super().on_response_complete()
+        if self._is_between and not self.pipeline and not self.transport.is_closing():
+            self._let_go()
+            self._app.arrivals.move(self, self._app.arrivals.idle, self.loop)
 
     def _give_up(self) -> None:
         """Send nothing more for the request that is under way."""
@@ -158,7 +250,16 @@ class OverloadProtocol(HttpToolsProtocol):
             running.disconnected = True
             running.message_event.set()
 
+    def _let_go(self) -> None:
+        """Hold no bytes any more."""
+        self._app.arrivals.bytes -= self._bytes
+        self._bytes = 0
+
     # -- rejections
+
+    @property
+    def _app(self) -> Any:
+        return self.config.app
 
     @property
     def _is_free(self) -> bool:
@@ -166,7 +267,7 @@ class OverloadProtocol(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _has_no_room(self) -> bool:
-        most = self.config.app.capacity.most  # type: ignore[union-attr]
+        most = self._app.capacity.most
         limit = {_SELECT: most, _REWARD: 2 * most}.get(self._path)
         return limit is not None and len(self.tasks) >= limit
 
@@ -174,26 +275,67 @@ class OverloadProtocol(HttpToolsProtocol):
     def _path(self) -> bytes:
         return self.url.partition(b"?")[0]
 
-    def _reject(self, path: bytes, *, is_last: bool = False) -> None:
+    def _reject(self, rejection: Rejection, *, path: bytes, is_last: bool = False) -> None:
+        """Answer a request that is whole, or was answered for before it was parsed."""
         if self.transport.is_closing():
             return
-        metrics = self.config.app.service.metrics  # type: ignore[union-attr]
-        metrics.rejected += 1
-        metrics.answers[path.decode(), 503] += 1
-        self._rejected_at = self.loop.time()
-        self.transport.write(OVERLOADED_LAST if is_last else OVERLOADED)
+        self._write(rejection, is_last=is_last, path=path)
         if is_last:
             self.transport.close()
             return
+        self._rejected_at = self.loop.time()
         if self.timeout_keep_alive_task is None:
             self._close_after(self.timeout_keep_alive)
-        self.config.app.capacity.hold(self)  # type: ignore[union-attr]
+        if rejection is OVERLOADED:
+            self._app.capacity.hold(self)
+
+    def _end(self, rejection: Rejection) -> None:
+        """Answer a request that is not whole; what still comes of it is not looked at."""
+        self._give_up()
+        self._is_ended = True
+        self._app.arrivals.move(self, None, self.loop)
+        self._let_go()
+        if self.transport.is_closing():
+            return
+        self._unset_keepalive_if_required()
+        self._write(rejection, is_last=True)
+        if self.transport.can_write_eof():
+            self.transport.write_eof()  # an answer is lost where what was sent is not read
+        self.loop.call_later(_LINGER_SECONDS, self.transport.abort)
+
+    def _discard(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > _MOST_DISCARDED:
+            self.transport.abort()
+
+    def _write(self, rejection: Rejection, *, is_last: bool, path: bytes = b"other") -> None:
+        app = self._app
+        app.count(path.decode("latin-1"), rejection.status)
+        app.service.metrics.rejected += rejection is OVERLOADED
+        self.transport.write(on_wire(rejection, is_last=is_last))
+
+    def end_late(self) -> None:
+        """End headers or a body that take too long; where nothing came, without a word."""
+        self.book, limits = None, self._app.arrivals.limits
+        if self._is_between:
+            self.transport.close()
+        elif self._has_headers:
+            self._end(too_slow("body", limits.body_seconds))
+        else:
+            self._end(too_slow("header", limits.header_seconds))
+
+    def end_silent(self) -> None:
+        """End, to make room for another."""
+        self.book = None
+        self.transport.abort()
 
     def timeout_keep_alive_handler(self) -> None:
         """Close a connection that was quiet for long, unless a rejection went over it meanwhile."""
         left = self._rejected_at + self.timeout_keep_alive - self.loop.time()
         if left > 0:
             self._close_after(left)
+        elif self.transport.get_write_buffer_size():
+            self.transport.abort()  # who does not read an answer will not let it end either
         else:
             super().timeout_keep_alive_handler()
 
@@ -205,8 +347,8 @@ class OverloadProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Say that what came is no HTTP, and end the connection."""
         self._give_up()
-        if not self.transport.is_closing():
-            self.transport.write(NO_HTTP)
+        if not (self._is_ended or self.transport.is_closing()):
+            self._write(NO_HTTP, is_last=True)
             self.transport.close()
 
 
@@ -223,40 +365,3 @@ def is_whole_select(data: bytes) -> bool:
         return False
     length = head[at + 17 :].partition(b"\r\n")[0].strip()
     return length.isdigit() and len(data) == end + 4 + int(length)
-
-
-def overloaded() -> Rejection:
-    """Say that too many requests are under way."""
-    return Rejection(
-        503,
-        "overloaded",
-        "More requests are under way than can be answered soon.",
-        fix="Send the request again after the time in Retry-After.",
-        headers=((b"retry-after", b"1"),),
-    )
-
-
-def _written(line: bytes, rejection: Rejection, *, is_last: bool = False) -> bytes:
-    """Write a rejection as it goes over the wire."""
-    body = msgspec.json.encode(rejection.problem)
-    headers = [*rejection.headers, (b"content-type", b"application/problem+json")]
-    headers += [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
-    headers += [(b"connection", b"close")] if is_last else []
-    headers += [(b"content-length", str(len(body)).encode())]
-    lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
-    return b"HTTP/1.1 " + line + b"\r\n" + lines + b"\r\n" + body
-
-
-OVERLOADED = _written(b"503 Service Unavailable", overloaded())
-OVERLOADED_LAST = _written(b"503 Service Unavailable", overloaded(), is_last=True)
-NO_HTTP = _written(
-    b"400 Bad Request",
-    Rejection(
-        400,
-        "not HTTP",
-        "What came is not a request of HTTP/1.1.",
-        fix="Speak plain HTTP/1.1; where TLS is set up, https.",
-        field="request",
-        headers=((b"connection", b"close"),),
-    ),
-)

@@ -11,7 +11,8 @@ from fastbandit.errors import FastbanditError
 from fastbandit.serving.schemas import Problem
 
 PREFIX = "urn:fastbandit:"
-_LONGEST = 200
+MOST_BYTES = 4096  # of an answer to a wrong request
+_LONGEST, _LONG = 200, 1_000
 _AT = re.compile(r" - at `(?:key in )?\$\.?(.*)`$")
 _UNKNOWN = re.compile(r"unknown field `(.*)`$")
 _GOT = re.compile(r", got `(\w+)`$")
@@ -47,11 +48,22 @@ class Rejection(Exception):  # noqa: N818 - what is said to whom asked, not a fa
             type=f"{PREFIX}{name.replace(' ', '-')}",
             title=name,
             status=status,
-            detail=detail,
-            fix=fix,
-            field=field,
+            detail=_cut(detail, _LONG),
+            fix=_cut(fix, _LONG),
+            field=None if field is None else _cut(field, _LONGEST),
             value=None if value is None else shortened(value),
         )
+
+    @property
+    def body(self) -> bytes:
+        """The answer: at most so many bytes, whatever came."""
+        problem = self.problem
+        written = msgspec.json.encode(problem)
+        if len(written) <= MOST_BYTES:
+            return written
+        texts = {name: getattr(problem, name) or "" for name in ("detail", "fix", "field", "value")}
+        cut = {name: _cut(text, _LONGEST // 2) for name, text in texts.items()}
+        return msgspec.json.encode(msgspec.structs.replace(problem, **cut))
 
 
 def wrong_field(detail: str, *, fix: str, field: str, value: Any = None) -> Rejection:
@@ -61,9 +73,18 @@ def wrong_field(detail: str, *, fix: str, field: str, value: Any = None) -> Reje
 
 def shortened(value: Any) -> str:
     """Show what came, in at most so many characters that are safe to print anywhere."""
-    text = value if isinstance(value, str) else repr(value)
-    text = text.encode("ascii", "backslashreplace").decode()
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    text = value if isinstance(value, str) else repr(_few(value))
+    text = text[: 2 * _LONGEST].encode("ascii", "backslashreplace").decode()
+    return _cut(text, _LONGEST)
+
+
+def _few(value: Any) -> Any:
+    """Return the first items of a long list: all of it would take long to write."""
+    return value[:_LONGEST] if isinstance(value, list) and len(value) > _LONGEST else value
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}…"
 
 
 def rejection_of_body(error: Exception, body: bytes) -> Rejection:

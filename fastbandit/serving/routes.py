@@ -17,19 +17,26 @@ from fastbandit.serving.arm_columns import add_columns, check_columns, with_titl
 from fastbandit.serving.console import STATIC
 from fastbandit.serving.decider import Serving, not_ready
 from fastbandit.serving.explaining import Known, explain_arm, explain_decision, unknown_decision
+from fastbandit.serving.json_keys import check_keys
 from fastbandit.serving.keys import Scope
 from fastbandit.serving.metrics import render
 from fastbandit.serving.openapi import openapi
-from fastbandit.serving.overload import Capacity, overloaded
+from fastbandit.serving.overload import Capacity
 from fastbandit.serving.problems import Rejection, wrong_field
 from fastbandit.serving.promotion import promote_command
+from fastbandit.serving.quotas import Quotas
+from fastbandit.serving.rejections import overloaded
+from fastbandit.serving.request_limits import check_size, is_large, rows_of
 from fastbandit.serving.schema_guard import arm_schema_of
 from fastbandit.serving.service import ArmsOutcome, Service
-from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
+from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, Outcome, RewardCame
 
 Answer = tuple[int, bytes]
-Route = tuple[Scope | None, Callable[[bytes], Awaitable[Answer]]]
-"""The scope that a key needs, and what answers a body, or the query of a GET."""
+Handler = Callable[[bytes, str], Awaitable[Answer]]
+"""What answers a body, or the query of a GET, for who has the key of an id."""
+Route = tuple[Scope | None, Handler]
+"""The scope that a key needs, and what answers."""
+_LARGE_BYTES, _MANY_REWARDS = 2**16, 100  # more are read, and put together, in a thread
 _ENCODE = msgspec.json.Encoder().encode
 _STATUS = {"counted": 200, "duplicate": 200, "late": 202, "conflicting": 409}  # else 404
 
@@ -37,8 +44,8 @@ _STATUS = {"counted": 200, "duplicate": 200, "late": 202, "conflicting": 409}  #
 class Routes:
     """What a service answers, by path and method."""
 
-    def __init__(self, service: Service, capacity: Capacity) -> None:
-        self.service, self.capacity = service, capacity
+    def __init__(self, service: Service, capacity: Capacity, quotas: Quotas) -> None:
+        self.service, self.capacity, self.quotas = service, capacity, quotas
         self._is_binary = service.config.reward.kind == "binary"
         self._read_select = msgspec.json.Decoder(schemas.SelectRequest).decode
         self._read_reward = msgspec.json.Decoder(schemas.RewardRequest).decode
@@ -72,51 +79,60 @@ class Routes:
 
     # -- select and reward
 
-    async def select(self, body: bytes) -> Answer:
-        request = _read(self._read_select, body)
-        contexts, capacity = request.contexts, self.capacity
-        rows = 1 if isinstance(contexts, UnsetType) else len(contexts)
+    async def select(self, body: bytes, key: str) -> Answer:
+        request = await _read(self._read_select, body)
+        interactions = check_size(request, self.service.config.limits, len(body))
+        rows, capacity = rows_of(request), self.capacity
         if capacity.rows and capacity.rows + rows > capacity.most_rows:
             raise self._too_many()
         serving = self._serving()
         if request.columns:
             check_columns(serving.bandit, request.columns)
+        self.quotas.take(key, "interactions", interactions)
         capacity.rows += rows
         try:
             made = await self.service.select(request)
         finally:
             capacity.rows -= rows
+        answer = partial(self._selected, request, made, serving)
+        return 200, await asyncio.to_thread(answer) if is_large(request) else answer()
+
+    def _selected(
+        self, request: schemas.SelectRequest, made: list[DecisionMade], serving: Serving
+    ) -> bytes:
+        """Write what was decided."""
         is_shadow = self.service.decider.shadow is not None
         answers = [_answer_of(one, request, is_shadow) for one in made]
         if request.columns:
-            await asyncio.to_thread(add_columns, answers, serving.bandit, request.columns)
-        if request.contexts is UNSET:
-            return 200, _ENCODE(answers[0])
-        return 200, _ENCODE(schemas.SelectAnswers(answers))
+            add_columns(answers, serving.bandit, request.columns)
+        return _ENCODE(answers[0] if request.contexts is UNSET else schemas.SelectAnswers(answers))
 
-    async def reward(self, body: bytes) -> Answer:
-        request = _read(self._read_reward, body)
+    async def reward(self, body: bytes, key: str) -> Answer:
+        request = await _read(self._read_reward, body)
         if self.service.writer.waiting >= 2 * self.capacity.most_rows:
             raise self._too_many()
         given = _rewards_of(request)
-        for n, one in enumerate(given):
-            self._check_reward(one, "value" if request.rewards is UNSET else f"rewards[{n}].value")
-        came = [RewardCame(one.decision, one.value, one.arm, one.part) for one in given]
-        outcomes = await self.service.reward(came)
-        both = zip(given, outcomes, strict=True)
-        answers = [schemas.RewardAnswer(one.decision, became.status) for one, became in both]  # type: ignore[arg-type]
-        if request.rewards is not UNSET:
-            return 200, _ENCODE(schemas.RewardAnswers(answers))
-        return _STATUS.get(answers[0].status, 404), _ENCODE(answers[0])
+        self.quotas.take(key, "interactions", len(given))
+        is_list, is_many = request.rewards is not UNSET, len(given) > _MANY_REWARDS
+        read = partial(self._came, given, is_list=is_list)
+        outcomes = await self.service.reward(await asyncio.to_thread(read) if is_many else read())
+        if not is_list:
+            status = outcomes[0].status
+            return _STATUS.get(status, 404), _ENCODE(_taken(given[0], outcomes[0]))
+        answer = partial(_all_taken, given, outcomes)
+        return 200, await asyncio.to_thread(answer) if is_many else answer()
 
-    def _check_reward(self, one: schemas.Reward, field: str) -> None:
-        if self._is_binary and one.value not in (0, 1):
+    def _came(self, given: list[schemas.Reward], *, is_list: bool) -> list[RewardCame]:
+        """Return rewards as events, or reject one that this service does not take."""
+        odd = (n for n, one in enumerate(given) if self._is_binary and one.value not in (0, 1))
+        for n in odd:
             raise wrong_field(
                 "This service takes binary rewards: 0 or 1.",
                 fix='Send 0 or 1, or set reward.kind = "real".',
-                field=field,
-                value=one.value,
+                field=f"rewards[{n}].value" if is_list else "value",
+                value=given[n].value,
             )
+        return [RewardCame(one.decision, one.value, one.arm, one.part) for one in given]
 
     def _too_many(self) -> Rejection:
         self.service.metrics.rejected += 1
@@ -124,8 +140,8 @@ class Routes:
 
     # -- arms
 
-    async def upsert_arms(self, body: bytes) -> Answer:
-        request = _read(self._read_put, body)
+    async def upsert_arms(self, body: bytes, key: str) -> Answer:
+        request = await _read(self._read_put, body)
         ids = [arm.id for arm in request.arms]
         if len(set(ids)) != len(ids):
             twice = next(id for n, id in enumerate(ids) if id in ids[:n])
@@ -142,8 +158,8 @@ class Routes:
         answer = schemas.UpsertArmsAnswer(*changed.counts, changed.arms, changed.catalogue)
         return 200, _ENCODE(answer)
 
-    async def discard_arms(self, body: bytes) -> Answer:
-        request = _read(self._read_delete, body)
+    async def discard_arms(self, body: bytes, key: str) -> Answer:
+        request = await _read(self._read_delete, body)
         ids = list(dict.fromkeys(request.ids))
         changed = await self._change(ArmsChanged(discarded=ids), "ids", ids[:3])
         removed = len(ids) - len(changed.unknown)
@@ -168,7 +184,7 @@ class Routes:
 
     # -- why
 
-    async def explanation(self, query: bytes) -> Answer:
+    async def explanation(self, query: bytes, key: str) -> Answer:
         asked = parse_qs(query.decode("latin-1"))
         id, arm = asked["id"][0], asked.get("arm", [None])[0]
         made = await asyncio.to_thread(self.service.decision, id)
@@ -177,7 +193,7 @@ class Routes:
         explain = partial(explain_decision, self._serving(), made, arm=arm, known=self._known())
         return 200, _ENCODE(await asyncio.to_thread(explain))
 
-    async def arm_explanation(self, query: bytes) -> Answer:
+    async def arm_explanation(self, query: bytes, key: str) -> Answer:
         arm = parse_qs(query.decode("latin-1"))["id"][0]
         explain = partial(explain_arm, self._serving(), arm, known=self._known())
         return 200, _ENCODE(await asyncio.to_thread(explain))
@@ -194,21 +210,21 @@ class Routes:
 
     # -- what it is now
 
-    async def openapi(self, query: bytes) -> Answer:
+    async def openapi(self, query: bytes, key: str) -> Answer:
         decider = self.service.decider
         arms = None if decider.serving is None else arm_schema_of(decider.serving.bandit)
         return 200, _ENCODE(openapi(decider.schema, arms))
 
-    async def status(self, query: bytes) -> Answer:
+    async def status(self, query: bytes, key: str) -> Answer:
         return 200, _ENCODE(self.service.status())
 
-    async def ready(self, query: bytes) -> Answer:
+    async def ready(self, query: bytes, key: str) -> Answer:
         reasons = self.service.reasons()
         if reasons:
             return 503, _ENCODE(schemas.Readiness("not ready", reasons))
         return 200, _ENCODE(schemas.Readiness("ready", []))
 
-    async def metrics(self, query: bytes) -> Answer:
+    async def metrics(self, query: bytes, key: str) -> Answer:
         status = self.service.status()
         gauges = {
             "ready": float(status.ready),
@@ -233,7 +249,7 @@ class Routes:
             self.service.metrics.spool_conflicts = spooled.conflicts
         return 200, render(self.service.metrics, gauges)
 
-    async def console(self, query: bytes) -> Answer:
+    async def console(self, query: bytes, key: str) -> Answer:
         asked = parse_qs(query.decode("latin-1")).get("minutes", ["all"])[0]
         if asked != "all" and not (asked.isascii() and asked.isdigit() and len(asked) < 9):
             raise wrong_field(
@@ -261,20 +277,37 @@ class Routes:
         return 200, found
 
 
-def _always(status: int, body: bytes) -> Callable[[bytes], Awaitable[Answer]]:
+def _always(status: int, body: bytes) -> Handler:
     """Return what answers with the same each time."""
 
-    async def answer(query: bytes) -> Answer:
+    async def answer(query: bytes, key: str) -> Answer:
         return status, body
 
     return answer
 
 
-def _read(decode: Callable[[bytes], Any], body: bytes) -> Any:
+async def _read(decode: Callable[[bytes], Any], body: bytes) -> Any:
+    """Read a body, a large one in a thread: without Python's lock for part of the time."""
+    if len(body) > _LARGE_BYTES:
+        return await asyncio.to_thread(_decoded, decode, body)
+    return _decoded(decode, body)
+
+
+def _decoded(decode: Callable[[bytes], Any], body: bytes) -> Any:
     try:
-        return decode(body)
+        request = decode(body)
+        check_keys(body)
+        return request
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise problems.rejection_of_body(error, body) from error
+
+
+def _taken(one: schemas.Reward, became: Outcome) -> schemas.RewardAnswer:
+    return schemas.RewardAnswer(one.decision, became.status)  # type: ignore[arg-type]
+
+
+def _all_taken(given: list[schemas.Reward], outcomes: list[Outcome]) -> bytes:
+    return _ENCODE(schemas.RewardAnswers(list(map(_taken, given, outcomes))))
 
 
 def _answer_of(

@@ -16,19 +16,18 @@ MOST_REWARDS = 10_000
 MOST_ARMS = 10_000
 MOST_K = 1_000
 MOST_OFFERED = 1_000
-MOST_ANSWERED = 100_000
 MOST_FEATURES = 100_000
 MOST_COLUMNS = 1_000
 
 DecisionId = Annotated[
     str,
     Meta(
-        pattern=r"^[A-Za-z0-9._:-]{1,128}$",
+        pattern=r"^[A-Za-z0-9._:-]{1,128}\Z",
         description="Letters, digits and . _ : - ; at most 128 of them.",
         examples=["0c3f7a52d1e94b60"],
     ),
 ]
-ArmName = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
+ArmName = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*\Z")]
 ArmNumber = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 AnyArm = ArmName | ArmNumber
 Numbers = Annotated[list[float], Meta(max_length=MOST_FEATURES)]
@@ -69,7 +68,7 @@ class SelectRequest(Struct, forbid_unknown_fields=True):
         UNSET
     )
     k: Annotated[int, Meta(ge=1, le=MOST_K)] = 1
-    eligible: Annotated[list[AnyArm], Meta(min_length=1)] | dict[str, Any] | None = None
+    eligible: Annotated[list[str | int], Meta(min_length=1)] | dict[str, Any] | None = None
     explore: bool = True
     propensity: bool = False
     id: DecisionId | None = None
@@ -120,7 +119,7 @@ class Reward(Struct, forbid_unknown_fields=True):
     decision: DecisionId
     value: float
     arm: AnyArm | None = None
-    part: Annotated[str, Meta(max_length=128, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+    part: Annotated[str, Meta(max_length=128, pattern=r"^[^\x00-\x1f\x7f]*\Z")] = ""
 
 
 class RewardRequest(Struct, forbid_unknown_fields=True):
@@ -129,7 +128,7 @@ class RewardRequest(Struct, forbid_unknown_fields=True):
     decision: DecisionId | UnsetType = UNSET
     value: float | UnsetType = UNSET
     arm: AnyArm | None = None
-    part: Annotated[str, Meta(max_length=128, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+    part: Annotated[str, Meta(max_length=128, pattern=r"^[^\x00-\x1f\x7f]*\Z")] = ""
     rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MOST_REWARDS)] | UnsetType = (
         UNSET
     )

@@ -20,7 +20,7 @@ from fastbandit.errors import ValueOfColumnError
 from fastbandit.features.columns import to_float
 from fastbandit.features.schema import Schema
 from fastbandit.serving.problems import rejection_of_error, wrong_field
-from fastbandit.serving.schemas import MOST_ANSWERED, SelectRequest
+from fastbandit.serving.schemas import SelectRequest
 from fastbandit.settings.service import ContextConfig
 from fastbandit.storage.events import Context
 from fastbandit.types import Inputs
@@ -54,14 +54,6 @@ class SelectReader:
             raise wrong_field(
                 f"A propensity is of one arm: got k = {request.k}.",
                 fix="Ask for one arm, or leave propensity out.",
-                field="k",
-                value=request.k,
-            )
-        if request.k * len(contexts) > MOST_ANSWERED:
-            raise wrong_field(
-                f"An answer holds at most {MOST_ANSWERED:,} arms: {len(contexts)} contexts with "
-                f"k = {request.k} are more.",
-                fix="Ask for fewer arms, or for fewer contexts at a time.",
                 field="k",
                 value=request.k,
             )

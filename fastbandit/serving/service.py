@@ -12,11 +12,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from msgspec import UnsetType, structs
+from msgspec import structs
 
 from fastbandit import __version__
 from fastbandit.arms.rows import Upserted
 from fastbandit.errors import LogError, SettingError
+from fastbandit.files.private import make_private
 from fastbandit.learning.arm_file import first_arms
 from fastbandit.serving.access import Access
 from fastbandit.serving.console.process import FiguresProcess
@@ -25,6 +26,7 @@ from fastbandit.serving.learner_process import LearnerProcess
 from fastbandit.serving.log_watch import LogWatch
 from fastbandit.serving.metrics import Metrics
 from fastbandit.serving.problems import Rejection
+from fastbandit.serving.request_limits import is_large
 from fastbandit.serving.schema_guard import arm_schema_of
 from fastbandit.serving.schemas import Reason, SelectRequest, Status
 from fastbandit.serving.shadow import is_match, named_arm
@@ -51,7 +53,6 @@ _EVERY = 2  # what is not a delta is followed every second time
 _LOG_SECONDS = 2.0  # an append to a shared log that has no answer by then goes to the spool
 _MEND = "Mend it; the learner tries again."
 _REFUSALS = 3  # versions refused in a row that are a problem
-_MANY = 8  # so many contexts are decided in a thread of their own, others where they come
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Service:
 
     async def start(self) -> None:
         """Open the log, put the current snapshot into service, and start the learner."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_private(self.folder)
         self.writer = Writer(self._open_log, asyncio.get_running_loop())
         last = self.follower.seen = await self.writer.start()
         self.reader = open_log(self.config.log.url, self.folder, is_reader=True)
@@ -150,8 +151,7 @@ class Service:
 
     async def select(self, request: SelectRequest) -> list[DecisionMade]:
         """Decide, and remember the decisions before anyone hears of them."""
-        is_large = not isinstance(request.contexts, UnsetType) and len(request.contexts) > _MANY
-        if is_large or request.propensity:
+        if is_large(request):
             made = await asyncio.to_thread(self.decider.decide, request)
         else:
             made = self.decider.decide(request)

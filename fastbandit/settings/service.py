@@ -14,6 +14,7 @@ from typing import Any, get_type_hints
 from fastbandit.declaration import info_of, part, range_of
 from fastbandit.errors import SettingError
 from fastbandit.features.schema import Schema
+from fastbandit.settings.limits import LimitsConfig
 from fastbandit.settings.passwords import hide_password
 from fastbandit.settings.ranges import (
     ANY_NUMBER,
@@ -283,6 +284,7 @@ class Config:
     """All settings of the service, and where each came from ("server.port" -> "default")."""
 
     server: ServerConfig = field(default_factory=ServerConfig)
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
     context: ContextConfig = field(default_factory=ContextConfig)
     arms: ArmsConfig = field(default_factory=ArmsConfig)
     reward: RewardConfig = field(default_factory=RewardConfig)

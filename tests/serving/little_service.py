@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -46,9 +46,10 @@ class Caller:
         key: str | None = None,
         host: str = "localhost:8080",
         pieces: int = 1,
+        more: Sequence[tuple[bytes, bytes]] = ((b"content-type", b"application/json"),),
     ) -> Reply:
         body = raw if raw is not None else b"" if told is None else msgspec.json.encode(told)
-        headers = [(b"host", host.encode())]
+        headers = [(b"host", host.encode()), *more]
         if key is not None:
             headers.append((b"authorization", f"Bearer {key}".encode()))
         path, _, query = path.partition("?")

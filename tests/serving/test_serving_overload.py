@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fastbandit.serving.overload import OVERLOADED, OVERLOADED_LAST, Capacity, is_whole_select
+from fastbandit.serving.overload import Capacity, is_whole_select
 
 HEAD = b"POST /v1/select HTTP/1.1\r\nhost: x\r\n"
 
@@ -48,12 +48,3 @@ def test_contexts_of_a_few_large_requests_fill_the_capacity() -> None:
     capacity.rows = capacity.most_rows
 
     assert capacity.is_full(1)
-
-
-def test_a_rejection_says_when_to_come_again() -> None:
-    for written, is_last in ((OVERLOADED, False), (OVERLOADED_LAST, True)):
-        head, _, body = written.partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 503")
-        assert b"retry-after: 1" in head
-        assert (b"connection: close" in head) is is_last
-        assert f"content-length: {len(body)}".encode() in head

@@ -4,112 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
-import uvicorn
 import uvloop
-from uvicorn.server import ServerState
 
-from fastbandit.serving.metrics import Metrics
-from fastbandit.serving.overload import Capacity, OverloadProtocol, is_whole_select
-from lab.faults.garbage import split_answers, status_of
+from fastbandit.serving.overload import is_whole_select
+from lab.faults.garbage import status_of
 from lab.faults.overload import overload
-
-_HEAD = b"POST /v1/select HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
-_SECONDS = 5.0
-
-
-def post(body: bytes, *, path: bytes = b"/v1/select", more: bytes = b"") -> bytes:
-    head = _HEAD.replace(b"/v1/select", path) + more
-    return head + b"content-length: %d\r\n\r\n" % len(body) + body
-
-
-class Waiting:
-    """An application that answers with the length of the body, some only when it is let."""
-
-    def __init__(self, most: int) -> None:
-        self.capacity = Capacity(most)
-        server = SimpleNamespace(max_body_bytes=1_000)
-        config = SimpleNamespace(server=server)
-        self.service = SimpleNamespace(metrics=Metrics(), config=config)
-        self.begun = 0
-        self.barrier = asyncio.Event()
-
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        self.begun += 1
-        message = await receive()
-        body = message.get("body", b"")
-        while message.get("more_body"):
-            message = await receive()
-            body += message.get("body", b"")
-        if body.startswith(b"wait"):
-            await self.barrier.wait()
-        length = b"%d" % len(body)
-        headers = [(b"content-length", b"%d" % len(length))]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": length})
-
-
-@asynccontextmanager
-async def serving(most: int = 1) -> AsyncIterator[tuple[Waiting, Any]]:
-    """Serve the application on a port; return it, and how to connect."""
-    app, state = Waiting(most), ServerState()
-    config = uvicorn.Config(app, lifespan="off", log_config=None, ws="none", access_log=False)  # type: ignore[arg-type]
-    config.load()
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: OverloadProtocol(config, state, {}), "127.0.0.1", 0)
-    clients: list[Client] = []
-
-    async def connect() -> Client:
-        streams = await asyncio.open_connection(*server.sockets[0].getsockname())
-        clients.append(Client(*streams))
-        return clients[-1]
-
-    try:
-        yield app, connect
-    finally:
-        app.barrier.set()
-        for client in clients:
-            client.writer.close()
-        await asyncio.gather(*state.tasks)
-        server.close()
-        for _ in range(100):
-            if not state.connections:
-                break
-            await asyncio.sleep(0.01)
-
-
-class Client:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer, self.found = reader, writer, b""
-
-    async def ask(self, *pieces: bytes) -> bytes:
-        await self.send(*pieces)
-        return await self.answer()
-
-    async def send(self, *pieces: bytes) -> None:
-        for piece in pieces:
-            self.writer.write(piece)
-            await self.writer.drain()
-            await asyncio.sleep(0.005)
-
-    async def answer(self) -> bytes:
-        while not split_answers(self.found):
-            more = await asyncio.wait_for(self.reader.read(65536), _SECONDS)
-            if not more:
-                return b""
-            self.found += more
-        first = split_answers(self.found)[0]
-        self.found = self.found[len(first) :]
-        return first
-
-    async def is_closed(self) -> bool:
-        return await asyncio.wait_for(self.reader.read(), _SECONDS) == b""
+from tests.serving.little_server import HEAD, Client, Waiting, post, serving
 
 
 async def filled(app: Waiting, connect: Any) -> Client:
@@ -145,7 +49,7 @@ def test_a_rejected_request_may_come_in_pieces() -> None:
             client, request = await connect(), post(b"x" * 50)
             pieces = [request[:10], request[10:90], request[90:-20], request[-20:]]
             assert status_of(await client.ask(*pieces)) == 503
-            chunked = _HEAD + b"transfer-encoding: chunked\r\n\r\n"
+            chunked = HEAD + b"transfer-encoding: chunked\r\n\r\n"
             assert status_of(await client.ask(chunked, b"3\r\nabc\r\n", b"0\r\n\r\n")) == 503
             app.barrier.set()
             assert (await client.ask(*pieces)).endswith(b"\r\n\r\n50")
@@ -158,7 +62,7 @@ def test_a_request_may_come_in_pieces_and_in_chunks() -> None:
         async with serving() as (_, connect):
             client, request = await connect(), post(b"x" * 50)
             assert (await client.ask(request[:30], request[30:-9], request[-9:])).endswith(b"50")
-            chunked = _HEAD + b"transfer-encoding: chunked\r\n\r\n"
+            chunked = HEAD + b"transfer-encoding: chunked\r\n\r\n"
             answer = await client.ask(chunked, b"3\r\nabc\r\n", b"4\r\ndefg\r\n0\r\n\r\n")
             assert answer.endswith(b"\r\n\r\n7")
 
@@ -172,19 +76,6 @@ def test_a_body_that_comes_slowly_takes_no_capacity() -> None:
             await slow.send(post(b"slowly")[:-3])
             assert status_of(await quick.ask(post(b"abc"))) == 200
             assert (await slow.ask(b"wly")).endswith(b"\r\n\r\n6")
-
-    uvloop.run(run())
-
-
-def test_a_body_beyond_the_limit_reaches_the_application_before_its_end() -> None:
-    async def run() -> None:
-        async with serving() as (app, connect):
-            client = await connect()
-            await client.send(post(b"x" * 5_000)[:-1_000])
-            async with asyncio.timeout(30):
-                while not app.begun:
-                    await asyncio.sleep(0.001)
-            assert app.begun == 1
 
     uvloop.run(run())
 
@@ -329,9 +220,9 @@ def test_what_is_no_http_is_rejected(caplog: pytest.LogCaptureFixture) -> None:
         (post(b"abc")[:-1], False),
         (post(b"abc") + b"P", False),
         (post(b"abc", path=b"/v1/reward"), False),
-        (_HEAD + b"content-length: -3\r\n\r\nabc", False),
-        (_HEAD + b"\r\n", False),
-        (_HEAD, False),
+        (HEAD + b"content-length: -3\r\n\r\nabc", False),
+        (HEAD + b"\r\n", False),
+        (HEAD, False),
         (b"", False),
     ],
 )

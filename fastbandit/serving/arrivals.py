@@ -1,0 +1,88 @@
+"""Connections that wait: how long, how many of them and how much of their requests there may be.
+
+Who has shown no key can do no more than fill what is counted here.
+"""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop
+from collections import OrderedDict
+from typing import Protocol
+
+from fastbandit.settings.limits import LimitsConfig
+
+_SWEEP_SECONDS = 0.5
+_AT_ONCE = 64  # connections that are ended in one go, while others wait
+_PAUSE_SECONDS = 0.002
+
+
+class Arrival(Protocol):
+    """A connection, the book that it is noted in, and how it ends."""
+
+    book: Book | None
+
+    def end_late(self) -> None:
+        """End what takes too long, with an answer that says so."""
+
+    def end_silent(self) -> None:
+        """End, to make room for another."""
+
+
+Book = OrderedDict[Arrival, float]
+"""Connections, and since when they wait: the earliest first."""
+
+
+class Arrivals:
+    """The connections that wait for `headers`, for the rest of `bodies`, or for a next request.
+
+    `bytes` are those of all requests that are not answered yet.
+    """
+
+    def __init__(self, limits: LimitsConfig) -> None:
+        self.limits, self.bytes = limits, 0
+        self.headers: Book = OrderedDict()
+        self.bodies: Book = OrderedDict()
+        self.idle: Book = OrderedDict()
+        self._is_sweeping = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether requests hold more bytes than they may."""
+        return self.bytes > self.limits.buffered_bytes
+
+    def move(self, one: Arrival, book: Book | None, loop: AbstractEventLoop) -> None:
+        """Note what a connection waits for, unless that is known; None for nothing."""
+        if one.book is book:
+            return
+        if one.book is not None:
+            one.book.pop(one, None)
+        one.book = book
+        if book is not None:
+            book[one] = loop.time()
+            if not self._is_sweeping and book is not self.idle:
+                self._is_sweeping = True
+                loop.call_later(_SWEEP_SECONDS, self._sweep, loop)
+
+    def make_room(self, connections: int) -> bool:
+        """Return whether one more may come: if need be, for the one that is silent for longest."""
+        if connections < self.limits.connections:
+            return True
+        book = self.headers or self.idle
+        if book:
+            book.popitem(last=False)[0].end_silent()
+            return True
+        return False
+
+    def _sweep(self, loop: AbstractEventLoop) -> None:
+        """End what took too long, a few at a time."""
+        left, now, limits = _AT_ONCE, loop.time(), self.limits
+        for book, most in (
+            (self.headers, limits.header_seconds),
+            (self.bodies, limits.body_seconds),
+        ):
+            while left and book and next(iter(book.values())) + most <= now:
+                book.popitem(last=False)[0].end_late()
+                left -= 1
+        self._is_sweeping = bool(self.headers or self.bodies)
+        if self._is_sweeping:
+            loop.call_later(_SWEEP_SECONDS if left else _PAUSE_SECONDS, self._sweep, loop)

@@ -1,0 +1,85 @@
+"""Finds keys that stand twice in one object of JSON, of which a parser would take either."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.compiler.compiled import compiled
+from fastbandit.serving.problems import Rejection, shortened
+
+_DEEPEST = 64
+
+
+def check_keys(body: bytes) -> None:
+    """Reject a body, which is JSON, where an object of it has a key twice."""
+    colons = body.count(b":")
+    if colons > 1 and may_repeat(np.frombuffer(body, dtype=np.uint8), colons):
+        json.loads(body, object_pairs_hook=_checked, parse_int=len)  # which takes any length
+
+
+def _checked(pairs: list[tuple[str, Any]]) -> None:
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise Rejection(
+                400,
+                "key twice",
+                f"An object of JSON needs each key once: {shortened(key)!r} stands there twice.",
+                fix="Leave out one of the two.",
+                field=shortened(key) or "body",
+                value=key,
+            )
+        seen.add(key)
+
+
+@compiled()
+def may_repeat(text: NDArray[np.uint8], most: int) -> bool:
+    """Return False where no object of some JSON, with at most so many keys, has a key twice.
+
+    Keys are compared by hashes, and those with a backslash not at all: True means "look".
+    """
+    size = 4
+    while size < 2 * most + 2:
+        size *= 2
+    table = np.zeros(size, dtype=np.uint64)
+    frames = np.zeros(_DEEPEST + 1, dtype=np.uint64)  # the number of an object, 0 for a list
+    depth, objects, at, is_key = 0, 0, 0, False
+    while at < len(text):
+        sign = text[at]
+        at += 1
+        if sign == 34:  # "
+            hashed = np.uint64(14695981039346656037) ^ frames[depth]
+            while text[at] != 34:
+                if text[at] == 92:  # a backslash: what follows is no end
+                    if is_key:
+                        return True
+                    at += 1
+                hashed = (hashed ^ np.uint64(text[at])) * np.uint64(1099511628211)
+                at += 1
+            at += 1
+            if is_key:
+                hashed = ((hashed ^ frames[depth]) * np.uint64(1099511628211)) | np.uint64(1)
+                place = np.int64((hashed >> np.uint64(20)) & np.uint64(size - 1))
+                while table[place] != 0:
+                    if table[place] == hashed:
+                        return True
+                    place = (place + 1) & (size - 1)
+                table[place] = hashed
+                is_key = False
+        elif sign == 123 or sign == 91:  # { [
+            depth += 1
+            if depth > _DEEPEST:
+                return True
+            is_key = sign == 123
+            objects += is_key
+            frames[depth] = np.uint64(objects) if is_key else np.uint64(0)
+        elif sign == 125 or sign == 93:  # } ]
+            depth -= 1
+            is_key = False
+        elif sign == 44:  # ,
+            is_key = frames[depth] != 0
+    return False

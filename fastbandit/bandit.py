@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ from fastbandit.runtime.torch_explanation import Terms, explain_policy
 from fastbandit.search.slates import check_diversity
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.presets import PartNames, Preset, blueprint
-from fastbandit.storage.snapshots import load_snapshot, save_snapshot
+from fastbandit.storage.snapshots import InLog, load_snapshot, save_snapshot
 from fastbandit.training.fit_reward import Curve
 from fastbandit.training.log_weights import log_weights
 from fastbandit.types import Audit, Decision, Interactions
@@ -120,9 +121,9 @@ class Bandit:
         state, frozen = self._with_compiled()
         terms: dict[str, Any] = {"diversity": diversity, "explore": explore}
         if frozen is not None:
-            plan, threads = self._blueprint, torch.get_num_threads()
-            inputs = plan.context.read(contexts, what="contexts")
-            known = decision_seeds(plan.seed, state.decisions, len(inputs))
+            inputs = self._blueprint.context.read(contexts, what="contexts")
+            known = decision_seeds(self._blueprint.seed, state.decisions, len(inputs))
+            threads = torch.get_num_threads()
             terms |= {"seeds": known if seeds is None else seeds, "threads": threads}
             decision = frozen.select(inputs, k=k, eligible=eligible, **terms)
         else:
@@ -179,17 +180,9 @@ class Bandit:
             self._learn("Fit", fresh, version=self._state.version + 1)
         return self
 
-    def _learn(
-        self,
-        doing: str,
-        fresh: Interactions,
-        *,
-        version: int,
-        curve: Curve | None = None,
-        group: ProcessGroup = SINGLE,
-    ) -> None:
+    def _learn(self, doing: str, fresh: Interactions, *, version: int, **others: Any) -> None:
         with progress_bar(doing, is_shown=self._progress) as progress:
-            reports = Reports(progress, curve, group)
+            reports = Reports(progress, **others)
             learned = self._state.learned(self._blueprint, fresh, version, reports)
         self._state = replace(learned, decisions=self._state.decisions)  # some came meanwhile
 
@@ -260,9 +253,9 @@ class Bandit:
         self, arms: Any = None, *, ids: Iterable[Any] | None = None, columns: Any = None
     ) -> None:
         """Let more arms be chosen from now on; they are indexed anew, so add them in bulk."""
-        catalogue = self._catalogue("add arms to")
-        first = len(catalogue.table)
-        named, features, columns = read_more(self._blueprint.arm, arms, ids, columns, first=first)
+        catalogue, kind = self._catalogue("add arms to"), self._blueprint.arm
+        more = read_more(kind, arms, ids, columns, first=len(catalogue.table))
+        named, features, columns = more
         with torch.no_grad():
             grown = catalogue.add(named, features, columns=columns, embed=self._embed_arms)
         self._replace_arms(grown)
@@ -277,10 +270,9 @@ class Bandit:
         catalogue, kind = self._catalogue("upsert arms into"), self._blueprint.arm
         first = len(catalogue.table)
         named, features, columns = read_more(kind, arms, ids, columns, first=first)
+        ids, terms = list_ids(named), {"columns": columns, "embed": self._embed_arms}
         with torch.no_grad():
-            grown, counts = catalogue.upsert(
-                list_ids(named), features, columns=columns, embed=self._embed_arms
-            )
+            grown, counts = catalogue.upsert(ids, features, **terms)
         self._replace_arms(catalogue if is_trial else grown)
         return counts
 
@@ -323,16 +315,24 @@ class Bandit:
         return self._state.whole_history
 
     @property
+    def in_log(self) -> InLog | None:
+        """What it has learned besides, where that is in the log of a service alone."""
+        return self._state.in_log
+
+    def with_history(self, history: Interactions | None, in_log: InLog | None = None) -> Bandit:
+        """Return the same bandit with these interactions as what it has learned from."""
+        other = copy(self)
+        other._state = replace(self._state, history=history, pending=(), in_log=in_log)
+        return other
+
+    @property
     def blueprint(self) -> Blueprint:
         """The parts and settings this bandit was built from."""
         return self._blueprint
 
     def __len__(self) -> int:
         """The number of arms that can be chosen."""
-        arms = self._state.policy.arms
-        if isinstance(arms, BoxSpace):
-            raise SettingError("A box has no number of arms. Use Box.cover for its fine cover.")
-        return len(arms)
+        return len(self._catalogue("count the arms of"))
 
     def __contains__(self, id: Any) -> bool:
         """Whether an arm can be chosen."""

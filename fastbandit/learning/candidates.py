@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
 from fastbandit.learning.candidate_checks import Checks, check_candidate
-from fastbandit.learning.joining import Interaction, to_arrays
+from fastbandit.learning.joining import Interaction, known, to_arrays
+from fastbandit.learning.training_history import TrainingHistory, newly_learned, without_log
 from fastbandit.optim.process_group import SINGLE, ProcessGroup
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.settings.service import LearnConfig
 from fastbandit.storage.arm_changes import apply_changes, apply_offers
 from fastbandit.storage.events import Arm, ArmId, ArmsChanged
+from fastbandit.storage.history_files import Learned
 from fastbandit.storage.snapshot_store import Reached, SnapshotStore
 from fastbandit.storage.snapshot_version import Cut, Snapshot
 from fastbandit.training.fit_reward import Curve
@@ -51,6 +53,8 @@ class Candidate:
     bandit: Bandit
     checks: Checks
     notes: dict[str, Any]
+    fresh: Learned | None = None
+    """What it learned beyond its parent, where snapshots hold none of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +90,17 @@ def held_out_of(count: int, share: float) -> int:
     return min(_MOST_HELD_OUT, int(count * share))
 
 
-def train_candidate(job: TrainingJob, *, reached: Reached, train: Train = train_here) -> Candidate:
+def train_candidate(
+    job: TrainingJob,
+    *,
+    reached: Reached,
+    train: Train = train_here,
+    history: TrainingHistory | None = None,
+) -> Candidate:
+    """Train and check a candidate; with a `history` it holds nothing of what that stores."""
     bandit = Bandit.load(job.parent.bandit, part_modules=job.part_modules)
+    if history is not None:
+        bandit, before = history.of(bandit, job.parent)
     columns = FrozenBandit.load(job.parent.frozen).columns
     if bandit.columns is None and columns is not None:  # bandits of before had no columns
         bandit.set_columns(columns)
@@ -95,7 +108,8 @@ def train_candidate(job: TrainingJob, *, reached: Reached, train: Train = train_
     catalogue = bandit.policy.arms
     assert isinstance(catalogue, Catalogue)
     apply_offers(bandit, job.offers, known=catalogue.table)
-    learned = job.interactions[: len(job.interactions) - job.held_out]
+    learned = known(job.interactions[: len(job.interactions) - job.held_out])
+    unseen = known(job.interactions[len(job.interactions) - job.held_out :])
     parent = bandit.policy if bandit.version else None
     curve: list[tuple[int, float]] = []
     bandit = train(
@@ -104,21 +118,33 @@ def train_candidate(job: TrainingJob, *, reached: Reached, train: Train = train_
         lambda steps, loss: curve.append((steps, float(f"{loss:.6g}"))),
     )
     reached("trained")
-    checks = check_candidate(bandit, parent, job.interactions, held_out=job.held_out)
+    checks = check_candidate(bandit, parent, [*learned, *unseen], held_out=len(unseen))
     reached("checked")
     notes = {
         "arms": len(bandit),
         "learned": len(learned),
-        "mean_reward": float(f"{np.mean([one.reward for one in job.interactions]):.6g}"),
+        "mean_reward": float(f"{np.mean([one.reward for one in (*learned, *unseen)]):.6g}"),
         "checks": checks.notes(),
         "curve": curve,
     }
-    return Candidate(bandit, checks, notes)
+    if history is None:
+        return Candidate(bandit, checks, notes)
+    fresh = newly_learned(bandit, learned)
+    return Candidate(without_log(bandit, before, fresh), checks, notes, fresh)
 
 
 def publish_candidate(
-    store: SnapshotStore, job: TrainingJob, candidate: Candidate, *, cut: Cut, reached: Reached
+    store: SnapshotStore,
+    job: TrainingJob,
+    candidate: Candidate,
+    *,
+    cut: Cut,
+    reached: Reached,
+    history: TrainingHistory | None = None,
 ) -> Snapshot:
+    if history is not None and candidate.fresh is not None:
+        history.add(job.parent.cut, cut, candidate.fresh)
+        reached("stored history")
     with store.drafting() as draft:
         save_draft(draft, candidate.bandit, reached=reached)
         return store.publish(

@@ -24,9 +24,10 @@ from fastbandit.learning.candidates import (
     train_here,
 )
 from fastbandit.learning.initial_version import context_notes, publish_initial_version
-from fastbandit.learning.joining import Joiner
+from fastbandit.learning.joining import Joiner, known
 from fastbandit.learning.schedule import Mark, Schedule
 from fastbandit.learning.service_data import ServiceData
+from fastbandit.learning.training_history import TrainingHistory
 from fastbandit.settings.service import Config
 from fastbandit.storage.events import Arm, ArmId, ArmsChanged, DecisionMade, Event
 from fastbandit.storage.snapshot_store import Reached, nothing_more
@@ -286,10 +287,15 @@ class Learner:
         started, learn, joiner = time.monotonic(), self._config.learn, position.joiner
         fresh, version = list(joiner.interactions), self._store.next_version()
         held_out = held_out_of(len(fresh), learn.held_out)
+        if not known(fresh[: len(fresh) - held_out]):  # all of it was forgotten
+            position.mark, position.due_at = Mark(joiner.seq, None), None
+            return Step("waited", position.parent.version)
         modules = self._config.select.part_modules
         arms = (list(position.changes), list(position.offers.values()))
         job = TrainingJob(position.parent, version, fresh, arms[0], held_out, modules, arms[1])
-        candidate = train_candidate(job, reached=self._reached, train=self._train)
+        history = TrainingHistory(self._data)
+        terms: dict[str, Any] = {"reached": self._reached, "history": history}
+        candidate = train_candidate(job, train=self._train, **terms)
         self._seconds = round(time.monotonic() - started, 3)
         refusal = refusal_of(job, candidate, learn, cut=joiner.cut(0))
         if refusal is not None:
@@ -299,7 +305,7 @@ class Learner:
             return Step("refused", position.parent.version, refusal["reason"])
         candidate.notes.update(context_notes(self._config, position.parent))
         cut = joiner.cut(len(fresh) - held_out)
-        snapshot = publish_candidate(self._store, job, candidate, cut=cut, reached=self._reached)
+        snapshot = publish_candidate(self._store, job, candidate, cut=cut, **terms)
         self._made = (snapshot.hash, candidate.bandit)
         self._audits = Audits(snapshot.version, candidate.bandit, most=learn.audited)
         self._position = _Position(snapshot, joiner, Mark(cut.seq, cut.at))

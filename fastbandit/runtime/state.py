@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from fastbandit.errors import SettingError
 from fastbandit.features.kinds import is_size
 from fastbandit.interfaces import Observes, RewardModel
-from fastbandit.optim.process_group import ProcessGroup
+from fastbandit.optim.process_group import SINGLE, ProcessGroup
 from fastbandit.policy import Policy
 from fastbandit.progress import Progress
 from fastbandit.runtime.freezing import CompiledPolicy
 from fastbandit.settings.blueprint import Blueprint
-from fastbandit.storage.snapshots import Saved
+from fastbandit.storage.snapshots import InLog, Saved
 from fastbandit.training.fit_reward import Curve
 from fastbandit.training.update import training_rng, update
 from fastbandit.types import Interactions
@@ -25,8 +25,8 @@ class Reports(NamedTuple):
     """Who hears of an update while it runs, and the processes that run it."""
 
     progress: Progress
-    curve: Curve | None
-    group: ProcessGroup
+    curve: Curve | None = None
+    group: ProcessGroup = SINGLE
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class State:
     compiled: CompiledPolicy | None = None
     pending: tuple[Interactions, ...] = ()
     """Observed since the history was put together."""
+    in_log: InLog | None = None
+    """What it learned besides, where that is not at hand."""
 
     @property
     def whole_history(self) -> Interactions | None:
@@ -70,6 +72,12 @@ class State:
         self, plan: Blueprint, fresh: Interactions, version: int, reports: Reports
     ) -> State:
         """Return the state after an update: fresh interactions, with all that came before."""
+        if self.in_log is not None and self.in_log.count:
+            raise SettingError(
+                f"An update needs all interactions that were learned before: {self.in_log.count:,} "
+                f"of this bandit's are in the log of its service. Let the service's learner train "
+                f"it, or fit a new bandit to an export of the log."
+            )
         before = self.whole_history
         history = fresh if before is None else Interactions.stack([before, fresh])
         policy = update(
@@ -101,7 +109,8 @@ class State:
         """Return what a snapshot holds of it."""
         pending = sum(map(len, self.pending))
         history = self.whole_history
-        return Saved(plan, self.policy, history, self.version, self.decisions, pending=pending)
+        parts = (plan, self.policy, history, self.version, self.decisions)
+        return Saved(*parts, pending=pending, in_log=self.in_log)
 
     @staticmethod
     def of(saved: Saved) -> State:
@@ -110,7 +119,8 @@ class State:
         if history is not None and saved.pending:
             first = len(history) - saved.pending
             history, pending = history.take(slice(first)), (history.take(slice(first, None)),)
-        return State(saved.policy, history, saved.version, saved.decisions, pending=pending)
+        parts = (saved.policy, history, saved.version, saved.decisions)
+        return State(*parts, pending=pending, in_log=saved.in_log)
 
 
 def check_observes(model: RewardModel) -> Observes:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fastbandit.arms.box_space import BoxSpace
@@ -46,6 +47,21 @@ class Saved:
     decisions: int
     pending: int = 0
     """So many of the last interactions were observed since the last update."""
+    in_log: InLog | None = None
+    """What was learned besides, and is not in the snapshot."""
+
+
+@dataclass(frozen=True, eq=False)
+class InLog:
+    """Interactions that a version learned from the log of a service, where they stay.
+
+    They come after its own history. An arm that changed took a new row: `rows` are such old ones,
+    and of each the key of the last interaction that was learned as that arm's (`last`).
+    """
+
+    count: int
+    rows: NDArray[np.int64]
+    last: NDArray[np.int64]
 
 
 def save_snapshot(saved: Saved, folder: Path) -> None:
@@ -57,6 +73,9 @@ def save_snapshot(saved: Saved, folder: Path) -> None:
     described = {"blueprint": plan, "version": saved.version, "decisions": saved.decisions, **notes}
     if saved.pending:
         described["pending"] = saved.pending
+    if saved.in_log is not None:
+        described["in_log"] = saved.in_log.count
+        arrays |= {"in_log.rows": saved.in_log.rows, "in_log.last": saved.in_log.last}
     write_arrays(folder, arrays, described, kind=BANDIT, format=FORMAT)
 
 
@@ -81,13 +100,16 @@ def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
             search = search.restored({name: one.to(device) for name, one in tensors.items()}, notes)
         policy = Policy(model, plan.exploration, search, arms)
         history = _read_history(arrays) if "history.rewards" in arrays else None
+        in_log = None
+        if "in_log" in manifest:
+            in_log = InLog(int(manifest["in_log"]), arrays["in_log.rows"], arrays["in_log.last"])
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise SnapshotError(
             f"The snapshot in {folder} does not fit together ({type(error).__name__}: {error}). "
             f"Load an older copy."
         ) from error
     pending = int(manifest.get("pending", 0))
-    return Saved(plan, policy, history, version, decisions, pending)
+    return Saved(plan, policy, history, version, decisions, pending, in_log)
 
 
 def _write_policy(policy: Policy) -> tuple[Arrays, dict[str, Any]]:

@@ -56,11 +56,16 @@ def lineage_faults(snapshots: Sequence[Snapshot], events: Sequence[Event]) -> li
 
 
 def history_faults(snapshot: Snapshot, events: Sequence[Event]) -> list[str]:
-    """Say whether a version learned other interactions than the log's first, each once."""
-    from fastbandit.storage.snapshots import load_snapshot
+    """Say whether a version learned other interactions than the log's first, each once.
 
-    joined = _joined(events)[: snapshot.cut.interactions]
-    history = load_snapshot(snapshot.bandit, device="cpu").history
+    Its training data lies beside its snapshots, or with the neighbour who made it.
+    """
+    from fastbandit.storage.history_files import HistoryFiles
+
+    joined, data = _joined(events)[: snapshot.cut.interactions], snapshot.folder.parents[1]
+    places = [data / "history", *sorted(data.parent.glob("*/history"))]
+    found = (HistoryFiles(place).read(snapshot.cut) for place in places)
+    history = next((learned for learned in found if learned is not None), None)
     if len({(one.decision, one.position) for one in joined}) != len(joined):
         return ["an interaction was joined twice"]
     if history is None or len(history) != snapshot.cut.interactions:
@@ -69,7 +74,7 @@ def history_faults(snapshot: Snapshot, events: Sequence[Event]) -> list[str]:
         ]
     contexts = np.array([one.context for one in joined], dtype=np.float32)
     rewards = np.array([one.reward for one in joined], dtype=history.rewards.dtype)
-    is_same = np.array_equal(history.contexts.dense, contexts)  # type: ignore[arg-type]
+    is_same = np.array_equal(history.contexts, contexts)
     is_same = is_same and np.array_equal(history.rewards, rewards)
     return [] if is_same else ["what was learned is not what the log holds"]
 

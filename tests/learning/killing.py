@@ -16,9 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from little_service import LittleLog, current_of, learn_all, little_config, store_of
+from little_service import (
+    LittleLog,
+    current_of,
+    learn_all,
+    learned_by,
+    little_config,
+    store_of,
+)
 
-from fastbandit import Bandit, FrozenBandit
+from fastbandit import FrozenBandit
 from fastbandit.learning.learner import Learner
 
 
@@ -57,7 +64,7 @@ def look(folder: Path) -> dict[str, Any] | None:
     if store_of(config).current() is None:
         return None
     current = current_of(config)
-    history = Bandit.load(current.bandit)._state.history
+    history = learned_by(config).history
     return {
         "served": FrozenBandit.load(current.frozen).select_one([0.0, 1.0]).version,
         "hashes": [one.hash for one in store_of(config).list()],

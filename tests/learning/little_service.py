@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from fastbandit.bandit import Bandit
 from fastbandit.learning.learner import Learner, Step
+from fastbandit.learning.service_data import ServiceData
+from fastbandit.learning.training_history import TrainingHistory
 from fastbandit.settings.service import (
     ArmsConfig,
     Config,
@@ -112,6 +115,12 @@ def learn_all(learner: Learner) -> list[Step]:
     while steps[-1].did != "waited":
         steps.append(learner.step())
     return steps
+
+
+def learned_by(config: Config) -> Bandit:
+    """Return the bandit that is served, with all that it has learned."""
+    bandit = Bandit.load(current_of(config).bandit)
+    return TrainingHistory(ServiceData(config)).of(bandit, current_of(config))[0]
 
 
 def store_of(config: Config) -> SnapshotStore:

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from little_service import LittleLog, current_of, learn_all, little_config, store_of
+from little_service import (
+    LittleLog,
+    current_of,
+    learn_all,
+    learned_by,
+    little_config,
+    store_of,
+)
 
 from fastbandit import Bandit, FrozenBandit
 from fastbandit.learning import candidate_checks
@@ -35,7 +42,7 @@ def test_nothing_is_learned_twice_or_left_out(tmp_path: Path, log: LittleLog) ->
         learn_all(Learner(config))  # each time a new one, as after a restart
 
     current = current_of(config)
-    history = Bandit.load(current.bandit)._state.history
+    history = learned_by(config).history
     assert history is not None
     assert current.version == 3
     assert len(history) == current.cut.interactions
@@ -95,7 +102,7 @@ def test_a_decision_without_a_reward_has_the_default_reward(tmp_path: Path, log:
     log.let_pass(11)
     learn_all(Learner(config))
 
-    history = Bandit.load(current_of(config).bandit)._state.history
+    history = learned_by(config).history
     assert history is not None
     assert history.rewards.tolist() == [0.0] * 20
 
@@ -276,7 +283,7 @@ def test_one_that_is_behind_cuts_at_the_newest_due_point(tmp_path: Path, log: Li
     current = current_of(config)
     assert [one.version for one in store_of(config).list()] == [0, 1]
     assert current.cut.interactions + current.cut.held == 50  # 20, 30 after 5 s, then 20 more
-    history = Bandit.load(current.bandit).history
+    history = learned_by(config).history
     assert history is not None
     assert len(history) == current.cut.interactions
 

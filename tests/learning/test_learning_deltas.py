@@ -6,7 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from little_service import SECOND, LittleLog, current_of, learn_all, little_config, store_of
+from little_service import (
+    SECOND,
+    LittleLog,
+    current_of,
+    learn_all,
+    learned_by,
+    little_config,
+    store_of,
+)
 
 from fastbandit import Bandit, FrozenBandit
 from fastbandit.learning.deltas import Deltas
@@ -47,8 +55,8 @@ def test_what_serves_decides_as_the_bandit_that_observed_it_all(
     log.decide(8, version=1)
     delta = stepped(Deltas(config))
     current = current_of(config)
-    bandit = Bandit.load(current.bandit)
-    history = bandit._state.whole_history
+    bandit = learned_by(config)
+    history = bandit.history
     assert history is not None
     fresh = [(one.context, one.arms[0], one.context[0]) for one in decisions(log)][len(history) :]
     contexts, arms, rewards = zip(*fresh, strict=True)

@@ -11,6 +11,8 @@ from fastbandit.arms.catalogue import Catalogue
 from fastbandit.arms.offers import offer_name
 from fastbandit.bandit import Bandit
 from fastbandit.learning.learner import Learner
+from fastbandit.learning.service_data import ServiceData
+from fastbandit.learning.training_history import TrainingHistory
 from fastbandit.settings.service import Config
 from fastbandit.storage.events import Arm
 from fastbandit.storage.snapshot_store import SnapshotStore
@@ -130,7 +132,8 @@ def learned_from(config: Config) -> Bandit:
     assert Learner(config).step().did == "published"
     current = SnapshotStore(Path(config.server.data_dir) / "snapshots").current()
     assert current is not None
-    return Bandit.load(current.bandit)
+    history = TrainingHistory(ServiceData(config))
+    return history.of(Bandit.load(current.bandit), current)[0]
 
 
 def test_what_came_of_them_is_learned_and_they_stay_out_of_the_catalogue(

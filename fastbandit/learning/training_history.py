@@ -1,0 +1,169 @@
+"""All that the versions of a service have learned: snapshots hold none of what is in the log.
+
+It lies in files beside the log (`fastbandit.storage.history_files`). Where those are missing or
+damaged the log is joined again, as far as it and its archive reach back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastbandit.arms.catalogue import Catalogue
+from fastbandit.bandit import Bandit
+from fastbandit.learning.joining import Interaction, Joiner, to_arrays
+from fastbandit.learning.service_data import ServiceData
+from fastbandit.storage.events import ArmId
+from fastbandit.storage.history_files import HistoryFiles, Keys, Learned
+from fastbandit.storage.snapshot_version import Cut, Snapshot
+from fastbandit.storage.snapshots import InLog
+from fastbandit.types import Inputs, Interactions
+
+_LOGGER = logging.getLogger("fastbandit.learning")
+_AT_ONCE = 10_000
+
+Key = tuple[int, int, int]
+
+
+class TrainingHistory:
+    """What versions learned from the log in a data folder."""
+
+    def __init__(self, data: ServiceData) -> None:
+        self._data, self._files = data, HistoryFiles(data.folder / "history")
+
+    def of(self, bandit: Bandit, version: Snapshot) -> tuple[Bandit, Learned]:
+        """Return a version's bandit with all that it learned, and what of that is in the log."""
+        cut, before = version.cut, bandit.history
+        none = Learned.none(0)
+        if not cut.interactions:
+            return bandit, none
+        learned = self._files.read(cut)
+        if learned is None and bandit.in_log is None:  # an older version holds it all itself
+            learned = self._taken_from(before, cut)
+            if learned is None:
+                return bandit, none
+        elif learned is None:
+            learned = self._joined_again(bandit, cut)
+        if bandit.in_log is None and before is not None:
+            before = before.take(slice(len(before) - cut.interactions))
+        features = _catalogue(bandit).features.take(learned.rows)
+        contexts = Inputs(dense=learned.contexts)
+        more = Interactions(contexts, features, learned.rewards, rows=learned.rows)
+        earlier = [before] if before is not None and len(before) else []
+        return bandit.with_history(Interactions.stack([*earlier, more])), learned
+
+    def add(self, before: Cut, cut: Cut, fresh: Learned) -> None:
+        """Store what a version that is about to be published learned beyond its parent."""
+        self._files.write(before, cut, fresh)
+
+    def _taken_from(self, history: Interactions | None, cut: Cut) -> Learned | None:
+        """Store what an older version holds of the log; None where the log cannot tell which."""
+        every = [
+            (*key_of(one), one.context is not None) for some in self._joined(cut) for one in some
+        ]
+        if history is None or history.rows is None or len(every) != cut.interactions:
+            return None
+        table = np.array(every, dtype=np.int64)
+        learned = _last_of(history, table[:, :3], history.rows[len(history) - len(table) :])
+        learned = learned.take(table[:, 3] == 1)
+        self._files.replace(cut, learned)
+        return learned
+
+    def _joined_again(self, bandit: Bandit, cut: Cut) -> Learned:
+        rows = _Rows(bandit)
+        parts = [_learned(bandit, some, rows) for some in self._joined(cut)]
+        kind = bandit.blueprint.context
+        learned = Learned.stack([Learned.none(getattr(kind, "dim", 0)), *parts])
+        known = 0 if bandit.in_log is None else bandit.in_log.count
+        missing = {"known": known, "found": len(learned)}
+        _LOGGER.warning("training data was joined again from the log", extra=missing)
+        self._files.replace(cut, learned)
+        return learned
+
+    def _joined(self, cut: Cut) -> Iterator[list[Interaction]]:
+        """Yield what the version of a cut had learned, some at a time."""
+        joiner = Joiner()
+        for event in self._data.events(after=0, until=cut.seq):
+            joiner.feed(event)
+            if len(joiner.interactions) >= cut.held + _AT_ONCE:
+                yield joiner.interactions[:_AT_ONCE]
+                joiner.cut(_AT_ONCE)
+        yield joiner.interactions[: len(joiner.interactions) - cut.held]
+
+
+def key_of(one: Interaction) -> Key:
+    return one.ready, one.decision, one.position
+
+
+def newly_learned(bandit: Bandit, interactions: Sequence[Interaction]) -> Learned:
+    """Return the last interactions of a bandit's history, which are these."""
+    assert bandit.history is not None
+    keys = np.array([key_of(one) for one in interactions], dtype=np.int64)
+    rows = _catalogue(bandit).table.rows([one.arm for one in interactions])
+    return _last_of(bandit.history, keys, rows)
+
+
+def _last_of(history: Interactions, keys: Keys, rows: NDArray[np.int64]) -> Learned:
+    """Return the last interactions of a history, of which the keys and rows are these."""
+    first, contexts = len(history) - len(keys), history.contexts.dense
+    assert contexts is not None
+    return Learned(keys, contexts[first:], rows, history.rewards[first:])
+
+
+def without_log(bandit: Bandit, *parts: Learned) -> Bandit:
+    """Return a bandit that holds nothing of what is in the log, which are the last it learned."""
+    history, count = bandit.history, sum(map(len, parts))
+    if history is None or not count:
+        return bandit
+    own = len(history) - count
+    in_log = InLog(count, *_superseded(_catalogue(bandit), parts))
+    return bandit.with_history(history.take(slice(own)) if own else None, in_log)
+
+
+def _superseded(arms: Catalogue, parts: Sequence[Learned]) -> tuple[NDArray[np.int64], Keys]:
+    """Return rows of arms that changed since they were learned, and the last key of each."""
+    ids, every = arms.table, np.arange(len(arms.table))
+    last = np.full((len(ids), 3), -1, dtype=np.int64)
+    for part in parts:
+        last[part.rows] = part.keys
+    newest = every if ids.is_numbered else ids.rows(ids)
+    old = np.flatnonzero((newest != every) & (last[:, 0] >= 0))
+    return old, last[old]
+
+
+class _Rows:
+    """Says by which row an arm was learned at a time."""
+
+    def __init__(self, bandit: Bandit) -> None:
+        self._ids = _catalogue(bandit).table
+        self._old: dict[ArmId, list[tuple[Key, int]]] = {}
+        if bandit.in_log is not None:
+            rows, last = bandit.in_log.rows.tolist(), bandit.in_log.last.tolist()
+            for row, key in zip(rows, last, strict=True):
+                self._old.setdefault(self._ids.id(row), []).append((tuple(key), row))  # type: ignore[arg-type]
+
+    def of(self, interactions: Sequence[Interaction]) -> NDArray[np.int64]:
+        rows = self._ids.rows([one.arm for one in interactions])
+        for position, one in enumerate(interactions if self._old else ()):
+            for last, row in self._old.get(one.arm, ()):
+                if key_of(one) <= last:
+                    rows[position] = row
+                    break
+        return rows
+
+
+def _learned(bandit: Bandit, interactions: Sequence[Interaction], rows: _Rows) -> Learned:
+    some = [one for one in interactions if one.context is not None]
+    if not some:
+        return Learned.none(getattr(bandit.blueprint.context, "dim", 0))
+    contexts, _, rewards = to_arrays(some, bandit.blueprint.context)
+    keys = np.array([key_of(one) for one in some], dtype=np.int64)
+    return Learned(keys, contexts, rows.of(some), rewards.astype(np.float32))
+
+
+def _catalogue(bandit: Bandit) -> Catalogue:
+    assert isinstance(bandit.policy.arms, Catalogue)
+    return bandit.policy.arms

@@ -20,6 +20,7 @@ RARITIES = 4096
 """Words share so many counts of how common they are."""
 BUCKETS = 2048
 """Words share so many rows of a space; a divisor of `RARITIES`."""
+_HIGHEST = 127  # of a space: stands for 1
 _SEPARATOR = "\x00"
 _ZERO = 255  # no byte of UTF-8: stands for a zero within a text
 _FIRST, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)  # FNV-1a
@@ -53,7 +54,7 @@ def add_tokens(
     """Add the words of texts that zero bytes part to the rows of `out` (n, 1 + dim), length 1.
 
     The first column of a row is 1 where it has no word. A `space` (`BUCKETS`, dim) says where words
-    point; one of no rows leaves that to their hashes.
+    lie, and a text then in their middle; one of no rows leaves that to their hashes.
     """
     dim, row, words = out.shape[1] - 1, 0, 0
     sums = np.zeros(dim)
@@ -78,7 +79,10 @@ def add_tokens(
             words += 1
             hashed, is_word = _FIRST, False
         if byte == 0:  # a text has ended
-            length = np.sqrt((sums * sums).sum())
+            if len(space):  # the mean of its words
+                length = np.float64(_HIGHEST * words)
+            else:
+                length = np.sqrt((sums * sums).sum())
             for column in range(dim):
                 out[row, 1 + column] = sums[column] / length if length > 0.0 else 0.0
                 sums[column] = 0.0

@@ -1,8 +1,8 @@
 """Kinds of columns that hold names: categories, sets of them, texts, ids.
 
 Levels that are named have a number of their own; others share one. Where there are too many, all
-are hashed. Texts are hashed word by word, rare words counting more (idf), and lie in a space in
-which texts with words that go together are near each other.
+are hashed. Texts are hashed word by word, rare words counting more (idf); those of many lie where
+their words do, in a space in which words that go together are near each other.
 """
 
 from __future__ import annotations
@@ -281,9 +281,10 @@ class CategorySet:
 class Text:
     """A text: its words hashed to `dim` numbers, rare words counting more.
 
-    `rarity` has a digit for each shared count of words, from 0, in every text, to f. With a `space`
-    the numbers are directions that words go together in, fitted to many texts (LSA): texts of
-    columns with the same space can be compared. A text of more than `longest` characters is refused.
+    `rarity` has a digit for each shared count of words, from 0, in every text, to f. With a `space`,
+    fitted to many texts, words that go together lie together, and a text in the middle of its
+    words: texts of columns with one space can be compared. A text of more than `longest` characters
+    is refused.
     """
 
     name: str
@@ -323,7 +324,7 @@ class Text:
 
     @cached_property
     def directions(self) -> NDArray[np.int8]:
-        """Where the words of each bucket point: (buckets, dim), no rows without a space."""
+        """Where the words of each bucket lie: (buckets, dim), no rows without a space."""
         return space_array(self.space, self.dim)
 
     def fitted(self, values: Values) -> Text:
@@ -334,8 +335,9 @@ class Text:
             count_tokens(bytes_of(self._texts(rows[first : first + _ROWS])), counts)
         idf = np.log((len(rows) + 1) / (counts + 1.0))
         digits = np.clip(np.rint(idf / _IDF), 0, 15).astype(int)
-        known = replace(self, rarity="".join(f"{digit:x}" for digit in digits))
-        return replace(known, space=fit_space(self._texts(rows), known.weights, self.dim))
+        space = fit_space(self._texts(rows), self.dim)
+        rarity = "" if space else "".join(f"{digit:x}" for digit in digits)
+        return replace(self, rarity=rarity, space=space)
 
     def as_bytes(self, value: Any) -> bytes:
         text = value if type(value) is str and len(value) <= self.longest else self._text(value)
@@ -356,7 +358,7 @@ class Text:
 
     def says(self) -> str:
         if self.space:
-            return f"{self.dim} directions of words by idf"
+            return f"the middle of its words, in {self.dim} directions"
         return f"words hashed to {self.dim} numbers{' by idf' if self.rarity else ''}"
 
 

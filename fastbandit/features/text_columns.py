@@ -1,7 +1,8 @@
 """Kinds of columns that hold names: categories, sets of them, texts, ids.
 
 Levels that are named have a number of their own; others share one. Where there are too many, all
-are hashed. Texts are hashed word by word, rare words counting more (idf).
+are hashed. Texts are hashed word by word, rare words counting more (idf); those of many lie where
+their words do, in a space in which words that go together are near each other.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from fastbandit.features.hashing import (
     name_numbers,
     names_of,
 )
+from fastbandit.features.text_spaces import fit_space, space_array
 
 MOST_LEVELS = 64
 """Above so many levels, all are hashed."""
@@ -174,13 +176,17 @@ def hashed_writer(placed: Sequence[tuple[int, Any]]) -> Callable[[Sequence[Any],
     reads = [column.as_bytes for _, column in placed]
     kinds = [getattr(column, "weights", None) for _, column in placed]
     weights = np.array([one for one in kinds if one is not None]).reshape(-1, RARITIES)
-    number, table, places = count(), crc_table(), np.empty((len(placed), 3), np.int64)
+    number, table, places = count(), crc_table(), np.empty((len(placed), 5), np.int64)
+    spaces, stop = [np.zeros(0, np.int8)], 0
     for row, ((at, column), kind) in enumerate(zip(placed, kinds, strict=True)):
-        places[row] = at, at + column.width, -1 if kind is None else next(number)
+        spaces.append(np.zeros(0, np.int8) if kind is None else column.directions.ravel())
+        start, stop = stop, stop + len(spaces[-1])
+        places[row] = at, at + column.width, -1 if kind is None else next(number), start, stop
+    joined = np.concatenate(spaces)
 
     def write(values: Sequence[Any], out: Row) -> None:
         read = [as_bytes(value) for as_bytes, value in zip(reads, values, strict=True)]
-        add_row(joined_bytes(read), places, weights, table, out)
+        add_row(joined_bytes(read), places, weights, joined, table, out)
 
     return write
 
@@ -275,8 +281,10 @@ class CategorySet:
 class Text:
     """A text: its words hashed to `dim` numbers, rare words counting more.
 
-    `rarity` has a digit for each shared count of words, from 0, in every text, to f. A text of more
-    than `longest` characters is refused.
+    `rarity` has a digit for each shared count of words, from 0, in every text, to f. With a `space`,
+    fitted to many texts, words that go together lie together, and a text in the middle of its
+    words: texts of columns with one space can be compared. A text of more than `longest` characters
+    is refused.
     """
 
     name: str
@@ -285,6 +293,7 @@ class Text:
     longest: int = 100_000
     default: Any = None
     note: str = ""
+    space: str = ""
     is_hashed: ClassVar[bool] = True
 
     @property
@@ -313,13 +322,22 @@ class Text:
             return np.ones(RARITIES)
         return np.array([_IDF * int(digit, 16) for digit in self.rarity])
 
+    @cached_property
+    def directions(self) -> NDArray[np.int8]:
+        """Where the words of each bucket lie: (buckets, dim), no rows without a space."""
+        return space_array(self.space, self.dim)
+
     def fitted(self, values: Values) -> Text:
+        if self.space:
+            return self
         counts, rows = np.zeros(RARITIES, dtype=np.int64), listed(values)
         for first in range(0, len(rows), _ROWS):
             count_tokens(bytes_of(self._texts(rows[first : first + _ROWS])), counts)
         idf = np.log((len(rows) + 1) / (counts + 1.0))
         digits = np.clip(np.rint(idf / _IDF), 0, 15).astype(int)
-        return replace(self, rarity="".join(f"{digit:x}" for digit in digits))
+        space = fit_space(self._texts(rows), self.dim)
+        rarity = "" if space else "".join(f"{digit:x}" for digit in digits)
+        return replace(self, rarity=rarity, space=space)
 
     def as_bytes(self, value: Any) -> bytes:
         text = value if type(value) is str and len(value) <= self.longest else self._text(value)
@@ -329,7 +347,8 @@ class Text:
         return _one_writer(self, at)
 
     def fill(self, values: Values, out: Row) -> None:
-        add_tokens(bytes_of(self._texts(listed(values))), self.weights, out)
+        texts = bytes_of(self._texts(listed(values)))
+        add_tokens(texts, self.weights, self.directions, out)
 
     def from_text(self, text: str) -> Any:
         return text
@@ -338,6 +357,8 @@ class Text:
         return {"type": ["string", "null"], "maxLength": self.longest}
 
     def says(self) -> str:
+        if self.space:
+            return f"the middle of its words, in {self.dim} directions"
         return f"words hashed to {self.dim} numbers{' by idf' if self.rarity else ''}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,11 @@ from fastbandit.cli.options import config_option, data_dir_option
 from fastbandit.errors import SettingError
 from fastbandit.settings.service import Config
 from fastbandit.settings.service_files import find_config, read_config
+
+if TYPE_CHECKING:
+    from fastbandit.serving.server import Server
+    from fastbandit.serving.workers import Workers
+    from fastbandit.settings.service import Config
 
 _DEMO: dict[str, Any] = {
     "context.features": 4,
@@ -35,6 +40,7 @@ _DEMO: dict[str, Any] = {
 )
 @click.option("--port", type=int, help="The port to listen on; 0 takes a free one.")
 @data_dir_option
+@click.option("--workers", type=int, help="Processes that decide, on one log.  [default: 1]")
 @click.option("--demo", is_flag=True, help="10,000 built-in arms and simulated visitors.")
 @click.option("--no-learner", is_flag=True, help="Do not learn: another process does.")
 @click.option(
@@ -46,6 +52,7 @@ def command(
     *,
     folder: Path | None,
     port: int | None,
+    workers: int | None,
     demo: bool,
     no_learner: bool,
     accept_log: bool,
@@ -58,11 +65,10 @@ def command(
     with needs_extra("Serving", extra="serve"):
         from fastbandit.serving.json_logs import start_json_logs
         from fastbandit.serving.learner_process import check_startup, learner_command
-        from fastbandit.serving.server import make_server
-        from fastbandit.serving.service import Service
     path, data_dir = named_by(path, data_dir, folder)
     data = None if data_dir is None else str(data_dir)
     overrides: dict[str, Any] = {"server.port": port, "server.data_dir": data}
+    overrides["server.workers"] = workers
     if demo:
         overrides = _demo_settings(overrides)
     config = read_config(None if demo else find_config(path), overrides=overrides)
@@ -73,8 +79,7 @@ def command(
     learns = config.learn.enabled and not no_learner
     if learns:
         check_startup(config)
-    service = Service(config, learner=learner_command() if learns else None)
-    server = make_server(config, service)
+    server = _server(config, learner_command() if learns else None)
     with ExitStack() as ending:
 
         def announce(url: str) -> None:
@@ -86,6 +91,19 @@ def command(
 
         server.on_started = announce
         server.run()
+
+
+def _server(config: Config, learner: list[str] | None) -> Server | Workers:
+    """Return what serves: this process, or several that it starts."""
+    with needs_extra("Serving", extra="serve"):
+        if config.server.workers > 1:
+            from fastbandit.serving.workers import Workers
+
+            return Workers(config, learner=learner)
+        from fastbandit.serving.server import make_server
+        from fastbandit.serving.service import Service
+
+        return make_server(config, Service(config, learner=learner))
 
 
 def named_by(

@@ -216,16 +216,18 @@ class Routes:
         return 200, _ENCODE(openapi(decider.schema, arms))
 
     async def status(self, query: bytes, key: str) -> Answer:
-        return 200, _ENCODE(self.service.status())
+        return 200, _ENCODE(self.service.status(await self.service.totals()))
 
     async def ready(self, query: bytes, key: str) -> Answer:
         reasons = self.service.reasons()
         if reasons:
             return 503, _ENCODE(schemas.Readiness("not ready", reasons))
-        return 200, _ENCODE(schemas.Readiness("ready", []))
+        link = self.service.link
+        return 200, _ENCODE(schemas.Readiness("ready", link.problems() if link else []))
 
     async def metrics(self, query: bytes, key: str) -> Answer:
-        status = self.service.status()
+        metrics = await self.service.totals()
+        status = self.service.status(metrics)
         gauges = {
             "ready": float(status.ready),
             "version": float(-1 if status.version is None else status.version),
@@ -246,8 +248,10 @@ class Routes:
         gauges["log_unavailable"] = float(spooled is not None and spooled.unavailable is not None)
         gauges["spooled"] = float(0 if spooled is None else spooled.waiting)
         if spooled is not None:
-            self.service.metrics.spool_conflicts = spooled.conflicts
-        return 200, render(self.service.metrics, gauges)
+            metrics.spool_conflicts = spooled.conflicts
+        if self.service.link is not None:
+            gauges |= self.service.link.gauges()
+        return 200, render(metrics, gauges)
 
     async def console(self, query: bytes, key: str) -> Answer:
         asked = parse_qs(query.decode("latin-1")).get("minutes", ["all"])[0]
@@ -259,7 +263,8 @@ class Routes:
                 value=asked,
             )
         minutes = None if asked == "all" else max(1, int(asked))
-        status, metrics = self.service.status(), self.service.metrics
+        metrics = await self.service.totals()
+        status = self.service.status(metrics)
         serving: dict[str, Any] = {
             **status.serving,
             "arms": status.arms,

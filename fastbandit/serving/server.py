@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 
 import uvicorn
 
@@ -13,6 +15,7 @@ from fastbandit.serving.app import App
 from fastbandit.serving.keys import KeyRing, keys_path
 from fastbandit.serving.overload import OverloadProtocol
 from fastbandit.serving.service import Service
+from fastbandit.serving.sockets import bound_to, url_of
 from fastbandit.settings.service import Config
 
 _SWITCH_SECONDS = 5e-4  # the writer's thread runs sooner than by default
@@ -30,7 +33,9 @@ class Server(uvicorn.Server):
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until a signal to stop; raise why not before anything is started."""
         self._load()
-        bound = sockets or list(_bound(self.config.host, self.config.port))
+        bound = sockets
+        if bound is None:
+            bound = list(bound_to(self.config.host, self.config.port))
         try:
             super().run(bound)
         finally:
@@ -51,7 +56,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.service.start()
         await super().startup(sockets=sockets)
-        self.on_started(self.url)
+        self.on_started(self.url if self.servers else "")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer what is under way, then stop the service."""
@@ -59,12 +64,23 @@ class Server(uvicorn.Server):
         if not self.force_exit:
             await self.service.stop()
 
+    async def take(self, connection: socket.socket) -> None:
+        """Serve a connection that another process accepted."""
+        config = self.config
+
+        def protocol() -> asyncio.Protocol:
+            return config.http_protocol_class(  # type: ignore[call-arg]
+                config=config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+
+        with suppress(OSError):  # as where the client left before the handshake of TLS
+            loop = asyncio.get_running_loop()
+            await loop.connect_accepted_socket(protocol, connection, ssl=config.ssl)
+
     @property
     def url(self) -> str:
-        scheme = "https" if self.config.ssl_certfile else "http"
-        host = f"[{self.config.host}]" if ":" in str(self.config.host) else self.config.host
-        port = self.servers[0].sockets[0].getsockname()[1]
-        return f"{scheme}://{host}:{port}"
+        bound = self.servers[0].sockets[0]
+        return url_of(str(self.config.host), bound, is_tls=bool(self.config.ssl_certfile))
 
 
 def make_server(config: Config, service: Service) -> Server:
@@ -94,36 +110,6 @@ def make_server(config: Config, service: Service) -> Server:
         ),
         service,
     )
-
-
-def _bound(host: str, port: int) -> Iterator[socket.socket]:
-    """Return sockets bound to all addresses of a host, at one port (0: a free one)."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, _, _, _, address in dict.fromkeys(found):
-            bound = _bind(family, (address[0], port, *address[2:]))
-            port = bound.getsockname()[1]
-            yield bound
-    except OSError as error:
-        raise SettingError(
-            f"A service needs an address that it can listen on: {host}, port {port}, is none "
-            f"({error.strerror or error}). Stop what listens there, or choose another with "
-            f"server.port or server.host."
-        ) from error
-
-
-def _bind(family: int, address: tuple[str | int, ...]) -> socket.socket:
-    """Return a socket that is bound, and does not listen yet: who asks too early is rejected."""
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        bound.bind(address)
-    except OSError:
-        bound.close()
-        raise
-    return bound
 
 
 def key_ring(config: Config) -> KeyRing:

@@ -21,16 +21,18 @@ from fastbandit.files.private import make_private
 from fastbandit.learning.arm_file import first_arms
 from fastbandit.serving.access import Access
 from fastbandit.serving.console.process import FiguresProcess
-from fastbandit.serving.decider import Decider, ask_the_same, not_ready
+from fastbandit.serving.decider import Decider, not_ready
 from fastbandit.serving.learner_process import LearnerProcess
+from fastbandit.serving.log_client import LogClient
 from fastbandit.serving.log_watch import LogWatch
 from fastbandit.serving.metrics import Metrics
-from fastbandit.serving.problems import Rejection
 from fastbandit.serving.request_limits import is_large
+from fastbandit.serving.retries import check_same_request
 from fastbandit.serving.schema_guard import arm_schema_of
 from fastbandit.serving.schemas import Reason, SelectRequest, Status
-from fastbandit.serving.shadow import is_match, named_arm
+from fastbandit.serving.shadow import is_match
 from fastbandit.serving.snapshot_follower import SnapshotFollower
+from fastbandit.serving.worker_link import WorkerLink
 from fastbandit.serving.writer import Writer
 from fastbandit.settings.service import Config
 from fastbandit.storage.arm_changes import apply_change, by_name
@@ -68,11 +70,18 @@ class ArmsOutcome:
 class Service:
     """Decides, remembers and learns; `start` and `stop` belong to one event loop.
 
-    `learner` is the command that trains beside it, None for no learner.
+    `learner` is the command that trains beside it, None for no learner. `link` ties a worker to the
+    others of its service, which append to the same log.
     """
 
-    def __init__(self, config: Config, *, learner: Sequence[str] | None = None) -> None:
-        self.config, self.metrics = config, Metrics()
+    def __init__(
+        self,
+        config: Config,
+        *,
+        learner: Sequence[str] | None = None,
+        link: WorkerLink | None = None,
+    ) -> None:
+        self.config, self.metrics, self.link = config, Metrics(), link
         self._is_shared = bool(config.log.url)  # others append to the same log
         self.folder = Path(config.server.data_dir)
         self.decider = Decider(config)
@@ -108,7 +117,12 @@ class Service:
     async def start(self) -> None:
         """Open the log, put the current snapshot into service, and start the learner."""
         make_private(self.folder)
-        self.writer = Writer(self._open_log, asyncio.get_running_loop())
+        self.writer: Writer | LogClient
+        if self.link is None:
+            self.writer = Writer(self._open_log, asyncio.get_running_loop())
+        else:
+            await self.link.start(self.metrics)
+            self.writer = self.link.log
         last = self.follower.seen = await self.writer.start()
         self.reader = open_log(self.config.log.url, self.folder, is_reader=True)
         if self._is_shared and self._outage is None:
@@ -127,6 +141,8 @@ class Service:
         jobs = [self._watch_snapshots(), self._let_time_pass()]
         if self._is_shared:
             jobs.append(self._follow_others())
+        if self.link is not None:
+            jobs.append(self.link.follow(self.follower, self.folder))
         if shadow is not None and shadow.shared is not None:
             jobs.append(shadow.shared.keep_following())
         if self.learner.is_wanted:
@@ -193,14 +209,15 @@ class Service:
                 bandit.discard_arms(change.discarded, is_trial=True) if change.discarded else []
             )
             is_nothing = not counts.added + counts.changed and len(unknown) == len(change.discarded)
-            if is_nothing and not self._is_shared:  # others may have made changes meanwhile
+            is_alone = not self._is_shared and self.link is None
+            if is_nothing and is_alone:  # others may have made changes meanwhile
                 return ArmsOutcome(counts, unknown, len(bandit), serving.catalogue)
             (outcome,) = await self.append([change])
-            if self._is_shared:  # others' changes come first, in the order of the log
-                await asyncio.to_thread(self.follower.catch_up, self.reader)
-            else:
+            if is_alone:
                 await asyncio.to_thread(apply_change, bandit, change)
                 self.decider.publish(bandit, catalogue=outcome.seq)
+            else:  # others' changes come first, in the order of the log
+                await asyncio.to_thread(self.follower.catch_up, self.reader)
             return ArmsOutcome(counts, unknown, len(bandit), outcome.seq)
 
     async def _add_first(self, change: ArmsChanged) -> ArmsOutcome:
@@ -223,18 +240,9 @@ class Service:
         """Return the decision that stands in the log under an id."""
         if outcome.status != "repeated":
             return made
-        stored = (self.spooled or self.reader).decision(made.id)
+        stored = self.decision(made.id)
         assert stored is not None
-        is_named = self.config.shadow.baseline == "request"
-        if not ask_the_same(stored, made) or (is_named and named_arm(stored) != named_arm(made)):
-            raise Rejection(
-                409,
-                "id taken",
-                "This id stands for the decision of another request.",
-                fix="Send an id of its own with each request; a retry sends the same one again.",
-                field="id",
-                value=made.id,
-            )
+        check_same_request(stored, made, is_named=self.config.shadow.baseline == "request")
         return stored
 
     # -- what it is now
@@ -283,6 +291,8 @@ class Service:
             found.append(Reason("log", text, fix))
         elif lost:
             found.append(Reason("snapshots", lost, "What is here goes on serving."))
+        if self.link is not None:
+            found += self.link.problems()
         if self.learner.is_down:
             fix = "It is started again; see logs."
             found.append(Reason("learner", "The learner is not running.", fix))
@@ -313,8 +323,13 @@ class Service:
             found.append(Reason("learner behind", text, fix))
         return found
 
-    def status(self) -> Status:
-        """Say what serves now, and how well."""
+    async def totals(self) -> Metrics:
+        """Return what was counted, by all workers where there are others."""
+        return self.metrics if self.link is None else await self.link.totals()
+
+    def status(self, metrics: Metrics | None = None) -> Status:
+        """Say what serves now, and how well: by its own metrics, or by those of all."""
+        metrics = metrics or self.metrics
         serving, reasons, shadow = self.decider.serving, self.reasons(), self.decider.shadow
         return Status(
             fastbandit=__version__,
@@ -330,8 +345,8 @@ class Service:
             learner=self.learner.state(),
             checks=self.follower.checks,
             refused_in_a_row=len(self.follower.refusals()),
-            serving=self.metrics.quantiles(),
-            rewards=dict(self.metrics.rewards),
+            serving=metrics.quantiles(),
+            rewards=dict(metrics.rewards),
             decides="bandit" if shadow is None else shadow.decides,
             baseline="" if shadow is None else shadow.baseline,
         )

@@ -60,6 +60,7 @@ class ServerConfig:
     allow_plain_http: bool = entry(
         False, "serve other machines without TLS, as behind a proxy that has it"
     )
+    workers: int = entry(1, "processes that decide, all on the log of the data folder", FROM_1)
     max_body_bytes: int = entry(4194304, "largest request that is read", FROM_1)
     max_waiting: int = entry(256, "requests that may be under way; further selects get 503", FROM_1)
     log_level: str = entry(
@@ -296,6 +297,12 @@ class Config:
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
+        if self.log.url and self.server.workers > 1:
+            raise SettingError(
+                f"Several workers need the log of the data folder: got server.workers = "
+                f"{self.server.workers} with log.url. Start that many deciders, each with a data "
+                f"folder of its own, or leave out log.url."
+            )
         if bool(self.log.url) != bool(self.snapshots.url):
             raise SettingError(
                 f"A shared log needs shared snapshots: got log.url = "

@@ -1,0 +1,79 @@
+"""Frames between the workers of a service and the process that writes its log.
+
+A frame is a head (bytes of the body, a number, a kind) and a body in JSON, as the log holds it.
+The writer answers a frame of events with one of the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from struct import Struct
+from typing import Any
+
+import msgspec
+
+from fastbandit.storage.events import (
+    ArmsChanged,
+    DecisionMade,
+    Event,
+    Outcome,
+    RewardCame,
+    TimePassed,
+)
+from fastbandit.storage.log_input import check_events, text_of
+
+_HEAD = Struct("<IIB")
+_KINDS: tuple[type[Any], ...] = (DecisionMade, RewardCame, ArmsChanged, TimePassed)
+_READ_EVENTS = tuple(msgspec.json.Decoder(list[kind]).decode for kind in _KINDS)  # type: ignore[valid-type]
+_READ_OUTCOMES = msgspec.json.Decoder(list[Outcome]).decode
+_ENCODE = msgspec.json.Encoder().encode
+
+WRITTEN, FAILED, CHANGED = range(3)
+"""What an answer says: what became of events, why they were not written, or (number 0) the
+number of the last event where arms may have changed."""
+
+
+def frame(number: int, kind: int, body: bytes) -> bytes:
+    """Return a frame as it is sent."""
+    return _HEAD.pack(len(body), number, kind) + body
+
+
+def frame_of_events(number: int, events: Sequence[Event]) -> bytes:
+    """Return a frame with events, all of one kind, or raise what a log would."""
+    check_events(events)
+    return frame(number, _KINDS.index(type(events[0])), text_of(events).encode())
+
+
+def frame_of_outcomes(number: int, outcomes: Sequence[Outcome]) -> bytes:
+    """Return the answer to a frame of events."""
+    return frame(number, WRITTEN, _ENCODE(outcomes))
+
+
+def events_in(kind: int, body: bytes) -> list[Event]:
+    """Return the events of a frame."""
+    events: list[Event] = _READ_EVENTS[kind](body)
+    return events
+
+
+def outcomes_in(body: bytes) -> list[Outcome]:
+    """Return the outcomes of a frame."""
+    return _READ_OUTCOMES(body)
+
+
+class Frames:
+    """Cuts what comes over a socket into frames."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
+        """Yield the number, kind and body of each frame that is whole now."""
+        data, at = self._rest + data if self._rest else data, 0
+        while len(data) - at >= _HEAD.size:
+            size, number, kind = _HEAD.unpack_from(data, at)
+            end = at + _HEAD.size + size
+            if end > len(data):
+                break
+            yield number, kind, data[at + _HEAD.size : end]
+            at = end
+        self._rest = data[at:]

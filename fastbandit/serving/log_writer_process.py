@@ -1,0 +1,165 @@
+"""The process that writes the log of a service with several workers: one writer, one thread.
+
+Workers send frames of events over sockets that the service hands to both sides. Whatever has
+come while one group was synced is the next: one append, one sync, an answer to each frame.
+"""
+
+from __future__ import annotations
+
+import selectors
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from fastbandit.errors import FastbanditError
+from fastbandit.serving.frames import (
+    CHANGED,
+    FAILED,
+    Frames,
+    events_in,
+    frame,
+    frame_of_outcomes,
+)
+from fastbandit.storage.events import ArmsChanged, Event
+from fastbandit.storage.sqlite_log import SqliteLog
+
+_MOST_BYTES = 2**18  # read from a worker at a time
+_STUCK_SECONDS = 5.0  # a worker that takes no answer for so long is given up
+_BUSY = 16
+_GATHERING_SECONDS = 0.002
+"""After a group of so many events the next gathers for so long, as in `Writer`."""
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A worker's socket, and what came over it that is no whole frame yet."""
+
+    socket: socket.socket
+    frames: Frames = field(default_factory=Frames)
+
+
+class _Sent(NamedTuple):
+    """Events of one frame, and who waits for them."""
+
+    worker: _Worker
+    number: int
+    events: list[Event]
+
+
+class LogWriterProcess:
+    """Appends what workers send to a log, until the service at the other end of `parent` ends."""
+
+    def __init__(self, log: SqliteLog, parent: socket.socket) -> None:
+        self._log, self._parent = log, parent
+        self._ready = selectors.DefaultSelector()
+        self._ready.register(parent, selectors.EVENT_READ)
+
+    def run(self) -> None:
+        """Write groups of events; a socket that comes from the parent is of one more worker."""
+        size = 0
+        while True:
+            found = self._ready.select()
+            if size >= _BUSY:
+                time.sleep(_GATHERING_SECONDS)
+                found = self._ready.select(0)
+            group: list[_Sent] = []
+            for key, _ in found:
+                if key.data is not None:
+                    group += self._received(key.data)
+                elif not self._take_worker():
+                    return
+            size = self._append(group) if group else 0
+
+    def close(self) -> None:
+        """Let go of the sockets and of the log."""
+        for key in list(self._ready.get_map().values()):
+            key.fileobj.close()  # type: ignore[union-attr]
+        self._ready.close()
+        self._log.close()
+
+    def _take_worker(self) -> bool:
+        """Take a socket from the parent; return whether the parent is still there."""
+        try:
+            said, sockets, _, _ = socket.recv_fds(self._parent, 16, 4)
+        except ConnectionError:
+            return False
+        for number in sockets:
+            worker = _Worker(socket.socket(fileno=number))
+            worker.socket.settimeout(_STUCK_SECONDS)
+            self._ready.register(worker.socket, selectors.EVENT_READ, worker)
+            self._send(worker, frame(0, CHANGED, b"%d" % self._log.last))
+        return bool(said)
+
+    def _received(self, worker: _Worker) -> list[_Sent]:
+        try:
+            data = worker.socket.recv(_MOST_BYTES)
+        except OSError:
+            data = b""
+        if not data:
+            self._give_up(worker)
+        whole = worker.frames.feed(data)
+        return [_Sent(worker, number, events_in(kind, body)) for number, kind, body in whole]
+
+    def _append(self, group: list[_Sent]) -> int:
+        """Write a group, and answer who waits for it; return its size."""
+        events = [event for one in group for event in one.events]
+        answers: dict[_Worker, list[bytes]] = {}
+        try:
+            outcomes = self._log.append(events)
+        except FastbanditError as error:
+            said = " ".join(str(error).split()).encode()
+            for one in group:
+                answers.setdefault(one.worker, []).append(frame(one.number, FAILED, said))
+        else:
+            first = 0
+            for one in group:
+                last = first + len(one.events)
+                answer = frame_of_outcomes(one.number, outcomes[first:last])
+                answers.setdefault(one.worker, []).append(answer)
+                first = last
+            if any(isinstance(event, ArmsChanged) for event in events):
+                changed = frame(0, CHANGED, b"%d" % self._log.last)
+                for worker in self._workers():
+                    answers.setdefault(worker, []).insert(0, changed)
+        for worker, frames in answers.items():
+            self._send(worker, b"".join(frames))
+        return len(events)
+
+    def _workers(self) -> list[_Worker]:
+        return [key.data for key in self._ready.get_map().values() if key.data is not None]
+
+    def _send(self, worker: _Worker, data: bytes) -> None:
+        try:
+            worker.socket.sendall(data)
+        except OSError:
+            self._give_up(worker)
+
+    def _give_up(self, worker: _Worker) -> None:
+        """Let go of a worker that ended, or takes no answers: it asks for another socket."""
+        if worker.socket.fileno() >= 0:
+            self._ready.unregister(worker.socket)
+            worker.socket.close()
+
+
+def main() -> None:
+    """Write a log: the parent's socket is inherited under a number, and the path comes second."""
+    for ending in (signal.SIGINT, signal.SIGTERM):  # it ends when the service does, not before
+        signal.signal(ending, signal.SIG_IGN)
+    parent = socket.socket(fileno=int(sys.argv[1]))
+    try:
+        log = SqliteLog(Path(sys.argv[2]))
+    except FastbanditError as error:
+        parent.sendall(b"-" + " ".join(str(error).split()).encode())
+        sys.exit(2)
+    process = LogWriterProcess(log, parent)
+    parent.sendall(b"+")
+    process.run()
+    process.close()
+
+
+if __name__ == "__main__":
+    main()

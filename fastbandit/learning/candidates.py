@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
 from fastbandit.learning.candidate_checks import Checks, check_candidate
+from fastbandit.learning.checkpoints import Checkpoints
 from fastbandit.learning.joining import Interaction, to_arrays
-from fastbandit.optim.process_group import SINGLE, ProcessGroup
+from fastbandit.optim.process_group import SINGLE, ProcessGroup, SingleProcess
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.settings.service import LearnConfig
 from fastbandit.storage.arm_changes import apply_changes, apply_offers
@@ -86,7 +88,14 @@ def held_out_of(count: int, share: float) -> int:
     return min(_MOST_HELD_OUT, int(count * share))
 
 
-def train_candidate(job: TrainingJob, *, reached: Reached, train: Train = train_here) -> Candidate:
+def train_candidate(
+    job: TrainingJob,
+    *,
+    reached: Reached,
+    train: Train | None = None,
+    checkpoints: Checkpoints | None = None,
+) -> Candidate:
+    """Train and check a candidate: in this process, with checkpoints, unless `train` does it."""
     bandit = Bandit.load(job.parent.bandit, part_modules=job.part_modules)
     columns = FrozenBandit.load(job.parent.frozen).columns
     if bandit.columns is None and columns is not None:  # bandits of before had no columns
@@ -97,8 +106,9 @@ def train_candidate(job: TrainingJob, *, reached: Reached, train: Train = train_
     apply_offers(bandit, job.offers, known=catalogue.table)
     learned = job.interactions[: len(job.interactions) - job.held_out]
     parent = bandit.policy if bandit.version else None
-    curve: list[tuple[int, float]] = []
-    bandit = train(
+    curve: list[tuple[int, float]] = [] if checkpoints is None else checkpoints.curve
+    group = SINGLE if checkpoints is None else SingleProcess(left_of=checkpoints.iterations)
+    bandit = (train or partial(train_here, group=group))(
         bandit,
         TrainingData(*to_arrays(learned, bandit.blueprint.context), job.version),
         lambda steps, loss: curve.append((steps, float(f"{loss:.6g}"))),

@@ -157,6 +157,11 @@ _ESTIMATORS: Lazy = {
     ),
 }
 _FAULTS: Lazy = {
+    "behind": (
+        "lab.faults.behind",
+        "behind_command",
+        "Let a learner be too slow, hang, or be killed faster than it trains.",
+    ),
     "clock": (
         "lab.faults.clock",
         "clock_command",

@@ -33,6 +33,7 @@ COMMANDS = {
     "serve": "Serve decisions over HTTP, remember them, and learn.",
     "shadow": "Compare a bandit in shadow mode with its baseline.",
     "snapshots": "List the snapshots of a service, and those rejected.",
+    "verify": "Read all of a service's log and snapshots, and name what is damaged.",
 }
 """What the help says of each command; its module has the command's name, and holds `command`."""
 

@@ -25,11 +25,13 @@ MANIFEST = "manifest.json"
 BANDIT = "bandit"
 SNAPSHOT = "snapshot"
 BACKUP = "backup"
+CHECKPOINT = "checkpoint"
 _LOADERS = {
     BANDIT: "Bandit.load",
     "frozen bandit": "FrozenBandit.load",
     SNAPSHOT: "SnapshotStore",
     BACKUP: "fastbandit restore",
+    CHECKPOINT: "a learner",
 }
 _TRIES = 3
 

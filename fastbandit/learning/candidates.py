@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 from fastbandit.arms.catalogue import Catalogue
 from fastbandit.bandit import Bandit
 from fastbandit.learning.candidate_checks import Checks, check_candidate
+from fastbandit.learning.checkpoints import Checkpoints
 from fastbandit.learning.joining import Interaction, known, to_arrays
 from fastbandit.learning.training_history import TrainingHistory, newly_learned, without_log
-from fastbandit.optim.process_group import SINGLE, ProcessGroup
+from fastbandit.optim.process_group import SINGLE, ProcessGroup, SingleProcess
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.settings.service import LearnConfig
 from fastbandit.storage.arm_changes import apply_changes, apply_offers
@@ -94,10 +96,14 @@ def train_candidate(
     job: TrainingJob,
     *,
     reached: Reached,
-    train: Train = train_here,
+    train: Train | None = None,
     history: TrainingHistory | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Candidate:
-    """Train and check a candidate; with a `history` it holds nothing of what that stores."""
+    """Train and check a candidate: in this process, with checkpoints, unless `train` does it.
+
+    With a `history` it holds nothing of what that stores.
+    """
     bandit = Bandit.load(job.parent.bandit, part_modules=job.part_modules)
     if history is not None:
         bandit, before = history.of(bandit, job.parent)
@@ -111,8 +117,9 @@ def train_candidate(
     learned = known(job.interactions[: len(job.interactions) - job.held_out])
     unseen = known(job.interactions[len(job.interactions) - job.held_out :])
     parent = bandit.policy if bandit.version else None
-    curve: list[tuple[int, float]] = []
-    bandit = train(
+    curve: list[tuple[int, float]] = [] if checkpoints is None else checkpoints.curve
+    group = SINGLE if checkpoints is None else SingleProcess(left_of=checkpoints.iterations)
+    bandit = (train or partial(train_here, group=group))(
         bandit,
         TrainingData(*to_arrays(learned, bandit.blueprint.context), job.version),
         lambda steps, loss: curve.append((steps, float(f"{loss:.6g}"))),

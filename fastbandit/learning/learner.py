@@ -10,6 +10,9 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Literal
 
+import torch
+
+from fastbandit import __version__
 from fastbandit.bandit import Bandit
 from fastbandit.files.atomic import write_atomic
 from fastbandit.learning.auditing import Audits, is_plain, own_choice
@@ -21,8 +24,8 @@ from fastbandit.learning.candidates import (
     publish_candidate,
     refusal_of,
     train_candidate,
-    train_here,
 )
+from fastbandit.learning.checkpoints import Checkpoints, update_in
 from fastbandit.learning.initial_version import context_notes, publish_initial_version
 from fastbandit.learning.joining import Joiner, known
 from fastbandit.learning.schedule import Mark, Schedule
@@ -33,6 +36,7 @@ from fastbandit.storage.events import Arm, ArmId, ArmsChanged, DecisionMade, Eve
 from fastbandit.storage.snapshot_store import Reached, nothing_more
 from fastbandit.storage.snapshot_version import Snapshot
 
+_CHECKPOINTS = "training"  # a folder beside the snapshots
 _SERVED = 1_000  # decisions of the current version that may wait for their audit
 
 
@@ -89,7 +93,7 @@ class Learner:
         config: Config,
         *,
         reached: Reached = nothing_more,
-        train: Train = train_here,
+        train: Train | None = None,
         join: JoinRange | None = None,
     ) -> None:
         learn = config.learn
@@ -209,11 +213,18 @@ class Learner:
         """Read on to the newest event at which a version is due, or to the end of the log."""
         if not self._read_to_due(position):
             return False
-        newest = self._newest_due(position)
+        newest = self._begun_cut(position) or self._newest_due(position)
         position.due_at = position.joiner.at
         if newest > position.joiner.seq:
             self._read_to_due(position, until=newest, is_stopping=False)
         return True
+
+    def _begun_cut(self, position: _Position) -> int | None:
+        """Return the event up to which a learner that died was learning, if it was."""
+        update, log = update_in(self._data.folder / _CHECKPOINTS), self._data.log
+        cut, is_same = int(update.get("cut", 0)), update.get("parent") == position.parent.hash
+        assert log is not None
+        return cut if is_same and position.joiner.seq <= cut <= log.last else None
 
     def _newest_due(self, position: _Position) -> int:
         """Return the last event at which a version is due: a later one where the learner is behind.
@@ -281,6 +292,16 @@ class Learner:
         publish_initial_version(self._config, self._store, change=change, reached=self._reached)
         return Step("published", 0)
 
+    def _checkpoints_of(self, job: TrainingJob, joiner: Joiner) -> Checkpoints:
+        update = {
+            "parent": job.parent.hash,
+            "version": job.version,
+            "cut": joiner.seq,
+            "interactions": [joiner.learned, len(job.interactions), job.held_out],
+            "trained_by": [__version__, str(torch.__version__)],
+        }
+        return Checkpoints(self._data.folder / _CHECKPOINTS, update, reached=self._reached)
+
     def _learn(self, position: _Position) -> Step:
         self._reached("joined")
         self.report("training", fresh=position.fresh)
@@ -293,14 +314,19 @@ class Learner:
         modules = self._config.select.part_modules
         arms = (list(position.changes), list(position.offers.values()))
         job = TrainingJob(position.parent, version, fresh, arms[0], held_out, modules, arms[1])
-        history = TrainingHistory(self._data)
-        terms: dict[str, Any] = {"reached": self._reached, "history": history}
-        candidate = train_candidate(job, train=self._train, **terms)
+        candidate = train_candidate(
+            job,
+            reached=self._reached,
+            train=self._train,
+            history=TrainingHistory(self._data),
+            checkpoints=self._checkpoints_of(job, joiner),
+        )
         self._seconds = round(time.monotonic() - started, 3)
         refusal = refusal_of(job, candidate, learn, cut=joiner.cut(0))
         if refusal is not None:
             self._store.refuse(version, refusal)
             self._reached("refused")
+            checkpoints.remove()
             position.mark, position.due_at = Mark(joiner.seq, None), None
             return Step("refused", position.parent.version, refusal["reason"])
         candidate.notes.update(context_notes(self._config, position.parent))
@@ -309,6 +335,7 @@ class Learner:
         self._made = (snapshot.hash, candidate.bandit)
         self._audits = Audits(snapshot.version, candidate.bandit, most=learn.audited)
         self._position = _Position(snapshot, joiner, Mark(cut.seq, cut.at))
+        checkpoints.remove()
         self._store.prune(learn.keep)
         self._reached("pruned")
         return Step("published", version)

@@ -17,7 +17,7 @@ import torch
 from fastbandit.errors import FastbanditError, LogUnavailableError
 from fastbandit.files.private import make_private
 from fastbandit.learning.backlog import JoinRange
-from fastbandit.learning.candidates import Train, train_here
+from fastbandit.learning.candidates import Train
 from fastbandit.learning.deltas import Deltas
 from fastbandit.learning.learner import Learner
 from fastbandit.settings.service import Config
@@ -36,7 +36,7 @@ def run_learner(
     *,
     reached: Reached = nothing_more,
     once: bool = False,
-    train: Train = train_here,
+    train: Train | None = None,
     join: JoinRange | None = None,
 ) -> None:
     """Learn as the log grows; with `once`, make what is due now and return.

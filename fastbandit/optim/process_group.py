@@ -7,14 +7,32 @@ process would, up to the noise of dropout and the order of sums.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Generator, Tensor, nn
 
 from fastbandit.errors import FastbanditError
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What a loop of training changes as it goes on: all that another process needs to go on."""
+
+    network: nn.Module
+    optimiser: torch.optim.Optimizer
+    rng: Generator
+    losses: list[Tensor] = field(default_factory=list)
+
+
+Iterations = Callable[[Loop, int], Iterable[int]]
+"""Called with a loop and how often it is to be done: yields the numbers of what is left of it."""
+
+
+def all_iterations(loop: Loop, count: int) -> Iterable[int]:
+    return range(count)
 
 
 @runtime_checkable
@@ -43,13 +61,18 @@ class ProcessGroup(Protocol):
         """Raise unless all ranks hold the same numbers."""
         ...
 
+    def iterations(self, loop: Loop, count: int) -> Iterable[int]:
+        """Return the numbers of a loop's iterations that are still to be done, in their order."""
+        ...
+
 
 @dataclass(frozen=True)
 class SingleProcess:
-    """A group of one process: nothing is shared."""
+    """A group of one process: nothing is shared. `left_of` may go on with an earlier one's loop."""
 
     rank: int = 0
     size: int = 1
+    left_of: Iterations = all_iterations
 
     def noise(self, rng: Generator) -> Generator:
         return rng
@@ -62,6 +85,9 @@ class SingleProcess:
 
     def check(self, parameters: Iterable[Tensor]) -> None:
         pass
+
+    def iterations(self, loop: Loop, count: int) -> Iterable[int]:
+        return self.left_of(loop, count)
 
 
 SINGLE = SingleProcess()
@@ -94,6 +120,9 @@ class TorchProcessGroup:
         for rank, part in enumerate(parts):
             torch.distributed.broadcast(part, src=rank)
         return torch.cat(parts)
+
+    def iterations(self, loop: Loop, count: int) -> Iterable[int]:
+        return all_iterations(loop, count)
 
     def check(self, parameters: Iterable[Tensor]) -> None:
         digest = hashlib.sha256()

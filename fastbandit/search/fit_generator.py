@@ -13,7 +13,7 @@ from fastbandit.declaration import part, setting
 from fastbandit.errors import SettingError
 from fastbandit.interfaces import SearchFit
 from fastbandit.optim.nearby import contexts_near, embed_all
-from fastbandit.optim.process_group import share_of
+from fastbandit.optim.process_group import Loop, share_of
 from fastbandit.optim.schedule import cosine_factor, set_rate
 from fastbandit.score import Score, Seeds
 from fastbandit.search.arm_generator import ArmGenerator, generator_inputs
@@ -64,7 +64,8 @@ def fit_generator(
     parameters = list(generator.parameters())
     optimiser = torch.optim.Adam(parameters, lr=settings.rate, fused=True)
     inputs, targets = best_of_samples(task, embedded, rng=group.noise(task.rng))
-    for iteration in range(settings.iterations):
+    loop = Loop(generator, optimiser, task.rng)
+    for iteration in group.iterations(loop, settings.iterations):
         set_rate(optimiser, settings.rate * cosine_factor(iteration / settings.iterations))
         drawn = torch.randint(len(inputs), (settings.batch,), generator=task.rng)
         rows, weight = share_of(drawn.to(inputs.device), group)

@@ -23,7 +23,7 @@ from fastbandit.storage.snapshot_store import SnapshotStore
 
 _LOGGER = logging.getLogger("fastbandit.serving")
 _LONGEST_PAUSE = 30.0
-_LEAST_LAG, _LATE = 60.0, 3.0  # so many seconds, or times learn.seconds, are too late
+_LEAST_LAG, _LATE = 30.0, 3.0  # so many seconds, or times learn.seconds, are too late
 
 
 class LearnerProcess:

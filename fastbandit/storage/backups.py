@@ -24,7 +24,7 @@ from fastbandit.files.manifest import BACKUP, MANIFEST, read_manifest, write_jso
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
-from fastbandit.storage.snapshot_store import SnapshotStore
+from fastbandit.storage.snapshot_store import LOG_NAME, SnapshotStore
 from fastbandit.storage.sqlite_files import connect
 
 FORMAT = 1
@@ -169,6 +169,8 @@ def _copy_snapshots(source: Path, target: Path) -> int | None:
             continue
         for report in (source / "refused").glob("[0-9]*.json"):
             _copy(report, target / "refused" / report.name)
+        if (source / LOG_NAME).exists():
+            _copy(source / LOG_NAME, target / LOG_NAME)
         write_json(target / store.pointer.name, {"version": current.version})
         return current.version
     raise DataError(

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 
 from fastbandit.declaration import part, setting
 from fastbandit.interfaces import RewardModel
-from fastbandit.optim.process_group import SINGLE, ProcessGroup, share_of
+from fastbandit.optim.process_group import SINGLE, Loop, ProcessGroup, share_of
 from fastbandit.optim.schedule import cosine_factor, set_rate
 from fastbandit.types import Interactions
 
@@ -70,9 +70,9 @@ def fit_reward(
     device = parameters[0].device
     rewards = torch.from_numpy(history.rewards)
     sums = None if history.weights is None else torch.from_numpy(history.weights.cumsum())
-    losses: list[torch.Tensor] = []
-    noise = group.noise(rng)
-    for iteration in range(settings.iterations):
+    loop = Loop(model, optimiser, rng)
+    losses, noise = loop.losses, group.noise(rng)
+    for iteration in group.iterations(loop, settings.iterations):
         if settings.cosine_schedule:
             set_rate(optimiser, settings.rate * cosine_factor(iteration / settings.iterations))
         rows, weight = share_of(_draw_rows(len(history), sums, settings.batch, rng=rng), group)

@@ -38,6 +38,21 @@ def _power_cut(run: Run) -> Iterator[Row]:
     yield Row("10,000 cuts: 0 acknowledged lost, 0 corrupt", found, is_met)
 
 
+def _behind(run: Run) -> Iterator[Row]:
+    found = f"{len(run['lags'])} versions, {run['train_seconds']:g} s each: {run['ratio']:.2f}"
+    bar = "training slower than what arrives: lag ≤ 2 trainings"
+    yield Row(bar, found, run["ratio"] <= 2.0)
+    told = run["told_seconds"]
+    found = "not tried" if told is None else f"{told:.1f} s after a version was due"
+    yield Row("training hangs: told within a minute", found, told is not None and told <= 60.0)
+    found = (
+        f"{run['alone_seconds']:.1f} s of training, killed every {run['kill_seconds']:g} s: "
+        f"{run['kills']} kills, {'the same' if run['same'] else 'another'} snapshot"
+    )
+    bar = "kills faster than training: it ends, as if never killed"
+    yield Row(bar, found, run["same"] and run["kills"] > 1)
+
+
 def _clock(run: Run) -> Iterator[Row]:
     found = (
         f"{run['steps']:,} steps, {run['restarts']} restarts, {run['boots']} boots, "
@@ -214,6 +229,7 @@ def _ray(run: Run) -> Iterator[Row]:
 CAMPAIGNS: dict[str, tuple[str, Callable[[Run], Iterator[Row]]]] = {
     "kills": ("rounds", _kills),
     "power-cut": ("cuts", _power_cut),
+    "behind": ("", _behind),
     "clock": ("steps", _clock),
     "disk": ("", _disk),
     "swaps": ("swaps", _swaps),

@@ -1,7 +1,8 @@
 """Runs learners that kill themselves at a step, then others that go on: prints what is left.
 
 Usage: killing.py FOLDER STEP:TIMES…, where a learner dies when it reaches a step for so many
-times. The first learner is not killed; the others are forked from it, which saves the imports.
+times; with STEP:TIMES:again, so does the one that goes on, until one reaches the end. The first
+learner is not killed; the others are forked from it, which saves the imports.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from little_service import (
     store_of,
 )
 
-from fastbandit import FrozenBandit
+from fastbandit import Bandit, FrozenBandit
+from fastbandit.learning import checkpoints
 from fastbandit.learning.learner import Learner
 
 
@@ -49,6 +51,8 @@ def in_fork(work: Callable[[], Any]) -> tuple[int, Any]:
 
 def learn(folder: Path, *, kill_at: str = "", times: int = 1) -> None:
     left = [times]
+    if kill_at == "checkpointed":  # after each iteration
+        checkpoints._SECONDS = checkpoints._SHARE = 0.0
 
     def reached(step: str) -> None:
         left[0] -= step == kill_at
@@ -90,12 +94,16 @@ def main(root: Path, cases: list[str]) -> None:
     learn(whole)
     results: dict[str, Any] = {"never": {"final": look(whole)}}
     for case in cases:
-        step, times = case.split(":")
+        step, times, *more = case.split(":")
         folder = root / case.replace(":", " ")
         shutil.copytree(template, folder)
-        ended, _ = in_fork(lambda: learn(folder, kill_at=step, times=int(times)))  # noqa: B023
+        ended, kills = -9, 0
+        while ended == -9 and (more or not kills):
+            ended, _ = in_fork(lambda: learn(folder, kill_at=step, times=int(times)))  # noqa: B023
+            kills += ended == -9
         again, (after, final) = in_fork(lambda: go_on(folder))  # noqa: B023
         results[case] = {"ended": ended, "after": after, "again": again, "final": final}
+        results[case] |= {"kills": kills, "left": [path.name for path in folder.glob("training*")]}
     print(json.dumps(results))
 
 

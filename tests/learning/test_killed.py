@@ -25,14 +25,19 @@ LATER = [
     "renamed:2",
     "published:2",
     "pruned:1",
+    "checkpointed:1",
+    "checkpointed:12",
+    "checkpointed:35",
 ]
+STARVED = "checkpointed:4:again"
+"""Killed long before an update is done, again and again."""
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("killed")
     done = subprocess.run(
-        [sys.executable, HERE / "killing.py", folder, *AT_FIRST, *LATER],
+        [sys.executable, HERE / "killing.py", folder, *AT_FIRST, *LATER, STARVED],
         cwd=HERE.parent.parent,
         capture_output=True,
         text=True,
@@ -56,6 +61,15 @@ def test_it_ends_as_if_it_had_never_been_killed(results: dict[str, Any], case: s
 @pytest.mark.parametrize("case", LATER)
 def test_a_whole_version_is_served_meanwhile(results: dict[str, Any], case: str) -> None:
     assert results[case]["after"]["served"] in (0, 1, 2)
+
+
+def test_kills_faster_than_training_do_not_starve_it(results: dict[str, Any]) -> None:
+    result = results[STARVED]
+
+    assert result["kills"] > 5
+    assert result["ended"] == 0
+    assert result["final"]["hashes"] == results["never"]["final"]["hashes"]
+    assert result["left"] == []
 
 
 def test_all_was_learned_once(results: dict[str, Any]) -> None:

@@ -60,7 +60,7 @@ def test_the_command_is_the_one_that_was_run(tmp_path: Path) -> None:
 def test_a_campaign_without_a_result_is_named(tmp_path: Path) -> None:
     write(tmp_path, "power-cut", CUTS)
 
-    assert "Not run: kills, clock, disk" in tables(tmp_path)
+    assert "Not run: kills, behind, clock, disk" in tables(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["lease_seconds", "turn_seconds"])

@@ -26,7 +26,7 @@ from little_service import (
     store_of,
 )
 
-from fastbandit import Bandit, FrozenBandit
+from fastbandit import FrozenBandit
 from fastbandit.learning import checkpoints
 from fastbandit.learning.learner import Learner
 

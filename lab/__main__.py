@@ -232,6 +232,16 @@ _FAULTS: Lazy = {
         "trainers_command",
         "Kill the trainer of a cluster that works, and let another take over.",
     ),
+    "unauthenticated": (
+        "lab.faults.unauthenticated",
+        "unauthenticated_command",
+        "Throw headers, bodies and slow connections at a service without a key.",
+    ),
+    "worst-request": (
+        "lab.faults.worst_request",
+        "worst_request_command",
+        "Send the largest requests that a service permits, and time the others.",
+    ),
 }
 _PLANS: Lazy = {
     "cluster": (

@@ -97,6 +97,8 @@ LABORATORY = (
     "faults swaps",
     "faults throughput",
     "faults trainers",
+    "faults unauthenticated",
+    "faults worst-request",
     "plan cluster",
     "plan search",
     "report",

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from fastbandit.errors import FastbanditError, LogError, LogUnavailableError
@@ -14,6 +14,7 @@ from fastbandit.storage.events import DecisionMade, Event, EventLog, Outcome
 
 Written: TypeAlias = "asyncio.Future[list[Outcome]]"
 _MOST_AT_ONCE = 1024
+_MOST_OF_ONE = 256  # events of one request in a group: others do not wait for the rest
 _BUSY = 16
 _GATHERING_SECONDS = 0.002
 """After a group of so many events the next gathers for so long: each wakes two threads, which
@@ -26,6 +27,17 @@ class _Waiting:
 
     events: Sequence[Event]
     written: Written
+    outcomes: list[Outcome] = field(default_factory=list)
+    taken: int = 0
+    is_failed: bool = False
+
+    @property
+    def is_decided(self) -> bool:
+        return all(isinstance(event, DecisionMade) for event in self.events)
+
+
+_Group: TypeAlias = list[tuple[_Waiting, Sequence[Event]]]
+"""Some events of each of some requests, in the order of the log."""
 
 
 class Writer:
@@ -90,52 +102,59 @@ class Writer:
                 self._wake.set()
         log.close()
 
-    def _take(self) -> list[_Waiting]:
+    def _take(self) -> _Group:
+        """Take the next events of those who wait, a part at a time of who has many."""
         with self._lock:
-            count = size = 0
-            while count < len(self._gathered) and size < _MOST_AT_ONCE:
-                size += len(self._gathered[count].events)
-                count += 1
-            group, self._gathered = self._gathered[:count], self._gathered[count:]
+            group, size, left = _Group(), 0, list[_Waiting]()
+            for one in self._gathered:
+                if size < _MOST_AT_ONCE and not one.is_failed:
+                    part = one.events[one.taken : one.taken + _MOST_OF_ONE]
+                    one.taken, size = one.taken + len(part), size + len(part)
+                    group.append((one, part))
+                if one.taken < len(one.events) and not one.is_failed:
+                    left.append(one)
+            self._gathered = left
         return group
 
-    def _append(self, log: EventLog, group: list[_Waiting]) -> int:
+    def _append(self, log: EventLog, group: _Group) -> int:
         """Write a group, and answer who waits for it; return its size."""
-        events = [event for one in group for event in one.events]
+        events = [event for _, part in group for event in part]
         try:
             outcomes = log.append(events)
         except LogUnavailableError as error:
-            decided = [one for one in group if _is_decided(one)]
+            decided = [one for one in group if one[0].is_decided]
             if 0 < len(decided) < len(group):  # these may be taken all the same
                 self._append(log, decided)
-                group = [one for one in group if not _is_decided(one)]
-            self._loop.call_soon_threadsafe(self._fail, group, error)
+                group = [one for one in group if not one[0].is_decided]
+            self._failed(group, error)
         except LogError as error:
-            self._loop.call_soon_threadsafe(self._fail, group, error)
+            self._failed(group, error)
         else:
             self._loop.call_soon_threadsafe(self._succeed, group, outcomes)
         return len(events)
 
+    def _failed(self, group: _Group, error: LogError) -> None:
+        for one, _ in group:
+            one.is_failed = True
+        self._loop.call_soon_threadsafe(self._fail, group, error)
+
     # -- in the loop's thread
 
-    def _succeed(self, group: list[_Waiting], outcomes: list[Outcome]) -> None:
+    def _succeed(self, group: _Group, outcomes: list[Outcome]) -> None:
         self.problem = None
         self.waiting -= len(outcomes)
         first = 0
-        for one in group:
-            last = first + len(one.events)
-            if not one.written.done():  # or its request was given up
-                one.written.set_result(outcomes[first:last])
-            first = last
+        for one, part in group:
+            one.outcomes += outcomes[first : first + len(part)]
+            first += len(part)
+            is_whole = len(one.outcomes) == len(one.events)
+            if is_whole and not one.written.done():  # or its request was given up
+                one.written.set_result(one.outcomes)
 
-    def _fail(self, group: list[_Waiting], error: LogError) -> None:
+    def _fail(self, group: _Group, error: LogError) -> None:
         if not isinstance(error, LogUnavailableError):
             self.problem = error
-        for one in group:
-            self.waiting -= len(one.events)
+        for one, _ in group:
+            self.waiting -= len(one.events) - len(one.outcomes)
             if not one.written.done():
                 one.written.set_exception(error)
-
-
-def _is_decided(one: _Waiting) -> bool:
-    return all(isinstance(event, DecisionMade) for event in one.events)

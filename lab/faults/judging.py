@@ -5,6 +5,7 @@ A refusal must say which field was wrong, what came where anything did, and what
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -38,7 +39,7 @@ def fault_of(asked: Asked, answer: Answer) -> str:
     if answer.headers.get("content-length") != str(len(answer.body)):
         return "another length than declared"
     method = asked.method.lower() if asked.method.isupper() else ""
-    operation = openapi()["paths"].get(asked.path, {}).get(method)
+    operation = _described().get(asked.path, {}).get(method)
     if asked.path == "/openapi.json" and answer.status == 200:
         return ""
     if operation is None:
@@ -52,6 +53,13 @@ def fault_of(asked: Asked, answer: Answer) -> str:
     if kind == "application/problem+json":
         return _fault_of_problem(answer)
     return _fault_of_shape(answer, described["content"][kind]["schema"])
+
+
+@cache
+def _described() -> dict[str, Any]:
+    """Return the routes as they are described, which takes a while to put together."""
+    paths: dict[str, Any] = openapi()["paths"]
+    return paths
 
 
 def _fault_of_problem(answer: Answer) -> str:

@@ -27,7 +27,7 @@ from lab.faults.stage import Caller, Running, running
 from lab.faults.throughput import TRAINED, trained_stage
 
 FACTOR = 5.0
-GOODPUT, REFUSED_MS, GROWTH_BYTES = 0.8, 250.0, 128 * 2**20
+GOODPUT, REFUSED_MS, GROWTH_BYTES = 0.85, 100.0, 128 * 2**20
 _MANY = 32  # contexts in a request
 _DIM = 8
 _REWARD_SECONDS = 0.05
@@ -204,7 +204,7 @@ def _watching(service: Running, watched: _Watched) -> Iterator[None]:
 def overload_command(arms: int, seconds: float, connections: int, as_json: bool) -> None:
     """Send five times the requests that a service can answer, and see what it still does.
 
-    Ends with 1 if it answers under 80 % of its peak, refuses slowly or without Retry-After,
+    Ends with 1 if it answers under 85 % of its peak, refuses slowly or without Retry-After,
     misses a reward, or takes much more memory.
     """
     with progress_bar("Overload") as progress:

@@ -122,10 +122,10 @@ def _overload(run: Run) -> Iterator[Row]:
             f"{one['refused_p99_ms']:.0f} ms"
         )
         bar = (
-            f"5 × capacity, {one['contexts']} a request: goodput ≥ 80 % of peak, refusals ≤ 250 ms"
+            f"5 × capacity, {one['contexts']} a request: goodput ≥ 85 % of peak, refusals ≤ 100 ms"
         )
-        is_fast = one["refused_p99_ms"] <= 250 and one["failed"] == one["blunt"] == 0
-        yield Row(bar, found, share >= 0.8 and is_fast)
+        is_fast = one["refused_p99_ms"] <= 100 and one["failed"] == one["blunt"] == 0
+        yield Row(bar, found, share >= 0.85 and is_fast)
     grown = (run["rss_most"] - run["rss_before"]) / 2**20
     yield Row("memory bounded", f"{grown:+.0f} MiB", grown <= 128)
     answers = ", ".join(f"{count} × {status}" for status, count in run["rewards"].items())
@@ -154,9 +154,36 @@ def _throughput(run: Run) -> Iterator[Row]:
 def _requests(run: Run) -> Iterator[Row]:
     faults = run["server_errors"] + run["tracebacks"]
     found = f"{run['requests']:,} requests, {run['garbage']} of raw garbage: {faults}"
-    is_met = run["requests"] >= 50_000 and faults == 0
-    yield Row("50,000 generated requests: 0 server errors, 0 tracebacks", found, is_met)
+    is_met = run["requests"] >= 500_000 and faults == 0
+    yield Row("500,000 generated requests: 0 server errors, 0 tracebacks", found, is_met)
     yield Row("every error names field, value and fix", f"{run['unfit']} do not", not run["unfit"])
+
+
+def _unauthenticated(run: Run) -> Iterator[Row]:
+    steady = run["attacks"][0]["longest_ms"]
+    for one in run["attacks"][1:]:
+        grown = one["grown_bytes"] / 2**20
+        found = (
+            f"{one['connections']:,} connections, {one['bytes'] / 2**20:,.0f} MiB; longest answer "
+            f"to others {one['longest_ms']:.0f} ms ({steady:.0f} without), {one['failed']} of "
+            f"{one['asked']:,} failed; {grown:+.0f} MiB"
+        )
+        is_met = one["longest_ms"] <= 50 and grown <= 64 and one["failed"] == 0
+        is_many = one["name"] != "slow" or one["connections"] >= 10_000
+        bar = f"{one['name']} without a key: no stall over 50 ms, ≤ 64 MiB"
+        yield Row(bar, found, is_met and is_many)
+
+
+def _worst_request(run: Run) -> Iterator[Row]:
+    for one in run["kinds"]:
+        slower, grown = one["p99_ms"] / one["steady_p99_ms"], one["grown_bytes"] / 2**20
+        found = (
+            f"{one['bytes'] / 2**10:,.0f} KiB; {one['p99_ms']:.1f} ms / "
+            f"{one['steady_p99_ms']:.1f} ms = {slower:.2f}; {grown:+.0f} MiB"
+        )
+        is_met = slower <= 3 and grown <= 100 and one["failed"] == 0
+        bar = f"the largest permitted, {one['name']}: others' p99 ≤ 3 × steady, ≤ 100 MiB"
+        yield Row(bar, found, is_met and set(one["answers"]) == {"200"})
 
 
 def _learning(run: Run) -> Iterator[Row]:
@@ -235,6 +262,8 @@ CAMPAIGNS: dict[str, tuple[str, Callable[[Run], Iterator[Row]]]] = {
     "swaps": ("swaps", _swaps),
     "overload": ("", _overload),
     "requests": ("", _requests),
+    "unauthenticated": ("", _unauthenticated),
+    "worst-request": ("", _worst_request),
     "throughput": ("", _throughput),
     "learning": ("", _learning),
     "cluster": ("minutes", _cluster),

@@ -95,9 +95,13 @@ def generated_requests(
     described: int = 2_000,
     garbage: int = 200,
     seed: int = 0,
+    seconds: float = float("inf"),
     progress: Progress = silent,
 ) -> RequestsReport:
-    """Send `count` requests, so many of them made from the description; then garbage."""
+    """Send `count` requests, so many of them made from the description; then garbage.
+
+    After so many seconds no more are made.
+    """
     report, began = RequestsReport(seed=seed), time.monotonic()
     with tempfile.TemporaryDirectory() as home:
         stage = _small_stage(Path(home))
@@ -106,7 +110,7 @@ def generated_requests(
             runner.run(trial.start())
             if described:
                 _ask_as_described(trial, runner, described, seed=seed, progress=progress)
-            while report.requests < count:
+            while report.requests < count and time.monotonic() - began < seconds:
                 runner.run(trial.ask_some(min(_TOGETHER, count - report.requests)))
                 progress(report.requests, count, "generated requests")
             runner.run(trial.finish())
@@ -312,15 +316,25 @@ def _journal(report: RequestsReport) -> Iterator[None]:
     help="Connections that send what is no HTTP.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--seconds", type=click.FloatRange(min=0), default=1e9, help="Make no more after so long."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def requests_command(count: int, described: int, garbage: int, seed: int, as_json: bool) -> None:
+def requests_command(
+    count: int, described: int, garbage: int, *, seed: int, seconds: float, as_json: bool
+) -> None:
     """Send generated requests, most of them wrong, and judge every answer.
 
     Ends with 1 if any was a server error, left a traceback, or did not say what to do.
     """
     with progress_bar("Requests") as progress:
         report = generated_requests(
-            count, described=described, garbage=garbage, seed=seed, progress=progress
+            count,
+            described=described,
+            garbage=garbage,
+            seed=seed,
+            seconds=seconds,
+            progress=progress,
         )
     end_with_report(report, report.notes(), as_json=as_json, show=_show, is_met=report.is_sound)
 

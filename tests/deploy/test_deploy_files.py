@@ -74,6 +74,17 @@ def test_the_settings_of_a_cluster_can_be_read() -> None:
     assert told.context.dim == 8
 
 
+def test_the_proxy_has_the_limits_of_the_deciders() -> None:
+    told = read_config(DEPLOY / "fastbandit.toml", environ={})
+    proxy = (DEPLOY / "haproxy.cfg").read_text(encoding="utf-8")
+
+    assert f"tune.bufsize {told.limits.header_bytes}\n" in proxy
+    assert f"timeout http-request {told.limits.header_seconds:g}s\n" in proxy
+    assert f"timeout client {told.limits.body_seconds:g}s\n" in proxy
+    assert f"req.body_size gt {told.server.max_body_bytes} " in proxy
+    assert told.limits.connections > told.server.max_waiting
+
+
 def test_kubernetes_gets_the_same_settings() -> None:
     compiled = DEPLOY / "kubernetes" / "fastbandit.toml"
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 import fastbandit
-from fastbandit.serving.problems import Rejection, rejection_of_body, shortened
-from fastbandit.serving.schemas import SelectRequest, UpsertArmsRequest
+from fastbandit.serving.problems import Rejection, rejection_of_body, shortened, wrong_field
+from fastbandit.serving.schemas import ArmUpsert, Reward, SelectRequest, UpsertArmsRequest
 
 ROOT = Path(fastbandit.__file__).parent
 TITLES = sorted(
@@ -67,3 +67,21 @@ def test_a_body_of_another_shape_is_reported_by_the_field(
     problem = rejection_of_body(caught.value, body.encode()).problem
 
     assert (problem.field, problem.value) == (field, value)
+
+
+def test_an_answer_to_a_wrong_request_is_short_whatever_came() -> None:
+    for text in ("x" * 10_000, "é" * 10_000, "\x00" * 10_000, '"' * 10_000):
+        rejection = Rejection(422, "wrong field", text, fix=text, field=text, value=text)
+        assert len(rejection.body) <= 4096
+    listed = wrong_field("It needs ids.", fix="Send some.", field="ids", value=[*range(300_000)])
+    assert len(listed.body) < 1_000
+
+
+@pytest.mark.parametrize("id", ["abc\n", "\n", "abc\r"])
+def test_a_pattern_ends_at_the_end(id: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"context": [1.0], "id": id}, SelectRequest)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"id": id}, ArmUpsert)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"decision": "a", "value": 1.0, "part": id}, Reward)

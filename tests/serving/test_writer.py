@@ -111,3 +111,41 @@ def test_a_log_that_does_not_open_is_reported() -> None:
             await writer.start()
 
     asyncio.run(story())
+
+
+def test_who_has_many_events_lets_others_go_in_between() -> None:
+    log = SlowLog()
+
+    async def story() -> None:
+        writer = Writer(lambda: log, asyncio.get_running_loop())
+        await writer.start()
+        log.gate.clear()
+        many = writer.submit([TimePassed() for _ in range(600)])
+        while writer._gathered and not writer._gathered[0].taken:
+            await asyncio.sleep(0)
+        other = writer.submit([TimePassed()])
+        log.gate.set()
+        assert [outcome.seq for outcome in await other] == [513]
+        seqs = [outcome.seq for outcome in await many]
+        assert seqs == [*range(1, 513), *range(514, 602)]
+        assert (log.groups, writer.waiting) == ([256, 257, 88], 0)
+        await writer.stop()
+
+    asyncio.run(story())
+
+
+def test_a_request_that_failed_in_part_is_not_written_on() -> None:
+    log = SlowLog()
+
+    async def story() -> None:
+        writer = Writer(lambda: log, asyncio.get_running_loop())
+        await writer.start()
+        log.error = LogError("no room")
+        with pytest.raises(LogError, match="no room"):
+            await writer.submit([TimePassed() for _ in range(600)])
+        log.error = None
+        await writer.submit([TimePassed()])
+        assert (log.groups, writer.waiting) == ([1], 0)
+        await writer.stop()
+
+    asyncio.run(story())

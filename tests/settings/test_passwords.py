@@ -14,6 +14,12 @@ from fastbandit.settings.passwords import hide_password
         "postgresql://user:hu@hush@host/db",
         "postgresql://:hush@host:5432/db?sslmode=require",
         "postgresql://user@host/db?password=hush&sslmode=require",
+        "https://host/db?sig=hush",
+        "s3://host/db?secret=hush&region=eu",
+        "https://host/db?X-Amz-Signature=hush&X-Amz-Expires=3",
+        "https://host/db?a=hush;token=hush",
+        "https://host/db?TOKEN=hush#part",
+        "postgresql://user@host/db?sslpassword=hush",
     ],
 )
 def test_a_password_is_not_shown(url: str) -> None:

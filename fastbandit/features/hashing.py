@@ -79,9 +79,8 @@ def add_tokens(
             words += 1
             hashed, is_word = _FIRST, False
         if byte == 0:  # a text has ended
-            if len(space):  # the mean of its words
-                length = np.float64(_HIGHEST * words)
-            else:
+            length = np.float64(_HIGHEST * words)  # in a space, the middle of its words
+            if not len(space):
                 length = np.sqrt((sums * sums).sum())
             for column in range(dim):
                 out[row, 1 + column] = sums[column] / length if length > 0.0 else 0.0

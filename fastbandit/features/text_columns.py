@@ -281,8 +281,8 @@ class CategorySet:
 class Text:
     """A text: its words hashed to `dim` numbers, rare words counting more.
 
-    `rarity` has a digit for each shared count of words, from 0, in every text, to f. With a `space`,
-    fitted to many texts, words that go together lie together, and a text in the middle of its
+    `rarity` has a digit for each shared count of words, from 0, in every text, to f. In a `space`,
+    fitted to many texts, words that go together lie together, and a text lies in the middle of its
     words: texts of columns with one space can be compared. A text of more than `longest` characters
     is refused.
     """

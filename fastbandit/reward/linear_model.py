@@ -113,12 +113,14 @@ class LinearReward(LastLayerReward):
         weights = np.ones(len(history)) if history.weights is None else history.weights
         rows = history.rows if own_width > 0 else None
         terms = {"own": own_width, "is_binary": self.reward == "binary"}
-        if self.matches is not None:
-            z = np.concatenate([self._pairs(history), self._seen(history)], axis=1)
+        if self.matches is not None and all(self.matches.pairs):
+            pairs = self._pairs(history)
+            many = pairs.shape[1]
+            z = np.concatenate([pairs, self._seen(history)], axis=1)
             prior = np.diag(np.full(z.shape[1], _PAIR_PRECISION))
-            prior[REST**2 :, REST**2 :] = self._prior()
+            prior[many:, many:] = self._prior()
             centre, _, _ = fitted(z, rewards, weights, rows, prior=prior, **terms)
-            self._turn(centre[: REST**2].reshape(REST, REST))
+            self._turn(centre[:many].reshape(self.matches.pairs))
         z, prior = self._seen(history), self._prior()
         centre, spread, noise = fitted(z, rewards, weights, rows, prior=prior, **terms)
         self.centre.copy_(torch.from_numpy(centre))
@@ -141,18 +143,22 @@ class LinearReward(LastLayerReward):
         return found
 
     def _pairs(self, history: Interactions) -> Floats:
-        """Return all products of coordinates of both sides that do not match by name."""
-        contexts = self.embed_contexts(history.contexts)[:, -REST:].double().cpu().numpy()
-        arms = self.embed_arms(history.arms)[:, -REST:].double().cpu().numpy()
-        return (contexts[:, :, None] * arms[:, None]).reshape(len(arms), -1)
+        """Return all products of a plain number of the context and one of the arm."""
+        assert self.matches is not None
+        first, (ours, theirs) = self.matches.count, self.matches.pairs
+        contexts = self.embed_contexts(history.contexts)[:, first : first + ours, None]
+        arms = self.embed_arms(history.arms)[:, None, first : first + theirs]
+        return (contexts * arms).flatten(1).double().cpu().numpy()
 
     def _turn(self, together: Floats) -> None:
-        """Turn the last coordinates of both sides, so that each goes with one of the other."""
+        """Turn the plain numbers of both sides, so that each goes with one of the other."""
+        assert self.matches is not None
         left, _, right = np.linalg.svd(together)
         for encoder, turn in ((self.context_encoder, left.T), (self.arm_encoder, right)):
             assert isinstance(encoder, DenseEncoder)
-            last = encoder.linear.weight[-REST:]
-            encoder.linear.weight[-REST:] = torch.from_numpy(turn).to(last) @ last
+            numbers = slice(self.matches.count, self.matches.count + len(turn))
+            before = encoder.linear.weight[numbers]
+            encoder.linear.weight[numbers] = torch.from_numpy(turn).to(before) @ before
 
 
 def _matched(side: Side, rows: Floats, numbers: Floats) -> Floats:

@@ -20,6 +20,7 @@ from fastbandit.types import Features, Floats
 _TEXT, _ALL = 16, 24  # so many directions of texts, and matches in all
 REST = 8
 """So many coordinates of a side are left to what does not match."""
+_NEVER = 1e6
 _SAME, _APART = 0.5, 0.25  # deviations of what all matches of a kind have in common, and of each
 
 
@@ -53,13 +54,19 @@ class Matches:
     def count(self) -> int:
         return len(self.context.matches)
 
-    def prior_precision(self, loose: float) -> Floats:
+    @property
+    def pairs(self) -> tuple[int, int]:
+        """How many plain numbers each side has, of which any two may go together."""
+        return min(REST, len(self.context.numbers)), min(REST, len(self.arm.numbers))
+
+    def prior_precision(self, pair: float) -> Floats:
         """Return the precision of weights of all products: matches of a kind have much in common.
 
-        Products of the rest have `loose`.
+        That of two plain numbers is `pair`; what else there is does not go together.
         """
-        size = self.count + REST
-        found = np.diag(np.full(size, loose))
+        numbers = self.count + min(self.pairs)
+        found = np.diag(np.full(self.count + REST, _NEVER))
+        found[range(self.count, numbers), range(self.count, numbers)] = pair
         for part in (slice(0, self.texts), slice(self.texts, self.count)):
             many = part.stop - part.start
             if many:

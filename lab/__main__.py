@@ -170,7 +170,7 @@ _FAULTS: Lazy = {
     "kills": (
         "lab.faults.kills",
         "kills_command",
-        "Kill a service and its learner at random moments under load.",
+        "Kill the processes of a service at random moments under load.",
     ),
     "learning": (
         "lab.faults.delayed",
@@ -221,6 +221,11 @@ _FAULTS: Lazy = {
         "lab.faults.trainers",
         "trainers_command",
         "Kill the trainer of a cluster that works, and let another take over.",
+    ),
+    "workers": (
+        "lab.faults.workers",
+        "workers_command",
+        "Compare a service of one process with one of several workers.",
     ),
 }
 _PLANS: Lazy = {

@@ -180,7 +180,7 @@ _FAULTS: Lazy = {
     "kills": (
         "lab.faults.kills",
         "kills_command",
-        "Kill a service and its learner at random moments under load.",
+        "Kill the processes of a service at random moments under load.",
     ),
     "learning": (
         "lab.faults.delayed",
@@ -236,6 +236,11 @@ _FAULTS: Lazy = {
         "lab.faults.unauthenticated",
         "unauthenticated_command",
         "Throw headers, bodies and slow connections at a service without a key.",
+    ),
+    "workers": (
+        "lab.faults.workers",
+        "workers_command",
+        "Compare a service of one process with one of several workers.",
     ),
     "worst-request": (
         "lab.faults.worst_request",

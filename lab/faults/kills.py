@@ -1,4 +1,4 @@
-"""`kill -9` of a service and its learner under load: what was acknowledged is there, once.
+"""`kill -9` of the processes of a service under load: what was acknowledged is there, once.
 
 Visitors ask with ids of their own, ask again whatever breaks, and remember every answer. At
 the end each answer is looked for in the log, and what was learned is compared with the log.
@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
-import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,13 +28,18 @@ from lab.faults.consistency import (
     lost_rewards,
 )
 from lab.faults.ending import end_with_report
-from lab.faults.stage import Caller, Reply, Running, Stage, set_stage, wait_for
+from lab.faults.stage import Caller, Running, Stage, set_stage, wait_for
+from lab.faults.visitor import PAUSE_SECONDS, Visitor
 
 MOST_RESTART_SECONDS = 2.0
 _TARGETS = {"service": 0.4, "learner": 0.4, "both": 0.2}
+_OF_WORKERS = {"worker": 0.35, "writer": 0.3, "learner": 0.15, "both": 0.1, "service": 0.1}
+"""How often each is killed, alone and with several workers, where both are a worker and writer."""
+_MODULES = {
+    "worker": "fastbandit.serving.worker",
+    "writer": "fastbandit.serving.log_writer_process",
+}
 _MOMENT_SECONDS = (0.3, 3.0)
-_PAUSE_SECONDS = 0.01
-_OF_REWARDS = {200, 202, 404, 409}
 _ORPHAN_SECONDS = 5.0
 _LEARNS_EVERY = 10  # after so many rounds, nothing is killed until a version was made
 _SETTINGS: dict[str, Any] = {
@@ -50,6 +54,7 @@ _SETTINGS: dict[str, Any] = {
 class KillReport:
     """What was found after kills under load.
 
+    `slowest_recovery_seconds` is how long it took until a worker or writer was replaced.
     `other_answers` counts retries that were not answered as the first time, `odd_answers`
     those with a status that no kill explains, `orphans` learners that outlived their service,
     and `faults` says where what was learned is not what the log holds.
@@ -72,6 +77,14 @@ class KillReport:
     versions: int
     learned: int
     faults: list[str]
+    workers: int = 1
+    minutes: float = 0.0
+    slowest_recovery_seconds: float = 0.0
+
+    @property
+    def versions_per_minute(self) -> float:
+        """The versions that were learned in a minute."""
+        return (self.versions - 1) / self.minutes if self.minutes else 0.0
 
     @property
     def is_whole(self) -> bool:
@@ -91,14 +104,16 @@ def kill_rounds(
     seed: int = 0,
     arms: int = 1_000,
     visitors: int = 4,
+    workers: int = 1,
     progress: Progress = silent,
 ) -> KillReport:
-    """Kill a service or its learner so many times under load, and look for what was lost."""
+    """Kill processes of a service so many times under load, and look for what was lost."""
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as home:
-        stage = set_stage(Path(home), Synthetic("h2", 4, arms, seed=seed), _SETTINGS)
-        crowd = [_Visitor(stage, number) for number in range(visitors)]
-        shots = _Shots(stage, rng)
+        settings = {**_SETTINGS, "server.workers": workers}
+        stage = set_stage(Path(home), Synthetic("h2", 4, arms, seed=seed), settings)
+        crowd = [Visitor(stage, number) for number in range(visitors)]
+        shots = _Shots(stage, rng, workers)
         try:
             shots.restart()
             for visitor in crowd:
@@ -111,101 +126,12 @@ def kill_rounds(
                 progress(number, rounds, "kills")
             for visitor in crowd:
                 visitor.leave()
-            shots.service.stop()
+            shots.stop()
         finally:
             for visitor in crowd:
                 visitor.is_leaving.set()
             shots.end()
         return _judged(stage, crowd, shots, rounds=rounds, seed=seed)
-
-
-# -- who asks
-
-
-class _Visitor(threading.Thread):
-    """Asks for decisions and rewards them, again until answered, and remembers the answers."""
-
-    def __init__(self, stage: Stage, number: int) -> None:
-        super().__init__(name=f"visitor {number}", daemon=True)
-        self.number, self.is_leaving = number, threading.Event()
-        self._environment, self._caller = stage.environment, Caller(stage.port)
-        self._rng = np.random.default_rng([stage.environment.seed, number])
-        self.asked: dict[str, dict[str, Any]] = {}
-        self.answers: dict[str, dict[str, Any]] = {}
-        self.rewards: Rewards = Counter()
-        self.odd: list[str] = []
-        self._unrewarded: deque[tuple[str, float]] = deque()
-        self.broken = self.asked_again = self.other_answers = 0
-
-    def run(self) -> None:
-        visit = 0
-        while not self.is_leaving.is_set():
-            broken = self.broken
-            self._visit(visit)
-            if self.broken > broken or self._rng.random() < 0.02:
-                self._ask_again()
-            self._reward_some()
-            visit += 1
-            time.sleep(self._rng.exponential(_PAUSE_SECONDS))
-        self._caller.close()
-
-    def leave(self) -> None:
-        """End after the visit under way."""
-        self.is_leaving.set()
-        self.join()
-
-    def _visit(self, visit: int) -> None:
-        id, round_number = f"v{self.number}-{visit}", self.number * 10_000_000 + visit
-        asked = {"id": id, "context": self._environment.contexts(round_number, 1)[0].tolist()}
-        reply = self._insist("/v1/select", asked, good={200})
-        if reply is None:
-            return
-        self.asked[id], self.answers[id] = asked, reply.content
-        if self._rng.random() < 0.9:
-            arm = np.array(reply.content["arms"])
-            self._unrewarded.append((id, float(self._environment.observed(round_number, arm)[0])))
-
-    def _ask_again(self) -> None:
-        """Ask as before for the last decision, or for any: the answer needs to be the same."""
-        ids = list(self.answers)
-        if not ids:
-            return
-        id = ids[-1] if self._rng.random() < 0.5 else ids[int(self._rng.integers(len(ids)))]
-        reply = self._insist("/v1/select", self.asked[id], good={200})
-        if reply is not None:
-            self.asked_again += 1
-            self.other_answers += reply.content != self.answers[id]
-
-    def _reward_some(self) -> None:
-        """Reward earlier decisions; a few twice, with another value, or without a decision."""
-        while len(self._unrewarded) > 5:
-            id, value = self._unrewarded.popleft()
-            draw = self._rng.random()
-            self._reward(id, value)
-            if draw < 0.02:
-                self._reward(id, value)
-            elif draw < 0.04:
-                self._reward(id, value + 1.0)
-            elif draw < 0.06:
-                self._reward(f"none-{id}", value)
-
-    def _reward(self, id: str, value: float) -> None:
-        reply = self._insist("/v1/reward", {"decision": id, "value": value}, good=_OF_REWARDS)
-        if reply is not None:
-            self.rewards[id, value, reply.content["status"]] += 1
-
-    def _insist(self, path: str, request: Any, *, good: set[int]) -> Reply | None:
-        """Ask until an answer comes; None where it is time to leave, or the answer is odd."""
-        while not self.is_leaving.is_set():
-            reply = self._caller.ask(path, request)
-            if reply is not None and reply.status in good:
-                return reply
-            if reply is not None and reply.status != 503:
-                self.odd.append(f"{reply.status} for {request}: {reply.content}")
-                return None
-            self.broken += 1
-            time.sleep(_PAUSE_SECONDS)
-        return None
 
 
 # -- who kills
@@ -217,6 +143,9 @@ class _Shots:
 
     stage: Stage
     rng: np.random.Generator
+    workers: int = 1
+    recoveries: list[float] = field(default_factory=list)
+    minutes: float = 0.0
     kills: Counter[str] = field(default_factory=Counter)
     restarts: list[float] = field(default_factory=list)
     orphans: int = 0
@@ -234,8 +163,12 @@ class _Shots:
 
     def fire(self) -> None:
         """Wait for a random moment, kill, and see that a service answers after it."""
-        target = str(self.rng.choice(list(_TARGETS), p=list(_TARGETS.values())))
+        targets = _TARGETS if self.workers == 1 else _OF_WORKERS
+        target = str(self.rng.choice(list(targets), p=list(targets.values())))
         self._wait(target)
+        if self.workers > 1 and target in ("worker", "writer", "both"):
+            self._fire_within(["worker", "writer"] if target == "both" else [target])
+            return
         learner = self.service.learner
         if learner is None and target != "service":
             target = "service"
@@ -247,13 +180,43 @@ class _Shots:
             self.restart()
             self._look_for_orphans()
 
+    def _fire_within(self, roles: list[str]) -> None:
+        """Kill one process of each role; half the times, wait until it is replaced."""
+        hit = {role: self.service.children(_MODULES[role]) for role in roles}
+        for role, found in hit.items():
+            if found:
+                self.kills[role] += 1
+                _kill(int(self.rng.choice(found)))
+        if self.rng.random() < 0.5:
+            self.recoveries.append(self._recovery())
+
+    def _recovery(self) -> float:
+        """Wait until all workers run, and the log is written to; return for how long."""
+        began, caller = time.monotonic(), Caller(self.stage.port)
+
+        def is_whole() -> bool:
+            said = caller.ask("/ready")
+            caller.close()  # the next may be another worker's
+            found = [] if said is None else said.content.get("reasons", [])
+            is_ready = said is not None and said.status == 200
+            return is_ready and not any(one["name"] == "workers" for one in found)
+
+        time.sleep(PAUSE_SECONDS)
+        wait_for(is_whole, seconds=60.0, what="all workers", step=PAUSE_SECONDS)
+        return time.monotonic() - began
+
+    def stop(self) -> None:
+        """End the service as a signal does."""
+        self.minutes = (time.monotonic() - self._services[0].began) / 60
+        self.service.stop()
+
     def _wait(self, target: str) -> None:
         """Wait for a while, and half the times that a learner is meant, until it trains."""
         time.sleep(self.rng.uniform(*_MOMENT_SECONDS))
         if target == "learner" and self.rng.random() < 0.5:
             until = time.monotonic() + _MOMENT_SECONDS[1]
             while time.monotonic() < until and not self._is_training():
-                time.sleep(_PAUSE_SECONDS)
+                time.sleep(PAUSE_SECONDS)
             time.sleep(self.rng.uniform(0.0, 0.5))
 
     def _is_training(self) -> bool:
@@ -305,7 +268,7 @@ def _kill(pid: int) -> None:
 
 
 def _judged(
-    stage: Stage, crowd: list[_Visitor], shots: _Shots, *, rounds: int, seed: int
+    stage: Stage, crowd: list[Visitor], shots: _Shots, *, rounds: int, seed: int
 ) -> KillReport:
     stage.check_log()
     events, snapshots = stage.events(), stage.store.list()
@@ -330,6 +293,9 @@ def _judged(
         faults=[odd for visitor in crowd for odd in visitor.odd][:3]
         + lineage_faults(snapshots, events)
         + history_faults(snapshots[-1], events),
+        workers=shots.workers,
+        minutes=round(shots.minutes, 2),
+        slowest_recovery_seconds=round(max(shots.recoveries, default=0.0), 3),
     )
 
 
@@ -340,17 +306,18 @@ def _judged(
 @click.option("--rounds", type=click.IntRange(min=1), default=100, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--arms", type=click.IntRange(min=2), default=1_000, show_default=True)
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def kills_command(rounds: int, seed: int, arms: int, as_json: bool) -> None:
-    """Kill a service and its learner at random moments under load; look for what was lost.
+def kills_command(rounds: int, seed: int, arms: int, workers: int, as_json: bool) -> None:
+    """Kill processes of a service at random moments under load; look for what was lost.
 
     Ends with 1 if anything was lost, learned twice, or a restart took more than 2 seconds.
     """
     with progress_bar("Kills") as progress:
-        report = kill_rounds(rounds, seed=seed, arms=arms, progress=progress)
+        report = kill_rounds(rounds, seed=seed, arms=arms, workers=workers, progress=progress)
     end_with_report(
         report,
-        asdict(report),
+        {**asdict(report), "versions_per_minute": round(report.versions_per_minute, 2)},
         as_json=as_json,
         show=_show,
         is_met=report.is_whole and report.is_prompt,
@@ -366,7 +333,13 @@ def _show(report: KillReport) -> None:
     )
     click.echo(f"{report.asked_again:,} asked again, {report.other_answers:,} answered differently")
     click.echo(f"{report.odd_answers:,} odd answers, {report.orphans:,} orphaned learners")
-    click.echo(f"{report.versions:,} versions, {report.learned:,} interactions learned")
-    click.echo(f"slowest restart: {report.slowest_restart_seconds:.2f} s")
+    click.echo(
+        f"{report.versions:,} versions in {report.minutes:.1f} minutes, "
+        f"{report.learned:,} interactions learned"
+    )
+    click.echo(
+        f"slowest restart: {report.slowest_restart_seconds:.2f} s; of a worker or writer: "
+        f"{report.slowest_recovery_seconds:.2f} s"
+    )
     for fault in report.faults:
         click.echo(f"fault: {fault}")

@@ -198,11 +198,15 @@ class Running:
     @property
     def learner(self) -> int | None:
         """The process id of the learner, None while there is none."""
+        return next(iter(self.children("learn")), None)
+
+    def children(self, role: str) -> list[int]:
+        """Return the process ids of the children with this argument: learn, or their module."""
         try:
-            children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+            found = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
         except OSError:
-            return None
-        return next((int(child) for child in children if _is_learner(child)), None)
+            return []
+        return [int(child) for child in found if _has_argument(child, role)]
 
     @property
     def is_alive(self) -> bool:
@@ -331,9 +335,9 @@ def _asked_once(port: int, path: str, content: Any = None) -> Reply:
         caller.close()
 
 
-def _is_learner(pid: str) -> bool:
+def _has_argument(pid: str, argument: str) -> bool:
     try:
-        return b"learn" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return argument.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
 

@@ -73,6 +73,20 @@ def test_kills_lose_nothing() -> None:
     assert report.rewards > 0
 
 
+@pytest.mark.slow
+def test_kills_of_workers_and_their_writer_lose_nothing() -> None:
+    report = kill_rounds(6, seed=3, arms=50, visitors=2, workers=2)
+
+    assert report.is_whole, report
+    assert {"worker", "writer"} <= set(report.kills)
+    assert report.decisions > 0
+    assert report.rewards > 0
+
+
+def test_versions_are_counted_by_the_minute() -> None:
+    assert replace(WHOLE, versions=7, minutes=3.0).versions_per_minute == 2.0
+
+
 def test_a_decision_that_the_log_holds_is_not_lost() -> None:
     assert lost_decisions(ASKED, ANSWERS, [MADE]) == 0
 
@@ -155,7 +169,7 @@ def test_the_command_fails_where_a_restart_is_slow(monkeypatch: pytest.MonkeyPat
     done = CliRunner().invoke(kills_command, ["--json"])
 
     assert done.exit_code == 1
-    assert json.loads(done.stdout) == asdict(slow)
+    assert json.loads(done.stdout) == {**asdict(slow), "versions_per_minute": 0.0}
 
 
 def test_the_command_prints_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:

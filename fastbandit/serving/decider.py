@@ -222,3 +222,20 @@ def not_ready(reasons: Sequence[Reason]) -> Rejection:
         fix=reasons[0].fix,
         headers=((b"retry-after", b"1"),),
     )
+
+
+def ask_the_same(stored: DecisionMade, made: DecisionMade) -> bool:
+    """Return whether two decisions answer one request; meanwhile arms may have come or gone."""
+    before, now = stored.eligible, made.eligible
+    if isinstance(before, list) and isinstance(now, list):
+        is_part = set(before) <= set(now) or set(now) <= set(before)
+    else:
+        is_part = before == now
+    return (
+        is_part
+        and all(
+            getattr(stored, name) == getattr(made, name)
+            for name in ("context", "explored", "offered")
+        )
+        and len(stored.arms) == len(made.arms)
+    )

@@ -204,9 +204,11 @@ class Routes:
 
     async def ready(self, query: bytes) -> Answer:
         reasons = self.service.reasons()
+        outages = self.service.outages()
+        rewards: Any = "not ready" if reasons or outages else "ready"
         if reasons:
-            return 503, _ENCODE(schemas.Readiness("not ready", reasons))
-        return 200, _ENCODE(schemas.Readiness("ready", []))
+            return 503, _ENCODE(schemas.Readiness("not ready", reasons + outages, rewards))
+        return 200, _ENCODE(schemas.Readiness("ready", outages, rewards))
 
     async def metrics(self, query: bytes) -> Answer:
         status = self.service.status()

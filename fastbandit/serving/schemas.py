@@ -212,10 +212,11 @@ class Reason(Struct):
 
 
 class Readiness(Struct):
-    """Whether the service can decide and remember now, and if not, why."""
+    """Whether the service can decide and remember now, whether it takes rewards, and why not."""
 
     status: Literal["ready", "not ready"]
     reasons: list[Reason]
+    rewards: Literal["ready", "not ready"] = "ready"
 
 
 class Status(Struct):

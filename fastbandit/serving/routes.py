@@ -205,10 +205,12 @@ class Routes:
     async def ready(self, query: bytes) -> Answer:
         reasons = self.service.reasons()
         outages = self.service.outages()
-        rewards: Any = "not ready" if reasons or outages else "ready"
-        if reasons:
-            return 503, _ENCODE(schemas.Readiness("not ready", reasons + outages, rewards))
-        return 200, _ENCODE(schemas.Readiness("ready", outages, rewards))
+        found = schemas.Readiness(
+            "not ready" if reasons else "ready",
+            reasons + outages,
+            rewards="not ready" if outages else "ready",
+        )
+        return (503 if reasons else 200), _ENCODE(found)
 
     async def metrics(self, query: bytes) -> Answer:
         status = self.service.status()

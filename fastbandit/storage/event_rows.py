@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import json, structs
 
+from fastbandit.errors import LogError
 from fastbandit.storage.events import (
     REWARD_STATUSES,
     WHO,
@@ -110,6 +111,11 @@ def to_decisions(rows: Sequence[Sequence[Any]], find: Find) -> list[DecisionMade
     """
     hashes = {row[-3] for row in rows} - {None}
     lists = {hash: _anything(text) for hash, text in find(sorted(hashes))} if hashes else {}
+    if lost := hashes - lists.keys():
+        raise LogError(
+            f"A log needs the eligible arms of its decisions: {len(lost)} lists of them are not "
+            f"there, such as {min(lost)}. Restore a backup of it."
+        )
     return [_to_decision(row, lists) for row in rows]
 
 

@@ -122,9 +122,8 @@ class PostgresLog:
         While it has the lock it sends one statement at a time: only then does the server put an
         end to a writer that stalls, and others wait for.
         """
-        day = time.time_ns() // 1000 // DAY
         for hash, text in staged.lists.items():  # before anyone waits; alone they do no harm
-            connection.execute(sql.INSERT_LIST, (hash, day, text))
+            connection.execute(sql.INSERT_LIST, (hash, self._now() // DAY, text))
         self._begin(connection, staged.count)
         _copy(connection, sql.COPY_DECISIONS, staged.decisions)
         _copy(connection, sql.COPY_REWARDS, staged.rewards)
@@ -268,7 +267,8 @@ class PostgresLog:
         """Drop all days that end before a time; return how many.
 
         `learned` is the number up to which no snapshot needs any event: `since` of its cut. A
-        day that holds a later one is an error, and none is dropped then.
+        day that holds a later one is an error, and none is dropped then. One that somebody reads
+        for long is left for the next call, which also goes on with what was interrupted.
         """
         with self._server.reporting("pruned"), closing(self._server.connect()) as connection:
             return drop_days(connection, at, learned=learned)
@@ -289,10 +289,12 @@ class PostgresLog:
         if self._connection is None or self._connection.closed:
             self._connection = self._server.connect(self._prepare_to_write)
             self._is_prepared = True
-            now = time.time_ns() // 1000 if self._clock is None else self._clock()
             ((at,),) = rows(self._connection, "SELECT at FROM head")
-            self._make_days(max(at, now))
+            self._make_days(max(at, self._now()))
         return self._connection
+
+    def _now(self) -> int:
+        return time.time_ns() // 1000 if self._clock is None else self._clock()
 
     def _opened_again(self) -> Connection:
         """Return the connection; tables that were right before are unavailable, not wrong."""

@@ -90,6 +90,10 @@ class LogUnavailableError(LogError):
     """An event log whose server cannot be reached: try again."""
 
 
+class LogTooSlowError(LogUnavailableError):
+    """No answer of the log came in time: its server is busy, or what came is too large."""
+
+
 class DataError(FastbanditError, OSError):
     """A data file that is missing, damaged or of another layout."""
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -47,8 +48,11 @@ class RayJoin:
         ends = np.linspace(joiner.since, until, count + 1).astype(np.int64).tolist()
         ranges = [{"first": a, "last": b} for a, b in pairwise(ends)]
         read = data.from_items(ranges, override_num_blocks=len(ranges)).flat_map(self._read)
-        found = read.groupby("part").map_groups(_join, batch_format="numpy").take_all()
-        return joined_range([_decoded(row) for row in found], after=joiner.seq)
+        with closing(open_log(self.url, self.folder, is_reader=True)) as log:
+            outages = log.outages(after=joiner.since)
+        join = partial(_join, outages=outages)
+        found = read.groupby("part").map_groups(join, batch_format="numpy").take_all()
+        return joined_range([_decoded(row) for row in found], after=joiner.seq, outages=outages)
 
     def _read(self, limits: dict[str, Any]) -> Iterator[dict[str, Any]]:
         with closing(open_log(self.url, self.folder, is_reader=True)) as log:
@@ -64,6 +68,8 @@ def to_row(event: Event, parts: int) -> dict[str, Any]:
     elif isinstance(event, RewardCame) and event.status == "counted":
         part = crc32(event.decision.encode())
         kind, packed = "reward", msgspec.msgpack.encode(event)
+    elif isinstance(event, TimePassed) and event.outage:
+        kind, packed = "tick", msgspec.msgpack.encode(event)
     row = {"seq": event.seq, "at": event.at, "kind": kind, "packed": packed}
     return {"part": part % parts, **row}
 
@@ -74,13 +80,20 @@ def to_event(row: dict[str, Any]) -> Event:
         return msgspec.msgpack.decode(row["packed"], type=DecisionMade)
     if row["kind"] == "reward":
         return msgspec.msgpack.decode(row["packed"], type=RewardCame)
+    if row["kind"] == "tick":
+        return msgspec.msgpack.decode(row["packed"], type=TimePassed)
     return TimePassed(int(row["seq"]), int(row["at"]))
 
 
-def join_part(events: Sequence[Event]) -> list[Joined]:
-    """Join all events of some decisions; what is unresolved at their end is ready NEVER."""
+def join_part(events: Sequence[Event], outages: Sequence[TimePassed] = ()) -> list[Joined]:
+    """Join all events of some decisions; what is unresolved at their end is ready NEVER.
+
+    The ends of outages are of all parts.
+    """
     joiner, until = Joiner(), {}
-    for event in (*events, _END):
+    own = {event.seq for event in events}
+    ticks = [tick for tick in outages if tick.seq not in own]
+    for event in (*sorted((*events, *ticks), key=lambda one: one.seq), _END):
         joiner.feed(event)
         if isinstance(event, DecisionMade):
             until[event.seq] = event.until
@@ -88,7 +101,10 @@ def join_part(events: Sequence[Event]) -> list[Joined]:
 
 
 def joined_range(
-    parts: Sequence[tuple[Numbers, Numbers, list[Joined]]], *, after: int
+    parts: Sequence[tuple[Numbers, Numbers, list[Joined]]],
+    *,
+    after: int,
+    outages: Sequence[TimePassed] = (),
 ) -> JoinedRange:
     """Put parts together, and let interactions be ready where they are in the whole log.
 
@@ -99,7 +115,7 @@ def joined_range(
     seqs, ats = (np.concatenate([part[number] for part in parts]) for number in (0, 1))
     order = np.argsort(seqs)
     seqs, ats = seqs[order], ats[order]
-    every = _ready([one for _, _, joined in parts for one in joined], seqs, ats)
+    every = _ready([one for _, _, joined in parts for one in joined], seqs, ats, outages)
     resolved: dict[int, int] = defaultdict(int)
     for one in every:
         resolved[one.decision] = max(resolved[one.decision], one.ready)
@@ -109,22 +125,29 @@ def joined_range(
     return JoinedRange(seqs[is_after], ats[is_after], fresh, *counts)
 
 
-def _ready(joined: Sequence[Joined], seqs: Numbers, ats: Numbers) -> list[Interaction]:
+def _ready(
+    joined: Sequence[Joined], seqs: Numbers, ats: Numbers, outages: Sequence[TimePassed]
+) -> list[Interaction]:
     """Let interactions be ready at the first event after their time, unless they were before."""
+    ends = np.array([tick.seq for tick in outages], dtype=np.int64)
+    lost = np.cumsum([0, *(tick.outage for tick in outages)])
+    made = np.array([one.decision for one, _ in joined], dtype=np.int64)
     untils = np.array([until for _, until in joined], dtype=np.int64)
-    over = np.append(seqs, NEVER)[np.searchsorted(ats, untils, side="right")].tolist()
+    passed = ats - lost[np.searchsorted(ends, seqs, side="right")]
+    untils -= lost[np.searchsorted(ends, made, side="right")]
+    over = np.append(seqs, NEVER)[np.searchsorted(passed, untils, side="right")].tolist()
     return [
         one._replace(ready=min(one.ready, first))
         for (one, _), first in zip(joined, over, strict=True)
     ]
 
 
-def _join(rows: dict[str, Any]) -> dict[str, Any]:
+def _join(rows: dict[str, Any], *, outages: Sequence[TimePassed]) -> dict[str, Any]:
     """Join the rows of a part, which Ray passes as columns."""
     order = np.argsort(rows["seq"])
     names = ("seq", "at", "kind", "packed")
     events = [to_event({name: rows[name][n] for name in names}) for n in order]
-    joined = msgspec.msgpack.encode(join_part(events))
+    joined = msgspec.msgpack.encode(join_part(events, outages))
     return {"seqs": [rows["seq"].tobytes()], "ats": [rows["at"].tobytes()], "joined": [joined]}
 
 

@@ -1,8 +1,9 @@
 """Joins decisions with their rewards: each arm of each decision becomes one interaction.
 
 An interaction is ready when its reward is final: at the first reward that counts, or, where
-rewards add up or none came, at the first event after the time for rewards. Interactions that get
-ready at the same event come in the order of their decisions, then of their arms.
+rewards add up or none came, at the first event after the time for rewards, to which outages of
+the log do not count. Interactions that get ready at the same event come in the order of their
+decisions, then of their arms.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from msgspec import json
 from numpy.typing import NDArray
 
 from fastbandit.errors import SnapshotError
-from fastbandit.storage.events import ArmId, Context, DecisionMade, Event, RewardCame
+from fastbandit.storage.events import (
+    ArmId,
+    Context,
+    DecisionMade,
+    Event,
+    RewardCame,
+    TimePassed,
+)
 from fastbandit.storage.snapshot_version import Cut
 from fastbandit.types import Features
 
@@ -112,7 +120,8 @@ class Joiner:
         self.seq = self.at = self.learned = 0
         self.interactions: list[Interaction] = []
         self._unresolved: dict[str, _Unresolved] = {}
-        self._deadlines: list[tuple[int, int, str]] = []
+        self._deadlines: list[tuple[int, int, str]] = []  # in time less the outages by then
+        self._outages = 0
 
     @staticmethod
     def resumed(cut: Cut, events: Iterable[Event]) -> Joiner:
@@ -129,6 +138,7 @@ class Joiner:
         other = Joiner()
         other.seq, other.at, other.learned = self.seq, self.at, self.learned
         other.interactions, other._deadlines = [*self.interactions], [*self._deadlines]
+        other._outages = self._outages
         other._unresolved = {
             id: replace(one, rewards={**one.rewards}) for id, one in self._unresolved.items()
         }
@@ -136,7 +146,9 @@ class Joiner:
 
     def feed(self, event: Event) -> None:
         ready: list[Interaction] = []
-        while self._deadlines and self._deadlines[0][0] < event.at:
+        if isinstance(event, TimePassed):
+            self._outages += event.outage
+        while self._deadlines and self._deadlines[0][0] < event.at - self._outages:
             expired = self._unresolved.pop(heappop(self._deadlines)[2], None)
             if expired is not None:
                 ready += [expired.interaction(n, ready=event.seq) for n in expired.waiting]
@@ -145,7 +157,7 @@ class Joiner:
             learned = tuple(offers[arm].id if arm in offers else arm for arm in arms)
             terms = event.default_reward, event.adds_up
             self._unresolved[event.id] = _Unresolved(event.seq, context, arms, learned, *terms)
-            heappush(self._deadlines, (event.until, event.seq, event.id))
+            heappush(self._deadlines, (event.until - self._outages, event.seq, event.id))
         elif isinstance(event, RewardCame) and event.status == "counted":
             ready += self._rewarded(event)
         self.interactions += sorted(ready)

@@ -314,13 +314,10 @@ class Learner:
         modules = self._config.select.part_modules
         arms = (list(position.changes), list(position.offers.values()))
         job = TrainingJob(position.parent, version, fresh, arms[0], held_out, modules, arms[1])
-        candidate = train_candidate(
-            job,
-            reached=self._reached,
-            train=self._train,
-            history=TrainingHistory(self._data),
-            checkpoints=self._checkpoints_of(job, joiner),
-        )
+        checkpoints = self._checkpoints_of(job, joiner)
+        history = TrainingHistory(self._data)
+        terms: dict[str, Any] = {"reached": self._reached, "history": history}
+        candidate = train_candidate(job, train=self._train, checkpoints=checkpoints, **terms)
         self._seconds = round(time.monotonic() - started, 3)
         refusal = refusal_of(job, candidate, learn, cut=joiner.cut(0))
         if refusal is not None:

@@ -56,9 +56,8 @@ def check_size(request: SelectRequest, limits: LimitsConfig, size: int) -> int:
         value=columns,
     )
     written = size + rows * (_ROW_BYTES + request.k * _ARM_BYTES)
-    if rows > 1 and listed:  # each decision holds them
-        own: Any = request.eligible if request.arms is None else request.arms
-        written += (rows - 1) * len(msgspec.json.encode(own))
+    if rows > 1 and request.arms is not None:  # each decision holds them; eligible ids, all one
+        written += (rows - 1) * len(msgspec.json.encode(request.arms))
     _check(
         written,
         "log_bytes",

@@ -221,10 +221,13 @@ class Routes:
 
     async def ready(self, query: bytes, key: str) -> Answer:
         reasons = self.service.reasons()
-        if reasons:
-            return 503, _ENCODE(schemas.Readiness("not ready", reasons))
-        link = self.service.link
-        return 200, _ENCODE(schemas.Readiness("ready", link.problems() if link else []))
+        outages, link = self.service.outages(), self.service.link
+        found = schemas.Readiness(
+            "not ready" if reasons else "ready",
+            [*reasons, *outages, *(link.problems() if link else ())],
+            rewards="not ready" if outages else "ready",
+        )
+        return (503 if reasons else 200), _ENCODE(found)
 
     async def metrics(self, query: bytes, key: str) -> Answer:
         metrics = await self.service.totals()

@@ -210,11 +210,15 @@ class Reason(Struct):
     fix: str
 
 
-class Readiness(Struct):
-    """Whether the service can decide and remember now, and if not, why."""
+class Readiness(Struct, omit_defaults=True):
+    """Whether the service can decide and remember now, and if not, why.
+
+    `rewards` says so where decisions are made, and rewards are rejected for now.
+    """
 
     status: Literal["ready", "not ready"]
     reasons: list[Reason]
+    rewards: Literal["ready", "not ready"] = "ready"
 
 
 class Status(Struct):

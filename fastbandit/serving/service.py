@@ -53,6 +53,8 @@ _POLL_SECONDS = 0.25
 _FOLLOW_SECONDS = 0.5
 _EVERY = 2  # what is not a delta is followed every second time
 _LOG_SECONDS = 2.0  # an append to a shared log that has no answer by then goes to the spool
+_PATIENT_SECONDS = 60.0  # for one decision out of the spool that is too large for that
+_REWARDS = 1_000  # written at a time, so that others need not wait for many
 _MEND = "Mend it; the learner tries again."
 _REFUSALS = 3  # versions refused in a row that are a problem
 
@@ -109,7 +111,9 @@ class Service:
         self.log_watch.clock = log.clock
         if not self._is_shared:
             return log
-        self.spooled = SpooledLog(log, self.folder / "spool.db", most=config.spool_events)
+        patient = open_log(config.url, self.folder, timeout_seconds=_PATIENT_SECONDS)
+        spool, most = self.folder / "spool.db", config.spool_events
+        self.spooled = SpooledLog(log, spool, most=most, patient=patient)
         return self.spooled
 
     # -- its life
@@ -184,8 +188,10 @@ class Service:
         return made
 
     async def reward(self, rewards: Sequence[RewardCame]) -> list[Outcome]:
-        """Write rewards; return what became of each."""
-        outcomes = await self.append(rewards)
+        """Write rewards, many of them in parts; return what became of each."""
+        outcomes: list[Outcome] = []
+        for first in range(0, len(rewards), _REWARDS):
+            outcomes += await self.append(rewards[first : first + _REWARDS])
         for outcome in outcomes:
             self.metrics.rewards[outcome.status] += 1
         return outcomes
@@ -267,6 +273,15 @@ class Service:
             found.append(Reason("log", text, "Selects and rewards work again once it can."))
         return found
 
+    def outages(self) -> list[Reason]:
+        """Return why rewards are rejected though decisions are made: they go to the spool."""
+        if self.spooled is None or self._outage is None:
+            return []
+        waits = f"{self.spooled.waiting:,} of {self.config.log.spool_events:,} decisions wait"
+        text = f"The database of the log is unavailable: {waits} here. {self._outage}"
+        fix = "See that it runs. Rewards are rejected until then, and clients retain them."
+        return [Reason("log", text, fix)]
+
     def _missing(self) -> Reason:
         """Return why no snapshot is in service."""
         if (outage := self._outage) is not None:
@@ -284,15 +299,15 @@ class Service:
         """Return why the service is degraded, though it is ready."""
         problem, lost = self.follower.problem, self.follower.lost
         found = [] if problem is None or self.decider.serving is None else [problem]
-        if self.spooled is not None and self._outage is not None:
-            waits = f"{self.spooled.waiting:,} of {self.config.log.spool_events:,} decisions wait"
-            text = f"The database of the log is unavailable: {waits} here. {self._outage}"
-            fix = "See that it runs. Rewards are rejected until then, and clients retain them."
-            found.append(Reason("log", text, fix))
-        elif lost:
+        found += self.outages()
+        if lost and self._outage is None:
             found.append(Reason("snapshots", lost, "What is here goes on serving."))
         if self.link is not None:
             found += self.link.problems()
+        if self.spooled is not None and (aside := self.spooled.set_aside):
+            text = f"Decisions that the log did not take lie in {self.folder}: {', '.join(aside)}."
+            fix = "Read them with another tool, or restore the file; then move it elsewhere."
+            found.append(Reason("set aside", text, fix))
         if self.learner.is_down:
             fix = "It is started again; see logs."
             found.append(Reason("learner", "The learner is not running.", fix))
@@ -375,9 +390,12 @@ class Service:
             await self.follower.follow_deltas()
             if step % _EVERY == 0:
                 continue
-            with suppress(LogError):  # a later step finds it back, or a select finds it gone
+            try:
                 async with self.follower.changing:
                     await asyncio.to_thread(self.follower.catch_up, self.reader)
+            except LogError as error:
+                if self.spooled is not None:
+                    self.spooled.notice(error)
             await self.follower.follow_store()
 
     async def _let_time_pass(self) -> None:

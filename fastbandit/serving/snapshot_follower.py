@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import logging
 import time
 from collections.abc import Callable
@@ -111,7 +112,14 @@ class SnapshotFollower:
                     serving.bandit, catalogue=serving.catalogue, problems=[self.problem]
                 )
             _LOGGER.error("snapshot rejected", extra={"reason": text})
+            await self._fetch_again()
         self._pointer = pointer
+
+    async def _fetch_again(self) -> None:
+        """Fetch what the pointer names once more: its files may be damaged here alone."""
+        with suppress(FastbanditError, ValueError, OSError, KeyError):
+            version = json.loads(self.store.pointer.read_bytes())["version"]
+            await asyncio.to_thread(self.store.fetch_again, int(version))
 
     def _is_early(self, pointer: tuple[int, int]) -> bool:
         """Return whether to wait for a snapshot's first delta: it may know less."""

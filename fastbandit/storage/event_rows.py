@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from hashlib import blake2b
+from heapq import merge
+from itertools import islice
+from typing import Any, NamedTuple, TypeAlias
 
-from msgspec import json
+from msgspec import json, structs
 
+from fastbandit.errors import LogError
 from fastbandit.storage.events import (
     REWARD_STATUSES,
     WHO,
@@ -18,6 +22,11 @@ from fastbandit.storage.events import (
     RewardCame,
     TimePassed,
 )
+from fastbandit.storage.log_input import text_of
+
+Find: TypeAlias = Callable[[list[str]], Iterable[tuple[str, str]]]
+"""Returns lists of eligible arms, as text, by their hashes."""
+_LONG = 256  # a text of so many characters is stored once, beside the decisions
 
 _numbers = json.Decoder(list[float]).decode
 _context = json.Decoder(list[float] | dict[str, Any]).decode
@@ -61,14 +70,61 @@ DECISION_COLUMNS = (
     Column("decided_by", "text", lambda name: WHO[WHO.index(name)]),
     Column("other", "json", _if_any),
     Column("offered", "json", lambda text: None if text is None else _arms(text)),
+    Column("made_at", "bigint"),
 )
-"""The fields of DecisionMade in their order, less the number and the time before the last."""
-_READERS = (*(column.read for column in DECISION_COLUMNS), _same, _same)
+"""The fields of DecisionMade in their order, less the number and the time before the last two."""
+_READERS = (*(column.read for column in DECISION_COLUMNS), _same, _same, _same)
+_ELIGIBLE = [column.name for column in DECISION_COLUMNS].index("eligible")
 
 
-def to_decision(row: Sequence[Any]) -> DecisionMade:
+class Split(NamedTuple):
+    """Decisions less what is long of `eligible`, the hash of each one's, and texts by hash."""
+
+    decisions: Sequence[DecisionMade]
+    hashes: list[str | None]
+    lists: dict[str, str]
+
+
+def split(decisions: Sequence[DecisionMade]) -> Split:
+    """Take eligible arms out of decisions; those that a request has for all are encoded once."""
+    hashes: list[str | None] = [None] * len(decisions)
+    if all(made.eligible is None for made in decisions):
+        return Split(decisions, hashes, {})
+    short, lists, known = [*decisions], dict[str, str](), dict[int, str | None]()
+    for n, made in enumerate(decisions):
+        if id(made.eligible) not in known:
+            text, hash = text_of(made.eligible), None
+            if len(text) > _LONG:
+                hash = blake2b(text.encode(), digest_size=20).hexdigest()
+                lists[hash] = text
+            known[id(made.eligible)] = hash
+        hashes[n] = known[id(made.eligible)]
+        if hashes[n] is not None:
+            short[n] = structs.replace(made, eligible=None)
+    return Split(short, hashes, lists)
+
+
+def to_decisions(rows: Sequence[Sequence[Any]], find: Find) -> list[DecisionMade]:
+    """Read decisions, each with the hash of its eligible arms before its number and time.
+
+    Those that have the same share one object.
+    """
+    hashes = {row[-3] for row in rows} - {None}
+    lists = {hash: _anything(text) for hash, text in find(sorted(hashes))} if hashes else {}
+    if lost := hashes - lists.keys():
+        raise LogError(
+            f"A log needs the eligible arms of its decisions: {len(lost)} lists of them are not "
+            f"there, such as {min(lost)}. Restore a backup of it."
+        )
+    return [_to_decision(row, lists) for row in rows]
+
+
+def _to_decision(row: Sequence[Any], lists: dict[str, Any]) -> DecisionMade:
     values = [read(value) for read, value in zip(_READERS, row, strict=True)]
-    return DecisionMade(*[*values[:-3], *values[-2:], values[-3]])
+    hash, seq, at = values[-3:]
+    if hash is not None:
+        values[_ELIGIBLE] = lists[hash]
+    return DecisionMade(*[*values[:-5], seq, at, *values[-5:-3]])
 
 
 def to_reward(row: Sequence[Any]) -> RewardCame:
@@ -83,8 +139,21 @@ def to_change(row: Sequence[Any]) -> ArmsChanged:
 
 
 def to_tick(row: Sequence[Any]) -> TimePassed:
-    return TimePassed(*row)
+    outage, seq, at = row
+    return TimePassed(seq, at, outage)
 
 
-READERS: tuple[Callable[[Sequence[Any]], Event], ...] = (to_decision, to_reward, to_change, to_tick)
-"""Of each kind of events, in the order of `KINDS` in the SQL of a log."""
+_OTHERS: tuple[Callable[[Sequence[Any]], Event], ...] = (to_reward, to_change, to_tick)
+
+
+def to_events(kinds: Sequence[Sequence[Sequence[Any]]], limit: int, find: Find) -> list[Event]:
+    """Return the first events of rows of each kind, in the order of `KINDS` in the SQL of a log."""
+    numbered = ([(row[-2], kind, row) for row in rows] for kind, rows in enumerate(kinds))
+    first = list(islice(merge(*numbered), limit))
+    made = iter(to_decisions([row for _, kind, row in first if kind == 0], find))
+    return [next(made) if kind == 0 else _OTHERS[kind - 1](row) for _, kind, row in first]
+
+
+def readers(find: Find) -> tuple[Callable[[Sequence[Any]], Event], ...]:
+    """Return what reads a row of each kind, in the order of `KINDS`."""
+    return (lambda row: to_decisions([row], find)[0], *_OTHERS)

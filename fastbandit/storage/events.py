@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fastbandit.arms.offers import offer_name
 
@@ -37,7 +37,8 @@ class DecisionMade(Struct, frozen=True, array_like=True):
 
     `arms` and `propensities` are those of who decided. `other` is the arm that the other one
     would have taken, where that is known; `scores` are the bandit's in either case. `offered` are
-    the arms that came with the request, as they came.
+    the arms that came with the request, as they came. `made_at` is its own time, where that is not
+    `at`: it was spooled, and came to the log later.
     """
 
     id: str
@@ -60,10 +61,11 @@ class DecisionMade(Struct, frozen=True, array_like=True):
     seq: int = 0
     at: int = 0
     offered: list[Arm] | None = None
+    made_at: int | None = None
 
     @property
     def until(self) -> int:
-        """The time after which a reward is late."""
+        """The time after which a reward is late, unless an outage comes between."""
         return self.at + self.wait
 
     @property
@@ -110,13 +112,33 @@ class ArmsChanged(Struct, frozen=True, array_like=True):
 
 
 class TimePassed(Struct, frozen=True, array_like=True):
-    """Nothing happened, but time went on: rewards that were waited for are late now."""
+    """Nothing happened, but time went on: rewards that were waited for are late now.
+
+    After an outage of the log, `outage` is how long nobody could write, in microseconds: no more
+    than the time since the event before. It does not count as time for rewards.
+    """
 
     seq: int = 0
     at: int = 0
+    outage: int = 0
 
 
 Event: TypeAlias = DecisionMade | RewardCame | ArmsChanged | TimePassed
+
+
+def numbered(events: Sequence[Event], *, last: int, at: int, before: int) -> list[Event]:
+    """Return events as they follow the number `last` at the time `at`.
+
+    An outage ends with the first of them, and is no longer than the time since that of `before`.
+    """
+    found: list[Event] = []
+    for seq, event in enumerate(events, start=last + 1):
+        if isinstance(event, TimePassed):
+            found.append(TimePassed(seq, at, min(event.outage, at - before)))
+        else:
+            found.append(structs.replace(event, seq=seq, at=at))
+        before = at
+    return found
 
 
 class Outcome(Struct, frozen=True):

@@ -15,10 +15,11 @@ from typing import Any
 import apsw
 from msgspec import Struct, json, structs
 
-from fastbandit.storage.event_rows import to_decision
+from fastbandit.storage.event_rows import to_decisions
 from fastbandit.storage.events import ArmId, Context, DecisionMade
 from fastbandit.storage.log_schema import open_for_reading
-from fastbandit.storage.sqlite_sql import DECISION
+from fastbandit.storage.sqlite_log import found_in
+from fastbandit.storage.sqlite_sql import DECISION, OUTAGES
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BATCH = 5_000
@@ -108,17 +109,25 @@ def joined_rows(log: apsw.Connection, bounds: Bounds) -> Iterator[list[Row]]:
     """Yield the decisions of a log within bounds, in their order, a few thousand at a time."""
     open_for_reading(log, Path(log.filename))
     now, last = max(row[0] or 0 for row in _rows(log, _LAST_AT)), 0
-    while found := [*map(to_decision, _rows(log, _DECISIONS, *bounds.values, last))]:
+    outages, find = _rows(log, OUTAGES, 0), found_in(log)
+    while found := to_decisions(_rows(log, _DECISIONS, *bounds.values, last), find):
         first, last = found[0].seq, found[-1].seq
         counted: dict[str, dict[ArmId, float]] = {}
         for decision, arm, value in _rows(log, _REWARDS, first, last):
             totals, id = counted.setdefault(decision, {}), json.decode(arm)
             totals[id] = totals.get(id, 0.0) + value
-        yield [_to_row(made, counted.get(made.id, {}), now) for made in found]
+        yield [
+            _to_row(made, counted.get(made.id, {}), _passed(made, now, outages)) for made in found
+        ]
 
 
 def _rows(log: apsw.Connection, sql: str, *values: int) -> list[Any]:
     return log.execute(sql, values).fetchall()
+
+
+def _passed(made: DecisionMade, now: int, outages: list[Any]) -> int:
+    """Return the time less the outages since a decision, in which no reward could come."""
+    return now - sum(outage for outage, seq, _ in outages if seq > made.seq)
 
 
 def _to_row(made: DecisionMade, counted: dict[ArmId, float], now: int) -> Row:
@@ -127,7 +136,7 @@ def _to_row(made: DecisionMade, counted: dict[ArmId, float], now: int) -> Row:
     rewards = [known.get(arm, made.default_reward if is_over else None) for arm in made.arms]
     fields = structs.asdict(made) | {
         "decision": made.id,
-        "at": _time(made.at),
+        "at": _time(made.at if made.made_at is None else made.made_at),
         "until": _time(made.until),
         "reward": rewards[0],
         "rewards": rewards,

@@ -69,6 +69,14 @@ STEPS: tuple[str, ...] = (
         ) STRICT;
         INSERT INTO about (is_one, identity) VALUES (1, lower(hex(randomblob(16))));
     """,
+    """
+        -- eligible arms stored once, own times of spooled decisions, outages
+        CREATE TABLE eligible_lists (hash TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT;
+        ALTER TABLE decisions ADD COLUMN eligible_hash TEXT;
+        ALTER TABLE decisions ADD COLUMN made_at INTEGER;
+        ALTER TABLE ticks ADD COLUMN outage INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX outages ON ticks (seq, outage) WHERE outage > 0;
+    """,
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)
@@ -76,19 +84,21 @@ _NO_ABOUT = """
     CREATE TEMP VIEW IF NOT EXISTS about AS SELECT '' AS identity, NULL AS boot, NULL AS ahead,
         NULL AS skew;
 """
+_NO_LISTS = """
+    CREATE TEMP VIEW IF NOT EXISTS eligible_lists AS SELECT '' AS hash, '' AS content WHERE false;
+    CREATE TEMP VIEW IF NOT EXISTS ticks AS SELECT *, 0 AS outage FROM main.ticks;
+    CREATE TEMP VIEW IF NOT EXISTS decisions AS
+        SELECT *, NULL AS eligible_hash, NULL AS made_at"""
 _AS_TODAY = {
-    3: _NO_ABOUT
-    + """
-    CREATE TEMP VIEW IF NOT EXISTS decisions AS SELECT *, otherwise AS default_reward,
-        sums AS adds_up, floor AS epsilon, NULL AS offered FROM main.decisions;
+    3: f"""
+    {_NO_ABOUT}{_NO_LISTS}, otherwise AS default_reward, sums AS adds_up, floor AS epsilon,
+        NULL AS offered FROM main.decisions;
     CREATE TEMP VIEW IF NOT EXISTS changes AS SELECT *, put AS upserted, taken AS discarded
         FROM main.changes;
     """,
-    4: _NO_ABOUT
-    + """
-    CREATE TEMP VIEW IF NOT EXISTS decisions AS SELECT *, NULL AS offered FROM main.decisions;
-    """,
-    5: _NO_ABOUT,
+    4: f"{_NO_ABOUT}{_NO_LISTS}, NULL AS offered FROM main.decisions;",
+    5: f"{_NO_ABOUT}{_NO_LISTS} FROM main.decisions;",
+    6: f"{_NO_LISTS} FROM main.decisions;",
 }
 """By older versions that can be read as they are: views that name columns as today."""
 

@@ -7,7 +7,15 @@ from secrets import token_hex
 
 from msgspec import json, structs
 
-from fastbandit.storage.events import DecisionMade, Event, Outcome, RewardCame, RewardStatus
+from fastbandit.storage.events import (
+    DecisionMade,
+    Event,
+    Outcome,
+    RewardCame,
+    RewardStatus,
+    TimePassed,
+    numbered,
+)
 from fastbandit.storage.log_clock import LogClock
 from fastbandit.storage.log_input import check_events, text_of
 
@@ -23,11 +31,8 @@ class MemoryLog:
         check_events(events)
         copies = [json.decode(text_of(event), type=type(event)) for event in events]
         at = max(self.last_at, self._clock())
-        first = self.last + 1
-        return [
-            self._write(structs.replace(event, seq=seq, at=at))
-            for seq, event in enumerate(copies, start=first)
-        ]
+        following = numbered(copies, last=self.last, at=at, before=self.last_at)
+        return [self._write(event) for event in following]
 
     def decision(self, id: str) -> DecisionMade | None:
         made = (event for event in self._events if isinstance(event, DecisionMade))
@@ -73,4 +78,6 @@ class MemoryLog:
                 is_same_arm = (earlier.decision, earlier.arm) == (came.decision, came.arm)
                 if is_same_arm and (not made.adds_up or earlier.part == came.part):
                     return "duplicate" if earlier.value == came.value else "conflicting"
-        return "late" if came.at > made.until else "counted"
+        ticks = (event for event in self._events if isinstance(event, TimePassed))
+        outages = sum(tick.outage for tick in ticks if tick.seq > made.seq)
+        return "late" if came.at > made.until + outages else "counted"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fastbandit.errors import LogError, LogUnavailableError
+from fastbandit.errors import LogError, LogTooSlowError, LogUnavailableError
 from fastbandit.packages import missing
 
 try:
@@ -39,6 +39,7 @@ _UNAVAILABLE = frozenset(
     }
 )
 """What a server says of itself while it cannot be used, besides saying nothing."""
+_OF_EVENTS = ("22", "23", "54")  # what is wrong with what came, by the first two characters
 
 logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # our errors say the same
 
@@ -154,7 +155,9 @@ class Server:
     def reporting(self, done: str) -> Iterator[None]:
         """Turn what psycopg says into our errors.
 
-        Of what is "used" or "pruned", the answer to a commit may be what was lost.
+        Of what is "used" or "pruned", the answer to a commit may be what was lost. A server that is
+        there and has no room, or no such table, is unavailable too: only what it says of events
+        themselves stays wrong when it is mended.
         """
         try:
             yield
@@ -163,12 +166,14 @@ class Server:
             if is_unavailable(error):
                 is_known = done in ("read", "written to")
                 fate = "nothing was written" if is_known else "whether a change was made shows then"
-                raise LogUnavailableError(
+                kind = LogTooSlowError if is_slow(error) else LogUnavailableError
+                raise kind(
                     f"The event log needs its server to be {done}: {self.name} cannot be "
                     f"reached ({type(error).__name__}: {said}). See that it runs and takes "
                     f"connections; {fate}."
                 ) from error
-            raise LogError(
+            is_of_events = (error.sqlstate or "").startswith(_OF_EVENTS)
+            raise (LogError if is_of_events else LogUnavailableError)(
                 f"The event log needs tables that can be {done}: those at {self.name} cannot "
                 f"({type(error).__name__}: {said}). Mend that; nothing that was acknowledged "
                 f"is lost."

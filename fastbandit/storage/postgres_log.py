@@ -12,15 +12,13 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from heapq import merge
-from itertools import islice
 from typing import Any
 from uuid import uuid4
 
 from fastbandit.errors import LogError, LogUnavailableError, SettingError
 from fastbandit.storage import postgres_sql as sql
-from fastbandit.storage.event_rows import READERS, to_change, to_decision
-from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, Outcome, RewardStatus
+from fastbandit.storage.event_rows import Find, to_change, to_decisions, to_events, to_tick
+from fastbandit.storage.events import ArmsChanged, DecisionMade, Event, Outcome, TimePassed
 from fastbandit.storage.log_input import check_events
 from fastbandit.storage.postgres_connection import (
     Connection,
@@ -95,7 +93,7 @@ class PostgresLog:
         if not events:
             return []
         with self._server.reporting("written to"):
-            connection = self._opened()
+            connection = self._opened_again()
             try:
                 return self._attempt(connection, staged)
             except psycopg.Error as error:
@@ -124,24 +122,24 @@ class PostgresLog:
         While it has the lock it sends one statement at a time: only then does the server put an
         end to a writer that stalls, and others wait for.
         """
+        for hash, text in staged.lists.items():  # before anyone waits; alone they do no harm
+            connection.execute(sql.INSERT_LIST, (hash, self._now() // DAY, text))
         self._begin(connection, staged.count)
         _copy(connection, sql.COPY_DECISIONS, staged.decisions)
         _copy(connection, sql.COPY_REWARDS, staged.rewards)
         self._reached("copied")
         clock = None if self.clock is None else self.clock()
-        ((last, at),) = rows(connection, sql.LOCK, clock)
+        ((last, at),) = rows(connection, sql.LOCK, staged.outage, staged.outage, clock)
         known: dict[int, int] = {}
         if staged.decisions:
             count = connection.execute(sql.INSERT_DECISIONS).rowcount
             known = dict(rows(connection, sql.KNOWN)) if count < staged.made else {}
-        judged: dict[int, RewardStatus] = {}
-        for number in range(staged.rounds):
-            found = rows(connection, sql.INSERT_REWARDS, number)
-            judged |= {seq - last: status for seq, status in found}
+        found = rows(connection, sql.INSERT_REWARDS) if staged.rewards else []
+        judged = {seq - last: status for seq, status in found}
         for change in staged.changes:
             connection.execute(sql.INSERT_CHANGE, change)
         for position in staged.ticks:
-            connection.execute(sql.INSERT_TICK, (position,))
+            connection.execute(sql.INSERT_TICK, (position, position == 1))
         self._reached("written")
         return last, at, staged.outcomes(last, known, judged)
 
@@ -209,8 +207,8 @@ class PostgresLog:
     def decision(self, id: str) -> DecisionMade | None:
         with self._server.reporting("read"), self._reading() as connection:
             for position in rows(connection, sql.POSITION_OF, id):
-                for row in _select(connection, sql.DECISION_AT, *position):
-                    return to_decision(row)
+                found = _select(connection, sql.DECISION_AT, *position).fetchall()
+                return next(iter(to_decisions(found, _found_in(connection))), None)
         return None
 
     def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
@@ -220,12 +218,8 @@ class PostgresLog:
             with connection.pipeline():
                 values = after, since, limit
                 cursors = [_select(connection, kind + sql.SOME, *values) for kind in sql.KINDS]
-            found = [
-                [(row[-2], to_event, row) for row in cursor.fetchall()]
-                for cursor, to_event in zip(cursors, READERS, strict=True)
-            ]
-        merged = islice(merge(*found, key=lambda one: one[0]), limit)
-        events = [to_event(row) for _, to_event, row in merged]
+            kinds = [cursor.fetchall() for cursor in cursors]
+            events = to_events(kinds, limit, _found_in(connection))
         if events:
             self._seen = events[-1].seq, events[-1].at
         return events
@@ -240,7 +234,17 @@ class PostgresLog:
         query = sql.DECISION + " WHERE offered IS NOT NULL AND seq > %s AND seq <= %s ORDER BY seq"
         with self._server.reporting("read"), self._reading() as connection:
             found = _select(connection, query, after, until).fetchall()
-        return [to_decision(row) for row in found]
+            return to_decisions(found, _found_in(connection))
+
+    def outages(self, *, after: int = 0) -> list[TimePassed]:
+        with self._server.reporting("read"), self._reading() as connection:
+            return [*map(to_tick, rows(connection, sql.OUTAGES, after))]
+
+    @property
+    def identity(self) -> str:
+        """A random name of this log, which no other has."""
+        with self._server.reporting("read"), self._reading() as connection:
+            return str(rows(connection, "SELECT id FROM identity")[0][0])
 
     def last_change(self) -> int:
         return self._number("SELECT coalesce(max(seq), 0) FROM changes")
@@ -253,10 +257,6 @@ class PostgresLog:
     def last_at(self) -> int:
         return self._number("SELECT at FROM head")
 
-    @property
-    def identity(self) -> str:
-        return ""
-
     def _number(self, query: str) -> int:
         with self._server.reporting("read"), self._reading() as connection:
             return int(rows(connection, query)[0][0])
@@ -267,7 +267,8 @@ class PostgresLog:
         """Drop all days that end before a time; return how many.
 
         `learned` is the number up to which no snapshot needs any event: `since` of its cut. A
-        day that holds a later one is an error, and none is dropped then.
+        day that holds a later one is an error, and none is dropped then. One that somebody reads
+        for long is left for the next call, which also goes on with what was interrupted.
         """
         with self._server.reporting("pruned"), closing(self._server.connect()) as connection:
             return drop_days(connection, at, learned=learned)
@@ -288,10 +289,21 @@ class PostgresLog:
         if self._connection is None or self._connection.closed:
             self._connection = self._server.connect(self._prepare_to_write)
             self._is_prepared = True
-            now = time.time_ns() // 1000 if self.clock is None else self.clock()
             ((at,),) = rows(self._connection, "SELECT at FROM head")
-            self._make_days(max(at, now))
+            self._make_days(max(at, self._now()))
         return self._connection
+
+    def _now(self) -> int:
+        return time.time_ns() // 1000 if self.clock is None else self.clock()
+
+    def _opened_again(self) -> Connection:
+        """Return the connection; tables that were right before are unavailable, not wrong."""
+        try:
+            return self._opened()
+        except LogError as error:
+            if not self._is_prepared:
+                raise
+            raise LogUnavailableError(str(error)) from error
 
     def _prepare_to_write(self, connection: Connection) -> None:
         prepare(connection, self._server, reached=self._reached)
@@ -335,6 +347,10 @@ def _copy(connection: Connection, query: str, block: bytes) -> None:
     if block:
         with connection.cursor() as cursor, cursor.copy(query) as copy:
             copy.write(block)
+
+
+def _found_in(connection: Connection) -> Find:
+    return lambda hashes: rows(connection, sql.LISTS, hashes)
 
 
 def _select(connection: Connection, query: str, *values: Any) -> psycopg.Cursor[Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fastbandit.errors import InputError
-from fastbandit.storage.event_rows import DECISION_COLUMNS
+from fastbandit.storage.event_rows import DECISION_COLUMNS, split
 from fastbandit.storage.events import (
     ArmsChanged,
     DecisionMade,
@@ -44,7 +43,7 @@ def _json(value: Any) -> str:
 _WRITERS: dict[str, Callable[[Any], str]] = {
     "text": _text,
     "json": _json,
-    "bigint": str,
+    "bigint": lambda value: _NULL if value is None else str(value),
     "boolean": lambda value: "t" if value else "f",
     "double precision": repr,
 }
@@ -56,14 +55,15 @@ class Staged:
     """Events of an append as COPY takes them, by their positions in it, from 1 on.
 
     `made` counts the decisions; for one that comes again, `again` holds the position of the first.
-    `rounds` is how often rewards of one decision come: each must see the one before.
+    `lists` are eligible arms by hash. `outage` is how long one was that ends with the first event.
     """
 
     count: int
     made: int = 0
     decisions: bytes = b""
     rewards: bytes = b""
-    rounds: int = 0
+    lists: dict[str, str] = field(default_factory=dict)
+    outage: int = 0
     changes: list[tuple[int, str, str]] = field(default_factory=list)
     ticks: list[int] = field(default_factory=list)
     again: dict[int, int] = field(default_factory=dict)
@@ -90,26 +90,26 @@ def stage(events: Sequence[Event]) -> Staged:
     decisions: list[str] = []
     rewards: list[str] = []
     firsts: dict[str, int] = {}
-    rounds: Counter[str] = Counter()
+    made = split([event for event in events if isinstance(event, DecisionMade)])
+    short, staged.lists = zip(made.decisions, made.hashes, strict=True), made.lists
     for position, event in enumerate(events, start=1):
         if isinstance(event, DecisionMade):
+            event, hash = next(short)
             if firsts.setdefault(event.id, position) == position:
                 written = [write(getattr(event, name)) for name, write in _FIELDS]
-                decisions.append("\t".join([str(position), *written]) + "\n")
+                decisions.append("\t".join([str(position), *written, hash or _NULL]) + "\n")
             else:
                 staged.again[position] = firsts[event.id]
         elif isinstance(event, RewardCame):
             decision, arm, part = _text(event.decision), _json(event.arm), _text(event.part)
-            round = rounds[event.decision]
-            rewards.append(f"{position}\t{round}\t{decision}\t{arm}\t{part}\t{event.value!r}\n")
-            rounds[event.decision] += 1
+            rewards.append(f"{position}\t{decision}\t{arm}\t{part}\t{event.value!r}\n")
         elif isinstance(event, ArmsChanged):
             staged.changes.append((position, text_of(event.upserted), text_of(event.discarded)))
         else:
             staged.ticks.append(position)
+            staged.outage += event.outage if position == 1 else 0
     staged.decisions, staged.rewards = _encoded(decisions), _encoded(rewards)
     staged.made = len(decisions)
-    staged.rounds = max(rounds.values(), default=0)
     return staged
 
 

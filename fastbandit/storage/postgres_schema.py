@@ -5,7 +5,9 @@ has not begun. Steps wait for one another: where several start at once, each is 
 
 Decisions and rewards lie in partitions of a day each. What must be found by the id of a
 decision, whatever its day, lies beside: in `terms` when it was made and how its rewards are
-judged, in `counted` those that counted. `head` holds the last number and time.
+judged, in `counted` those that counted; in `eligible_lists` the eligible arms of requests, by hash,
+with the last day that needs them. `head` holds the last number and time, the outage before the
+last event, and the sum of all: deadlines in `terms` are in time less that sum.
 """
 
 from __future__ import annotations
@@ -105,6 +107,27 @@ STEPS: tuple[str, ...] = (
     -- arms that came with requests
     ALTER TABLE decisions ADD COLUMN offered json;
     CREATE INDEX offering_decisions ON decisions (seq) WHERE offered IS NOT NULL;
+    """,
+    """
+    -- eligible arms stored once, own times of spooled decisions, outages, lease, identity
+    CREATE TABLE eligible_lists (
+        hash text COLLATE "C" PRIMARY KEY, day bigint NOT NULL, content text NOT NULL
+    );
+    CREATE INDEX eligible_days ON eligible_lists (day);
+    ALTER TABLE decisions ADD COLUMN made_at bigint, ADD COLUMN eligible_hash text COLLATE "C";
+    ALTER TABLE ticks ADD COLUMN outage bigint NOT NULL DEFAULT 0;
+    CREATE INDEX outages ON ticks (seq) WHERE outage > 0;
+    ALTER TABLE head ADD COLUMN outage bigint NOT NULL DEFAULT 0,
+        ADD COLUMN outages bigint NOT NULL DEFAULT 0;
+    CREATE TABLE lease (
+        is_one boolean PRIMARY KEY DEFAULT true CHECK (is_one), session bigint NOT NULL,
+        until timestamptz NOT NULL
+    );
+    CREATE TABLE identity (
+        is_one boolean PRIMARY KEY DEFAULT true CHECK (is_one),
+        id uuid NOT NULL DEFAULT gen_random_uuid()
+    );
+    INSERT INTO identity DEFAULT VALUES;
     """,
 )
 """What each version added to the one before; the first version is 1."""

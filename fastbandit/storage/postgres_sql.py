@@ -1,36 +1,45 @@
 """What the event log says to PostgreSQL, in SQL.
 
 An append has its rows in `staged_decisions` and `staged_rewards`, with their positions in it, from
-1 on. The number of an event is its position after the last number, which `head` holds.
+1 on. The number of an event is its position after the last number, which `head` holds. Rewards are
+judged all at once: of those of one arm, or part, in an append, the first may count.
 """
 
 from __future__ import annotations
 
 from fastbandit.storage.event_rows import DECISION_COLUMNS
 
-_NAMES = ", ".join(column.name for column in DECISION_COLUMNS)
+_NAMES = ", ".join([*(column.name for column in DECISION_COLUMNS), "eligible_hash"])
 _TYPED = ", ".join(f"{column.name} {column.kind}" for column in DECISION_COLUMNS)
 STAGING = f"""
-CREATE TEMPORARY TABLE staged_decisions (position bigint, {_TYPED});
+CREATE TEMPORARY TABLE staged_decisions (position bigint, {_TYPED}, eligible_hash text);
 CREATE TEMPORARY TABLE staged_rewards (
-    position bigint, round bigint, decision text, arm text, part text, value double precision
+    position bigint, decision text, arm text, part text, value double precision
 );
 SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off;
-"""  # a plan made while tables were small would go on to read all of them
+SELECT FROM counted, changes, ticks, rewards, decisions, terms, eligible_lists LIMIT 0;
+"""  # all tables are there; a plan made while tables were small would go on to read all of them
 COPY_DECISIONS = f"COPY staged_decisions (position, {_NAMES}) FROM STDIN"
-COPY_REWARDS = "COPY staged_rewards (position, round, decision, arm, part, value) FROM STDIN"
+COPY_REWARDS = "COPY staged_rewards (position, decision, arm, part, value) FROM STDIN"
+INSERT_LIST = """
+INSERT INTO eligible_lists (hash, day, content) VALUES (%s, %s, %s)
+ON CONFLICT (hash) DO UPDATE SET day = excluded.day WHERE eligible_lists.day < excluded.day
+"""
+LISTS = "SELECT hash, content FROM eligible_lists WHERE hash = ANY(%s)"
 LOCK = """
-UPDATE head SET at = greatest(
-    at, coalesce(%s, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
-) RETURNING last, at
+UPDATE head SET at = greatest(at, now), outage = least(%s, greatest(0, now - at)),
+    outages = outages + least(%s, greatest(0, now - at))
+FROM (SELECT coalesce(%s, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS now) clock
+RETURNING last, at
 """
 INSERT_DECISIONS = f"""
 WITH fresh AS MATERIALIZED (
-    SELECT head.last + position AS seq, head.at, {_NAMES} FROM head, staged_decisions made
+    SELECT head.last + position AS seq, head.at, head.outages, {_NAMES}
+    FROM head, staged_decisions made
     WHERE NOT EXISTS (SELECT FROM terms WHERE terms.id = made.id)
 ), remembered AS (
     INSERT INTO terms (id, seq, at, until, adds_up, arms)
-    SELECT id, seq, at, at + wait, adds_up, arms FROM fresh
+    SELECT id, seq, at, at - outages + wait, adds_up, arms FROM fresh
 )
 INSERT INTO decisions (seq, at, {_NAMES}) SELECT seq, at, {_NAMES} FROM fresh
 """
@@ -40,30 +49,43 @@ WHERE terms.seq <= head.last
 """
 INSERT_REWARDS = """
 WITH met AS (
-    SELECT came.*, head.last + came.position AS seq, head.at, terms.id IS NOT NULL AS is_known,
-        terms.until, terms.adds_up, terms.arms, coalesce(came.arm, (terms.arms -> 0)::text) AS named
+    SELECT came.*, head.last + came.position AS seq, head.at, terms.id IS NOT NULL AS is_met,
+        head.at - head.outages > terms.until AS is_late, terms.adds_up, terms.arms,
+        coalesce(came.arm, (terms.arms -> 0)::text) AS named
     FROM head CROSS JOIN staged_rewards came
     LEFT JOIN terms ON terms.id = came.decision AND terms.seq < head.last + came.position
-    WHERE came.round = %s
-), judged AS MATERIALIZED (
-    SELECT met.*, (
+), nth AS (
+    SELECT met.*, row_number() OVER same AS nth, first_value(value) OVER same AS first
+    FROM met WINDOW same AS (
+        PARTITION BY decision, is_met, named, CASE WHEN adds_up THEN part END ORDER BY position
+    )
+), firsts AS MATERIALIZED (
+    SELECT nth.*, CASE WHEN nth = 1 AND is_met THEN EXISTS (
+        SELECT FROM json_array_elements(arms) one WHERE one::text = named
+    ) END AS has_arm, CASE WHEN nth = 1 AND is_met THEN (
         SELECT earlier.value FROM counted earlier
-        WHERE earlier.decision = met.decision AND earlier.arm = met.named
-            AND (NOT met.adds_up OR earlier.part = met.part)
+        WHERE earlier.decision = nth.decision AND earlier.arm = nth.named
+            AND (NOT nth.adds_up OR earlier.part = nth.part)
         LIMIT 1
-    ) AS counted
-    FROM met
+    ) END AS counted
+    FROM nth
+), judged AS MATERIALIZED (
+    SELECT firsts.*, first_value(has_arm) OVER same AS is_known,
+        first_value(counted) OVER same AS earlier
+    FROM firsts WINDOW same AS (
+        PARTITION BY decision, is_met, named, CASE WHEN adds_up THEN part END ORDER BY nth
+    )
 ), written AS (
     INSERT INTO rewards (seq, at, decision, arm, part, value, status)
     SELECT seq, at, decision, named, part, value, CASE
-        WHEN NOT is_known THEN 'unknown'
-        WHEN NOT EXISTS (
-            SELECT FROM json_array_elements(arms) one WHERE one::text = named
-        ) THEN 'unknown arm'
-        WHEN counted = value THEN 'duplicate'
-        WHEN counted IS NOT NULL THEN 'conflicting'
-        WHEN at > until THEN 'late'
-        ELSE 'counted' END
+        WHEN NOT is_met THEN 'unknown'
+        WHEN NOT is_known THEN 'unknown arm'
+        WHEN earlier = value THEN 'duplicate'
+        WHEN earlier IS NOT NULL THEN 'conflicting'
+        WHEN is_late THEN 'late'
+        WHEN nth = 1 THEN 'counted'
+        WHEN first = value THEN 'duplicate'
+        ELSE 'conflicting' END
     FROM judged
     RETURNING seq, decision, arm, part, value, status
 ), remembered AS (
@@ -76,7 +98,10 @@ INSERT_CHANGE = """
 INSERT INTO changes (seq, at, upserted, discarded)
 SELECT last + %s, at, %s::json, %s::json FROM head
 """
-INSERT_TICK = "INSERT INTO ticks (seq, at) SELECT last + %s, at FROM head"
+INSERT_TICK = """
+INSERT INTO ticks (seq, at, outage)
+SELECT last + %s, at, CASE WHEN %s THEN outage ELSE 0 END FROM head
+"""
 MOVE_ON = "UPDATE head SET last = %s"
 MARK = """
 INSERT INTO writers (id, appends, at) VALUES (%s, %s, %s)
@@ -87,11 +112,12 @@ FORGET = "DELETE FROM writers WHERE id = %s OR at < (SELECT at FROM head) - %s"
 _READ_NAMES = ", ".join(
     f"{column.name}::text" if column.kind == "json" else column.name for column in DECISION_COLUMNS
 )
-DECISION = f"SELECT {_READ_NAMES}, seq, at FROM decisions"
+DECISION = f"SELECT {_READ_NAMES}, eligible_hash, seq, at FROM decisions"
 POSITION_OF = "SELECT seq, at FROM terms WHERE id = %s"
 DECISION_AT = f"{DECISION} WHERE seq = %s AND at = %s"
 REWARD = "SELECT decision, value, arm, part, status, seq, at FROM rewards"
 CHANGE = "SELECT upserted::text, discarded::text, seq, at FROM changes"
-TICK = "SELECT seq, at FROM ticks"
+TICK = "SELECT outage, seq, at FROM ticks"
+OUTAGES = f"{TICK} WHERE outage > 0 AND seq > %s ORDER BY seq"
 KINDS = (DECISION, REWARD, CHANGE, TICK)
 SOME = " WHERE seq > %s AND at >= %s ORDER BY seq LIMIT %s"

@@ -1,13 +1,16 @@
 """A folder of versions on this machine that follows a registry of many machines.
 
 What the registry points to is fetched beside, checked and renamed. What is published here goes to
-the registry first.
+the registry first. Where the version that is pointed to is damaged or missing in the store, the
+newest older one that is whole stands in for it, and it is fetched again now and then.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,12 @@ from fastbandit.errors import SnapshotError
 from fastbandit.files.atomic import rename
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.snapshot_registry import Registered, SnapshotRegistry
-from fastbandit.storage.snapshot_store import SnapshotStore
-from fastbandit.storage.snapshot_version import NOTES, Snapshot, read_snapshot
+from fastbandit.storage.snapshot_store import SnapshotStore, rolled_back_to
+from fastbandit.storage.snapshot_version import NOTES, Cut, Snapshot, read_snapshot
 
 _FOLLOW_SECONDS = 0.5
+_AGAIN_SECONDS = 5.0  # until what was damaged in the store is fetched again, at first
+_LONGEST_SECONDS = 120.0
 
 
 class RegisteredStore(SnapshotStore):
@@ -29,6 +34,8 @@ class RegisteredStore(SnapshotStore):
         self.registry, self._followed = registry, 0.0
         self._taken = ""  # the hash of what the registry pointed to last
         self._delta: tuple[int, int] | None = None  # the newest that was fetched
+        self._damage, self._again, self._pause = "", 0.0, _AGAIN_SECONDS
+        self._distrusted: set[str] = set()
 
     def pull(self) -> int | None:
         """Bring the folder in line with the registry; return the version to serve."""
@@ -40,7 +47,8 @@ class RegisteredStore(SnapshotStore):
                 self._report_of(version).unlink(missing_ok=True)
             for version in set(refused) - known:
                 super().refuse(version, refused[version])
-            if row is not None and (self._taken != row.hash or self._pointed() != row.version):
+            is_new = row is not None and (self._taken != row.hash or self._pointed() != row.version)
+            if is_new and (not self._damage or time.monotonic() >= self._again):
                 row = self._take()
             return row and row.version
 
@@ -50,11 +58,47 @@ class RegisteredStore(SnapshotStore):
             row = self.registry.current()
             if row is None:
                 return None
-            if self._fetch(row) or self._pointed() != row.version:
+            damage = self._damage
+            try:
+                is_other = self._fetch(row)
+                self._damage, self._pause, self._taken = "", _AGAIN_SECONDS, row.hash
+            except SnapshotError as error:
+                is_other = False
+                self._stand_in(row, error)
+            if is_other or bool(damage) != bool(self._damage) or self._pointed() != row.version:
                 super()._point(row.version)
-            self._taken = row.hash
             self._drop_others()
             return row
+
+    def _stand_in(self, row: Registered, error: SnapshotError) -> None:
+        """Have an older version here in place of one that cannot be fetched, or raise why not."""
+        self._again, self._pause = (
+            time.monotonic() + self._pause,
+            min(2 * self._pause, _LONGEST_SECONDS),
+        )
+        self._damage = str(error)
+        refused = self._refused_versions()
+        for older in reversed(self.registry.rows()):
+            if older.version < row.version and older.version not in refused:
+                with suppress(SnapshotError):
+                    self._fetch(older)
+                    return
+        raise error
+
+    def current(self) -> Snapshot | None:
+        found = super().current()
+        if found is not None and found.fell_back and self._damage:
+            return replace(found, fell_back=self._damage)
+        return found
+
+    def fetch_again(self, version: int) -> None:
+        """Remove a version that cannot be loaded, so that it is fetched again: once."""
+        row = self.registry.find(version)
+        if row is not None and row.hash not in self._distrusted:
+            self._distrusted.add(row.hash)
+            with self._reporting(), self._writing():
+                self._drop(version)
+                self._taken = ""
 
     def _drop_others(self) -> None:
         for version in {*self.versions()} - {row.version for row in self.registry.rows()}:
@@ -71,9 +115,15 @@ class RegisteredStore(SnapshotStore):
         return True
 
     def list(self) -> Sequence[Snapshot]:
-        """Return all versions that were published; those of other machines without their files."""
-        with self._reporting():
-            return [self._noted(row) for row in self.registry.rows()]
+        """Return all versions that were published; those of other machines without their files.
+
+        One whose notes are damaged or missing in the store is left out.
+        """
+        found = []
+        for row in self.registry.rows():
+            with self._reporting(), suppress(SnapshotError):
+                found.append(self._noted(row))
+        return found
 
     def _noted(self, row: Registered) -> Snapshot:
         if self._is_here(row):
@@ -125,8 +175,12 @@ class RegisteredStore(SnapshotStore):
         return max([-1, *published, *self.registry.refused()]) + 1
 
     def rollback(self, version: int | None = None) -> Snapshot:
-        """Let all serve an older version (None: the parent) from now on."""
-        self.pull()
+        """Let all serve an older version from now on; None: the parent, or what stands in for it.
+
+        No other version has to be whole.
+        """
+        with suppress(SnapshotError):
+            self.pull()
         version = self._parent() if version is None else version
         row = self.registry.find(version)
         if row is None:
@@ -137,7 +191,21 @@ class RegisteredStore(SnapshotStore):
             )
         with self._reporting(), self._writing():
             self._fetch(row)
-        return super().rollback(version)
+            served = self.registry.current()
+            if served is not None and self._pointed() != served.version:
+                super()._point(served.version)
+        snapshot = super().rollback(version)
+        self._damage, refused = "", self.registry.refused()
+        for younger in self.registry.rows():
+            if younger.version > version and younger.version not in refused:  # it is damaged
+                report = {"parent": None, "cut": asdict(Cut())}
+                self.refuse(younger.version, {**report, "reason": rolled_back_to(version)})
+        return snapshot
+
+    def _parent(self) -> int:
+        current = self.current()
+        is_stand_in = current is not None and bool(current.fell_back)
+        return current.version if current is not None and is_stand_in else super()._parent()
 
     def refuse(self, version: int, report: dict[str, Any]) -> None:
         self.registry.refuse(version, {**report, "version": version})

@@ -5,13 +5,15 @@ A version is uploaded first, file by file; then one transaction writes down what
 pointer always names files that are whole.
 
 One learner at a time is the leader. Its lease is a lock of the session that also moves the pointer:
-who lost the session has lost the lease, and cannot publish.
+who lost the session has lost the lease, and cannot publish. The leader renews the lease every two
+seconds; where it stands still, another ends its session after ten, and takes over.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -36,6 +38,18 @@ _DEAD_AFTER = {
     "tcp_user_timeout": "20s",  # where the silence begins before all was acknowledged
 }
 """How the server finds that the machine of the leader is gone, within 20 seconds."""
+_BEAT_SECONDS = 2.0
+_RENEW = f"""
+INSERT INTO lease (session, until) VALUES (%s, now() + interval '{5 * _BEAT_SECONDS:g} s')
+ON CONFLICT (is_one) DO UPDATE SET session = excluded.session, until = excluded.until
+"""
+_BEAT = f"""
+UPDATE lease SET until = now() + interval '{5 * _BEAT_SECONDS:g} s' WHERE session = %s
+"""
+_END_EXPIRED = """
+SELECT pg_terminate_backend(pid) FROM pg_locks JOIN lease ON session = pid
+WHERE locktype = 'advisory' AND granted AND objid = %s AND until < now()
+"""
 _VERSIONS = """
 SELECT version, hash, url, files, extract(epoch FROM made_at)::float FROM snapshots
 """
@@ -73,6 +87,7 @@ class SnapshotRegistry:
         self.name = hide_password(self.url)
         self._connection: Connection | None = None
         self._has_lease = self._is_closed = False
+        self._is_over: threading.Event | None = None  # for the thread that renews the lease
 
     def acquire_lease(self) -> bool:
         with self._reporting():
@@ -81,7 +96,36 @@ class SnapshotRegistry:
                 connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
             key = crc32(f"{self._server.schema} trainer".encode())
             ((self._has_lease,),) = rows(connection, "SELECT pg_try_advisory_lock(%s)", key)
+            if not self._has_lease:
+                rows(connection, _END_EXPIRED, key)  # the next try finds the lock free
+            else:
+                session = connection.info.backend_pid
+                connection.execute(_RENEW, (session,))
+                self._beat(session)
         return self._has_lease
+
+    def _beat(self, session: int) -> None:
+        """Renew the lease of a session, from a thread of its own, until it has it no more."""
+        self._stop_beating()
+        is_over = self._is_over = threading.Event()
+
+        def beat() -> None:
+            connection: Connection | None = None
+            while not is_over.wait(_BEAT_SECONDS):
+                try:
+                    connection = connection or self._server.connect()
+                    if not connection.execute(_BEAT, (session,)).rowcount:
+                        break
+                except psycopg.Error:
+                    connection = None  # the session is lost as well, or it is tried again
+            if connection is not None:
+                connection.close()
+
+        threading.Thread(target=beat, name="leader lease", daemon=True).start()
+
+    def _stop_beating(self) -> None:
+        if self._is_over is not None:
+            self._is_over.set()
 
     def check_lease(self) -> None:
         with self._reporting():
@@ -189,6 +233,7 @@ class SnapshotRegistry:
     def close(self) -> None:
         """Let go of the database; a lease ends with that."""
         self._is_closed = True
+        self._stop_beating()
         connection, self._connection, self._has_lease = self._connection, None, False
         if connection is not None:
             connection.close()

@@ -39,6 +39,11 @@ def nothing_more(step: str) -> None:
     """Do nothing at a step."""
 
 
+def rolled_back_to(version: int) -> str:
+    """Return the reason of the reports of versions that a rollback left behind."""
+    return f"{_ROLLED_BACK} to version {version}."
+
+
 def check_follows(made_from: Any, served: Any) -> None:
     if made_from != served:
         raise SnapshotError(
@@ -148,6 +153,9 @@ class SnapshotStore:
     def follow_delta(self) -> None:
         """Take over the newest delta that others published."""
 
+    def fetch_again(self, version: int) -> None:
+        """Fetch a version anew that could not be loaded."""
+
     def close(self) -> None:
         """Let go of what is held open."""
 
@@ -228,7 +236,7 @@ class SnapshotStore:
         with self._reporting(), self._writing():
             snapshot = self.get(self._parent() if version is None else version)
             refused = self._refused_versions()
-            reason = f"{_ROLLED_BACK} to version {snapshot.version}."
+            reason = rolled_back_to(snapshot.version)
             for younger in self.list():
                 if younger.version > snapshot.version and younger.version not in refused:
                     origin = {"parent": younger.parent, "cut": asdict(younger.cut)}

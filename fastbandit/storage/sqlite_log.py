@@ -7,20 +7,17 @@ the transaction that stores them.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from heapq import merge
-from itertools import islice
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
-from msgspec import MsgspecError, structs
+from msgspec import MsgspecError
 
 from fastbandit.errors import FastbanditError, InputError, LogError
 from fastbandit.storage import sqlite_sql as sql
-from fastbandit.storage.event_rows import READERS, to_change, to_decision
+from fastbandit.storage.event_rows import Find, split, to_change, to_decisions, to_events, to_tick
 from fastbandit.storage.events import (
     ArmsChanged,
     DecisionMade,
@@ -28,6 +25,7 @@ from fastbandit.storage.events import (
     Outcome,
     RewardCame,
     TimePassed,
+    numbered,
 )
 from fastbandit.storage.log_clock import Anchor, LogClock
 from fastbandit.storage.log_input import check_events, text_of
@@ -76,10 +74,9 @@ class SqliteLog:
             connection = self._opened()  # after an error, only the file knows the last number
             at = max(self._at, self.clock())
             self._save_anchor(connection)
-            following = enumerate(events, start=self._last + 1)
-            numbered = [structs.replace(event, seq=seq, at=at) for seq, event in following]
-            found = self._write(connection, numbered)
-            outcomes = [found.get(it.seq) or Outcome(it.seq, "written") for it in numbered]
+            following = numbered(events, last=self._last, at=at, before=self._at)
+            found = self._write(connection, following)
+            outcomes = [found.get(it.seq) or Outcome(it.seq, "written") for it in following]
             last = max([self._last, *(one.seq for one in outcomes)])
             if last > self._last:  # unless there were only repeated decisions
                 self._last, self._at = last, at
@@ -92,9 +89,10 @@ class SqliteLog:
             return _write_decisions(connection, decisions)
         with connection:
             found = _write_decisions(connection, decisions)
-            found |= _write_rewards(connection, _of_kind(RewardCame, events))
             _write_the_rest(connection, events)
-        return found
+            text = text_of(_of_kind(RewardCame, events))
+            judged = _rows(connection, sql.INSERT_REWARDS, text)
+        return found | {seq: Outcome(seq, status) for seq, status in judged}
 
     def copy(self, events: Sequence[Event]) -> None:
         """Write events of another log with their own numbers, times and statuses, all or none."""
@@ -107,16 +105,17 @@ class SqliteLog:
 
     def decision(self, id: str) -> DecisionMade | None:
         with self._reporting("read"):
-            rows = _rows(self._opened(), sql.DECISION + " WHERE id = ?", id)
-            return to_decision(rows[0]) if rows else None
+            return next(iter(self._decisions(" WHERE id = ?", id)), None)
+
+    def _decisions(self, bounds: str, *values: Any) -> list[DecisionMade]:
+        connection = self._opened()
+        return to_decisions(_rows(connection, sql.DECISION + bounds, *values), found_in(connection))
 
     def read(self, *, after: int = 0, limit: int = 10_000) -> list[Event]:
         with self._reporting("read"), self._opened() as connection:
-            kinds: list[list[Event]] = [
-                [*map(to_event, connection.execute(select + sql.SOME, (after, limit)))]
-                for select, to_event in zip(sql.KINDS, READERS, strict=True)
-            ]
-        return list(islice(merge(*kinds, key=lambda event: event.seq), limit))
+            kinds = [_rows(connection, select + sql.SOME, after, limit) for select in sql.KINDS]
+            events = to_events(kinds, limit, found_in(connection))
+        return events
 
     def changes(self, *, after: int = 0) -> list[ArmsChanged]:
         """Return the changes of the arms that come after a number."""
@@ -128,8 +127,12 @@ class SqliteLog:
         """Return the decisions after a number and up to another that had arms of their own."""
         bounds = " WHERE offered IS NOT NULL AND seq > ? AND seq <= ? ORDER BY seq"
         with self._reporting("read"):
-            rows = self._opened().execute(sql.DECISION + bounds, (after, until))
-            return [to_decision(row) for row in rows]
+            return self._decisions(bounds, after, until)
+
+    def outages(self, *, after: int = 0) -> list[TimePassed]:
+        """Return the ends of outages that come after a number."""
+        with self._reporting("read"):
+            return [*map(to_tick, _rows(self._opened(), sql.OUTAGES, after))]
 
     def last_change(self) -> int:
         """Return the number of the last change of the arms, 0 where there was none."""
@@ -269,8 +272,12 @@ def _write_decisions(
 ) -> dict[int, Outcome]:
     if not decisions:
         return {}
-    text = text_of(decisions)
-    connection.execute(sql.INSERT_DECISIONS, (text,))
+    short, hashes, lists = split(decisions)
+    text = text_of(short)
+    with connection if lists else nullcontext():
+        for found in lists.items():
+            connection.execute(sql.INSERT_LIST, found)
+        connection.execute(sql.INSERT_DECISIONS, (text, text_of(hashes) if lists else None))
     if connection.changes() == len(decisions):
         return {}
     first: dict[str, int] = dict(_rows(connection, sql.FIRST_OF, text))
@@ -278,17 +285,9 @@ def _write_decisions(
     return {made.seq: Outcome(first[made.id], "repeated") for made in again}
 
 
-def _write_rewards(connection: apsw.Connection, rewards: list[RewardCame]) -> dict[int, Outcome]:
-    """Write rewards, those of one decision one after the other: each must see the one before."""
-    rounds: list[list[RewardCame]] = []
-    earlier: Counter[str] = Counter()
-    for came in rewards:
-        if earlier[came.decision] == len(rounds):
-            rounds.append([])
-        rounds[earlier[came.decision]].append(came)
-        earlier[came.decision] += 1
-    judged = (_rows(connection, sql.INSERT_REWARDS, text_of(some)) for some in rounds)
-    return {seq: Outcome(seq, status) for some in judged for seq, status in some}
+def found_in(connection: apsw.Connection) -> Find:
+    """Return what finds lists of eligible arms in a log."""
+    return lambda hashes: _rows(connection, sql.LISTS, text_of(hashes))
 
 
 def _rows(connection: apsw.Connection, query: str, *values: Any) -> list[Any]:
@@ -300,7 +299,7 @@ def _write_the_rest(connection: apsw.Connection, events: Sequence[Event]) -> Non
         upserted, discarded = text_of(change.upserted), text_of(change.discarded)
         connection.execute(sql.INSERT_CHANGE, (change.seq, change.at, upserted, discarded))
     for tick in _of_kind(TimePassed, events):
-        connection.execute(sql.INSERT_TICK, (tick.seq, tick.at))
+        connection.execute(sql.INSERT_TICK, (tick.seq, tick.at, tick.outage))
 
 
 def _of_kind(kind: type[_E], events: Sequence[Event]) -> list[_E]:

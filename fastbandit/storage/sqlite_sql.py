@@ -1,6 +1,7 @@
 """What the event log says to SQLite, in SQL.
 
-All rows of an append come as one JSON text: the events as lists, their fields in order.
+All rows of an append come as one JSON text: the events as lists, their fields in order. With
+decisions comes another, the hashes of their eligible arms.
 """
 
 from __future__ import annotations
@@ -8,14 +9,20 @@ from __future__ import annotations
 INSERT_DECISIONS = """
 INSERT INTO decisions (
     seq, at, id, context, arms, scores, seed, version, catalogue, until, default_reward, adds_up,
-    explored, epsilon, propensities, eligible, degraded, decided_by, other, offered
+    explored, epsilon, propensities, eligible, degraded, decided_by, other, offered, made_at,
+    eligible_hash
 )
 SELECT value ->> 17, value ->> 18, value ->> 0, value -> 1, value -> 2, value -> 3, value ->> 4,
     value ->> 5, value ->> 6, (value ->> 18) + (value ->> 7), value ->> 8, value ->> 9,
     value ->> 10, value ->> 11, nullif(value -> 12, 'null'), nullif(value -> 13, 'null'),
-    value ->> 14, value ->> 15, nullif(value -> 16, 'null'), nullif(value -> 19, 'null')
+    value ->> 14, value ->> 15, nullif(value -> 16, 'null'), nullif(value -> 19, 'null'),
+    value ->> 20, ?2 ->> key
 FROM jsonb_each(?1) WHERE true
 ON CONFLICT (id) DO NOTHING
+"""
+INSERT_LIST = "INSERT INTO eligible_lists (hash, content) VALUES (?, ?) ON CONFLICT DO NOTHING"
+LISTS = """
+SELECT hash, content FROM eligible_lists WHERE hash IN (SELECT value FROM json_each(?))
 """
 FIRST_OF = """
 SELECT decisions.id, decisions.seq FROM json_each(?1) JOIN decisions ON decisions.id = value ->> 0
@@ -26,31 +33,41 @@ WITH came AS (
         nullif(value -> 2, 'null') AS arm, value ->> 3 AS part
     FROM jsonb_each(?1)
 ), met AS (
-    SELECT came.seq, came.at, came.decision, came.value, came.part, d.until, d.adds_up, d.arms,
-        d.id IS NOT NULL AS is_known, coalesce(came.arm, d.arms -> 0) AS arm
+    SELECT came.*, d.until, d.adds_up, d.arms, d.seq AS made,
+        coalesce(came.arm, d.arms -> 0) AS named
     FROM came LEFT JOIN decisions d ON d.id = came.decision AND d.seq < came.seq
+), known AS (
+    SELECT met.*, made IS NOT NULL AND EXISTS (
+        SELECT 1 FROM json_each(met.arms) one WHERE json_quote(one.value) = met.named
+    ) AS is_known FROM met
 ), judged AS (
-    SELECT met.*, CASE WHEN met.adds_up THEN (
+    SELECT known.*, CASE WHEN adds_up THEN (
         SELECT earlier.value FROM rewards earlier
-        WHERE earlier.decision = met.decision AND earlier.arm = met.arm
-            AND earlier.part = met.part AND earlier.status = 'counted'
+        WHERE earlier.decision = known.decision AND earlier.arm = known.named
+            AND earlier.part = known.part AND earlier.status = 'counted'
     ) ELSE (
         SELECT earlier.value FROM rewards earlier
-        WHERE earlier.decision = met.decision AND earlier.arm = met.arm
+        WHERE earlier.decision = known.decision AND earlier.arm = known.named
             AND earlier.status = 'counted'
-    ) END AS counted
-    FROM met
+    ) END AS counted, first_value(value) OVER same AS first, row_number() OVER same AS nth
+    FROM known
+    WINDOW same AS (
+        PARTITION BY decision, named, is_known, iif(adds_up, part, NULL) ORDER BY seq
+    )
 )
 INSERT INTO rewards (seq, at, decision, arm, part, value, status)
-SELECT seq, at, decision, arm, part, value, CASE
-    WHEN NOT is_known THEN 'unknown'
-    WHEN NOT EXISTS (
-        SELECT 1 FROM json_each(judged.arms) one WHERE json_quote(one.value) = judged.arm
-    ) THEN 'unknown arm'
+SELECT seq, at, decision, named, part, value, CASE
+    WHEN made IS NULL THEN 'unknown'
+    WHEN NOT is_known THEN 'unknown arm'
     WHEN counted = value THEN 'duplicate'
     WHEN counted IS NOT NULL THEN 'conflicting'
-    WHEN at > until THEN 'late'
-    ELSE 'counted' END
+    WHEN at > until AND at > until + (
+        SELECT coalesce(sum(outage), 0) FROM ticks
+        WHERE outage > 0 AND ticks.seq > made AND ticks.seq < judged.seq
+    ) THEN 'late'
+    WHEN nth = 1 THEN 'counted'
+    WHEN first = value THEN 'duplicate'
+    ELSE 'conflicting' END
 FROM judged
 RETURNING seq, status
 """
@@ -61,7 +78,7 @@ SELECT value ->> 0, value ->> 1, nullif(value -> 2, 'null'), value ->> 3, value 
 FROM jsonb_each(?1)
 """
 INSERT_CHANGE = "INSERT INTO changes (seq, at, upserted, discarded) VALUES (?, ?, ?, ?)"
-INSERT_TICK = "INSERT INTO ticks (seq, at) VALUES (?, ?)"
+INSERT_TICK = "INSERT INTO ticks (seq, at, outage) VALUES (?, ?, ?)"
 LAST = """
 SELECT coalesce(max(seq), 0), coalesce(max(at), 0) FROM (
     SELECT * FROM (SELECT seq, at FROM decisions ORDER BY seq DESC LIMIT 1)
@@ -72,12 +89,14 @@ SELECT coalesce(max(seq), 0), coalesce(max(at), 0) FROM (
 """
 DECISION = """
 SELECT id, context, arms, scores, seed, version, catalogue, until - at, default_reward, adds_up,
-    explored, epsilon, propensities, eligible, degraded, decided_by, other, offered, seq, at
+    explored, epsilon, propensities, eligible, degraded, decided_by, other, offered, made_at,
+    eligible_hash, seq, at
 FROM decisions
 """
 REWARD = "SELECT decision, value, arm, part, status, seq, at FROM rewards"
 CHANGE = "SELECT upserted, discarded, seq, at FROM changes"
-TICK = "SELECT seq, at FROM ticks"
+TICK = "SELECT outage, seq, at FROM ticks"
+OUTAGES = f"{TICK} WHERE outage > 0 AND seq > ? ORDER BY seq"
 KINDS = (DECISION, REWARD, CHANGE, TICK)
 IDENTITY = "SELECT identity FROM about"
 ANCHOR = "SELECT boot, ahead, skew FROM about WHERE boot IS NOT NULL"

@@ -14,20 +14,21 @@ import numpy as np
 from msgspec import MsgspecError
 from numpy.typing import NDArray
 
-from fastbandit.errors import FastbanditError
+from fastbandit.errors import FastbanditError, LogError
 from fastbandit.files.atomic import file_digest
 from fastbandit.files.manifest import MANIFEST
 from fastbandit.progress import Progress, silent
 from fastbandit.storage import sqlite_sql as sql
-from fastbandit.storage.event_rows import READERS
+from fastbandit.storage.event_rows import readers
 from fastbandit.storage.log_reader import one_moment_of
 from fastbandit.storage.log_schema import open_for_reading
 from fastbandit.storage.snapshot_store import SnapshotStore
 from fastbandit.storage.snapshot_version import PARTS, read_snapshot
 from fastbandit.storage.sqlite_files import RESERVED, has_checksums
+from fastbandit.storage.sqlite_log import found_in
 
 _NAMES = ("decisions", "rewards", "changes", "ticks")
-_UNREADABLE = (apsw.Error, MsgspecError, TypeError, ValueError)
+_UNREADABLE = (apsw.Error, LogError, MsgspecError, TypeError, ValueError)
 _AT_ONCE = 4096  # pages
 _MOST = 100  # findings of SQLite itself
 
@@ -48,7 +49,9 @@ def verify_log(path: Path, *, progress: Progress = silent) -> Iterator[Damage]:
             yield from _damaged_pages(path, progress)
         with one_moment_of(path) as connection:
             open_for_reading(connection, path)
-            for name, select, to_event in zip(_NAMES, sql.KINDS, READERS, strict=True):
+            for name, select, to_event in zip(
+                _NAMES, sql.KINDS, readers(found_in(connection)), strict=True
+            ):
                 progress(0, 1, name)
                 yield from _damaged_events(connection, path, name, select, to_event)
             yield from _as_sqlite_says(connection, path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from random import Random
 from typing import Any
 
 from msgspec import structs
@@ -234,7 +235,71 @@ def _run_orders(
     return statuses
 
 
+def check_batches(backend: LogBackend) -> None:
+    """Rewards of one append, however often their parts repeat, are judged as one by one."""
+    rng = Random(7)
+    for wait in (_WAIT, 5 * _WAIT):
+        clock, oracle_clock = Clock(), Clock()
+        log, oracle = backend.make(clock), MemoryLog(clock=oracle_clock)
+        for step in range(12):
+            known = [f"{n}" for n in range(3 * step)]
+            some = [f"{n}" for n in range(3 * step, 3 * step + 3)]
+            made = [_made(id, adds_up=rng.random() < 0.5, wait=wait) for id in some]
+            events: list[Event] = [*made, *(_random_reward(rng, known + some) for _ in range(60))]
+            rng.shuffle(events)
+            clock.time = oracle_clock.time = clock.time + rng.choice([0, 1, _WAIT])
+            found, wanted = log.append(events), oracle.append(events)
+            for event, one, other in zip(events, found, wanted, strict=True):
+                need_equal(one, other, f"the outcome of {event} in a batch")
+        need_equal(log.read(), oracle.read(), "the log after batches of rewards")
+        log.close()
+
+
+def _random_reward(rng: Random, decisions: Sequence[str]) -> RewardCame:
+    id = rng.choice([*decisions, "no decision"])
+    arm, part = rng.choice([None, "x", "y", "z"]), rng.choice(["", "p", "q"])
+    return RewardCame(id, rng.choice([0.0, 1.0]), arm, part)
+
+
+def check_outages(backend: LogBackend) -> None:
+    """An outage, no longer than the silence before its end, is no time for rewards."""
+    clock = Clock()
+    log = backend.make(clock)
+    log.append([_made("a"), _made("b")])
+    clock.time += 50 * _WAIT
+    log.append([TimePassed(outage=49 * _WAIT), _made("c"), TimePassed(outage=9 * _WAIT)])
+    need_equal(_status(log, RewardCame("a", 1.0)), "counted", "a reward after an outage")
+    clock.time += 1
+    need_equal(_status(log, RewardCame("b", 1.0)), "late", "one that is late all the same")
+    need_equal(_status(log, RewardCame("c", 1.0)), "counted", "one of a decision after it")
+    clock.time += _WAIT
+    log.append([TimePassed(outage=9 * _WAIT)])
+    need_equal(_status(log, RewardCame("c", 1.0, "y")), "counted", "one after a second outage")
+    log = backend.reopen(log)
+    outages = [event.outage for event in log.read() if isinstance(event, TimePassed)]
+    need_equal(outages, [49 * _WAIT, 0, _WAIT], "the outages")
+    log.close()
+
+
 # -- reading
+
+
+def check_eligible(backend: LogBackend) -> None:
+    """Eligible arms are read as they came, long or short, of one request or of several."""
+    log = backend.make(Clock())
+    arms = [f"arm {n}" for n in range(1_000)]
+    every = [arms, arms, [*arms], {"in": arms, _ODD: None}, arms[:2], [], {}, None]
+    made: list[Event] = [_made(f"{n}", eligible=one) for n, one in enumerate(every)]
+    log.append(made)
+    log.append([_made("again", eligible=[*arms])])
+    log = backend.reopen(log)
+    for n, wanted in enumerate([*every, arms]):
+        found = log.read()[n]
+        need(isinstance(found, DecisionMade), f"event {n} is a decision")
+        need_equal(getattr(found, "eligible", None), wanted, f"the eligible arms of decision {n}")
+    again = log.decision("again")
+    need_equal(again and again.eligible, arms, "those of a decision by its id")
+    log.close()
 
 
 def check_paging(backend: LogBackend) -> None:
@@ -320,6 +385,7 @@ def _one_of_each() -> list[Event]:
             decided_by="baseline",
             other=_ODD,
             offered=[Arm(_ODD, {_ODD: [None, "null", 1 / 3]}), Arm(2**53 + 1, [1 / 3])],
+            made_at=2**53 + 1,
         ),
         RewardCame(_ODD, 0.1 + 0.2, 2**53 + 1, _ODD),
         ArmsChanged([Arm(_ODD, [1 / 3], {_ODD: _ODD}), Arm(2**63 - 1, [])], [_ODD, -(2**63)]),
@@ -344,6 +410,9 @@ LAWS: tuple[Callable[[LogBackend], None], ...] = (
     check_repeated,
     check_statuses,
     check_orders,
+    check_batches,
+    check_outages,
+    check_eligible,
     check_paging,
     check_beside,
     check_reopened,

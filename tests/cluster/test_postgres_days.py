@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from msgspec import structs
 
 from fastbandit.errors import InputError
 from fastbandit.storage.events import DecisionMade, Outcome, RewardCame, TimePassed
@@ -119,3 +120,38 @@ def test_what_lies_with_the_rest_is_dropped_as_far_as_it_is_learned(
     log.drop_before(101 * DAY, learned=1)
 
     assert [event.seq for event in log.read()] == [2, 3, 4]
+
+
+def test_eligible_arms_go_with_the_last_day_that_needs_them(
+    log: PostgresLog, clock: Clock, url: str, schema: str
+) -> None:
+    arms = [[f"arm {n} {kind}" for n in range(50)] for kind in range(2)]
+    for day in range(6):
+        clock.time = day * DAY
+        log.append([structs.replace(made(f"{day}"), eligible=arms[day == 0])])
+
+    log.drop_before(4 * DAY, learned=4)
+
+    with psycopg.connect(url) as connection:
+        lists = connection.execute(f"SELECT day FROM {schema}.eligible_lists".encode()).fetchall()
+    assert lists == [(5,)]
+    found = log.decision("4")
+    assert found is not None
+    assert found.eligible == arms[0]
+
+
+def test_a_day_that_somebody_reads_stays_and_the_others_go(
+    log: PostgresLog, clock: Clock, url: str, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fastbandit.storage.postgres_days._PAUSE_SECONDS", 0.01)
+    for day in range(4):
+        clock.time = day * DAY
+        log.append([made(f"{day}"), RewardCame(f"{day}", 1.0)])
+    with psycopg.connect(url) as reader:
+        reader.execute(f"SELECT * FROM {schema}.rewards_19700101".encode()).fetchall()
+
+        assert log.drop_before(2 * DAY, learned=4) == 1
+        assert log.append([TimePassed()])
+
+    assert log.drop_before(2 * DAY, learned=4) == 1
+    assert [event.seq for event in log.read()] == [5, 6, 7, 8, 9]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -143,3 +144,110 @@ def test_old_versions_leave_the_store(machine: Machine, tmp_path: Path) -> None:
 
     assert sorted(path.name[:6] for path in (tmp_path / "shared").iterdir()) == ["000002", "000003"]
     assert machine("two").pull() == 3
+
+
+# -- versions that are damaged or missing in the store
+
+
+def damage(tmp_path: Path, version: int, how: str) -> None:
+    (folder,) = (tmp_path / "shared").glob(f"{version:06d}-*")
+    if how == "deleted":
+        shutil.rmtree(folder)
+        return
+    (file,) = folder.rglob("frozen/arrays*")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("how", ["flipped", "deleted"])
+@pytest.mark.parametrize("damaged", [[2], [2, 1]])
+def test_an_empty_machine_serves_the_newest_version_that_is_whole(
+    machine: Machine, tmp_path: Path, damaged: list[int], how: str
+) -> None:
+    one, two = machine("one"), machine("two")
+    whole = [publish(one) for _ in range(3)]
+    for version in damaged:
+        damage(tmp_path, version, how)
+
+    two.pull()
+
+    current = two.current()
+    assert current is not None
+    assert current.hash == whole[min(damaged) - 1].hash
+    assert ("SHA-256" if how == "flipped" else "can be used") in current.fell_back
+
+
+@pytest.mark.parametrize("how", ["flipped", "deleted"])
+def test_an_empty_learner_goes_on_from_the_newest_version_that_is_whole(
+    machine: Machine, tmp_path: Path, how: str
+) -> None:
+    one, two = machine("one"), machine("two")
+    for _ in range(2):
+        publish(one)
+    damage(tmp_path, 1, how)
+
+    two.acquire_lease()
+    two.recover()
+    made = publish(two)
+
+    assert (made.version, made.parent) == (2, 0)
+    assert machine("three").pull() == 2
+
+
+def test_a_version_that_was_damaged_is_fetched_again(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fastbandit.storage.registered_store._AGAIN_SECONDS", 0.0)
+    one, two = machine("one"), machine("two")
+    publish(one)
+    second = publish(one)
+    (file,) = (tmp_path / "shared").glob("000001-*/frozen/arrays*")
+    content = file.read_bytes()
+    damage(tmp_path, 1, "flipped")
+    two.pull()
+    pointer = two.pointer.stat()
+
+    file.write_bytes(content)
+    two._again = 0.0
+    two.pull()
+
+    assert served(two) == (1, second.hash)
+    assert two.pointer.stat().st_ino != pointer.st_ino  # so that who serves looks again
+
+
+def test_a_version_that_cannot_be_loaded_is_fetched_again_once(machine: Machine) -> None:
+    one, two = machine("one"), machine("two")
+    first = publish(one)
+    two.pull()
+    (file,) = two.folder.glob("000000/frozen/arrays*")
+    file.write_bytes(b"x" * file.stat().st_size)
+
+    two.fetch_again(0)
+    two.pull()
+
+    assert file.read_bytes() != b"x" * file.stat().st_size
+    assert served(two) == (0, first.hash)
+    file.write_bytes(b"y" * file.stat().st_size)
+    two.fetch_again(0)
+    assert file.exists()
+
+
+@pytest.mark.parametrize("how", ["flipped", "deleted"])
+@pytest.mark.parametrize("version", [None, 0, 1])
+def test_a_rollback_and_a_list_need_no_damaged_version(
+    machine: Machine, tmp_path: Path, how: str, version: int | None
+) -> None:
+    one, two = machine("one"), machine("two")
+    for _ in range(3):
+        publish(one)
+    damage(tmp_path, 2, how)
+
+    listed = [found.version for found in two.list()]
+    snapshot = two.rollback(version)
+
+    assert listed == ([0, 1, 2] if how == "flipped" else [0, 1])
+    assert snapshot.version == (1 if version is None else version)
+    assert machine("three").pull() == snapshot.version
+    assert max(report["version"] for report in two.refused()) == 2
+    assert not (two.current() or snapshot).fell_back

@@ -71,3 +71,39 @@ def test_trouble_of_the_store_is_reported_without_its_password(
     registry.close()
 
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_leader_that_stands_still_loses_the_lease_and_cannot_publish(
+    machine: Machine, url: str, schema: str
+) -> None:
+    one, two = machine("one"), machine("two")
+    publish(one)
+    assert one.acquire_lease()
+    two.pull()
+    assert not two.acquire_lease()
+    one.registry._stop_beating()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"UPDATE {schema}.lease SET until = now() - interval '1 s'")
+
+    assert in_time(two.acquire_lease)
+
+    publish(two)
+    with pytest.raises(FastbanditError, match=r"terminat|closed|went away|reached"):
+        publish(one)
+    with pytest.raises(SnapshotError, match="lease"):
+        one.registry.check_lease()
+    assert not one.acquire_lease()
+
+
+def test_a_leader_renews_its_lease(
+    machine: Machine, url: str, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fastbandit.storage.snapshot_registry._BEAT_SECONDS", 0.01)
+    one, two = machine("one"), machine("two")
+    assert one.acquire_lease()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"UPDATE {schema}.lease SET until = now() - interval '1 s'")
+        renewed = f"SELECT until > now() FROM {schema}.lease"
+        assert in_time(lambda: connection.execute(renewed).fetchall() == [(True,)])
+    assert not two.acquire_lease()
+    one.registry.check_lease()

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from fastbandit.errors import LogError, LogUnavailableError
+from fastbandit.errors import LogError, LogTooSlowError, LogUnavailableError
 from fastbandit.storage.events import DecisionMade, Event, EventLog, Outcome, RewardCame, TimePassed
 from fastbandit.storage.memory_log import MemoryLog
 from fastbandit.storage.spooled_log import SpooledLog
-from fastbandit.storage.sqlite_log import SqliteLog
+from fastbandit.storage.sqlite_log import SqliteLog, now
 from fastbandit.testing.logs import LAWS, Clock, LogBackend
 
 NEVER = (600.0, 600.0)
@@ -178,7 +178,7 @@ def test_a_log_that_begins_away_keeps_decisions_from_the_start(remote: Remote, p
 
     remote.is_unavailable = False
     wait_until(lambda: log.unavailable is None)
-    assert (remote.ids(), log.last) == (["a"], 1)
+    assert (remote.ids(), log.last) == (["a"], 2)
     log.close()
 
 
@@ -224,7 +224,7 @@ def test_what_is_spooled_comes_before_anything_else(
     log.append([made("d"), RewardCame("b", 1.0)])
 
     assert remote.ids() == ["a", "b", "c", "d"]
-    assert remote.log.read()[-1] == RewardCame("b", 1.0, "x", "", "counted", 5, 1_000_000)
+    assert remote.log.read()[-1] == RewardCame("b", 1.0, "x", "", "counted", 6, 1_000_000)
     assert (log.unavailable, log.waiting, path.exists()) == (None, 0, False)
 
 
@@ -313,6 +313,160 @@ def test_a_spool_of_an_earlier_life_waits_while_the_remote_is_away(
     assert second.append([made("b")]) == [Outcome(0, "spooled")]
     assert second.waiting == 2
     second.close()
+
+
+# -- what does not fit
+
+
+class Narrow(Remote):
+    """A log that takes no more than so many eligible arms in time."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def append(self, events: Sequence[Event]) -> list[Outcome]:
+        size = sum(len(it.eligible or ()) for it in events if isinstance(it, DecisionMade))
+        if size > self.most:
+            raise LogTooSlowError("no answer within 2 s")
+        return super().append(events)
+
+
+def large(id: str, size: int) -> DecisionMade:
+    return structs.replace(made(id), eligible=["arm"] * size)
+
+
+def test_a_group_that_does_not_fit_is_halved_until_it_does(path: Path) -> None:
+    remote = Narrow(10)
+    log = SpooledLog(remote, path, pauses=NEVER)
+    assert log.append([large(f"{n}", 4) for n in range(50)])[0].status == "spooled"
+
+    log.replay()
+
+    assert remote.ids() == [f"{n}" for n in range(50)]
+    assert (log.unavailable, log.set_aside, path.exists()) == (None, [], False)
+    log.close()
+
+
+def test_one_that_does_not_fit_is_given_more_time(path: Path) -> None:
+    remote, patient = Narrow(10), Narrow(1000)
+    patient.log = remote.log
+    log = SpooledLog(remote, path, pauses=NEVER, patient=patient)
+    log.append([made("a"), large("b", 100), made("c")])
+
+    log.replay()
+
+    assert (remote.ids(), log.set_aside) == (["a", "b", "c"], [])
+    log.close()
+
+
+def test_one_that_never_fits_is_set_aside_and_holds_up_nothing(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    remote = Narrow(10)
+    log = SpooledLog(remote, path, pauses=NEVER)
+    log.append([made("a"), large("b", 100), made("c")])
+
+    log.replay()
+
+    assert (remote.ids(), log.set_aside) == (["a", "c"], ["spool-set-aside.db"])
+    assert "was set aside" in caplog.text
+    aside = SqliteLog(path.with_name("spool-set-aside.db"), is_reader=True)
+    found = aside.decision("b")
+    assert found is not None
+    assert found.eligible == ["arm"] * 100
+    aside.close()
+    assert log.append([made("d")])[0].status == "written"
+    log.close()
+
+
+def test_nothing_is_set_aside_while_the_remote_takes_nothing(path: Path) -> None:
+    remote = Narrow(10)
+    log = SpooledLog(remote, path, pauses=NEVER)
+    log.append([large("a", 100)])
+    remote.is_unavailable = True
+
+    with pytest.raises(LogUnavailableError):
+        log.replay()
+
+    assert (log.waiting, log.set_aside) == (1, [])
+    log.close()
+
+
+# -- times
+
+
+def test_a_spooled_decision_keeps_its_time_and_the_outage_is_no_time_for_rewards(
+    path: Path,
+) -> None:
+    remote, clock = Remote(), Clock(now())
+    remote.log = MemoryLog(clock=clock)
+    log = SpooledLog(remote, path, pauses=NEVER)
+    log.append([structs.replace(made("before"), wait=60_000_000)])
+    remote.is_unavailable = True
+    began = now()
+    log.append([made("within")])
+    remote.is_unavailable = False
+    clock.time += 3600_000_000
+    log._since = began - 3600_000_000  # an hour ago
+
+    log.replay()
+
+    _, tick, within = remote.log.read()
+    assert isinstance(tick, TimePassed)
+    assert tick.outage == 3600_000_000
+    assert isinstance(within, DecisionMade)
+    assert within.at == clock.time
+    assert began <= (within.made_at or 0) <= now()
+    assert [it.status for it in log.append([RewardCame("before", 1.0)])] == ["counted"]
+    log.close()
+
+
+def test_an_outage_that_somebody_else_noticed_is_told_first(path: Path) -> None:
+    remote = Remote()
+    log = SpooledLog(remote, path, pauses=NEVER)
+    log.notice(LogUnavailableError("away"))
+
+    assert isinstance(log.unavailable, LogUnavailableError)
+    log.replay()
+    log.append([made("a")])
+
+    assert isinstance(remote.log.read()[0], TimePassed)
+    log.close()
+
+
+# -- a spool that is damaged
+
+
+def test_a_damaged_spool_is_set_aside_whole_and_the_log_opens(
+    remote: Remote, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path.write_bytes(b"not a database, but longer than a header of one would have to be" * 99)
+
+    log = SpooledLog(remote, path, pauses=NEVER)
+
+    (name,) = log.set_aside
+    assert name.startswith("spool-damaged-")
+    assert path.with_name(name).read_bytes().startswith(b"not a database")
+    assert "damaged spool was set aside" in caplog.text
+    remote.is_unavailable = True
+    assert log.append([made("a")]) == [Outcome(0, "spooled")]
+    log.close()
+
+
+def test_a_spool_whose_pages_are_damaged_is_set_aside(remote: Remote, path: Path) -> None:
+    remote.is_unavailable = True
+    first = SpooledLog(remote, path, pauses=NEVER)
+    first.append([made(f"{n}") for n in range(2_000)])
+    first.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:8192] + b"\xff" * (len(whole) - 8192))
+    remote.is_unavailable = False
+
+    log = SpooledLog(remote, path, pauses=NEVER)
+
+    assert (log.unavailable, len(log.set_aside), path.exists()) == (None, 1, False)
+    log.close()
 
 
 # -- killed anywhere

@@ -17,7 +17,7 @@ from fastbandit import Bandit, Decision, FrozenBandit
 from fastbandit.learning.joining import Joiner
 from fastbandit.settings.service import Config
 from fastbandit.settings.service_files import read_config
-from fastbandit.storage.events import DecisionMade, Event
+from fastbandit.storage.events import DecisionMade, Event, TimePassed
 from fastbandit.storage.joined_rows import Bounds, joined_rows
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
 from fastbandit.storage.snapshot_store import SnapshotStore
@@ -151,7 +151,10 @@ def reading_of_log(path: Path) -> Reading:
 def _as_before(event: Any) -> Any:
     """Return the values of an event, less those of fields that came later."""
     if isinstance(event, DecisionMade):
-        assert event.offered is None
+        assert (event.offered, event.made_at) == (None, None)
+        return to_builtins(event)[:-2]
+    if isinstance(event, TimePassed):
+        assert event.outage == 0
         return to_builtins(event)[:-1]
     return to_builtins(event)
 

@@ -15,25 +15,29 @@ def test_a_decision_is_a_line_of_its_columns() -> None:
 
     assert staged.decisions.decode() == (
         '1\ta\t[0.5,1.5]\t["x",7]\t[0.1,0.1]\t1\t2\t0\t10\t-1.0\tf\tt\t0.0\t\\N\t{"price":3}\tf'
-        '\tbandit\t"y"\t\\N\n'
+        '\tbandit\t"y"\t\\N\t\\N\t\\N\n'
     )
 
 
 def test_characters_that_copy_reads_otherwise_are_escaped() -> None:
     staged = stage([RewardCame("a\tb\n\\", 1.0, '"')])
 
-    assert staged.rewards.decode() == '1\t0\ta\\tb\\n\\\\\t"\\\\""\t\t1.0\n'
+    assert staged.rewards.decode() == '1\ta\\tb\\n\\\\\t"\\\\""\t\t1.0\n'
 
 
-def test_rewards_of_one_decision_come_in_rounds() -> None:
-    staged = stage([RewardCame("a", 1.0), RewardCame("b", 1.0), RewardCame("a", 2.0)])
+def test_eligible_arms_of_a_request_are_staged_once() -> None:
+    arms = [f"arm {n}" for n in range(100)]
+    staged = stage([made("a", eligible=arms), TimePassed(), made("b", eligible=arms), made("c")])
 
-    assert staged.rounds == 2
-    assert [line.split(b"\t")[:2] for line in staged.rewards.splitlines()] == [
-        [b"1", b"0"],
-        [b"2", b"0"],
-        [b"3", b"1"],
-    ]
+    (hash,) = staged.lists
+    lines = staged.decisions.decode().splitlines()
+    assert [line.split("\t")[-1] for line in lines] == [hash, hash, r"\N"]
+    assert "arm" not in staged.decisions.decode()
+
+
+def test_an_outage_ends_with_the_first_event() -> None:
+    assert stage([TimePassed(outage=7), TimePassed(outage=5)]).outage == 7
+    assert stage([RewardCame("a", 1.0), TimePassed(outage=5)]).outage == 0
 
 
 def test_a_decision_that_comes_again_has_the_number_of_the_first() -> None:

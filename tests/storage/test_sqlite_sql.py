@@ -18,7 +18,7 @@ STATEMENTS = {name: sql for name, sql in STATEMENTS.items() if name.isupper()}
 def test_a_statement_fits_the_tables(name: str, log: SqliteLog, tmp_path: Path) -> None:
     connection = apsw.Connection(str(tmp_path / "events.db"))
     sql = STATEMENTS[name]
-    count = sql.count("?") if "?1" not in sql else 1
+    count = sql.count("?") if "?1" not in sql else 2 if "?2" in sql else 1
 
     assert connection.execute(f"EXPLAIN {sql}", ["[]"] * count).fetchall()
     connection.close()

@@ -107,7 +107,7 @@ def _attacked(service: Running, name: str, count: int, asked: list[bytes]) -> At
     port, before = service.stage.port, service.memory()["rss"]
     command = [sys.executable, "-m", "lab.faults.unauthenticated", name, str(port), str(count)]
     thrower = subprocess.Popen(command, stdout=subprocess.PIPE)
-    most, times, failed = before, [], 0
+    most, times, failed = before, list[float](), 0
     try:
         with closing(_connected(port)) as own:
             while thrower.poll() is None:

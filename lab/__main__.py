@@ -227,6 +227,11 @@ _FAULTS: Lazy = {
         "throughput_command",
         "Measure how many decisions a second a service makes, beside a bare handler.",
     ),
+    "shared-log": (
+        "lab.faults.shared_log",
+        "shared_log_command",
+        "Try a shared log and store at their worst: outages, large requests, damage.",
+    ),
     "trainers": (
         "lab.faults.trainers",
         "trainers_command",

@@ -104,7 +104,7 @@ def disturb_cluster(
     environment = Synthetic("h2", 4, arms, seed=seed)
     with cluster_of(environment, _SETTINGS, deciders=3, trainers=2) as cluster:
         shots = _Shots(cluster, np.random.default_rng(seed))
-        with _visited(cluster, visitors) as crowd:
+        with visited(cluster, visitors) as crowd:
             began = time.monotonic()
             while (passed := time.monotonic() - began) < 60 * minutes:
                 progress(int(passed), round(60 * minutes), "seconds")
@@ -120,7 +120,7 @@ def disturb_cluster(
 # -- who asks
 
 
-class _Visitor(threading.Thread):
+class Visitor(threading.Thread):
     """Asks for decisions through the client and rewards them; remembers the answers."""
 
     def __init__(self, cluster: Cluster, number: int) -> None:
@@ -183,9 +183,9 @@ class _Visitor(threading.Thread):
 
 
 @contextmanager
-def _visited(cluster: Cluster, count: int) -> Iterator[list[_Visitor]]:
+def visited(cluster: Cluster, count: int) -> Iterator[list[Visitor]]:
     """Let visitors come; at the end they have left."""
-    crowd = [_Visitor(cluster, number) for number in range(count)]
+    crowd = [Visitor(cluster, number) for number in range(count)]
     for visitor in crowd:
         visitor.start()
     try:
@@ -259,7 +259,7 @@ class _Shots:
 
 
 def _judged(
-    cluster: Cluster, crowd: list[_Visitor], shots: _Shots, *, minutes: float, seed: int
+    cluster: Cluster, crowd: list[Visitor], shots: _Shots, *, minutes: float, seed: int
 ) -> ClusterReport:
     events, snapshots = cluster.events(), cluster.snapshots()
     rewards: Rewards = sum((visitor.rewards for visitor in crowd), Counter())
@@ -277,7 +277,7 @@ def _judged(
         rewards=rewards.total(),
         spooled=sum(count for (_, _, status), count in rewards.items() if status == SPOOLED),
         lost_decisions=sum(lost_decisions(it.asked, it.answers, events) for it in crowd),
-        lost_rewards=_lost_rewards(rewards, owed, events),
+        lost_rewards=unpaid_rewards(rewards, owed, events),
         doubled=doubled(events),
         versions=len(snapshots),
         learned=snapshots[-1].cut.interactions,
@@ -287,7 +287,7 @@ def _judged(
     )
 
 
-def _lost_rewards(rewards: Rewards, owed: dict[str, float], events: Sequence[Event]) -> int:
+def unpaid_rewards(rewards: Rewards, owed: dict[str, float], events: Sequence[Event]) -> int:
     """Count the rewards that are not as acknowledged, and those taken but not counted."""
     acknowledged: Rewards = Counter(
         {it: count for it, count in rewards.items() if it[2] != SPOOLED}

@@ -253,6 +253,35 @@ def _ray(run: Run) -> Iterator[Row]:
     yield Row("no partial file visible", found, run["partial"] == 0 and run["seen"] > 0)
 
 
+def _shared_log(run: Run) -> Iterator[Row]:
+    for one in run["outages"]:
+        lost = one["lost_decisions"] + one["lost_rewards"] + one["doubled"]
+        wrong = one["late"] + one["wrong_labels"]
+        found = (
+            f"{one['decisions']:,} decisions ({one['degraded']:,} degraded): "
+            f"{one['failed_selects']} failed, {lost} lost or doubled, {wrong} late or learned "
+            f"wrongly; delivered {one['back_seconds']:.1f} s after"
+        )
+        bar = f"database: {one['name']}: 0 failed selects, 0 lost, no label made by the outage"
+        yield Row(bar, found, one["failed_selects"] + lost + wrong == 0)
+    large = run["large"]
+    slower = large["large_p99_ms"] / large["steady_p99_ms"]
+    found = (
+        f"{large['large_p99_ms']:.1f} / {large['steady_p99_ms']:.1f} ms = {slower:.2f}; "
+        f"{large['failed']} failed, {large['stuck']} stuck; the slowest large one took "
+        f"{large['slowest_large_seconds']:.1f} s"
+    )
+    is_met = slower <= 3 and large["failed"] == large["stuck"] == 0
+    yield Row("largest requests: others' p99 ≤ 3 × steady, nothing stuck", found, is_met)
+    slowest = [
+        max(one[key] for one in run["damaged"]) for key in ("answered_seconds", "works_seconds")
+    ]
+    found = f"{len(run['damaged'])} starts: decider {slowest[0]:.1f} s, trainer {slowest[1]:.1f} s"
+    is_said = all(one["is_said"] for one in run["damaged"])
+    bar = "a version in the store flipped or deleted, empty folders: work within 10 s, said"
+    yield Row(bar, found, max(slowest) <= 10 and is_said)
+
+
 CAMPAIGNS: dict[str, tuple[str, Callable[[Run], Iterator[Row]]]] = {
     "kills": ("rounds", _kills),
     "power-cut": ("cuts", _power_cut),
@@ -267,6 +296,7 @@ CAMPAIGNS: dict[str, tuple[str, Callable[[Run], Iterator[Row]]]] = {
     "throughput": ("", _throughput),
     "learning": ("", _learning),
     "cluster": ("minutes", _cluster),
+    "shared-log": ("", _shared_log),
     "publish": ("times", _publish),
     "trainers": ("times", _trainers),
     "ray": ("kills", _ray),

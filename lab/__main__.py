@@ -223,7 +223,7 @@ _FAULTS: Lazy = {
         "Kill the trainer of a cluster that works, and let another take over.",
     ),
     "workers": (
-        "lab.faults.workers",
+        "lab.faults.worker_costs",
         "workers_command",
         "Compare a service of one process with one of several workers.",
     ),

@@ -152,6 +152,8 @@ class Service:
         await self.learner.stop()
         await self.figures.stop()
         await self.writer.stop()
+        if self.link is not None:
+            self.link.close()
         self.reader.close()
         self.follower.store.close()
         _LOGGER.info("stopped")

@@ -243,7 +243,7 @@ _FAULTS: Lazy = {
         "Throw headers, bodies and slow connections at a service without a key.",
     ),
     "workers": (
-        "lab.faults.workers",
+        "lab.faults.worker_costs",
         "workers_command",
         "Compare a service of one process with one of several workers.",
     ),

@@ -163,6 +163,8 @@ class Service:
         await self.figures.stop()
         await self.writer.stop()
         self.log_watch.mark(self.reader, is_last=True)
+        if self.link is not None:
+            self.link.close()
         self.reader.close()
         self.follower.store.close()
         _LOGGER.info("stopped")

@@ -93,6 +93,14 @@ class WorkerLink:
         self.has_started = True
         self._wake.set()
 
+    def close(self) -> None:
+        """Let go of the service."""
+        for job in self._jobs:
+            job.cancel()
+        asyncio.get_running_loop().remove_reader(self._handed.fileno())
+        self._handed.close()
+        self._writer.close()
+
     def problems(self) -> list[Reason]:
         """Return what is wrong with the processes of the service."""
         found, said = [], self._said

@@ -33,15 +33,17 @@ from lab.faults.visitor import PAUSE_SECONDS, Visitor
 
 MOST_RESTART_SECONDS = 2.0
 _TARGETS = {"service": 0.4, "learner": 0.4, "both": 0.2}
-_OF_WORKERS = {"worker": 0.35, "writer": 0.3, "learner": 0.15, "both": 0.1, "service": 0.1}
+_OF_WORKERS = {"worker": 0.35, "writer": 0.35, "learner": 0.15, "both": 0.1, "service": 0.05}
 """How often each is killed, alone and with several workers, where both are a worker and writer."""
 _MODULES = {
     "worker": "fastbandit.serving.worker",
     "writer": "fastbandit.serving.log_writer_process",
 }
 _MOMENT_SECONDS = (0.3, 3.0)
+_MOMENT_OF_WORKERS = (0.1, 1.5)
+_WAITED_FOR = 0.1  # share of the kills of workers and writers after which all is waited for
 _ORPHAN_SECONDS = 5.0
-_LEARNS_EVERY = 10  # after so many rounds, nothing is killed until a version was made
+_LEARNS_EVERY = 20  # after so many rounds, nothing is killed until a version was made
 _SETTINGS: dict[str, Any] = {
     "reward.wait_seconds": 3.0,
     "learn.fresh": 100,
@@ -181,13 +183,13 @@ class _Shots:
             self._look_for_orphans()
 
     def _fire_within(self, roles: list[str]) -> None:
-        """Kill one process of each role; half the times, wait until it is replaced."""
+        """Kill one process of each role; a few times, wait until it is replaced."""
         hit = {role: self.service.children(_MODULES[role]) for role in roles}
         for role, found in hit.items():
             if found:
                 self.kills[role] += 1
                 _kill(int(self.rng.choice(found)))
-        if self.rng.random() < 0.5:
+        if self.rng.random() < _WAITED_FOR or not self.recoveries:
             self.recoveries.append(self._recovery())
 
     def _recovery(self) -> float:
@@ -212,7 +214,8 @@ class _Shots:
 
     def _wait(self, target: str) -> None:
         """Wait for a while, and half the times that a learner is meant, until it trains."""
-        time.sleep(self.rng.uniform(*_MOMENT_SECONDS))
+        moment = _MOMENT_SECONDS if self.workers == 1 else _MOMENT_OF_WORKERS
+        time.sleep(self.rng.uniform(*moment))
         if target == "learner" and self.rng.random() < 0.5:
             until = time.monotonic() + _MOMENT_SECONDS[1]
             while time.monotonic() < until and not self._is_training():

@@ -15,10 +15,9 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import click
-import msgspec
+from msgspec import structs
 
 from fastbandit.serving.frames import (
     Frames,
@@ -36,6 +35,7 @@ from lab.faults.throughput import TRAINED, added_time, trained_stage
 
 _CONNECTIONS = 4  # of each worker
 _DIM = 8
+_SMALL, _LARGE = _GROUPS = (8, 128)  # selects in a group
 _MODULES = {
     "worker": "fastbandit.serving.worker",
     "writer": "fastbandit.serving.log_writer_process",
@@ -60,8 +60,8 @@ class Loaded:
 class WorkersReport:
     """Services of one process and of several under load, and what each part of a select costs.
 
-    `parts_us` are microseconds of the processor for one select, of which `sync` is time waited
-    for the disk by a group of `group` selects.
+    `parts_us` are microseconds of the processor for one select, appended and synced in groups; the
+    last is how long a whole group waits for the disk.
     """
 
     arms: int
@@ -69,7 +69,6 @@ class WorkersReport:
     alone: Loaded
     several: Loaded
     parts_us: dict[str, float]
-    group: int
 
     @property
     def ratio(self) -> float:
@@ -77,9 +76,12 @@ class WorkersReport:
         return self.several.per_second / self.alone.per_second
 
     def on_cores(self, cores: int) -> float:
-        """Return the selects a second of so many cores: the writer takes one, workers the rest."""
-        busy = self.several.cpu_us
-        return min((cores - 1) * 1e6 / busy["worker"], 1e6 / busy["writer"])
+        """Return the selects a second of so many cores: the writer takes one, workers the rest.
+
+        So many send it groups of a hundred and more.
+        """
+        writer = self.parts_us["frames, writer"] + self.parts_us[f"append, of {_LARGE}"]
+        return min((cores - 1) * 1e6 / self.several.cpu_us["worker"], 1e6 / writer)
 
 
 def compare_workers(
@@ -88,7 +90,7 @@ def compare_workers(
     """Send loads to one process and to several workers in turn, then time the parts."""
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         stages = [trained_stage(Path(home), arms, TRAINED) for home in (one, other)]
-        parts = _parts(stages[0], group=_CONNECTIONS * workers)
+        parts = _parts(stages[0])
         counts = (1, workers)
         with ExitStack() as ending:
             services = [
@@ -99,8 +101,8 @@ def compare_workers(
             for _ in range(rounds):
                 for own, service, count in zip(found, services, counts, strict=True):
                     own.append(_loaded(service, count, seconds))
-        both = [_summary(count, own) for count, own in zip(counts, found, strict=True)]
-    return WorkersReport(arms, seconds, *both, parts, _CONNECTIONS * workers)
+        alone, several = (_summary(count, own) for count, own in zip(counts, found, strict=True))
+    return WorkersReport(arms, seconds, alone, several, parts)
 
 
 def _loaded(service: Running, workers: int, seconds: float) -> tuple[Answers, dict[str, float]]:
@@ -141,8 +143,8 @@ def _summary(workers: int, found: list[tuple[Answers, dict[str, float]]]) -> Loa
 # -- parts
 
 
-def _parts(stage: Stage, *, group: int) -> dict[str, float]:
-    """Time the parts of a select in this process, in groups of so many."""
+def _parts(stage: Stage) -> dict[str, float]:
+    """Time the parts of a select in this process."""
     choose, added = added_time(stage)
     context = stage.environment.contexts(0, 1)[0].astype(float).tolist()
     made = DecisionMade("decision-00", context, ["arm-1"], [0.5], 2**60, 3, 17, 600_000_000)
@@ -158,29 +160,29 @@ def _parts(stage: Stage, *, group: int) -> dict[str, float]:
             events_in(kind, body)
         frame_of_outcomes(1, [Outcome(123_456, "written")])
 
-    folder, pragmas = stage.home, ("synchronous = OFF",)
-    unsynced = _append_us(SqliteLog(folder / "unsynced.db", pragmas=pragmas), made, group)
-    synced = _append_us(SqliteLog(folder / "synced.db"), made, group)
+    appended = {group: _append_us(stage.home / f"{group}.db", made, group) for group in _GROUPS}
     return {
         "parse and decide": round(choose + added, 1),
         "frames, worker": round(_cpu_us(in_worker, 2_000), 1),
         "frames, writer": round(_cpu_us(in_writer, 2_000), 1),
-        "append": round(unsynced[0], 1),
-        "sync": round(synced[1] - unsynced[1], 1),
+        **{f"append, of {group}": round(busy, 1) for group, (busy, _) in appended.items()},
+        "a group's sync": round(appended[_SMALL][1] * _SMALL, 1),
     }
 
 
-def _append_us(log: SqliteLog, made: DecisionMade, group: int) -> tuple[float, float]:
-    """Return the time of the processor, and of the clock, that an append takes for one event."""
-    rounds, number = 200, iter(range(10**9))
-    replaced: Callable[..., Any] = msgspec.structs.replace
-    groups = [[replaced(made, id=f"{next(number)}") for _ in range(group)] for _ in range(rounds)]
-    began, busy = time.perf_counter(), time.process_time()
+def _append_us(path: Path, made: DecisionMade, group: int) -> tuple[float, float]:
+    """Return the time of the processor that a synced append takes for one event, and the wait."""
+    rounds, log = 200, SqliteLog(path)
+    groups = [
+        [structs.replace(made, id=f"{number}-{row}") for row in range(group)]
+        for number in range(rounds)
+    ]
+    began, start = time.perf_counter(), time.process_time()
     for events in groups:
         log.append(events)
-    taken = (time.process_time() - busy, time.perf_counter() - began)
+    busy, taken = time.process_time() - start, time.perf_counter() - began
     log.close()
-    return taken[0] / rounds / group * 1e6, taken[1] / rounds / group * 1e6
+    return busy / rounds / group * 1e6, (taken - busy) / rounds / group * 1e6
 
 
 def _cpu_us(job: Callable[[], None], count: int) -> float:

@@ -342,12 +342,13 @@ def check_shared_log(url: str, folder: Path) -> Finding:
         return Finding("log", "ok", f"{log.last:,} events in {hide_password(url)}")
 
 
-def check_snapshots(folder: Path) -> Finding:
-    """Look at whether the current snapshot is whole, and the next can be written beside it."""
+def check_snapshots(folder: Path, keys: Keys = ()) -> Finding:
+    """Look at whether the current snapshot can serve, and the next can be written beside it."""
+    from fastbandit.runtime.servable import servable
     from fastbandit.storage.snapshot_store import SnapshotStore
 
-    store = SnapshotStore(folder)
-    current = store.current()
+    store = SnapshotStore(folder, keys=keys)
+    current = store.current(servable)
     if current is None:
         return Finding("snapshots", "ok", "none yet")
     if current.fell_back:

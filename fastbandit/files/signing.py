@@ -1,4 +1,4 @@
-"""Signatures of manifests: HMAC-SHA256 of their hash, by a key that only readers and writers have."""
+"""Signatures of manifests: HMAC-SHA256 of their hash, by a key of who reads and writes them."""
 
 from __future__ import annotations
 

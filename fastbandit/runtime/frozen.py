@@ -21,7 +21,6 @@ from fastbandit.features.kinds import is_size
 from fastbandit.runtime.ahead import decide
 from fastbandit.runtime.batches import Answers, Terms, decide_all, draw_all, no_score
 from fastbandit.runtime.codec import Codec
-from fastbandit.runtime.encodings import typical_inputs
 from fastbandit.runtime.explanation import Asked, Explanation, check_learned
 from fastbandit.runtime.folder import Stored, read_folder, write_folder
 from fastbandit.runtime.frozen_catalogue import FrozenCatalogue
@@ -258,8 +257,7 @@ class FrozenBandit:
         `draws` the propensity is estimated as well, as by `propensities`.
         """
         check_learned(self.version, what="An explanation")
-        codec = self._codec
-        inputs = typical_inputs(codec.context) if context is None else codec.read_one(context)
+        inputs = self._codec.read_one(self._codec.typical if context is None else context)
         asked = Asked(arm, None if seed is None else read_seed(seed), self.version)
         terms: dict[str, Any] = {"seeds": np.array([asked.seed or 0], dtype=np.uint64)}
         best = self.select(inputs, k=2, eligible=eligible, explore=seed is not None, **terms)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from fastbandit.errors import FastbanditError, SnapshotError
-from fastbandit.runtime.encodings import typical_inputs
 from fastbandit.runtime.frozen import FrozenBandit
 from fastbandit.storage.snapshot_version import Snapshot, check_hashes
 
@@ -20,7 +19,7 @@ def servable(snapshot: Snapshot) -> FrozenBandit:
     bandit = FrozenBandit.load(snapshot.frozen, verify=False)
     try:
         bandit.warm()
-        bandit.select(typical_inputs(bandit.parts[2].context), seeds=np.zeros(1, np.uint64))
+        bandit.select(bandit.parts[2].typical, seeds=np.zeros(1, np.uint64))
     except FastbanditError as error:
         raise SnapshotError(
             f"Version {snapshot.version} in {snapshot.folder} cannot decide ({error}). Roll back "

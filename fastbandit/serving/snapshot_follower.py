@@ -33,7 +33,7 @@ from fastbandit.settings.service import Config
 from fastbandit.storage.arm_changes import apply_change
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.events import ArmsChanged
-from fastbandit.storage.shared import AnyLog, open_log, open_store_of
+from fastbandit.storage.shared import AnyLog, open_log, service_store
 from fastbandit.storage.snapshot_version import Snapshot, read_snapshot
 
 _LOGGER = logging.getLogger("fastbandit.serving")
@@ -60,7 +60,7 @@ class SnapshotFollower:
     ) -> None:
         self._config, self._decider, self._metrics = config, decider, metrics
         self._folder, self._is_unavailable = Path(config.server.data_dir), is_unavailable
-        self.store = open_store_of(config)
+        self.store = service_store(config)
         self._change_file = ArmChangeFile(self._folder / _CHANGES_FILE) if config.log.url else None
         self._guard = SchemaGuard(config)
         self.changing = asyncio.Lock()

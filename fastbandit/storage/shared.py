@@ -31,7 +31,7 @@ def open_log(
     return PostgresLog(url, is_reader=is_reader, timeout_seconds=timeout_seconds)
 
 
-def open_store_of(config: Config) -> SnapshotStore:
+def service_store(config: Config) -> SnapshotStore:
     """Open the snapshots of a service."""
     own, folder = config.snapshots, Path(config.server.data_dir)
     return open_store(config.log.url, own.url, folder, key_file=own.signing_key_file)

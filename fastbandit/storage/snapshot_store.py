@@ -272,7 +272,7 @@ class SnapshotStore:
             write_json(self._report_of(version), {**report, "version": version})
 
     def set_aside(self, version: int, reason: str, *, mark: Mark) -> None:
-        """Give a damaged version another name, with the reason beside it, for people to look at.
+        """Rename a version that is damaged, with the reason beside it, for people to look at.
 
         It stays where its notes have another mark, as others brought it anew meanwhile, and where
         this folder cannot be written to.

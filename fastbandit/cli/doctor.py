@@ -344,13 +344,13 @@ def check_shared_log(url: str, folder: Path) -> Finding:
 
 
 def check_snapshots(folder: Path, key_file: str = "") -> Finding:
-    """Look at whether the current snapshot can serve, and the next can be written beside it."""
+    """Look at whether the current snapshot is whole, and the next can be written beside it."""
     from fastbandit.files.signing import read_keys
-    from fastbandit.runtime.servable import servable
     from fastbandit.storage.snapshot_store import SnapshotStore
+    from fastbandit.storage.snapshot_version import check_hashes
 
     store = SnapshotStore(folder, keys=read_keys(key_file))
-    current = store.current(servable)
+    current = store.current(check_hashes)
     if current is None:
         return Finding("snapshots", "ok", "none yet")
     if current.fell_back:

@@ -17,9 +17,12 @@ from fastbandit.storage.snapshot_version import Snapshot
 
 @click.command("snapshots")
 @service_options
-def command(path: Path | None, data_dir: Path | None, as_json: bool) -> None:
+@click.option("--sign", is_flag=True, help="Sign them first, by snapshots.signing_key_file.")
+def command(path: Path | None, data_dir: Path | None, as_json: bool, sign: bool) -> None:
     """List the versions of a service's bandit, and those that were rejected."""
     store = open_snapshots(path, data_dir)
+    if sign:
+        store.sign()
     current = store.current()
     found, reports = store.list(), store.refused()
     if as_json:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fastbandit.errors import SnapshotError
+from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.files.atomic import rename
 from fastbandit.files.signing import Keys
 from fastbandit.storage.deltas import Delta
@@ -139,6 +139,12 @@ class RegisteredStore(SnapshotStore):
         with self._reporting(), self._writing():
             self._fetch(row)
         return super().rollback(version, check=check)
+
+    def sign(self) -> Sequence[int]:
+        raise SettingError(
+            "Versions that machines share are signed as they are published: got some that are. "
+            "Let the learner publish another, then name snapshots.signing_key_file on deciders."
+        )
 
     def refuse(self, version: int, report: dict[str, Any]) -> None:
         self.registry.refuse(version, {**report, "version": version})

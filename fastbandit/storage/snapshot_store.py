@@ -20,7 +20,7 @@ from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from fastbandit.errors import SnapshotError
+from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.files.atomic import mark_of, raising, rename, sync_path
 from fastbandit.files.manifest import write_json
 from fastbandit.files.signing import Keys
@@ -31,6 +31,7 @@ from fastbandit.storage.snapshot_version import (
     Snapshot,
     is_damage,
     read_snapshot,
+    sign_notes,
     write_notes,
 )
 
@@ -270,6 +271,18 @@ class SnapshotStore:
         with self._reporting():
             self._report_of(version).parent.mkdir(parents=True, exist_ok=True)
             write_json(self._report_of(version), {**report, "version": version})
+
+    def sign(self) -> Sequence[int]:
+        """Sign all versions that are whole, in place of other signatures; return which."""
+        if not self.keys:
+            raise SettingError(
+                "Signing versions needs a key: got none. Name a file in snapshots.signing_key_file."
+            )
+        whole = SnapshotStore(self.folder).list()
+        with self._reporting(), self._writing():
+            for snapshot in whole:
+                sign_notes(snapshot.folder, self.keys)
+        return [snapshot.version for snapshot in whole]
 
     def set_aside(self, version: int, reason: str, *, mark: Mark) -> None:
         """Rename a version that is damaged, with the reason beside it, for people to look at.

@@ -88,6 +88,12 @@ def write_notes(folder: Path, notes: dict[str, Any], *, keys: Keys = ()) -> None
     write_manifest(folder / NOTES, {**notes, **parts}, kind=SNAPSHOT, format=FORMAT, keys=keys)
 
 
+def sign_notes(folder: Path, keys: Keys) -> None:
+    """Sign what a version says of itself, which stays as it is."""
+    notes = read_manifest(folder / NOTES, kind=SNAPSHOT, format=FORMAT)
+    write_manifest(folder / NOTES, notes, kind=SNAPSHOT, format=FORMAT, keys=keys)
+
+
 def read_snapshot(folder: Path, *, check: bool = False, keys: Keys = ()) -> Snapshot:
     """Read what a version says of itself; with `check`, raise unless its parts are whole.
 

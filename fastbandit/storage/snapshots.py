@@ -26,7 +26,7 @@ from fastbandit.files.manifest import BANDIT, read_arrays, write_arrays
 from fastbandit.files.mapped import Arrays
 from fastbandit.interfaces import FittedSearch, LearnsToSearch
 from fastbandit.policy import Policy
-from fastbandit.score import Affine
+from fastbandit.score import Affine, Candidates
 from fastbandit.settings.blueprint import Blueprint
 from fastbandit.settings.parts import Modules, read, write
 from fastbandit.training.update import embed
@@ -88,6 +88,8 @@ def load_snapshot(folder: Path, *, device: str, modules: Modules = ()) -> Saved:
         history = _read_history(arrays) if "history.rewards" in arrays else None
         pending = int(manifest.get("pending", 0))
         _check_counts(version, decisions, pending, history)
+        if version > 0 and history is not None and len(history):
+            _check_score(policy, history.contexts.take(slice(0, 1)))
     except ImportError:  # of a part from elsewhere
         raise
     except Exception as error:  # whatever reading it brings, it is not what was written
@@ -173,6 +175,15 @@ def _sizes_of(inputs: Inputs) -> dict[str, int]:
     if len(lengths) != 1:
         raise ValueError(f"features of {lengths} rows")
     return {"columns": 0 if dense is None else dense[:1].size}
+
+
+@torch.no_grad()
+def _check_score(policy: Policy, context: Inputs) -> None:
+    """Raise unless the model scores an arm for a context that it learned."""
+    score = policy.score(context, seeds=np.zeros(1, dtype=np.uint64))
+    if isinstance(policy.arms, Catalogue):
+        row = torch.from_numpy(policy.arms.rows.live_rows[:1])[None]
+        score.of(Candidates(row, policy.arms.at(row)))
 
 
 def _check_counts(version: int, decisions: int, pending: int, history: Interactions | None) -> None:

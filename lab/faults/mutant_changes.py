@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,7 @@ def change_notes(notes: dict[str, Any], rng: Rng) -> str:
     if rng.random() < 0.2:
         del at[path[-1]]
         return f"no {path}"
-    value, old = _ODD[int(rng.integers(len(_ODD)))], at[path[-1]]
+    value, old = deepcopy(_ODD[int(rng.integers(len(_ODD)))]), at[path[-1]]
     if isinstance(old, int | float) and rng.random() < 0.5:
         value = old + int(rng.choice([-1, 1, 2])) if rng.random() < 0.5 else old * 2
     at[path[-1]] = value

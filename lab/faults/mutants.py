@@ -75,7 +75,8 @@ def throw_mutants(count: int, *, seed: int = 0, progress: Progress = silent) -> 
                 report.slowest_seconds = max(report.slowest_seconds, time.monotonic() - began)
                 setattr(report, outcome, getattr(report, outcome) + 1)
                 if outcome in ("untyped", "crashes", "hangs") and len(report.wrong) < _SHOWN:
-                    report.wrong.append(f"{name}, mutant {number}: {why}")
+                    report.wrong.append(f"{name}, mutant {number}, {outcome}: {why}")
+                    click.echo(report.wrong[-1], err=True)
                 progress(number + 1, count, "mutants")
     return report
 
@@ -131,7 +132,7 @@ def _serve(pipe: Connection, home: Path) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, resource.RLIM_INFINITY))
     torch.set_num_threads(1)
-    originals = {path.name: path for path in home.iterdir() if path.is_dir()}
+    originals = {name: home / name for name in ORIGINALS}
     problem = ""
     for name, path in originals.items():
         outcome, why = _outcome(name, path)

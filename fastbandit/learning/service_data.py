@@ -11,7 +11,7 @@ from fastbandit.settings.service import Config
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.events import Event, EventLog
 from fastbandit.storage.log_match import check_log
-from fastbandit.storage.shared import AnyLog, open_log, open_store
+from fastbandit.storage.shared import AnyLog, open_log, service_store
 
 _PAGE = 10_000
 
@@ -31,7 +31,7 @@ class ServiceData:
 
     def __init__(self, config: Config) -> None:
         self.folder = Path(config.server.data_dir)
-        self.store = open_store(config.log.url, config.snapshots.url, self.folder)
+        self.store = service_store(config)
         self._url = config.log.url
         self._log: AnyLog | None = None
 

@@ -24,7 +24,7 @@ from fastbandit.files.manifest import BACKUP, MANIFEST, read_manifest, write_jso
 from fastbandit.progress import Progress, silent
 from fastbandit.storage.data_folder import LOG_FILE
 from fastbandit.storage.log_reader import check_integrity, one_moment_of
-from fastbandit.storage.snapshot_store import LOG_NAME, SnapshotStore
+from fastbandit.storage.snapshot_store import DAMAGE_REPORTS, LOG_NAME, SnapshotStore
 from fastbandit.storage.sqlite_files import connect
 
 FORMAT = 1
@@ -171,6 +171,8 @@ def _copy_snapshots(source: Path, target: Path) -> int | None:
             _copy(report, target / "refused" / report.name)
         if (source / LOG_NAME).exists():
             _copy(source / LOG_NAME, target / LOG_NAME)
+        for report in source.glob(DAMAGE_REPORTS):
+            _copy(report, target / report.name)
         write_json(target / store.pointer.name, {"version": current.version})
         return current.version
     raise DataError(

@@ -14,11 +14,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from fastbandit.errors import SnapshotError
+from fastbandit.errors import SettingError, SnapshotError
 from fastbandit.files.atomic import rename
+from fastbandit.files.signing import Keys
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.snapshot_registry import Registered, SnapshotRegistry
-from fastbandit.storage.snapshot_store import SnapshotStore, rolled_back_to
+from fastbandit.storage.snapshot_store import Check, SnapshotStore, nothing_read, rolled_back_to
 from fastbandit.storage.snapshot_version import NOTES, Cut, Snapshot, read_snapshot
 
 _FOLLOW_SECONDS = 0.5
@@ -29,8 +30,8 @@ _LONGEST_SECONDS = 120.0
 class RegisteredStore(SnapshotStore):
     """A folder of versions that follows a registry, and publishes to it."""
 
-    def __init__(self, folder: str | Path, registry: SnapshotRegistry) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: str | Path, registry: SnapshotRegistry, *, keys: Keys = ()) -> None:
+        super().__init__(folder, keys=keys)
         self.registry, self._followed = registry, 0.0
         self._taken = ""  # the hash of what the registry pointed to last
         self._delta: tuple[int, int] | None = None  # the newest that was fetched
@@ -85,8 +86,8 @@ class RegisteredStore(SnapshotStore):
                     return
         raise error
 
-    def current(self) -> Snapshot | None:
-        found = super().current()
+    def current(self, check: Check[Any] = nothing_read) -> Snapshot | None:
+        found = super().current(check)
         if found is not None and found.fell_back and self._damage:
             return replace(found, fell_back=self._damage)
         return found
@@ -174,7 +175,7 @@ class RegisteredStore(SnapshotStore):
         published = (row.version for row in self.registry.rows())
         return max([-1, *published, *self.registry.refused()]) + 1
 
-    def rollback(self, version: int | None = None) -> Snapshot:
+    def rollback(self, version: int | None = None, *, check: Check[Any] = nothing_read) -> Snapshot:
         """Let all serve an older version from now on; None: the parent, or what stands in for it.
 
         No other version has to be whole.
@@ -194,7 +195,7 @@ class RegisteredStore(SnapshotStore):
             served = self.registry.current()
             if served is not None and self._pointed() != served.version:
                 super()._point(served.version)
-        snapshot = super().rollback(version)
+        snapshot = super().rollback(version, check=check)
         self._damage, refused = "", self.registry.refused()
         for younger in self.registry.rows():
             if younger.version > version and younger.version not in refused:  # it is damaged
@@ -206,6 +207,12 @@ class RegisteredStore(SnapshotStore):
         current = self.current()
         is_stand_in = current is not None and bool(current.fell_back)
         return current.version if current is not None and is_stand_in else super()._parent()
+
+    def sign(self) -> Sequence[int]:
+        raise SettingError(
+            "Versions that machines share are signed as they are published: got some that are. "
+            "Let the learner publish another, then name snapshots.signing_key_file on deciders."
+        )
 
     def refuse(self, version: int, report: dict[str, Any]) -> None:
         self.registry.refuse(version, {**report, "version": version})

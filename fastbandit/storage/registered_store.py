@@ -19,7 +19,13 @@ from fastbandit.files.atomic import rename
 from fastbandit.files.signing import Keys
 from fastbandit.storage.deltas import Delta
 from fastbandit.storage.snapshot_registry import Registered, SnapshotRegistry
-from fastbandit.storage.snapshot_store import Check, SnapshotStore, nothing_read, rolled_back_to
+from fastbandit.storage.snapshot_store import (
+    Check,
+    Mark,
+    SnapshotStore,
+    nothing_read,
+    rolled_back_to,
+)
 from fastbandit.storage.snapshot_version import NOTES, Cut, Snapshot, read_snapshot
 
 _FOLLOW_SECONDS = 0.5
@@ -92,14 +98,25 @@ class RegisteredStore(SnapshotStore):
             return replace(found, fell_back=self._damage)
         return found
 
+    def set_aside(self, version: int, reason: str, *, mark: Mark) -> None:
+        """Set a version that is damaged here aside; it is fetched again, once."""
+        super().set_aside(version, reason, mark=mark)
+        self._distrust(version)
+
     def fetch_again(self, version: int) -> None:
         """Remove a version that cannot be loaded, so that it is fetched again: once."""
-        row = self.registry.find(version)
-        if row is not None and row.hash not in self._distrusted:
-            self._distrusted.add(row.hash)
+        if self._distrust(version):
             with self._reporting(), self._writing():
                 self._drop(version)
-                self._taken = ""
+
+    def _distrust(self, version: int) -> bool:
+        """Let a version be fetched again, unless it was before; return whether it is."""
+        row = self.registry.find(version)
+        if row is None or row.hash in self._distrusted:
+            return False
+        self._distrusted.add(row.hash)
+        self._taken = ""
+        return True
 
     def _drop_others(self) -> None:
         for version in {*self.versions()} - {row.version for row in self.registry.rows()}:

@@ -35,9 +35,9 @@ def test_frames_of_contexts_and_arms_have_one_space() -> None:
     context, arm = schemas_of(bandit)
 
     assert context["viewed"].space == arm["title"].space != ""  # type: ignore[attr-defined]
-    one, other = context.encode(VIEWED)[:1], arm.encode({**TITLES, "title": VIEWED["viewed"] * 2})
-    both = (context.spans["viewed"], arm.spans["title"])
-    assert (one[0, both[0]] == other[0, both[1]]).all()
+    again = {"title": VIEWED["viewed"], "size": VIEWED["size"]}
+    ours, theirs = context.encode(VIEWED), arm.encode(again)
+    assert (ours[:, context.spans["viewed"]] == theirs[:, arm.spans["title"]]).all()
 
 
 def test_arms_take_the_space_of_a_schema_of_contexts() -> None:

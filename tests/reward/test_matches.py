@@ -48,8 +48,8 @@ def test_directions_of_texts_keep_how_much_they_differ() -> None:
     scales[[3, 4]] = 0.3, 0.1
     rows = found().context.rows(scales, found().texts)
 
-    assert rows[0, 3] / rows[1, 4] == 3.0
-    assert np.square(rows[:2]).sum() == 2.0
+    assert np.isclose(rows[0, 3] / rows[1, 4], 3.0)
+    assert np.isclose(np.square(rows[:2]).sum(), 2.0)
     assert rows[2, 8] == 1.0
 
 

@@ -70,8 +70,12 @@ def _spaced(schema: Schema) -> list[Text]:
 
 
 def _in_space(schema: Schema, text: Text) -> Schema:
-    same = {"dim": text.dim, "rarity": text.rarity, "space": text.space}
-    columns = (replace(c, **same) if isinstance(c, Text) else c for c in schema.columns)
+    columns = (
+        replace(one, dim=text.dim, rarity=text.rarity, space=text.space)
+        if isinstance(one, Text)
+        else one
+        for one in schema.columns
+    )
     return Schema(tuple(columns))
 
 

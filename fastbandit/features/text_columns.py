@@ -293,7 +293,7 @@ class Text:
     longest: int = 100_000
     default: Any = None
     note: str = ""
-    space: str = ""
+    space: str = setting(default="", came_later=True)
     is_hashed: ClassVar[bool] = True
 
     @property

@@ -12,6 +12,7 @@ found first, by a regression on all of their products.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -112,17 +113,17 @@ class LinearReward(LastLayerReward):
         rewards = self.standardised(given).double().cpu().numpy()
         weights = np.ones(len(history)) if history.weights is None else history.weights
         rows = history.rows if own_width > 0 else None
-        terms = {"own": own_width, "is_binary": self.reward == "binary"}
+        solved = partial(fitted, own=own_width, is_binary=self.reward == "binary")
         if self.matches is not None and all(self.matches.pairs):
             pairs = self._pairs(history)
             many = pairs.shape[1]
             z = np.concatenate([pairs, self._seen(history)], axis=1)
             prior = np.diag(np.full(z.shape[1], _PAIR_PRECISION))
             prior[many:, many:] = self._prior()
-            centre, _, _ = fitted(z, rewards, weights, rows, prior=prior, **terms)
+            centre, _, _ = solved(z, rewards, weights, rows, prior=prior)
             self._turn(centre[:many].reshape(self.matches.pairs))
         z, prior = self._seen(history), self._prior()
-        centre, spread, noise = fitted(z, rewards, weights, rows, prior=prior, **terms)
+        centre, spread, noise = solved(z, rewards, weights, rows, prior=prior)
         self.centre.copy_(torch.from_numpy(centre))
         self.spread.copy_(torch.from_numpy(TEMPER * spread))
         self.log_noise.fill_(0.5 * np.log(noise))

@@ -26,6 +26,7 @@ from fastbandit.runtime.kernel import (
     PARTITIONS,
     POSTERIOR,
     PRODUCT,
+    SCALE,
     SEARCH,
     STARTS,
     STEPS,
@@ -47,6 +48,8 @@ def check_parts(model: FrozenModel, catalogue: FrozenCatalogue, codec: Codec) ->
     check_arrays(model, _model_sizes(model))
     if not np.isfinite(model.numbers[:ENOUGH]).all() or np.isnan(model.numbers[ENOUGH]):
         raise ValueError("numbers are not finite")
+    if model.numbers[SCALE] and not model.centre[1].all():
+        raise ValueError("a weight is drawn that has no deviation to measure its draw by")
     _check_catalogue(model, catalogue)
     _check_codec(model, codec)
 
@@ -137,7 +140,9 @@ def _network_sizes(model: FrozenModel, counts: list[int]) -> dict[str, int]:
     if posterior == DROPOUT and model.mask_sizes.tolist() != [inputs, *hidden]:
         raise ValueError(f"masks of {model.mask_sizes.tolist()} for {inputs} inputs, {hidden}")
     gradient = counts[UNITS] * (inputs + 2) + 1 + wide if is_bound else 0
-    if is_bound and (counts[UNITS] > top or len(hidden) > 1 or counts[SEARCH] == EXHAUSTIVE):
+    if is_bound and (
+        not 0 < counts[UNITS] <= top or len(hidden) > 1 or counts[SEARCH] == EXHAUSTIVE
+    ):
         raise ValueError(f"a bound of {counts[UNITS]} units for hidden layers of {hidden}")
     sizes |= {"gradient": gradient, "roots": 1 if len(model.root) == 1 else gradient}
     return sizes | _generator_sizes(model, counts, sizes)

@@ -9,6 +9,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from fastbandit.serving.problems import Rejection
 
 MOST_HEADERS = 256
+_CLOSE = (b"connection", b"close")
 
 
 def overloaded() -> Rejection:
@@ -27,10 +28,10 @@ def too_large(most: int, setting: str) -> Rejection:
     return Rejection(
         413,
         "too large",
-        f"A body may have at most {most} bytes here.",
+        f"A body may have at most {most} bytes.",
         fix=f"Send fewer at a time, or raise {setting}.",
         field="body",
-        headers=((b"connection", b"close"),),
+        headers=(_CLOSE,),
     )
 
 
@@ -63,6 +64,7 @@ NO_HTTP = Rejection(
     "What came is not a request of HTTP/1.1.",
     fix="Speak plain HTTP/1.1; where TLS is set up, https.",
     field="request",
+    headers=(_CLOSE,),
 )
 
 
@@ -78,10 +80,10 @@ def _overloaded(is_last: bool) -> bytes:
 
 def _written(rejection: Rejection, is_last: bool) -> bytes:
     body = rejection.body
-    own = [one for one in rejection.headers if one[0] != b"connection"]
+    own = [one for one in rejection.headers if is_last or one != _CLOSE]
     headers = [*own, (b"content-type", b"application/problem+json")]
     headers += [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
-    headers += [(b"connection", b"close")] if is_last else []
+    headers += [_CLOSE] if is_last and _CLOSE not in own else []
     headers += [(b"content-length", str(len(body)).encode())]
     lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
     return STATUS_LINE[rejection.status] + lines + b"\r\n" + body

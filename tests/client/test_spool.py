@@ -109,3 +109,9 @@ def test_a_damaged_file_is_an_error(path: Path) -> None:
 
     with pytest.raises(SpoolError, match="not a database"):
         Spool(path)
+
+
+def test_nobody_else_reads_a_spool(tmp_path: Path) -> None:
+    Spool(tmp_path / "spool.db")
+
+    assert (tmp_path / "spool.db").stat().st_mode & 0o777 == 0o600

@@ -20,7 +20,7 @@ from golden_files import FILES, service_config
 from fastbandit import __version__
 from fastbandit.errors import LogError
 from fastbandit.serving.keys import KEYS_FILE, create_key
-from fastbandit.serving.overload import NO_HTTP, OVERLOADED, OVERLOADED_LAST
+from fastbandit.serving.rejections import NO_HTTP, OVERLOADED, on_wire
 from fastbandit.serving.service import Service
 from fastbandit.settings.service import Config
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -377,7 +377,8 @@ def answers() -> dict[str, Any]:
 
 def on_the_wire() -> list[str]:
     """Give the refusals that are sent before a request is read, as they are sent."""
-    return [sent.decode() for sent in (OVERLOADED, OVERLOADED_LAST, NO_HTTP)]
+    said = ((OVERLOADED, False), (OVERLOADED, True), (NO_HTTP, True))
+    return [on_wire(one, is_last=is_last).decode() for one, is_last in said]
 
 
 def answers_of(name: str, folder: Path, begun: Path) -> list[Answer]:

@@ -167,3 +167,15 @@ def test_the_status_has_the_checks_of_the_version_in_service(config: Config) -> 
         assert ask.service.status().checks == {}  # version 0 was not checked
 
     run(config, story)
+
+
+def test_nobody_else_reads_what_a_service_writes(config: Config, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+
+    async def story(ask: Caller) -> None:
+        await ask.select()
+        found = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("events.db*")}
+        assert found["events.db"] == found["events.db-wal"] == 0o600
+        assert tmp_path.stat().st_mode & 0o777 == 0o700
+
+    run(config, story)

@@ -55,6 +55,7 @@ PRODUCT = (
     "serve",
     "shadow",
     "snapshots",
+    "verify",
 )
 LABORATORY = (
     "architecture",
@@ -84,6 +85,8 @@ LABORATORY = (
     "experiment runtime",
     "experiment scaling",
     "experiment text-widths",
+    "faults behind",
+    "faults clock",
     "faults cluster",
     "faults disk",
     "faults kills",

@@ -26,7 +26,7 @@ from fastbandit.optim.process_group import Loop
 from fastbandit.storage.snapshot_store import Reached, nothing_more
 
 FORMAT = 1
-_SECONDS = 2.0
+_SECONDS = 1.0
 _SHARE = 20.0  # of the time, writing takes one in so many parts at most
 _UPDATE = "update.json"
 

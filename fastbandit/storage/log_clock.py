@@ -61,7 +61,7 @@ class Anchor(NamedTuple):
 
 
 class LogClock:
-    """Tells the time of a log in microseconds, once it is `resumed`.
+    """Returns the time of a log in microseconds, after it was `resumed`.
 
     `steps` counts how often the wall clock stepped while this was asked for the time.
     """

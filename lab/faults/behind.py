@@ -1,7 +1,7 @@
 """A learner whose training is slower than what arrives, that hangs, or that is killed all the time.
 
-Slow: versions lag behind the log, but no more than two trainings. Hung: the service says so within a
-minute. Killed faster than it trains: it ends all the same, with the snapshot of one that was not.
+Slow: versions lag behind the log, but no more than two trainings. Hung: the service says so within
+a minute. Killed faster than it trains: it ends all the same, with the snapshot of one that was not.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ from lab.faults.ending import end_with_report
 
 _ARMS, _FEATURES = 40, 4
 _BETWEEN = 0.05  # seconds from one decision to the next
+_GENERATOR = "[training.generator]\niterations = 10\ntargets = 64\nsample = 16\n"
+_MOST_KILLS = 50
 _WITHIN = 60.0  # seconds until somebody is told
 
 
@@ -87,7 +89,7 @@ def _config(folder: Path, *, iterations: int, **settings: Any) -> Config:
     features = np.random.default_rng(5).normal(size=(_ARMS, _FEATURES)).astype(np.float32)
     np.save(folder / "arms.npy", features)
     short = f"format = 1\n[training.reward]\niterations = {iterations}\n"
-    (folder / "short.toml").write_text(short + "[training.generator]\niterations = 10\n")
+    (folder / "short.toml").write_text(short + _GENERATOR)
     own = {
         "server.data_dir": str(folder),
         "context.features": _FEATURES,
@@ -111,10 +113,11 @@ def _visit(number: int) -> list[Event]:
 @contextmanager
 def _arriving(folder: Path) -> Iterator[None]:
     """Let decisions and their rewards arrive, twenty a second."""
-    is_over = threading.Event()
+    is_open, is_over = threading.Event(), threading.Event()
 
     def write() -> None:
         with closing(SqliteLog(folder / LOG_FILE)) as log:
+            is_open.set()
             number = 0
             while not is_over.wait(_BETWEEN):
                 log.append(_visit(number))
@@ -122,6 +125,7 @@ def _arriving(folder: Path) -> Iterator[None]:
 
     thread = threading.Thread(target=write)
     thread.start()
+    is_open.wait()
     try:
         yield
     finally:
@@ -181,6 +185,7 @@ def _killed(folder: Path, kill_seconds: float) -> tuple[float, int, bool]:
             shutil.rmtree(folder / name, ignore_errors=True)
         folder.mkdir(exist_ok=True)
         config = _config(folder / "alone", iterations=iterations, **{"learn.fresh": 100})
+        Learner(config).step()  # version 0, which has no training to go on with
         with closing(SqliteLog(folder / "alone" / LOG_FILE)) as log:
             for number in range(120):
                 log.append(_visit(number))
@@ -191,7 +196,7 @@ def _killed(folder: Path, kill_seconds: float) -> tuple[float, int, bool]:
     there = {"server.data_dir": str(folder / "killed")}
     other = _config(folder / "settings", iterations=iterations, **{"learn.fresh": 100}, **there)
     kills = 0
-    while not _ends(other, kill_seconds):
+    while kills < _MOST_KILLS and not _ends(other, kill_seconds):
         kills += 1
     return alone, kills, _hashes(folder / "alone") == _hashes(folder / "killed")
 
@@ -224,7 +229,7 @@ def _ends(config: Config, seconds: float | None = None) -> bool:
 @click.option("--train-seconds", type=float, default=8.0, show_default=True)
 @click.option("--versions", type=click.IntRange(min=1), default=5, show_default=True)
 @click.option("--hung-seconds", type=float, default=70.0, show_default=True)
-@click.option("--kill-seconds", type=float, default=4.0, show_default=True)
+@click.option("--kill-seconds", type=float, default=6.0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def behind_command(
     train_seconds: float, versions: int, hung_seconds: float, kill_seconds: float, as_json: bool

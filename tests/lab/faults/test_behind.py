@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 def test_it_keeps_up_or_says_so_and_ends_in_spite_of_kills() -> None:
     short = ["--train-seconds", "4", "--versions", "2", "--hung-seconds", "0", "--json"]
 
-    done = CliRunner().invoke(behind_command, [*short, "--kill-seconds", "4"])
+    done = CliRunner().invoke(behind_command, [*short, "--kill-seconds", "6"])
 
     found = json.loads(done.stdout)
     assert done.exit_code == 0, found

@@ -7,6 +7,7 @@ the transaction that stores them.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +50,7 @@ def now() -> int:
 class SqliteLog:
     """Remembers events in the file `path`; with `is_reader` it cannot write.
 
-    A log is used by one thread at a time: each thread that reads opens one of its own.
+    Threads that use one log wait for each other.
     `clock` returns the time in microseconds. `reached` is called at each step of an upgrade of
     the file, `vfs` names the SQLite file system to write through, and `pragmas` are settings of
     SQLite to try in place of ours, such as "wal_autocheckpoint = 9".
@@ -68,6 +69,7 @@ class SqliteLog:
         self._path, self._is_reader, self._clock, self._vfs = Path(path), is_reader, clock, vfs
         self._reached, self._pragmas, self._last, self._at = reached, pragmas, 0, 0
         self._connection: apsw.Connection | None = None
+        self._one_at_a_time = threading.RLock()
         self._lock: apsw.Connection | None = None
         check_sqlite()
         with self._reporting("opened"):
@@ -152,9 +154,9 @@ class SqliteLog:
         return self._at
 
     def close(self) -> None:
-        held = (self._lock, self._connection)
-        self._lock = self._connection = None
-        with ExitStack() as closing:  # the connection first
+        with self._one_at_a_time, ExitStack() as closing:  # the connection first
+            held = (self._lock, self._connection)
+            self._lock = self._connection = None
             for one in filter(None, held):
                 closing.callback(one.close)
 
@@ -189,7 +191,8 @@ class SqliteLog:
     def _reporting(self, done: str) -> Iterator[None]:
         """Turn what SQLite says of a file into our error; after any, open the file anew."""
         try:
-            yield
+            with self._one_at_a_time:
+                yield
         except InputError:
             raise
         except BaseException as error:

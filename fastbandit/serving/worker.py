@@ -13,7 +13,7 @@ from fastbandit.errors import FastbanditError
 from fastbandit.serving.json_logs import start_json_logs
 from fastbandit.serving.server import make_server
 from fastbandit.serving.service import Service
-from fastbandit.serving.worker_link import WorkerLink, tell_error
+from fastbandit.serving.worker_link import WorkerLink, report_error
 from fastbandit.settings.service import Config
 from fastbandit.settings.service_files import read_config
 
@@ -50,7 +50,7 @@ def main() -> None:
     try:
         run_worker(own_share(config), reports, handed)
     except FastbanditError as error:
-        tell_error(reports, error)
+        report_error(reports, error)
         sys.exit(2)
 
 

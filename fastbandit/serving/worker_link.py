@@ -199,7 +199,7 @@ class WorkerLink:
         return self._said
 
 
-def tell_error(reports: socket.socket, error: Exception) -> None:
+def report_error(reports: socket.socket, error: Exception) -> None:
     """Say why a worker cannot start."""
     text = " ".join(str(error).split())
     with suppress(OSError):

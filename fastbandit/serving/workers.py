@@ -198,7 +198,7 @@ class Workers:
             _LOGGER.error(f"a {role} ended", extra={"status": name})
 
     def _join(self, worker: _Worker) -> None:
-        """Give a worker and the writer a socket to each other."""
+        """Hand a worker and the writer a socket to each other."""
         if self._to_writer is None:
             return  # it asks again
         one, other = socket.socketpair()
@@ -286,7 +286,7 @@ class Workers:
                     await self._refuse(client)
 
     def _hand_over(self, client: socket.socket) -> bool:
-        """Give a connection to a worker; return whether any took it."""
+        """Hand a connection to a worker; return whether any took it."""
         for worker in sorted(self._running(), key=lambda it: it.report.connections + it.handed):
             with suppress(OSError):
                 socket.send_fds(worker.handed_over, [OF_CLIENT], [client.fileno()])

@@ -7,6 +7,7 @@ the transaction that stores them.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -43,7 +44,7 @@ _E = TypeVar("_E", DecisionMade, RewardCame, ArmsChanged, TimePassed)
 class SqliteLog:
     """Remembers events in the file `path`; with `is_reader` it cannot write.
 
-    A log is used by one thread at a time: each thread that reads opens one of its own.
+    Threads that use one log wait for each other.
     `clock` returns the time in microseconds; None stands for one that no step of the machine's
     clock can stop or rush. `reached` is called at each step of an upgrade of the file, and
     `pragmas` are settings of SQLite to try in place of ours, such as "wal_autocheckpoint = 9".
@@ -63,6 +64,7 @@ class SqliteLog:
         self._identity = ""
         self._anchor: Anchor | None = None
         self._connection: apsw.Connection | None = None
+        self._one_at_a_time = threading.RLock()
         self._lock: apsw.Connection | None = None
         check_sqlite()
         with self._reporting("opened"):
@@ -158,9 +160,9 @@ class SqliteLog:
         return self._identity
 
     def close(self) -> None:
-        held = (self._lock, self._connection)
-        self._lock = self._connection = None
-        with ExitStack() as closing:  # the connection first
+        with self._one_at_a_time, ExitStack() as closing:  # the connection first
+            held = (self._lock, self._connection)
+            self._lock = self._connection = None
             for one in filter(None, held):
                 closing.callback(one.close)
 
@@ -204,7 +206,8 @@ class SqliteLog:
     def _reporting(self, done: str) -> Iterator[None]:
         """Turn what SQLite says of a file into our error; after any, open the file anew."""
         try:
-            yield
+            with self._one_at_a_time:
+                yield
         except InputError:
             raise
         except BaseException as error:

@@ -306,6 +306,21 @@ def _shared_log(run: Run) -> Iterator[Row]:
     yield Row(bar, found, max(slowest) <= 10 and is_said)
 
 
+def _workers(run: Run) -> Iterator[Row]:
+    one, several = run["alone"], run["several"]
+    bar = f"{several['workers']} workers beside one process, 4 connections each: 0 failed"
+    found = (
+        f"{several['per_second']:,.0f} and {one['per_second']:,.0f} selects/s = "
+        f"{run['ratio']:.2f}; p99 {several['p99_ms']:.1f} and {one['p99_ms']:.1f} ms"
+    )
+    yield Row(bar, found, one["failed"] == several["failed"] == 0)
+    busy = [*one["cpu_us"].items(), *several["cpu_us"].items(), *run["parts_us"].items()]
+    names = ["one process", *several["cpu_us"], *run["parts_us"]]
+    costs = ", ".join(f"{name} {us:.0f}" for name, (_, us) in zip(names, busy, strict=True))
+    yield Row("µs of the processor for a select", costs, None)
+    yield Row("16 cores, by that arithmetic", f"{run['on_16_cores']:,} selects/s", None)
+
+
 CAMPAIGNS: dict[str, tuple[str, Callable[[Run], Iterator[Row]]]] = {
     "kills": ("rounds", _kills),
     "power-cut": ("cuts", _power_cut),
@@ -326,6 +341,7 @@ CAMPAIGNS: dict[str, tuple[str, Callable[[Run], Iterator[Row]]]] = {
     "publish": ("times", _publish),
     "trainers": ("times", _trainers),
     "ray": ("kills", _ray),
+    "workers": ("", _workers),
 }
 """By name: the option that says how long a campaign is, and what makes rows of its result."""
 

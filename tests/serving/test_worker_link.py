@@ -16,7 +16,7 @@ from fastbandit.serving.worker_link import (
     Answer,
     Report,
     WorkerLink,
-    tell_error,
+    report_error,
 )
 from fastbandit.storage.events import Arm, ArmsChanged
 from fastbandit.storage.sqlite_log import SqliteLog
@@ -153,5 +153,5 @@ def test_a_worker_ends_with_its_service() -> None:
 def test_a_worker_says_why_it_cannot_start() -> None:
     own, its = socket.socketpair()
     with own, its:
-        tell_error(its, ValueError("no  key"))
+        report_error(its, ValueError("no  key"))
         assert msgspec.json.decode(own.recv(2**16), type=Report).error == "no key"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -181,6 +182,14 @@ def test_text_that_is_not_unicode_is_refused_by_name(path: Path) -> None:
 
     assert log.last == 0
     log.close()
+
+
+def test_threads_that_read_one_log_wait_for_each_other(path: Path) -> None:
+    made = [DecisionMade(f"d{n}", [1.0] * 50, ["a"], [0.5], 7, 1, 0, 10) for n in range(2_000)]
+    with closing(SqliteLog(path)) as log:
+        log.append(made)
+    with closing(SqliteLog(path, is_reader=True)) as log, ThreadPoolExecutor(4) as pool:
+        assert {*pool.map(lambda _: len(log.read()), range(12))} == {2_000}
 
 
 def test_many_rewards_of_one_decision_are_judged_one_after_the_other(path: Path) -> None:

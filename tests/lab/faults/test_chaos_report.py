@@ -97,3 +97,16 @@ def test_the_page_is_written_between_its_marks(tmp_path: Path) -> None:
 
 def test_every_campaign_is_a_command() -> None:
     assert set(CAMPAIGNS) == set(COMMANDS) - {"report"}
+
+
+def test_workers_are_shown_beside_one_process(tmp_path: Path) -> None:
+    loaded = {"per_second": 1_000.0, "p99_ms": 3.0, "failed": 0, "cpu_us": {"worker": 300.0}}
+    several = {"workers": 2, **loaded, "per_second": 1_500.0}
+    found = {"ratio": 1.5, "parts_us": {"append": 12.0}, "on_16_cores": 50_000}
+    write(tmp_path, "workers", {"alone": loaded, "several": several, **found})
+
+    table = tables(tmp_path)
+
+    assert "| 1,500 and 1,000 selects/s = 1.50; p99 3.0 and 3.0 ms | met |" in table
+    assert "| one process 300, worker 300, append 12 |" in table
+    assert "| 50,000 selects/s |" in table

@@ -285,7 +285,8 @@ class Learner:
         self._reached("joined")
         self.report("training", fresh=position.fresh)
         started, learn, joiner = time.monotonic(), self._config.learn, position.joiner
-        fresh, version = list(joiner.interactions), self._store.next_version()
+        history, version = TrainingHistory(self._data), self._store.next_version()
+        fresh = history.without_forgotten(joiner.interactions)
         held_out = held_out_of(len(fresh), learn.held_out)
         if not known(fresh[: len(fresh) - held_out]):  # all of it was forgotten
             position.mark, position.due_at = Mark(joiner.seq, None), None
@@ -293,7 +294,6 @@ class Learner:
         modules = self._config.select.part_modules
         arms = (list(position.changes), list(position.offers.values()))
         job = TrainingJob(position.parent, version, fresh, arms[0], held_out, modules, arms[1])
-        history = TrainingHistory(self._data)
         terms: dict[str, Any] = {"reached": self._reached, "history": history}
         candidate = train_candidate(job, train=self._train, **terms)
         self._seconds = round(time.monotonic() - started, 3)

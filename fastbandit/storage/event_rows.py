@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import json
 
@@ -61,14 +61,15 @@ DECISION_COLUMNS = (
     Column("decided_by", "text", lambda name: WHO[WHO.index(name)]),
     Column("other", "json", _if_any),
     Column("offered", "json", lambda text: None if text is None else _arms(text)),
+    Column("subject", "text"),
 )
-"""The fields of DecisionMade in their order, less the number and the time before the last."""
+"""The fields of DecisionMade in their order, less the number and the time before the last two."""
 _READERS = (*(column.read for column in DECISION_COLUMNS), _same, _same)
 
 
 def to_decision(row: Sequence[Any]) -> DecisionMade:
     values = [read(value) for read, value in zip(_READERS, row, strict=True)]
-    return DecisionMade(*[*values[:-3], *values[-2:], values[-3]])
+    return DecisionMade(*[*values[:-4], *values[-2:], *values[-4:-2]])
 
 
 def to_reward(row: Sequence[Any]) -> RewardCame:
@@ -88,3 +89,29 @@ def to_tick(row: Sequence[Any]) -> TimePassed:
 
 READERS: tuple[Callable[[Sequence[Any]], Event], ...] = (to_decision, to_reward, to_change, to_tick)
 """Of each kind of events, in the order of `KINDS` in the SQL of a log."""
+
+
+class Archived(NamedTuple):
+    """A kind of events in an archive: its columns with their types, and how a row is read."""
+
+    columns: tuple[tuple[str, str], ...]
+    read: Callable[[Sequence[Any]], Event]
+
+
+_NUMBERED = (("seq", "bigint"), ("at", "bigint"))
+ARCHIVED = {
+    "decisions": Archived(
+        (*((one.name, one.kind) for one in DECISION_COLUMNS), *_NUMBERED), to_decision
+    ),
+    "rewards": Archived(
+        (
+            ("decision", "text"),
+            ("value", "double precision"),
+            *((name, "text") for name in ("arm", "part", "status")),
+            *_NUMBERED,
+        ),
+        to_reward,
+    ),
+    "ticks": Archived(_NUMBERED, to_tick),
+}
+"""The kinds of events that leave a log, by its tables, in the order of what a log is asked."""

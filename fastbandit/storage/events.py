@@ -37,7 +37,8 @@ class DecisionMade(Struct, frozen=True, array_like=True):
 
     `arms` and `propensities` are those of who decided. `other` is the arm that the other one
     would have taken, where that is known; `scores` are the bandit's in either case. `offered` are
-    the arms that came with the request, as they came.
+    the arms that came with the request, as they came. `subject` is whom the decision is about; once
+    that one was forgotten it is None, and the context is empty.
     """
 
     id: str
@@ -60,6 +61,7 @@ class DecisionMade(Struct, frozen=True, array_like=True):
     seq: int = 0
     at: int = 0
     offered: list[Arm] | None = None
+    subject: str | None = None
 
     @property
     def until(self) -> int:

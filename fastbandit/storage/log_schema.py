@@ -60,18 +60,28 @@ STEPS: tuple[str, ...] = (
         ALTER TABLE decisions ADD COLUMN offered TEXT;
         CREATE INDEX offering_decisions ON decisions (seq) WHERE offered IS NOT NULL;
     """,
+    """
+        -- whom decisions are about
+        ALTER TABLE decisions ADD COLUMN subject TEXT;
+        CREATE INDEX decisions_of_subjects ON decisions (subject) WHERE subject IS NOT NULL;
+    """,
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)
 _AS_TODAY = {
     3: """
     CREATE TEMP VIEW IF NOT EXISTS decisions AS SELECT *, otherwise AS default_reward,
-        sums AS adds_up, floor AS epsilon, NULL AS offered FROM main.decisions;
+        sums AS adds_up, floor AS epsilon, NULL AS offered, NULL AS subject
+        FROM main.decisions;
     CREATE TEMP VIEW IF NOT EXISTS changes AS SELECT *, put AS upserted, taken AS discarded
         FROM main.changes;
     """,
     4: """
-    CREATE TEMP VIEW IF NOT EXISTS decisions AS SELECT *, NULL AS offered FROM main.decisions;
+    CREATE TEMP VIEW IF NOT EXISTS decisions AS SELECT *, NULL AS offered, NULL AS subject
+        FROM main.decisions;
+    """,
+    5: """
+    CREATE TEMP VIEW IF NOT EXISTS decisions AS SELECT *, NULL AS subject FROM main.decisions;
     """,
 }
 """By older versions that can be read as they are: views that name columns as today."""

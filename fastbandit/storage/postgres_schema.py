@@ -106,6 +106,11 @@ STEPS: tuple[str, ...] = (
     ALTER TABLE decisions ADD COLUMN offered json;
     CREATE INDEX offering_decisions ON decisions (seq) WHERE offered IS NOT NULL;
     """,
+    """
+    -- whom decisions are about
+    ALTER TABLE decisions ADD COLUMN subject text COLLATE "C";
+    CREATE INDEX decisions_of_subjects ON decisions (subject) WHERE subject IS NOT NULL;
+    """,
 )
 """What each version added to the one before; the first version is 1."""
 VERSION = len(STEPS)

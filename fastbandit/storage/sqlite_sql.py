@@ -8,12 +8,14 @@ from __future__ import annotations
 INSERT_DECISIONS = """
 INSERT INTO decisions (
     seq, at, id, context, arms, scores, seed, version, catalogue, until, default_reward, adds_up,
-    explored, epsilon, propensities, eligible, degraded, decided_by, other, offered
+    explored, epsilon, propensities, eligible, degraded, decided_by, other, offered,
+    subject
 )
 SELECT value ->> 17, value ->> 18, value ->> 0, value -> 1, value -> 2, value -> 3, value ->> 4,
     value ->> 5, value ->> 6, (value ->> 18) + (value ->> 7), value ->> 8, value ->> 9,
     value ->> 10, value ->> 11, nullif(value -> 12, 'null'), nullif(value -> 13, 'null'),
-    value ->> 14, value ->> 15, nullif(value -> 16, 'null'), nullif(value -> 19, 'null')
+    value ->> 14, value ->> 15, nullif(value -> 16, 'null'), nullif(value -> 19, 'null'),
+    value ->> 20
 FROM jsonb_each(?1) WHERE true
 ON CONFLICT (id) DO NOTHING
 """
@@ -72,7 +74,8 @@ SELECT coalesce(max(seq), 0), coalesce(max(at), 0) FROM (
 """
 DECISION = """
 SELECT id, context, arms, scores, seed, version, catalogue, until - at, default_reward, adds_up,
-    explored, epsilon, propensities, eligible, degraded, decided_by, other, offered, seq, at
+    explored, epsilon, propensities, eligible, degraded, decided_by, other, offered, subject,
+    seq, at
 FROM decisions
 """
 REWARD = "SELECT decision, value, arm, part, status, seq, at FROM rewards"

@@ -151,8 +151,8 @@ def reading_of_log(path: Path) -> Reading:
 def _as_before(event: Any) -> Any:
     """Return the values of an event, less those of fields that came later."""
     if isinstance(event, DecisionMade):
-        assert event.offered is None
-        return to_builtins(event)[:-1]
+        assert (event.offered, event.subject) == (None, None)
+        return to_builtins(event)[:-2]
     return to_builtins(event)
 
 

@@ -16,7 +16,7 @@ from fastbandit.storage.events import Arm, ArmsChanged, DecisionMade, RewardCame
 
 ROW = (
     "a", "[1,0.5]", '["x",7]', "[0.5,0.25]", 9, 3, 1, 1000, -1.0, 1, 0, 0.1, "[0.75,0.25]",
-    '{"price":3}', 0, "baseline", "7", '[["x",{"price":3}]]', 2, 1001,
+    '{"price":3}', 0, "baseline", "7", '[["x",{"price":3}]]', "ann", 2, 1001,
 )  # fmt: skip
 
 
@@ -24,7 +24,7 @@ def test_columns_are_the_fields_of_a_decision_in_their_order() -> None:
     names = [column.name for column in DECISION_COLUMNS]
 
     fields = [field.name for field in structs.fields(DecisionMade)]
-    assert [*names[:-1], "seq", "at", names[-1]] == fields
+    assert [*names[:-2], "seq", "at", *names[-2:]] == fields
 
 
 def test_a_decision_is_read_with_the_types_of_its_fields() -> None:
@@ -33,7 +33,7 @@ def test_a_decision_is_read_with_the_types_of_its_fields() -> None:
     assert [repr(number) for number in made.context] == ["1.0", "0.5"]
     assert (made.adds_up, made.explored, made.degraded) == (True, False, False)
     assert (made.arms, made.other, made.eligible) == (["x", 7], 7, {"price": 3})
-    assert made.offered == [Arm("x", {"price": 3})]
+    assert (made.offered, made.subject) == ([Arm("x", {"price": 3})], "ann")
     assert (made.seq, made.at, made.until) == (2, 1001, 2001)
 
 

@@ -136,15 +136,19 @@ def measure(events: int, folder: Path, *, seconds: float, progress: Progress) ->
     step, sizes = _DAYS * DAY // total, list[int]()
     bounds = [0, 2 * _FIRST]
     while bounds[-1] < total:
-        bounds.append(min(total, 2 * bounds[-1]))
-    Learner(config).step()
-    learn_s = 0.0
+        bounds.append(min(total, 4 * bounds[-1]))
+    learner, learn_s = Learner(config), 0.0
+    learner.step()
     for number, (first, last) in enumerate(pairwise(bounds)):
         progress(number, len(bounds) + 2, f"{2 * last:,} events")
         write_events(folder, first, last, until=now, step=step)
-        command = [sys.executable, "-m", "fastbandit", "learn", "--once"]
         began = time.monotonic()
-        subprocess.run(command, env=environment_of(config), check=True, capture_output=True)
+        if last < total:
+            while learner.step().did != "waited":
+                pass
+        else:  # in a process of its own, whose memory is measured
+            command = [sys.executable, "-m", "fastbandit", "learn", "--once"]
+            subprocess.run(command, env=environment_of(config), check=True, capture_output=True)
         learn_s = time.monotonic() - began
         current = store.current()
         assert current is not None
